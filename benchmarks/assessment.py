@@ -2,7 +2,7 @@
 
 python benchmarks/assessment.py faults    the table of faults
 python benchmarks/assessment.py honest    2,000 correct releases, and what stops them
-python benchmarks/assessment.py risk      forecast against simulated attackers
+python benchmarks/assessment.py histories what the ledger charged, against simulated attackers
 python benchmarks/assessment.py reuse     from which share of equal raw counts reused noise is found
 """
 
@@ -11,8 +11,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from assessment_chances import honest, reuse, risk
+from assessment_chances import honest, reuse
 from assessment_faults import FAULTS, UNSEEN, Fault
+from assessment_histories import histories
 from assessment_pipeline_faults import CONTENTS, PIPELINE
 from assessment_releases import PROGRAMMES, Case, Ints, case_of
 
@@ -20,14 +21,14 @@ from turnstile.assessment.gates.numbers import judged_release
 from turnstile.assessment.gates.registry import NUMBER_GATES
 from turnstile.assessment.gates.result import GateResult
 from turnstile.assessment.gates.sealed_numbers import integers, support
-from turnstile.assessment.package.numbers import judged_package
 from turnstile.estimates.release_tables import measurements
 from turnstile.publishing.package_reader import Package
 from turnstile.release.drawn import Drawn
-from turnstile.release.sealed import Artefact
+from turnstile.release.numbers import Vector, vectors_of_sealed
+from turnstile_lab.package.numbers import judged_package
 
 
-def before(drawn: Drawn, earlier: Sequence[Artefact] = ()) -> list[GateResult]:
+def before(drawn: Drawn, earlier: Sequence[tuple[Vector, ...]] = ()) -> list[GateResult]:
     """Return what the gates on numbers say of a sealed release."""
     first = support(drawn)
     if not first.passed:
@@ -108,7 +109,7 @@ def _across_weeks(case: Case) -> list[tuple[str, list[str]]]:
             for n, (e, h) in enumerate(zip(other.exact, other.honest, strict=True))
         ]
     )
-    earlier = [case.drawn.artefact]
+    earlier = [vectors_of_sealed(case.drawn)]
     shifted = _a_day_on(case, noise)
     later = other.with_vectors([e + z for e, z in zip(other.exact, shifted, strict=True)])
     return [
@@ -131,10 +132,10 @@ def _a_day_on(case: Case, noise: Sequence[Ints]) -> list[Ints]:
 def main() -> None:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("faults", "honest", "risk", "reuse"))
+    parser.add_argument("what", choices=("faults", "honest", "histories", "reuse"))
     parser.add_argument("--releases", type=int, default=2000)
     args = parser.parse_args()
-    commands = {"faults": faults, "risk": risk, "reuse": reuse}
+    commands = {"faults": faults, "histories": histories, "reuse": reuse}
     commands.get(args.what, lambda: honest(args.releases))()
 
 

@@ -6,9 +6,7 @@ Noise is the product's own, drawn many numbers at a time, so that thousands of r
 from __future__ import annotations
 
 import math
-import secrets
 from collections import Counter, defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import NamedTuple
@@ -17,19 +15,15 @@ import numpy as np
 from assessment_releases import PROGRAMMES, case_of, exact_of
 from numpy.typing import NDArray
 
-from turnstile.assessment.attacks.membership import membership_accuracy
-from turnstile.assessment.attacks.risk import forecast
-from turnstile.assessment.attacks.unit_changes import typical_changes, worst_changes
-from turnstile.assessment.gates.noise_reuse import equal_share_found
+from turnstile.assessment.gates.noise_reuse import share_found
 from turnstile.assessment.gates.numbers import judged_release
 from turnstile.assessment.gates.registry import NUMBER_GATES
-from turnstile.assessment.gates.result import ANY_COUNTS, EMPTY_CELLS
+from turnstile.assessment.gates.result import ALPHA, ANY_COUNTS, EMPTY_CELLS
 from turnstile.assessment.gates.sealed_numbers import integers, support
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms.dispatch import draw
 from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.release.drawn import Drawn
-from turnstile.release.plan import loss_by_unit
 
 SIZES = ((8, 5), (12, 6), (24, 10))
 REAL_SIZE = (96, 300)  # quarters of an hour, places of one mode; half a million numbers a week
@@ -155,50 +149,9 @@ def reuse() -> None:
     print("|---|---|---|---|---|")
     for cells in (100, 1_000, 10_000, 30_000):
         shares = [
-            equal_share_found(replace(event, noise=family, scale=Fraction(scale)), cells)
+            share_found(
+                replace(event, noise=family, scale=Fraction(scale)), cells, alpha=ALPHA / 10**6
+            )
             for family, scale in kinds
         ]
         print(f"| {cells:,} | {' | '.join(f'{share:.1%}' for share in shares)} |")
-
-
-def risk() -> None:
-    """Print the forecast's chances beside simulated attackers."""
-    pool = _Pool()
-    farthest = 0.0
-    print("| programme | unit | who | weeks | forecast | simulated | difference |")
-    print("|---|---|---|---|---|---|---|")
-    for name in PROGRAMMES:
-        events = case_of(name, slots=12, stops=6).drawn.events
-        simulated: dict[tuple[str, bool], Sequence[float]] = {}
-        for one in forecast(events, loss_by_unit(events), (1, _WEEKS)).units:
-            changes = (worst_changes if one.is_worst else typical_changes)(events, one.unit)
-            if changes is None or one.guess_right is None:
-                continue
-            key = (str(one.unit), one.is_worst)
-            if key not in simulated:
-                weeks = _WEEKS if str(one.unit) in _LIFETIME else 1
-                simulated[key] = membership_accuracy(
-                    changes, weeks=weeks, canaries=_CANARIES, draw=pool.draw
-                )
-            share = simulated[key][one.weeks - 1]
-            farthest = max(farthest, abs(share - one.guess_right))
-            print(
-                f"| {name} | {one.unit} | {one.who} | {one.weeks} | {one.guess_right:.4f} | "
-                f"{share:.4f} | {share - one.guess_right:+.4f} |"
-            )
-    print(f"\nfarthest {farthest:.4f}; standard deviation of a share {0.5 / _CANARIES**0.5:.4f}")
-
-
-class _Pool:
-    """Noise of the product's sampler, from which it is drawn again with fair random numbers."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[NoiseFamily, Fraction], NDArray[np.int64]] = {}
-
-    def draw(self, event: DrawEvent, exact: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return noised cells; the noise of a cell is any of the pool."""
-        kind = (event.noise, event.scale)
-        if kind not in self._known:
-            self._known[kind] = draw(event, np.zeros(_AT_ONCE, dtype=np.int64))
-        chosen = np.frombuffer(secrets.token_bytes(4 * exact.size), dtype="<u4")
-        return exact + self._known[kind][chosen % _AT_ONCE]

@@ -27,7 +27,7 @@ from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_variance
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
-from turnstile.release.plan import loss_by_unit, make_plan
+from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServiceWeek
 
 INCLUDE = Path(__file__).parents[1] / "include"
@@ -143,7 +143,7 @@ def risk_lines() -> Iterator[str]:
     yield "|---|---|---|---|---|"
     for name in PROGRAMMES:
         events = events_of(name)
-        found = forecast(events, loss_by_unit(events), (1, 52)).units
+        found = forecast(events).units
         for who in dict.fromkeys(one.who for one in found):
             own = {one.weeks: one for one in found if one.who == who}
             chances = [own[n].guess_right if n in own else None for n in (1, 52)]

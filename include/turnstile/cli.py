@@ -18,6 +18,7 @@ from turnstile.errors import InputError, TurnstileError
 _COMMANDS = (
     "sample",
     "new",
+    "look",
     "check",
     "domain",
     "plan",

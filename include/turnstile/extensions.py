@@ -13,13 +13,13 @@ from turnstile.errors import InputError
 
 COMMANDS, ENGINES = "turnstile.commands", "turnstile.engines"
 ZONES, PORTALS = "turnstile.zones", "turnstile.portals"
-PLANNING, ATTACKS = "turnstile.planning", "turnstile.attacks"
+PLANNING = "turnstile.planning"
 _BROUGHT_BY: dict[str, dict[str, tuple[str, ...]]] = {
     "design": {
-        COMMANDS: ("new", "report", "itms"),
+        COMMANDS: ("new", "look", "report", "itms"),
         PLANNING: ("plan_tables", "estimate_tables", "price_of_year_to_date"),
     },
-    "lab": {COMMANDS: ("lab",), ATTACKS: ("tables",)},
+    "lab": {COMMANDS: ("assess", "lab")},
     "samples": {COMMANDS: ("sample",)},
     "spark": {ENGINES: ("spark",)},
     "stores": {

@@ -15,7 +15,7 @@ from disaster_site import WHO, Site, run
 from ledger_asks import noon, week_number
 
 from conftest import Stores
-from turnstile.errors import IntegrityError
+from turnstile.errors import InputError, IntegrityError
 from turnstile.ledger.custody.signed_note import Signer
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.tlog.checkpoints import (
@@ -219,6 +219,23 @@ def test_after_a_loss_for_good_another_log_begins_and_the_old_one_still_stands(
     folders = sorted((site.home / "public/ledger-log").iterdir())
     assert len(folders) == 2
     assert old in folders
+    assert [one for one in site.ledger.verify() if one.check == "log"] == []
+
+
+def test_a_key_of_a_log_that_a_disk_tore_is_set_aside(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Found by a simulated world: begin-log asked for the key that it should replace."""
+    path = site.home / "log-key.pem"
+    torn = path.read_bytes()[:40]
+    path.chmod(0o600)
+    path.write_bytes(torn)
+    with pytest.raises(InputError, match="begin another log: turnstile ledger begin-log"):
+        site.publish(2)
+    assert run("begin-log", *WHO) == 0, capsys.readouterr().err
+    (aside,) = site.home.glob("log-key-unreadable-*.pem")
+    assert aside.read_bytes() == torn
+    site.ledger.sign_public_zone()
     assert [one for one in site.ledger.verify() if one.check == "log"] == []
 
 

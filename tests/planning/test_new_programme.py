@@ -49,7 +49,7 @@ EVENTS = (
     "passenger_event_id,service_date,event_timestamp,event_type,vehicle_id,stop_id,event_count,"
     "trip_stop_sequence\n"
 )
-ANSWERS = ("--speed-unit", "km/h", "--date-form", "DD/MM/YYYY", "--all-tap-on")
+ANSWERS = ("--speed-unit", "km/h", "--date-form", "DD/MM/YYYY", "--all-tap-on", "--protect", "day")
 TELEMETRY = {"license_plate": "p", "observationDateTime": "t", "speed": 1}
 
 
@@ -87,7 +87,7 @@ def new(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., int]:
 )
 def test_a_feed_is_told_by_its_columns(tmp_path: Path, file: str, text: str, feed: Feed) -> None:
     (tmp_path / file).write_text(text)
-    assert look_at(tmp_path / file, {}).feed is feed
+    assert look_at(tmp_path / file, {}, private=tmp_path).feed is feed
 
 
 def test_every_field_of_every_feed_has_a_role() -> None:
@@ -132,12 +132,17 @@ def test_what_is_written_is_in_order_and_never_written_over(
         (
             TAPS,
             ("--feed", "taps", *(f"--column={pair}" for pair in OF_TAPS)),
-            {"source.date_form", "source.columns.action"},
+            {"source.date_form", "source.columns.action", "mechanism.unit"},
         ),
         (
             "license_plate,observationDateTime,speed,latitude,longitude\n",
             (),
-            {"source.speed_unit"},
+            {"source.speed_unit", "mechanism.unit"},
+        ),
+        (
+            "at,v,latitude,longitude,kmh\n",
+            tuple(f"--column={p}" for p in ("event_timestamp=at", "vehicle_id=v", "speed=kmh")),
+            {"source.feed", "mechanism.unit", "source.speed_unit"},
         ),
     ],
 )
@@ -159,6 +164,9 @@ def test_what_no_column_says_is_asked_and_refused_until_somebody_answers(
     path = tmp_path / "include/programmes/city.yaml"
     own = re.sub(r"speed_unit: decide", "speed_unit: mph", path.read_text())
     own = re.sub(r"date_form: decide", "date_form: DD/MM/YYYY", own)
+    own = re.sub(r"feed: decide", "feed: tides_vehicle_locations", own)
+    unit = "card_day" if "card_day" in own else "bus_day"
+    own = re.sub(r"unit: decide", f"unit: {unit}", own)
     path.write_text(re.sub(r"\n    action: .*", "", own))
     assert main(["check", "city"]) == 0
 
@@ -170,7 +178,7 @@ def test_a_column_goes_by_the_feeds_own_name_too_and_another_one_is_refused_with
     given = ("--gtfs", "HERE/gtfs.zip", "--column")
     assert new("x.csv", text, *given, "event_timestmp=at") == 2
     assert "did you mean event_timestamp?" in capsys.readouterr().err
-    assert new("x.csv", text, *given, "event_timestamp=at") == 0
+    assert new("x.csv", text, *given, "event_timestamp=at", "--feed=tides_vehicle_locations") == 0
     assert dict(load_programme("city", tmp_path / "include").source.columns) == {
         "observed_at": "at"
     }
@@ -324,14 +332,13 @@ def test_a_feed_by_headway_tells_no_delays_and_the_page_says_so(
         ("x.csv", OPAL, ("--column", "rout=mode"), "did you mean route?"),
         ("x.csv", OPAL, (), "--gtfs: is missing"),
         ("x.csv", OPAL, ("--gtfs", "HERE/none.zip"), "is not there"),
-        ("x.csv", OPAL, ("--gtfs", "HERE/stops.txt", "--mode", "bus"), "--zone: is missing"),
         ("x.csv", OPAL, ("--gtfs", "HERE/two.zip", "--zone", "Sydney"), "no IANA time zone"),
         ("x.csv", OPAL, ("--column", "card_id"), "write FIELD=NAME"),
         ("x.csv", OPAL, ("--feed", "taps"), "not those of taps"),
         ("x.csv", "\x00\x01", (), "columns"),
         ("x.json", "{", (), "does not begin as json"),
         ("x.parquet", "none", (), "does not begin as parquet"),
-        ("x.zip", "none", (), "is an archive"),
+        ("x.zip", "none", (), "the archive is cut off, damaged or encrypted"),
         ("x.doc", "none", (), "a landing file ends in"),
         ("x.json", json.dumps([POSITION]), (), "--area: is missing"),
         (
@@ -376,7 +383,7 @@ def two_modes(feed: Path, out: Path) -> None:
 
 def test_what_is_no_name_of_a_column_is_not_repeated(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text(OPAL.strip() + ",9123456,phone 0412345678,remark\n")
-    sheet = dict(look_at(tmp_path / "x.csv", {}).sheet)
+    sheet = dict(look_at(tmp_path / "x.csv", {}, private=tmp_path).sheet)
     assert "remark" in sheet
     assert not [column for column in sheet if "123456" in column or "04123" in column]
 

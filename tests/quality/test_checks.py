@@ -232,7 +232,8 @@ def test_the_real_files_pass_where_a_gap_is_allowed_and_stop_where_not(
     source: dict[str, Any] = {}
     if zone:
         source["columns"] = (("vehicle_id", "vehicle_id"), ("observed_at", "timestamp"))
-        source["speed_unit"] = SpeedUnit.MS
+        # by their own positions: miles an hour in 2015, metres a second in 2016
+        source["speed_unit"] = SpeedUnit.MPH if week.startswith("2015") else SpeedUnit.MS
     zones.deliver(week, {Path(file).name: (shared_data / file).read_bytes() for file in files})
     gap = programme_of("itms", zone=zone, missing_day=MissingDay.PUBLISH_WITH_GAP, **source)
     report = _judged(zones, gap, week)
@@ -244,6 +245,8 @@ def test_the_real_files_pass_where_a_gap_is_allowed_and_stop_where_not(
     if zone:
         wrong = programme_of("itms", zone=zone, **(source | {"speed_unit": SpeedUnit.KMH}))
         assert "speed_unit" in _not_kept(_judged(zones, wrong, week))
+        wrong = programme_of("itms", zone="Asia/Kolkata", **source)
+        assert "clock" in _not_kept(_judged(zones, wrong, week))
 
 
 def _finding(**fields: Any) -> Finding:

@@ -37,6 +37,7 @@ def _good(name: str, programme: Programme) -> dict[Frame, pd.DataFrame]:
         "speed_kmh_least": 0.0,
         "speed_kmh_most": 65.0,
         "moving_speed_kmh_median": 24.0,
+        "speed_off_unit": float("nan"),
     }
     week = {
         "rows": 7000,
@@ -47,6 +48,8 @@ def _good(name: str, programme: Programme) -> dict[Frame, pd.DataFrame]:
         "share_quarantined": 0.0,
         "share_unknown_taps": 0.02,
         "volume_ratio": 1.0,
+        "clock_off": 1.0,
+        "words_off": 0.0,
     } | {f"share_{rule}": 0.0 for rule in RULES[shape]}
     return {
         Frame.COLUMNS: pd.DataFrame(columns, columns=["name", "type"]),
@@ -90,6 +93,8 @@ _BOTH = [
     ("rows_present", _set(Frame.WEEK, "rows", 0)),
     ("rows_reconciled", _set(Frame.WEEK, "rows_lost", 1)),
     ("rows_reconciled", _set(Frame.WEEK, "rows_unaccounted", -1)),
+    ("clock", _set(Frame.WEEK, "clock_off", 3.1)),
+    ("unlisted_words", _set(Frame.WEEK, "words_off", 1.01)),
     ("duplicates", _set(Frame.WEEK, "share_duplicates", 0.011)),
     ("repeated_keys", _set(Frame.WEEK, "share_repeated_keys", 0.011)),
     ("volume_usual", _set(Frame.WEEK, "volume_ratio", 0.49)),
@@ -130,6 +135,9 @@ _OWN = {
         ("speeds", _set(Frame.DAYS, "speed_kmh_most", 130.1)),
         ("speed_unit", _set(Frame.DAYS, "moving_speed_kmh_median", 6.7, row=5)),
         ("speed_unit", _set(Frame.DAYS, "moving_speed_kmh_median", 86.4, row=5)),
+        ("speed_unit", _set(Frame.DAYS, "speed_off_unit", 1.01, row=5)),
+        ("unknown_status", _set(Frame.WEEK, "share_unknown_status", 1e-9)),
+        ("unknown_status_many", _set(Frame.WEEK, "share_unknown_status", 0.0011)),
         ("null_vehicle", _set(Frame.WEEK, "share_null_vehicle", 1e-9)),
         ("vehicle_id_of_another_form", _set(Frame.WEEK, "share_vehicle_id_of_another_form", 1e-9)),
         ("null_coordinates", _set(Frame.WEEK, "share_null_coordinates", 1e-9)),
@@ -246,6 +254,9 @@ def test_the_rules_that_stop_a_week_are_these(programme_of: Callable[..., Progra
         "coordinates",
         "speeds",
         "speed_unit",
+        "clock",
+        "unlisted_words",
+        "unknown_status_many",
         "rows_present",
         "rows_reconciled",
         "future_date",

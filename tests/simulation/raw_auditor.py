@@ -20,7 +20,6 @@ import os
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -91,7 +90,9 @@ class RawAuditor:
     packages: dict[str, str] = field(default_factory=dict)
     early: timedelta = timedelta(days=1)
     _read_to: int = 0
-    _sealed_by: dict[str, bytes] = field(default_factory=dict)
+    _file: int = 0
+    _is_damaged: bool = False
+    _connection: sqlite3.Connection = field(default_factory=lambda: sqlite3.connect(":memory:"))
 
     # -- what happens ------------------------------------------------------------------------
 
@@ -163,6 +164,12 @@ class RawAuditor:
     def went_back(self) -> None:
         """The database is another copy from now on."""
         self._read_to = 0
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the database, so that its log is as the house left it."""
+        self._file = 0
+        self._connection.close()
 
     def _seal(self, key: str, digest: str) -> None:
         if self.sealed.setdefault(key, digest) != digest:
@@ -238,8 +245,11 @@ class RawAuditor:
         Raises:
             Violation: a row is another sum, passes a cap, or states less than was drawn.
         """
+        self._is_damaged = False
         charged = self._charged()
         rows = self._rows("SELECT unit, scope, week, spent_epsilon_micro FROM account")
+        if self._is_damaged:
+            return
         stored = {(unit, scope, week): spent for unit, scope, week, spent in rows if spent}
         if stored != {row: spent for row, spent in charged.items() if spent}:
             raise Violation("a row of an account is not the sum of what its entries charge")
@@ -274,13 +284,22 @@ class RawAuditor:
 
     def _rows(self, query: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
         """Read the database past the house."""
-        if not self.database.exists():
-            return []
         try:
-            with closing(sqlite3.connect(self.database)) as connection:
-                return connection.execute(query, values).fetchall()
-        except sqlite3.DatabaseError:  # damaged: nobody charges to it
+            file = self.database.stat().st_ino
+        except OSError:
             return []
+        if file != self._file:
+            self._reopen(file)
+        try:
+            return self._connection.execute(query, values).fetchall()
+        except sqlite3.DatabaseError:  # damaged: nobody charges to it
+            self.close()
+            self._is_damaged = True
+            return []
+
+    def _reopen(self, file: int) -> None:
+        self._connection.close()
+        self._file, self._connection = file, sqlite3.connect(self.database)
 
 
 def _rows_of(body: Mapping[str, object]) -> Iterator[tuple[str, str, str, int]]:

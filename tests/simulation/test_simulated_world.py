@@ -46,12 +46,8 @@ def test_a_charge_after_its_draw_is_found() -> None:
         lived(5, 1)
 
 
-NOT_FOUND_YET = frozenset({"drawn_again_without_a_charge", "caps_of_windows_forgotten"})
-"""Of which no random world was seen to find one; the first is found by a scenario made by hand."""
-
-
 @pytest.mark.long
-@pytest.mark.parametrize("name", sorted(PLANTED.keys() - NOT_FOUND_YET))
+@pytest.mark.parametrize("name", sorted(PLANTED))
 def test_a_planted_fault_is_found_within_fifty_years(name: str) -> None:
     for seed in range(1000, 1000 + SEEDS_OF_PLANTED):
         with PLANTED[name](), world_of(seed) as world:

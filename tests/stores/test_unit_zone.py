@@ -346,6 +346,26 @@ def test_where_others_went_on_from_an_older_index_what_they_wrote_stays(place: P
     assert fetched(one) == fetched(two) == {"plan": "p3", SEALED: "noise"}
 
 
+@pytest.mark.parametrize("own", [(UNIT,), ()])
+def test_what_a_restored_store_lacks_is_put_back_by_the_machine_that_has_it(
+    place: Place, own: tuple[str, ...]
+) -> None:
+    """Found by a simulated world: who restored had no copy, and so the last one was removed."""
+    one, two = place.worker("one"), place.worker("two")
+    write(one, plan="p")
+    one.put(UNIT)
+    before = place.backup()
+    write(one, exact="counts", **{SEALED: "noise"})
+    one.put(UNIT)
+    two.fetch((), lambda name: name.endswith("plan"))
+    place.put_back(before)
+    assert list(two.restore()) == [(UNIT, 0, 0)]
+    one.fetch(own, everything)
+    assert seen(one) == {"plan": "p", "exact": "counts", SEALED: "noise"}
+    assert fetched(place.worker("three")) == seen(one) == fetched(two)
+    assert "lacking" not in json.loads(place.backup()[f"index/{UNIT}.json"])
+
+
 def test_a_store_with_other_sealed_bytes_is_not_restored_over(place: Place) -> None:
     one, two = ahead_of_its_store(place, **{SEALED: "noise"}), place.worker("two")
     fetched(two)

@@ -76,7 +76,7 @@ def read_new(folder: Path, file: str, content: bytes) -> None:
     """Look at one file as `turnstile new` does."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / file).write_bytes(content)
-    look_at(folder / file, {})
+    look_at(folder / file, {}, private=folder)
 
 
 def read_programme(folder: Path, content: bytes) -> None:

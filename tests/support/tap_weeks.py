@@ -57,6 +57,7 @@ def other_estimate_is_found(
 # Door counters, as an agency would: TIDES in, TIDES out.
 
 EVENT_MARKS = tuple(f"CANARY{number:02d}Q" for number in range(15))  # one for each column
+PROTECT = ("--protect", "day")
 LISTS = """  lists:
     route: domains/apc_routes.csv
     boarding_visit: domains/apc_visits.csv
@@ -146,7 +147,7 @@ def make_tides(deployment: Deployment) -> None:
     """Let `new` make a programme of a sample, and add a table by each category."""
     tells("sample", "tides", "--weeks", WEEK, "--rows", 2000)
     files = sorted(deployment.landing("tides").glob("*.csv"))
-    tells("new", "tides", "--from", *files, "--gtfs", deployment.home / "tides_gtfs.zip")
+    tells("new", "tides", "--from", *files, "--gtfs", deployment.home / "tides_gtfs.zip", *PROTECT)
     for name, (_, values) in COLUMNS.items():
         write_list(deployment, name, {value: f"label of {value}" for value in values})
     lists = ", ".join(f"{name}: domains/{name}.csv" for name in COLUMNS)
@@ -273,7 +274,16 @@ def platforms_of_sydney(deployment: Deployment, real: Path) -> Story:
             lines.append(f"c{card},{day} 08:15:00,{chance.choice(own)}")
             lines.append(f"c{card},{day} 17:40:00,{chance.choice(every)}")
     land_lines(deployment.landing("sydney"), "taps.csv", lines)
-    public = ("--gtfs", source, "--mode", "train", "--zone", "Australia/Sydney", "--all-tap-on")
+    public = (
+        "--gtfs",
+        source,
+        "--mode",
+        "train",
+        "--zone",
+        "Australia/Sydney",
+        "--all-tap-on",
+        *DAY,
+    )
     tells("new", "sydney", "--from", deployment.landing("sydney") / "taps.csv", *public)
     package = yield
     table = pd.read_csv(package / "data/location.csv")

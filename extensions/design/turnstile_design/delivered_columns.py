@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import json
 import re
-import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from turnstile.errors import InputError
+from turnstile.look.file_form import FoundForm, found_form, yaml_of
 from turnstile.programme.fields import categories
-from turnstile.programme.source_spec import Delimiter, Feed
-from turnstile.sources.feeds.layout import ColumnMissing, FeedLayout
+from turnstile.programme.source_spec import Feed
+from turnstile.sources.feeds.layout import INSTANTS, NUMBERS, ColumnMissing, FeedLayout
 from turnstile.sources.feeds.registry import LAYOUTS
-from turnstile.sources.ingest.landing import FileForm, RawFile, form_of
+from turnstile.sources.ingest.landing import FileForm, RawFile, form_of, unpack
+from turnstile.sources.ingest.plain_text import opened
 from turnstile_design.column_roles import NEVER_READ, ROLES
 
 _LOOKED_AT_BYTES = 1 << 20
@@ -47,12 +48,20 @@ class Delivery:
         fields: pairs (column of the file, field of the layout); the fields that it has.
         others: its other columns, as far as their names may be repeated.
         renamed: pairs (field, column) that differ from the layout's own.
+        written: YAML of `source.file`; empty where nothing has to be stated.
     """
 
     feed: Feed
     fields: tuple[tuple[str, str], ...]
     others: tuple[str, ...]
     renamed: tuple[tuple[str, str], ...]
+    written: str = ""
+
+    @property
+    def is_plain(self) -> bool:
+        """True if its columns have the feed's own names, which say what a row is."""
+        own = dict(LAYOUTS[self.feed].names)
+        return not any(field in own for field, _ in self.renamed)
 
     @property
     def has_mode(self) -> bool:
@@ -78,19 +87,22 @@ class Delivery:
         return (*used, *((column, NEVER_READ) for column in self.others))
 
 
-def look_at(path: Path, renamed: Mapping[str, str], feed: Feed | None = None) -> Delivery:
+def look_at(
+    path: Path, renamed: Mapping[str, str], feed: Feed | None = None, *, private: Path
+) -> Delivery:
     """Return the feed that a file fits best.
 
     Args:
         path: of one delivered file.
         renamed: field of a layout to the file's own name of it.
         feed: the only layout to try; None for all.
+        private: private zone, where archives are unpacked for the look.
 
     Raises:
         InputError: it is not there, has no header, or fits no layout.
     """
     _require_known(renamed, path.name)
-    columns = _columns(path)
+    columns, form = _columns(path, renamed, private)
     fits = [
         (len(fields), one, fields)
         for one, layout in LAYOUTS.items()
@@ -116,6 +128,12 @@ def look_at(path: Path, renamed: Mapping[str, str], feed: Feed | None = None) ->
     _, found, fields = max(fits, key=lambda fit: fit[0])
     own = dict(LAYOUTS[found].names)
     used = {column for column, _ in fields}
+    field_of = {field: column for column, field in fields}
+    instants, numbers = (
+        [field_of[one] for one in kind if one in field_of] for kind in (INSTANTS, NUMBERS)
+    )
+    if found is Feed.GTFS_VEHICLE_POSITIONS:  # reads seconds by itself
+        instants = []
     others = (c if _NAME.fullmatch(c) else _UNNAMED for c in sorted(set(columns) - used))
     return Delivery(
         feed=found,
@@ -124,6 +142,7 @@ def look_at(path: Path, renamed: Mapping[str, str], feed: Feed | None = None) ->
         renamed=tuple(
             (f, c) for f, c in sorted(_by_field(LAYOUTS[found], renamed).items()) if own.get(f) != c
         ),
+        written="" if form is None else yaml_of(form.stated(instants, numbers)),
     )
 
 
@@ -183,8 +202,23 @@ def _fields(
     return tuple((column, field) for field, column in names.items() if column in columns)
 
 
-def _columns(path: Path) -> frozenset[str]:
-    """Return the names of the columns of a file.
+def renamed_columns(pairs: list[str]) -> dict[str, str]:
+    """Read FIELD=NAME.
+
+    Raises:
+        InputError: one is no such pair.
+    """
+    found = dict(pair.partition("=")[::2] for pair in pairs)
+    if not all(found.values()):
+        rule = "write FIELD=NAME, for example card_id=id_tarjeta"
+        raise InputError(where="turnstile", field="--column", rule=rule)
+    return found
+
+
+def _columns(
+    path: Path, renamed: Mapping[str, str], private: Path
+) -> tuple[frozenset[str], FoundForm | None]:
+    """Return the names of the columns of a file, or of the first one of an archive; its form.
 
     Raises:
         InputError: there is no such file, or it does not begin as its name promises.
@@ -192,14 +226,16 @@ def _columns(path: Path) -> frozenset[str]:
     form = form_of(path.name)
     if not path.is_file():
         raise InputError(where=path.name, field="--from", rule="is not there; name a file")
-    if form is FileForm.ZIP:
-        rule = "is an archive; unpack one of its files and name that"
-        raise InputError(where=path.name, field="--from", rule=rule)
-    try:
-        return frozenset(_names(RawFile(path.name, path, form)))
-    except _NO_BEGINNING:
-        rule = f"does not begin as {form} with a header in UTF-8; check the file"
-        raise InputError(where=path.name, field="header", rule=rule) from None
+    private.mkdir(parents=True, exist_ok=True, mode=0o700)
+    known = {column for layout in LAYOUTS.values() for _, column in layout.names}
+    with TemporaryDirectory(prefix=".look-", dir=private) as folder:
+        file, *_ = unpack(RawFile(path.name, path, form), Path(folder))
+        try:
+            found = found_form(file, {*known, *renamed.values()})
+            return frozenset(_names(file) if found is None else found.columns), found
+        except _NO_BEGINNING:
+            rule = f"does not begin as {form} with a header; check the file"
+            raise InputError(where=path.name, field="header", rule=rule) from None
 
 
 def _names(file: RawFile) -> Iterator[str]:
@@ -212,20 +248,19 @@ def _names(file: RawFile) -> Iterator[str]:
     if file.form in (FileForm.PROTOBUF, FileForm.XML):
         yield from _stated(file)
         return
-    opener = gzip.open if file.path.suffix == ".gz" else open
-    with opener(file.path, "rb") as stream:
+    if file.form is FileForm.ARROW:
+        import pyarrow as pa
+
+        with pa.memory_map(str(file.path)) as mapped, pa.ipc.open_file(mapped) as batches:
+            yield from batches.schema.names
+        return
+    with opened(file.path) as stream:
         begin = stream.read(_LOOKED_AT_BYTES).decode("utf-8-sig", errors="ignore")
-    if file.form is FileForm.CSV:
-        header = begin.partition("\n")[0]
-        found = next((one for one in Delimiter if one.character in header), Delimiter.COMMA)
-        columns = next(csv.reader([header], delimiter=found.character))
-        yield from (column.strip() for column in columns)
-    else:
-        record, _ = json.JSONDecoder().raw_decode(begin.lstrip("[ \r\n\t"))
-        yield from _paths(record, "")
-        if len(record) == 1:  # an envelope, named by what happened
-            (own,) = record.values()
-            yield from _paths(own, "")
+    record, _ = json.JSONDecoder().raw_decode(begin.lstrip("[ \r\n\t"))
+    yield from _paths(record, "")
+    if len(record) == 1:  # an envelope, named by what happened
+        (own,) = record.values()
+        yield from _paths(own, "")
 
 
 def _stated(file: RawFile) -> Iterator[str]:
@@ -235,7 +270,7 @@ def _stated(file: RawFile) -> Iterator[str]:
     from turnstile.sources.ingest.documents import as_table
 
     for feed, layout in LAYOUTS.items():
-        with tempfile.TemporaryDirectory() as scratch:
+        with TemporaryDirectory() as scratch:
             wanted = layout.columns_of(dict(layout.names))
             found = pq.read_table(as_table(file, wanted, Path(scratch) / str(feed)).path)
         yield from (name for name in wanted if found[name].null_count < len(found))

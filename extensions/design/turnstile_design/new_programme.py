@@ -18,15 +18,16 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from turnstile.errors import InputError
 from turnstile.privacy.accounts import posted_whole
+from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain.building import BuildRules, Stop, build_domain
 from turnstile.programme.domain.public_sources import read_stops
 from turnstile.programme.gtfs.feed import read_feed
 from turnstile.programme.key import UNDECIDED
-from turnstile.programme.source_spec import DateForm, Feed, RowShape, SpeedUnit
+from turnstile.programme.source_spec import DateForm, Feed, RowShape, SpeedUnit, TapAction
 from turnstile.service_calendar import zone_named
 from turnstile_design.delivered_columns import Delivery
 from turnstile_design.grid_of_places import DECIMALS, grid_domain
-from turnstile_design.new_vehicles import vehicle_measures
+from turnstile_design.new_vehicles import VehicleMeasures, vehicle_measures
 
 _DATED = (Feed.TAPS, Feed.GATE_COUNTS, Feed.GATE_COUNTERS)
 _COLUMNS_OF_STOPS = ("stop_id", "stop_lat", "stop_lon")
@@ -57,34 +58,54 @@ class Answers:
     """What no column says and somebody may have answered; None is left to be decided.
 
     Args:
+        row: feed, which says what a row is, where the names of columns alone do not.
+        protects_day: True if the day of a card or vehicle is protected.
         speed_unit: of vehicles whose feed has no standard that states it.
         date_form: of taps that state their date.
         all_tap_on: True if no column says whether a tap enters or leaves.
         typical_volume: tap-ons a week, or vehicles a day.
     """
 
+    row: Feed | None = None
+    protects_day: bool = False
     speed_unit: SpeedUnit | None = None
     date_form: DateForm | None = None
     all_tap_on: bool = False
     typical_volume: int | None = None
 
-    def keys_of(self, delivery: Delivery) -> dict[str, str]:
-        """Return the keys of a programme that a delivery leaves open, and what stands for each."""
-        fields, found = {field for _, field in delivery.fields}, {}
-        if delivery.feed in (Feed.ITMS, Feed.SIRI_VM) and "speed" in fields:
-            found["speed_unit"] = self.speed_unit or UNDECIDED
+    def keys_of(self, delivery: Delivery, zone: str | None) -> dict[str, str]:
+        """Return the keys of a programme that a delivery leaves open, and what stands for each.
+
+        Args:
+            delivery: what the files are.
+            zone: of the agency, if somebody or a feed states it.
+        """
+        fields = {field for _, field in delivery.fields}
+        found: dict[str, str | None] = {"time.zone": zone}
+        if self.row is None and not delivery.is_plain:
+            found["source.feed"] = None
+        is_bus = delivery.feed.shape is RowShape.TELEMETRY
+        if not delivery.names_no_unit:
+            unit = ProtectionUnit.BUS_DAY if is_bus else ProtectionUnit.CARD_DAY
+            found["mechanism.unit"] = unit if self.protects_day else None
+        is_named_anew = is_bus and not delivery.is_plain
+        is_asked = delivery.feed in (Feed.ITMS, Feed.SIRI_VM) or is_named_anew
+        if is_asked and "speed" in fields:  # a standard's unit is that of its column
+            found["source.speed_unit"] = self.speed_unit
         if delivery.feed in _DATED and "tap_date" in fields:
-            found["date_form"] = self.date_form or UNDECIDED
-        if delivery.feed is Feed.TAPS and "action" not in fields and not self.all_tap_on:
-            found["action"] = UNDECIDED
-        return {key: str(value) for key, value in found.items()}
+            found["source.date_form"] = self.date_form
+        if delivery.feed is Feed.TAPS and "action" not in fields:
+            key = "without_action" if self.all_tap_on else "columns.action"
+            found[f"source.{key}"] = TapAction.ENTER if self.all_tap_on else None
+        return {key: str(value or UNDECIDED) for key, value in found.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class NewProgramme:
-    """The files of a new programme, as names below `include/` and their bytes."""
+    """The files of a new programme, as names below `include/` and their bytes; its open keys."""
 
     files: tuple[tuple[str, bytes], ...]
+    open: tuple[str, ...]
 
 
 def new_programme(  # noqa: PLR0913 - the keyword-only rest is what the package says
@@ -118,34 +139,19 @@ def new_programme(  # noqa: PLR0913 - the keyword-only rest is what the package 
     if trips and len(modes) > 1 and not delivery.has_mode:
         rule = f"the file has no column of the mode, and the feed has {', '.join(modes)}; give one"
         raise InputError(where="new", field="--mode", rule=rule)
-    suffix = ".geojson" if sources.area else ".csv"
     zone = sources.zone or _zone(sources.gtfs)
-    zone_named(zone, where="new")
+    if zone is not None:
+        zone_named(zone, where="new")
     measures = None if trips else vehicle_measures(delivery, sources.gtfs, zone)
-    asked = answers.keys_of(delivery)
-    values = {
-        "name": name,
-        "title": name.replace("_", " ").capitalize(),
-        "feed": str(delivery.feed),
-        "trips": trips,
-        "events": delivery.feed.names_nobody,
-        "calls": delivery.feed.names_stops,
-        "rides": delivery.names_no_unit,
-        "ends": _ENDS[delivery.feed is Feed.HIRED_TRIPS],
-        "modes": modes,
-        "renamed": (*delivery.renamed, *(("action", UNDECIDED),) * ("action" in asked)),
-        "asked": asked,
+    suffix = ".geojson" if sources.area else ".csv"
+    asked = answers.keys_of(delivery, zone)
+    values = _values(name, delivery, modes, measures, asked) | {
         "typical_volume": answers.typical_volume,
-        "zone": zone,
-        "measures": measures,
-        "has_delays": measures is not None and measures.has_delays,
         "domain": f"domains/{name}{suffix}",
         "curator": curator,
         "contact": contact,
-        "sheet": delivery.sheet,
         "cells": cells,
-        "third": third_of_cap,
-        "grid_decimals": DECIMALS if trips and delivery.has_positions_only else None,
+        "zone_of_feed": sources.zone is None and zone is not None,
     }
     files = [(f"domains/{name}{suffix}", domain.encode())]
     if measures is not None:
@@ -159,7 +165,49 @@ def new_programme(  # noqa: PLR0913 - the keyword-only rest is what the package 
         (f"programmes/{name}.yaml", _rendered("programme.yaml.j2", values).encode()),
         (f"programmes/{name}.decisions.md", _rendered("decisions.md.j2", values).encode()),
     ]
-    return NewProgramme(tuple(files))
+    return NewProgramme(tuple(files), tuple(key for key in asked if asked[key] == UNDECIDED))
+
+
+def draft_of(delivery: Delivery, zone: str | None) -> str:
+    """Return the text of a programme for a look at files of which nothing public is known yet."""
+    trips = delivery.feed.shape is RowShape.TRIPS
+    measures = None if trips else vehicle_measures(delivery, None, None)
+    answers = Answers(row=delivery.feed, protects_day=True)
+    values = _values("look", delivery, [_THE_MODE], measures, answers.keys_of(delivery, zone))
+    none = {"typical_volume": None, "zone_of_feed": False, "curator": "none", "contact": "none"}
+    return _rendered("programme.yaml.j2", values | none | {"domain": "domains/none.csv"})
+
+
+def _values(
+    name: str,
+    delivery: Delivery,
+    modes: list[str],
+    measures: VehicleMeasures | None,
+    asked: dict[str, str],
+) -> dict[str, object]:
+    """Return what both pages of a programme are made from, but for what is public."""
+    trips = delivery.feed.shape is RowShape.TRIPS
+    action = asked.get("source.columns.action")
+    return {
+        "name": name,
+        "title": name.replace("_", " ").capitalize(),
+        "feed": str(delivery.feed),
+        "trips": trips,
+        "events": delivery.feed.names_nobody,
+        "calls": delivery.feed.names_stops,
+        "rides": delivery.names_no_unit,
+        "ends": _ENDS[delivery.feed is Feed.HIRED_TRIPS],
+        "modes": modes,
+        "renamed": (*delivery.renamed, *((("action", action),) if action else ())),
+        "asked": asked,
+        "open": [key for key, value in asked.items() if value == UNDECIDED],
+        "measures": measures,
+        "has_delays": measures is not None and measures.has_delays,
+        "file": delivery.written,
+        "sheet": delivery.sheet,
+        "third": third_of_cap,
+        "grid_decimals": DECIMALS if trips and delivery.has_positions_only else None,
+    }
 
 
 def third_of_cap(cap: str, coordinate: str) -> str:
@@ -221,16 +269,11 @@ def _stop_list(stops: tuple[Stop, ...]) -> str:
     return text.getvalue()
 
 
-def _zone(gtfs: Path | None) -> str:
-    """Return the time zone that a feed's agency states.
-
-    Raises:
-        InputError: it states none.
-    """
+def _zone(gtfs: Path | None) -> str | None:
+    """Return the time zone that a feed's agency states; None where none does."""
     agency = None if gtfs is None or gtfs.suffix == ".txt" else read_feed(gtfs).agency
     if agency is None or "agency_timezone" not in agency or agency.empty:
-        rule = "is missing, and no feed states it; give one, for example Europe/Oslo"
-        raise InputError(where="new", field="--zone", rule=rule)
+        return None
     return str(agency["agency_timezone"].iloc[0])
 
 

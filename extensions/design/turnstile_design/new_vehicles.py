@@ -52,13 +52,13 @@ class VehicleMeasures:
         return any("mean_delay" in table for table in self.tables)
 
 
-def vehicle_measures(delivery: Delivery, gtfs: Path | None, zone: str) -> VehicleMeasures:
+def vehicle_measures(delivery: Delivery, gtfs: Path | None, zone: str | None) -> VehicleMeasures:
     """Return what a programme measures that nobody has chosen anything for yet.
 
     Args:
         delivery: what the delivered file is.
         gtfs: public feed (zip, folder or a stops.txt alone), if one is given.
-        zone: time zone of the agency.
+        zone: time zone of the agency; None while nobody has decided it.
     """
     if delivery.feed.names_stops:
         return _of_calls(gtfs)
@@ -106,12 +106,14 @@ def _of_calls(gtfs: Path | None) -> VehicleMeasures:
     )
 
 
-def _why_no_delays(fields: dict[str, str], feed: Path | None, zone: str) -> str:
+def _why_no_delays(fields: dict[str, str], feed: Path | None, zone: str | None) -> str:
     """Return why no delay can be worked out; empty if one can."""
     if "trip" not in fields:
         return "none: records state no delay, and name no trip of a timetable"
     if feed is None or feed.is_dir():
         return "none: records state no delay; give the public GTFS feed as a zip (--gtfs)"
+    if zone is None:
+        return "none: the time zone is not decided yet"
     fault = fault_of(read_feed(feed), ZoneInfo(zone))
     return f"none: {feed.name} {fault}" if fault else ""
 

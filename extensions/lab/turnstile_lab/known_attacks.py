@@ -9,13 +9,13 @@ from fractions import Fraction
 import numpy as np
 
 from turnstile.assessment.attacks.presence import best_guess
-from turnstile.assessment.attacks.scale_of_noise import from_pairs
 from turnstile.assessment.attacks.timetable import StopEvent, exposed_cells
 from turnstile.assessment.attacks.unit_changes import Change
 from turnstile.assessment.report.pictures import axis, bars, lines
 from turnstile.privacy.noise_families import NoiseFamily
 from turnstile_lab.baselines import city, discrete_laplace, naive_laplace, uniforms
 from turnstile_lab.lesson import Figure, Lesson
+from turnstile_lab.scale_of_pairs import from_pairs
 
 _CELLS, _HALF = 60, 0.5
 _SUMS = (90, 180, 360, 720, 1440)

@@ -8,7 +8,7 @@ from datetime import date, datetime
 from pathlib import Path
 
 from turnstile.assessment.attacks.timetable_view import CellLabels
-from turnstile.assessment.disclosures import Disclosure
+from turnstile_lab.disclosures import Disclosure
 from turnstile_lab.external.files import read_external_tables
 from turnstile_lab.external.of_table import assess_external
 from turnstile_lab.external.table import ExternalTable

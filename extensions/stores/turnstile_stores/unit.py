@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -62,12 +62,15 @@ class UnitState:
         here: files that are here as in the store.
         steps: names of the steps that wrote the index and those before it, oldest first; none of
             an index that an earlier version wrote.
+        lacking: digest of files that the store lost and whoever restored it did not have; where one
+            of these bytes is, it is put back.
     """
 
     tag: str | None = None
     files: dict[str, Stored] = field(default_factory=dict)
     here: dict[str, Stamp] = field(default_factory=dict)
     steps: tuple[str, ...] = ()
+    lacking: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path) -> UnitState:
@@ -80,13 +83,13 @@ class UnitState:
         if found is None:
             return cls()
         here = {name: Stamp(*stamp) for name, stamp in found["here"].items()}
-        return cls(found["tag"], _stored(found["files"]), here, tuple(found.get("steps", ())))
+        files, steps = _stored(found["files"]), tuple(found.get("steps", ()))
+        return cls(found["tag"], files, here, steps, found.get("lacking", {}))
 
     def write(self, path: Path) -> None:
         """Write down what is here."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        content = {"tag": self.tag, "files": self.files, "here": self.here, "steps": self.steps}
-        replace_durably(path, json.dumps(content).encode(), OWNER_ONLY)
+        replace_durably(path, json.dumps(asdict(self)).encode(), OWNER_ONLY)
 
     def is_here(self, name: str, folder: Path) -> bool:
         """Return whether a file is here as it is in the store."""
@@ -112,27 +115,32 @@ def state_in(path: Path) -> Any:  # noqa: ANN401 - whatever was written
         ) from None
 
 
-def index_bytes(files: Mapping[str, Stored], steps: tuple[str, ...]) -> bytes:
+def index_bytes(unit: UnitState) -> bytes:
     """Return the index of a unit."""
-    content = {"files": dict(sorted(files.items())), "steps": steps}
+    content: dict[str, object] = {"files": dict(sorted(unit.files.items())), "steps": unit.steps}
+    if lacking := {name: one for name, one in unit.lacking.items() if name not in unit.files}:
+        content["lacking"] = lacking
     return json.dumps(content, indent=1).encode()
 
 
-def read_index(content: bytes, unit: str) -> tuple[dict[str, Stored], tuple[str, ...]]:
-    """Read the files of an index, and the steps that made it.
+def read_index(content: bytes | None, tag: str | None, unit: str) -> UnitState:
+    """Read the files of an index, and the steps that made it; nothing where there is none.
 
     Raises:
         IntegrityError: it is none, or names a file outside of its unit.
     """
+    if content is None:
+        return UnitState()
     try:
         read = json.loads(content)
         found, steps = _stored(read["files"]), tuple(map(str, read.get("steps", ())))
+        lacking = {name: str(digest) for name, digest in read.get("lacking", {}).items()}
     except (ValueError, KeyError, TypeError, AttributeError):
-        found, steps = {"": Stored("", 0, "", "")}, ()
-    for name, one in found.items():
-        if not is_plain(name) or not one.object.startswith(f"files/{unit}/"):
-            raise IntegrityError(f"the index of {unit} is not what a step writes; restore it")
-    return found, steps
+        found, steps, lacking = {"": Stored("", 0, "", "")}, (), {}
+    is_own = all(one.object.startswith(f"files/{unit}/") for one in found.values())
+    if not is_own or not all(map(is_plain, (*found, *lacking))):
+        raise IntegrityError(f"the index of {unit} is not what a step writes; restore it")
+    return UnitState(tag, found, {}, steps, lacking)
 
 
 def is_plain(name: str) -> bool:

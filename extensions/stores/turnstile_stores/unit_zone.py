@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 
@@ -135,22 +135,17 @@ class UnitZone:
         for unit in self._units_seen():
             with self.working_on(unit):
                 seen = UnitState.read(self._state(unit))
-                found = self.bucket.read(f"{_INDEX}{unit}.json")
-                files, steps = read_index(found.content, unit) if found else ({}, ())
-                if found is None or seen.has_seen_more_than(steps):
-                    yield (
-                        unit,
-                        *self._restore(
-                            unit, seen, UnitState(found and found.tag, files, steps=steps)
-                        ),
-                    )
+                there = self._index(unit)
+                if there.tag is None or seen.has_seen_more_than(there.steps):
+                    yield (unit, *self._restore(unit, seen, there))
 
     def _restore(self, unit: str, seen: UnitState, there: UnitState) -> tuple[int, int]:
         """Put back a unit; return how many files came back, and how many stay as they are there."""
         folder, is_backup = self._place(unit), set(there.steps) <= set(seen.steps)
         require_written_once(unit, there.files, seen.files)
         objects = self.bucket.listed(f"{_FILES}{unit}/")
-        after = UnitState(there.tag, dict(there.files), {}, there.steps)
+        lacking = there.lacking | seen.lacking
+        after = UnitState(there.tag, dict(there.files), {}, there.steps, lacking)
         back, kept = 0, 0
         for name, one in seen.files.items():
             if digest_of(there.files.get(name)) == one.sha256:
@@ -161,6 +156,8 @@ class UnitZone:
                 after.files[name], back = one, back + 1
             elif _is_that(folder / name, one.sha256):
                 after.files[name], back = self._put_file(unit, name, one.sha256), back + 1
+            elif name not in there.files:
+                after.lacking[name] = one.sha256  # another machine may have it
         self._put_index(unit, there, after, tuple(dict.fromkeys((*there.steps, *seen.steps))))
         for name, one in after.files.items():
             if _is_that(folder / name, one.sha256):
@@ -195,7 +192,7 @@ class UnitZone:
         folder, state = self._place(unit), UnitState.read(self._state(unit))
         is_new = state.tag != tag
         if is_new:
-            state = self._read_index(unit, tag, state)
+            state = self._given_back(unit, self._read_index(unit, tag, state))
         if is_own:
             objects = self.bucket.listed(f"{_FILES}{unit}/")
             used = {one.object for one in state.files.values()}
@@ -228,17 +225,34 @@ class UnitZone:
         """
         if tag is None:
             return UnitState()
-        found = self.bucket.read(f"{_INDEX}{unit}.json")
-        if found is None:
+        state = self._index(unit)
+        if state.tag is None:
             raise StoreError(self.bucket.name, f"the index of {unit} went while it was read")
-        files, steps = read_index(found.content, unit)
-        self._require_no_older(unit, before, steps)
-        same = {
+        self._require_no_older(unit, before, state.steps)
+        state.here = {
             name: stamp
             for name, stamp in before.here.items()
-            if name in files and files[name].sha256 == before.files[name].sha256
+            if digest_of(state.files.get(name)) == before.files[name].sha256
         }
-        return UnitState(found.tag, files, same, steps)
+        return state
+
+    def _index(self, unit: str) -> UnitState:
+        """Return what the store says of a unit; nothing, without a tag, if it has no index."""
+        found = self.bucket.read(f"{_INDEX}{unit}.json")
+        return read_index(found and found.content, found and found.tag, unit)
+
+    def _given_back(self, unit: str, state: UnitState) -> UnitState:
+        """Put back what the store lost and this machine has: of those bytes it may be the last."""
+        folder = self._place(unit)
+        own = {name for name, one in state.lacking.items() if _is_that(folder / name, one)}
+        if own:
+            files = {name: self._put_file(unit, name, state.lacking[name]) for name in own}
+            after = replace(state, files=state.files | files)
+            self._put_index(unit, state, after, state.steps)
+            for name in own:
+                self._note(after, name, folder)
+            return after
+        return state
 
     def _require_no_older(self, unit: str, before: UnitState, steps: tuple[str, ...]) -> None:
         """Refuse an index that lacks the last step seen here: what it does not name would go."""
@@ -283,7 +297,7 @@ class UnitZone:
 
     def _changes(self, unit: str, before: UnitState, folder: Path) -> UnitState:
         """Put what is new; return the unit as it is now."""
-        after, new = UnitState(before.tag, dict(before.files), steps=before.steps), {}
+        after, new = replace(before, files=dict(before.files), here={}), {}
         for name in self._own_files(unit):
             if not before.is_here(name, folder):
                 digest = sha256_of(folder / name)
@@ -331,17 +345,18 @@ class UnitZone:
         for _ in range(_TRIES):
             require_written_once(unit, before.files, after.files)
             after.steps = (*steps, step)
-            content = index_bytes(after.files, after.steps)
-            tag = self.bucket.put_if(path, content, before.tag)
+            tag = self.bucket.put_if(path, index_bytes(after), before.tag)
             if tag is None:
-                found = self.bucket.read(path)
-                theirs, steps = read_index(found.content, unit) if found else ({}, ())
+                theirs = self._index(unit)
+                steps = theirs.steps
                 if step not in steps:  # else it was put, and the answer was lost
                     self._require_no_older(unit, before, steps)
-                    after.files = merged(before.files, after.files, theirs, self.bucket.name, unit)
-                    before = UnitState(found and found.tag, theirs, steps=steps)
+                    after.files = merged(
+                        before.files, after.files, theirs.files, self.bucket.name, unit
+                    )
+                    after.lacking, before = after.lacking | theirs.lacking, theirs
                     continue
-                after.steps, tag = steps, found and found.tag
+                after.steps, tag = steps, theirs.tag
             after.tag = tag
             return
         raise StoreConflict(self.bucket.name, f"{unit} is written to by others all the time")

@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from turnstile.assessment.attacks.averaging import averaged
+from turnstile.assessment.attacks.presence import averaged
 from turnstile.assessment.attacks.risk import (
     Forecast,
     as_figures,
     forecast,
     over_weeks,
     weeks_left,
-    weeks_spent,
 )
 from turnstile.assessment.attacks.synthetic import (
     Reconstruction,
@@ -58,8 +57,9 @@ LIMITS = (
         "up to the worst; who travels less shows less."
     ),
     (
-        "A unit over weeks is guessed from all its weeks together. Weeks ahead are reckoned as if "
-        "each were released as this one was."
+        "A unit is guessed from all draws that hold it together: of every programme of the group "
+        "and every revision, as the ledger charged them. Weeks ahead are reckoned as if each "
+        "programme of the group went on as it released last."
     ),
     (
         "A timetable can show that a cell is one vehicle or one stop; the noise still hides each "
@@ -164,11 +164,7 @@ def assess_release(drawn: Drawn, evidence: Evidence | None = None) -> Assessment
         losses=losses,
         gates=gate_results(drawn, known, audits),
         audits=audits,
-        risk=forecast(
-            drawn.events,
-            losses,
-            weeks_so_far=weeks_spent(known.balances, losses) or None,
-        ),
+        risk=forecast(drawn.events, known.charged),
         differencing=_differencing(drawn),
         reconstruction=_reconstruction(drawn),
         membership=simulated_membership(drawn.events, drawn.programme.mechanism.unit),
@@ -199,7 +195,7 @@ def content_of(found: Assessment) -> dict[str, Any]:
             for unit, own in found.losses.items()
         },
         "risk_by_unit": [as_figures(one) for one in found.risk.units],
-        "weeks_so_far": found.risk.weeks_so_far,
+        "risk_notes": list(found.risk.notes),
         "risk_over_weeks": over_weeks(found.risk),
         "averaging": {
             event.label: [asdict(averaged(event, draws)) for draws in _DRAWS_SHOWN]

@@ -11,6 +11,7 @@ from sqlalchemy import select
 
 from turnstile.ledger import attempts, decisions, facts, leases, revisions
 from turnstile.ledger.bounding_keys import BoundingKeys, bounding_keys_in
+from turnstile.ledger.charged_releases import ChargedRelease, charged_releases
 from turnstile.ledger.charging import ChargingLedger
 from turnstile.ledger.custody.custody import Custody
 from turnstile.ledger.custody.export import write_export
@@ -120,6 +121,10 @@ class LedgerView(ChargingLedger):
     def balance(self, family: str | None = None) -> tuple[AccountBalance, ...]:
         """Return every account of a family (or of all), sorted, and the most spent windows."""
         return self._store.read(lambda c: account_balances(c, family))
+
+    def charged(self, family: str) -> tuple[ChargedRelease, ...]:
+        """Return every charged attempt of a family with its draws, the burned ones too."""
+        return self._store.read(lambda c: charged_releases(c, family))
 
     def entries(self, *, after: int = 0) -> Iterator[Entry]:
         """Yield every fact after a sequence number, in order, of one state of the ledger."""

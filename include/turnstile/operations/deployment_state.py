@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from turnstile.errors import InputError, TurnstileError
+from turnstile.ledger.charged_releases import ChargedRelease
 from turnstile.ledger.view import LedgerView
 from turnstile.operations.airflow_now import AirflowNow, Question
 from turnstile.operations.alerts import Alert
@@ -124,6 +125,11 @@ class DeploymentState:
         """Return the present state of the ledger; empty before the first release."""
         follower = self._followed()
         return LedgerSnapshot((), (), {}, (), (), 0) if follower is None else follower.now()
+
+    def charged(self, family: str) -> tuple[ChargedRelease, ...]:
+        """Return what a group of programmes was charged for; nothing before the first release."""
+        follower = self._followed()
+        return () if follower is None else follower.ledger.charged(family)
 
     def question(self, visible: frozenset[str]) -> Question:
         """Return the last run of each week that is not public, or that did not say how it ended."""

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from turnstile.assessment.attacks.risk import AHEAD_WEEKS, Forecast, forecast, weeks_spent
+from turnstile.assessment.attacks.risk import Forecast, Span, UnitRisk, forecast
 from turnstile.assessment.report.answers import answers_of
+from turnstile.ledger.charged_releases import ChargedRelease
 from turnstile.ledger.presentation import most_spent
+from turnstile.ledger.records import ReleaseKey
 from turnstile.operations.amount_words import cap_states
 from turnstile.operations.deployment_state import DeploymentState
 from turnstile.operations.page_templates import render
@@ -20,7 +22,6 @@ from turnstile.programme.calendar.release_schedule import period_containing
 from turnstile.programme.loading import load_programme
 from turnstile.programme.people import holders
 from turnstile.publishing.card import UNPROTECTED
-from turnstile.release.plan import loss_by_unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,29 +29,34 @@ class Chance:
     """How well one unit is told apart, over a span of time.
 
     Args:
-        noun: `one trip`, `a card`.
-        weeks: weekly releases that it is in.
+        noun: `a trip`, `a card`.
+        over: from which draws, in words.
         typical: chance of the best guess for a typical one; None where nothing bounds it.
         worst: for the one that shows most.
         epsilon: at delta 1e-6; None where nothing bounds it.
     """
 
     noun: str
-    weeks: int
+    over: str
     typical: float | None
     worst: float | None
     epsilon: float | None
 
 
 def chances_of(risk: Forecast) -> tuple[Chance, ...]:
-    """Return the chances of each unit after each number of weeks, from the finest unit on."""
-    found: dict[tuple[ProtectionUnit, int], dict[bool, float | None]] = {}
-    epsilons = {(one.unit, one.weeks): one.epsilon for one in risk.units}
+    """Return the chances of each unit, from the finest on: as charged, and with the year ahead."""
+    found: dict[tuple[ProtectionUnit, Span], dict[bool, UnitRisk]] = {}
     for one in risk.units:
-        found.setdefault((one.unit, one.weeks), {})[one.is_worst] = one.guess_right
+        found.setdefault((one.unit, one.span), {})[one.is_worst] = one
     return tuple(
-        Chance(unit.noun, weeks, of[False], of[True], epsilons[unit, weeks])
-        for (unit, weeks), of in found.items()
+        Chance(
+            unit.noun,
+            of[True].over or "one release",
+            of[False].guess_right,
+            of[True].guess_right,
+            of[True].epsilon,
+        )
+        for (unit, _), of in found.items()
     )
 
 
@@ -73,8 +79,10 @@ def dossier_page(state: DeploymentState, name: str) -> str:
     plan = plan_of(programme, settings.include, period)
     of_family = tuple(one for one in snapshot.balances if one.family == programme.family)
     costliest = most_spent(of_family)
-    loss = loss_by_unit(plan.events)
-    risk = forecast(plan.events, loss, (1, AHEAD_WEEKS), weeks_so_far=weeks_spent(of_family, loss))
+    charged = state.charged(programme.family)
+    if not any(one.key.programme == name and one.key.period == period for one in charged):
+        charged += (ChargedRelease(ReleaseKey(name, period), plan.events),)
+    risk = forecast(plan.events, charged)
     return render(
         "dossier.html",
         root="",
@@ -85,6 +93,7 @@ def dossier_page(state: DeploymentState, name: str) -> str:
         crash=crash_words(programme, settings.include, period),
         answers=answers_of(programme, risk),
         chances=chances_of(risk),
+        notes=[note.rstrip(".") for note in risk.notes],
         unprotected=UNPROTECTED,
         caps=cap_states(costliest, snapshot.forecasts),
         uncapped=[one for one in costliest if one.cap is None],

@@ -18,6 +18,7 @@ from turnstile.ledger.records import Attempt
 from turnstile.pipeline.bounding_key import require_known_key
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.current_snapshot import current_snapshot
+from turnstile.pipeline.first_look import require_decided
 from turnstile.pipeline.redelivered_files import changed_files
 from turnstile.programme.calendar.release_schedule import final_at
 from turnstile.programme.gtfs.timetable import read_calls
@@ -41,7 +42,7 @@ def ingest(release: Release) -> str:
 
     Raises:
         NotFinal: the week is not over, or not final yet.
-        InputError: a file breaks a rule.
+        InputError: a file breaks a rule, or files of a first week ask what nobody has decided.
         ProgrammeError: no day of the week has service.
     """
     require_service(release.programme, release.week)
@@ -50,6 +51,7 @@ def ingest(release: Release) -> str:
         return _sealed_before(release, release.sealed)
     require_known_key(release.settings, release.ledger)
     snapshot = _ingest(release)
+    require_decided(release, snapshot)
     digests = "\n".join(digest for _, digest in snapshot.files)
     write_atomically(release.folders.private / "files", digests.encode())
     write_atomically(release.folders.private / "snapshot", snapshot.digest.encode())
@@ -67,12 +69,14 @@ def validate(release: Release) -> str:
     if release.sealed is not None:
         return "sealed"
     from turnstile.quality.checks import validate as judge
+    from turnstile.quality.rules import known_values
 
     report = judge(
         release.programme,
         release.week,
         current_snapshot(release),
         private=release.settings.private,
+        known=known_values(release.programme, release.domain.listed),
         memory=release.settings.memory_limit,
     )
     for finding in report.warnings:

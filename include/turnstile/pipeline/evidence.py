@@ -6,6 +6,7 @@ assessment itself cannot reach the private zone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
 
 from turnstile.assessment.attacks.timetable_feed import read_timetable
@@ -13,11 +14,13 @@ from turnstile.assessment.attacks.timetable_view import TimetableView, view
 from turnstile.assessment.audits.pipeline_copy import PipelineCopy
 from turnstile.assessment.cell_labels import labels_of_domain
 from turnstile.assessment.evidence import Evidence
+from turnstile.ledger.charged_releases import ChargedRelease
 from turnstile.ledger.custody.folders import release_folders
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.preflight import trials
 from turnstile.programme.domain.public_file import open_public_file
-from turnstile.release.sealed import Artefact, decode
+from turnstile.release.numbers import Vector
+from turnstile.release.sealed import decode
 from turnstile.release.zones import digest_of
 
 _EARLIER_MOST = 26  # releases whose noise is compared: what a few CPU seconds read and compare
@@ -26,29 +29,40 @@ _EARLIER_MOST = 26  # releases whose noise is compared: what a few CPU seconds r
 def evidence_of(release: Release) -> Evidence:
     """Return what a sealed release is judged by."""
     embargoed = release.folders.embargoed
+    charged = release.ledger.charged(release.programme.family)
     return Evidence(
         balances=tuple(release.ledger.balance(release.programme.family)),
+        charged=charged,
         copy=PipelineCopy(observed=trials(release)),
         sealed_digests=tuple(
             sorted(digest_of(path.read_bytes()) for path in embargoed.glob("sealed-*"))
         ),
-        earlier=_earlier(release),
+        earlier=_earlier(release, charged),
         timetable=_timetable(release),
     )
 
 
-def _earlier(release: Release) -> tuple[Artefact, ...]:
-    """Return what was sealed for other keys of the programme and stands unaltered, newest first."""
-    own = release.folders.embargoed
+def _earlier(release: Release, charged: Sequence[ChargedRelease]) -> tuple[tuple[Vector, ...], ...]:
+    """Return what was sealed for other keys of the group and stands unaltered, newest first."""
+    events = {str(one.key): one.events for one in charged if one.key != release.key}
     others = (
-        path
-        for key, folder in sorted(release_folders(release.settings.embargoed), reverse=True)
-        if key.startswith(f"{release.key.programme}/") and folder != own
+        (events[key], path)
+        for key, folder in sorted(
+            release_folders(release.settings.embargoed),
+            key=lambda one: (one[0].partition("/")[2], one[0]),
+            reverse=True,
+        )
+        if key in events
         for path in sorted(folder.glob("sealed-*.parquet"), reverse=True)
     )
-    read = ((path, path.read_bytes()) for path in islice(others, _EARLIER_MOST))
+    read = ((own, path, path.read_bytes()) for own, path in islice(others, _EARLIER_MOST))
     return tuple(
-        decode(content) for path, content in read if path.stem.endswith(digest_of(content)[:16])
+        tuple(
+            Vector(event, table.service_date, table.values)
+            for event, table in zip(own, decode(content).tables, strict=False)
+        )
+        for own, path, content in read
+        if path.stem.endswith(digest_of(content)[:16])
     )
 
 

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from datetime import date, time
 from fractions import Fraction
 from typing import Annotated, Any, Self
+from zoneinfo import ZoneInfo
 
 import yaml
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from turnstile.errors import InputError
-from turnstile.service_calendar import MINUTES_PER_DAY
+from turnstile.service_calendar import MINUTES_PER_DAY, zone_named
 
 UNDECIDED = "decide"
 """What stands in a new programme for what nobody has decided yet: no value of any key."""
@@ -280,6 +281,8 @@ Slots = Annotated[str | tuple[int, int] | None, parsed(_slots, _NO_SLOTS)]
 Stretch = Annotated[
     tuple[int, int], parsed(_stretch, 'is no stretch of a day; write "07:00-09:30"')
 ]
+_NO_ZONE = "is no IANA time zone; write for example Australia/Sydney"
+Zone = Annotated[ZoneInfo, parsed(lambda name: zone_named(name, where="zone"), _NO_ZONE)]
 Flag = Annotated[bool, Read(_flag, "flag", {"type": "boolean"})]
 Amount = Annotated[Fraction, Read(_amount, "amount", {"type": ["string", "integer"]})]
 Whole = Annotated[int, whole(0)]

@@ -96,6 +96,10 @@ def _source(file: Sections) -> Iterator[Fault]:
         yield ("source", "stop_within_m"), "goes with timetable; add it"
     if source.timetable is not None and (not vehicles or source.feed.names_stops):
         yield ("source", "timetable"), "is for positions of vehicles; remove it"
+    if source.without_action is not None and source.feed is not Feed.TAPS:
+        yield ("source", "without_action"), f"is for {Feed.TAPS}; remove it"
+    if source.written.zone is not None and source.feed is Feed.OPAL_TRIPS:
+        yield ("source", "file", "zone"), "is for instants; its clock is the agency's; remove it"
     if source.extent is not None and source.extent.south >= source.extent.north:
         yield ("source", "extent", "south"), "must be below north"
 

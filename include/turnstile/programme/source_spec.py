@@ -15,9 +15,11 @@ from turnstile.programme.key import (
     Named,
     Positive,
     Read,
+    Stretch,
     Text,
     Texts,
     Whole,
+    Zone,
     degrees,
     read_text,
     whole,
@@ -180,11 +182,12 @@ class TimeForm(StrEnum):
     EPOCH_S = "epoch_s"
     EPOCH_MS = "epoch_ms"
     EPOCH_US = "epoch_us"
+    EPOCH_NS = "epoch_ns"
 
     @property
     def of_second(self) -> int:
         """Units of a second; 0 of a written time."""
-        return {"epoch_s": 1, "epoch_ms": 1000, "epoch_us": 1_000_000}.get(self, 0)
+        return 0 if self is TimeForm.WRITTEN else 1000 ** (list(TimeForm).index(self) - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +208,9 @@ class FileSpec:
         DecimalMark.POINT
     )
     times: Annotated[TimeForm, Key("how instants are written", "epoch_ms")] = TimeForm.WRITTEN
+    zone: Annotated[
+        Zone | None, Key("of written instants without an offset", "UTC", default="time.zone")
+    ] = None
 
 
 class DateForm(StrEnum):
@@ -296,6 +302,12 @@ class SourceSpec:
         Named(Annotated[Amount, Key("share of the records of a week", '"1/20"')]),
         Key("a rule of FEEDS.md: the largest share that it may set aside before the week stops"),
     ] = ()
+    without_action: Annotated[
+        TapAction | None, Key("what a tap does that says nothing of it", "enter", default="enter")
+    ] = None
+    quiet_hours: Annotated[
+        Stretch | None, Key("when it is quietest, if not at night; public", '"10:00-14:00"')
+    ] = None
     date_form: Annotated[DateForm, Key("how dates are written", "DD/MM/YYYY")] = DateForm.ISO
     grid_decimals: Annotated[
         int,

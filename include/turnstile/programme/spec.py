@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import date, time
 from enum import StrEnum
 from typing import Annotated
-from zoneinfo import ZoneInfo
 
 from turnstile.measures.kind import Options
 from turnstile.measures.registry import OF_SPEEDS, Measure
@@ -31,6 +30,7 @@ from turnstile.programme.key import (
     Text,
     Texts,
     Whole,
+    Zone,
     parsed,
     read_texts,
     whole,
@@ -42,12 +42,9 @@ from turnstile.service_calendar import (
     MINUTES_PER_DAY,
     ServicePeriod,
     ServiceWeek,
-    zone_named,
 )
 
 _H3_FINEST = 15
-_NO_ZONE = "is no IANA time zone; write for example Australia/Sydney"
-_Zone = Annotated[ZoneInfo, parsed(lambda name: zone_named(name, where="zone"), _NO_ZONE)]
 
 
 def _slot_minutes(value: object) -> int:
@@ -66,7 +63,7 @@ class TimeSpec:
     GTFS.
     """
 
-    zone: Annotated[_Zone, Key("IANA time zone", "Australia/Sydney")]
+    zone: Annotated[Zone, Key("IANA time zone", "Australia/Sydney")]
     slot_minutes: Annotated[
         int,
         Read(_slot_minutes, "integer, 1 or more", {"type": "integer", "minimum": 1}),

@@ -20,6 +20,7 @@ _FREE = {
     "source.landing",
     "source.missing_day",
     "source.rows_per_day_at_least",
+    "source.quiet_hours",
     "source.set_aside_at_most",
     "source.files_at_least",
     "source.marker",

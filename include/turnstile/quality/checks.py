@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from turnstile.durable_files import replace_durably
@@ -17,16 +17,18 @@ from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.ingest.snapshot import Snapshot
 
 QUALITY_FILE = "quality.json"
+_NOTHING_LISTED: Mapping[str, frozenset[str]] = {}
 
 __all__ = ["Finding", "QualityReport", "Severity", "load_report", "validate"]
 
 
-def validate(
+def validate(  # noqa: PLR0913 - the keyword-only rest is where it runs
     programme: Programme,
     week: ServicePeriod,
     snapshot: Snapshot,
     *,
     private: Path,
+    known: Mapping[str, frozenset[str]] = _NOTHING_LISTED,
     memory: str | None = None,
 ) -> QualityReport:
     """Judge a snapshot; write `quality.json` beside its rows and, if it passes, its figures.
@@ -38,12 +40,13 @@ def validate(
         week: service week.
         snapshot: what was ingested.
         private: private zone.
+        known: values of the public list of each category that rows carry.
         memory: the most that the engine takes, as `duckdb_engine.connect` takes it.
 
     Returns:
         Findings without any number; `passed` is False if the week must stop.
     """
-    metrics = measure(programme, week, snapshot, private=private, memory=memory)
+    metrics = measure(programme, week, snapshot, private=private, known=known, memory=memory)
     frames = {
         Frame.COLUMNS: metrics.columns,
         Frame.MODES: metrics.modes,

@@ -7,6 +7,7 @@ twentieth of the time, and no raw value within its reach.
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -18,6 +19,8 @@ from turnstile.duckdb_engine import connect, name, text
 from turnstile.programme.source_spec import Feed, MissingDay, RowShape
 from turnstile.programme.spec import Programme
 from turnstile.quality.earlier_figures import Figures, earlier_figures
+from turnstile.quality.plausible import clock_off, speeds_off_unit, unlisted
+from turnstile.quality.rules import unlisted_at_most
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.ingest.canonical import RULES, SPEED_SCALE, columns_of, may_be_null, names_of
 from turnstile.sources.ingest.snapshot import TOTALS, Snapshot, counts_of
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _VOLUME_PERIODS = 8
+_NOTHING_LISTED: Mapping[str, frozenset[str]] = {}
 # Not faults: rows of the weeks beside this one, and fare transactions that are no taps.
 _EXPECTED = ("outside_week", "other_action")
 
@@ -100,12 +104,13 @@ class Metrics:
         raise TypeError("private metrics stay in the process that made them")
 
 
-def measure(
+def measure(  # noqa: PLR0913 - the keyword-only rest is where it runs
     programme: Programme,
     week: ServicePeriod,
     snapshot: Snapshot,
     *,
     private: Path,
+    known: Mapping[str, frozenset[str]] = _NOTHING_LISTED,
     memory: str | None = None,
 ) -> Metrics:
     """Make the figures of a snapshot.
@@ -115,6 +120,7 @@ def measure(
         week: service week.
         snapshot: what was ingested.
         private: private zone, with the figures of earlier weeks.
+        known: values of the public list of each category that rows carry.
         memory: the most that the engine takes, as `duckdb_engine.connect` takes it.
     """
     with tempfile.TemporaryDirectory(prefix=".measure-", dir=snapshot.folder.parent) as scratch:
@@ -131,6 +137,8 @@ def measure(
             _mark_gaps(days, programme, week, snapshot)
             keys = _distinct_keys(connection, days, programme.source.feed.shape)
             counts = _counts_of_days(connection, week, programme, days)
+            plausible = {"clock_off": clock_off(connection, programme.source)}
+            listed = unlisted(connection, known)
         finally:
             connection.close()
     earlier = earlier_figures(programme.name, week, private)
@@ -142,6 +150,8 @@ def measure(
         earlier=[one.total for one in earlier[:_VOLUME_PERIODS]],
         expected={*_EXPECTED, *(rule for rule, _ in programme.source.set_aside_at_most)},
     )
+    for figure, value in (plausible | _off_lists(programme, listed)).items():
+        totals[figure] = value
     rows = int(totals["rows"].iloc[0])
     figures = Figures(rows, counts, _speeds_of_days(days), _shares(totals))
     return Metrics(columns, modes, days, totals, figures, earlier)
@@ -190,7 +200,7 @@ def _days(
         of_medians = (
             f"LEFT JOIN ({_MEDIANS}) AS medians ON measured.service_date = medians.service_date"
         )
-    return connection.execute(f"""
+    found = connection.execute(f"""
         WITH measured AS (SELECT service_date, {measured} FROM rows_read GROUP BY 1),
              missing AS (SELECT day, count(*) AS nulls FROM ({nulls}) GROUP BY 1)
         SELECT coalesce(measured.service_date, days.day) AS service_date, {selected}, {median}
@@ -201,6 +211,9 @@ def _days(
         {of_medians}
         ORDER BY 1
     """).df()
+    if feed.shape is RowShape.TELEMETRY:
+        found["speed_off_unit"] = speeds_off_unit(connection, found)
+    return found
 
 
 def _mark_gaps(
@@ -259,6 +272,12 @@ def _speeds_of_days(days: pd.DataFrame) -> dict[tuple[str, str], float]:
     moving = days[days[column].notna()]
     speeds = zip(moving["service_date"], moving[column], strict=True)
     return {(str(day)[:10], column): float(speed) for day, speed in speeds}
+
+
+def _off_lists(programme: Programme, listed: Mapping[str, float]) -> dict[str, float]:
+    """Return how far words that no list has are above what may be: above 1 is too far."""
+    most = unlisted_at_most(programme)
+    return {"words_off": max((share / most[name] for name, share in listed.items()), default=0.0)}
 
 
 def _shares(totals: pd.DataFrame) -> dict[str, float]:

@@ -6,24 +6,24 @@ program; the figures that they are held against are exact and stay private.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import StrEnum
 
 from turnstile.errors import ProgrammeError
+from turnstile.programme.fields import STOP
 from turnstile.programme.source_spec import MissingDay, RowShape
 from turnstile.programme.spec import Programme
 from turnstile.quality.findings import Severity
+from turnstile.quality.plausible import moving_range
 from turnstile.sources.ingest.canonical import DUPLICATES, RULES, columns_of
 
-# Moving buses of Surat have daily medians of 22-25 km/h and those of Austin of 33-46; the same
-# figures in m/s are below 13, and km/h taken for m/s would be above 79.
-_MOVING_SPEED_KMH = (14.0, 60.0)
 _MANY_UNKNOWN = 0.001
 _MANY_UNREADABLE = 0.01
 _MANY_QUARANTINED = 0.2
 _MANY_OF_A_RULE = 0.02
+_DIRECTION = "direction"
 # What no sender can help, or what is delivered so by design: it has shares of its own.
 _MANY_OF_THESE = {
     "card_id_missing": 0.2,
@@ -33,6 +33,7 @@ _MANY_OF_THESE = {
     "not_observed": 1.0,
     DUPLICATES: 1.0,
 }
+_BUSIER_THAN_QUIET = 3.0
 _FEW = 0.01
 _MANY_UNKNOWN_TAPS = 0.1
 _USUAL_VOLUME = (0.5, 2.0)
@@ -85,6 +86,7 @@ def rules_of(programme: Programme, service_days: int | None = None) -> tuple[Rul
         *_mode_rules(programme),
         *_day_rules(programme, service_days or programme.schedule.period_days),
         *_volume_rules(),
+        *_meaning_rules(),
         *own,
         *_quarantine_rules(programme),
     )
@@ -202,6 +204,25 @@ def _volume_rules() -> tuple[Rule, ...]:
     )
 
 
+def _meaning_rules() -> tuple[Rule, ...]:
+    """What would be read in another sense than it has: times of another clock, unknown words."""
+    week, error = Frame.WEEK, Severity.ERROR
+    clock = (
+        "the quietest hours of the week are not those of a night: the times are probably of "
+        "another zone; correct time.zone, state source.file.zone, or say in source.quiet_hours "
+        "when it is quietest"
+    )
+    words = (
+        "rows name directions, routes, fare products, trips or visits that no public list has "
+        "(domain.lists); add them, or state the share that is right in source.set_aside_at_most "
+        "(unknown_direction and so on)"
+    )
+    return (
+        _ranged("clock", error, week, ("clock_off", None, _BUSIER_THAN_QUIET), clock),
+        _ranged("unlisted_words", error, week, ("words_off", None, 1), words),
+    )
+
+
 def _trip_rules() -> tuple[Rule, ...]:
     """What holds for trips only."""
     sentence = "more than a tenth of the tap-offs are UNKNOWN; ask the sender"
@@ -215,9 +236,11 @@ def _telemetry_rules(programme: Programme) -> tuple[Rule, ...]:
     earth = "a coordinate is not on earth; ingest the week again"
     fast = "a speed is out of the programme's range; ingest the week again"
     unit = (
-        "the typical speed of moving buses on a day is not that of buses: the source's unit is "
-        f"probably not {programme.source.speed_unit}; correct source.speed_unit or the files"
+        "the speeds of a day are not those that its vehicles have, or not those that their "
+        f"positions tell: the source's unit is probably not {programme.source.speed_unit}; correct "
+        "source.speed_unit or the files"
     )
+    moving = moving_range(programme.source)
     most = programme.source.speed_at_most_kmh
     return (
         _ranged("coordinates", error, days, ("latitude_least", -90, None), earth),
@@ -226,7 +249,8 @@ def _telemetry_rules(programme: Programme) -> tuple[Rule, ...]:
         _ranged("coordinates", error, days, ("longitude_most", None, 180), earth),
         _ranged("speeds", error, days, ("speed_kmh_least", 0, None), fast),
         _ranged("speeds", error, days, ("speed_kmh_most", None, most), fast),
-        _ranged("speed_unit", error, days, ("moving_speed_kmh_median", *_MOVING_SPEED_KMH), unit),
+        _ranged("speed_unit", error, days, ("moving_speed_kmh_median", *moving), unit),
+        _ranged("speed_unit", error, days, ("speed_off_unit", None, 1), unit),
     )
 
 
@@ -243,6 +267,10 @@ _MANY = {
         _MANY_UNKNOWN,
         "rows have an action that nobody explains; say in source.action_names what each word does",
     ),
+    "unknown_status": (
+        _MANY_UNKNOWN,
+        "rows say how full a vehicle is in a word that GTFS-realtime lacks; correct the files",
+    ),
     "unparsable_timestamp": (_MANY_UNREADABLE, "many timestamps cannot be read; check the files"),
     "malformed_line": (_MANY_UNREADABLE, "many lines cannot be read; check the files"),
 }
@@ -254,16 +282,45 @@ def shares_at_most(programme: Programme) -> dict[str, float]:
     Raises:
         ProgrammeError: `source.set_aside_at_most` names a rule that there is not.
     """
-    rules = (*RULES[programme.source.feed.shape], DUPLICATES)
+    stated, rules = (
+        programme.source.set_aside_at_most,
+        (*RULES[programme.source.feed.shape], DUPLICATES),
+    )
     usual = dict.fromkeys(rules, _MANY_OF_A_RULE) | _MANY_OF_THESE
     usual |= {rule: most for rule, (most, _) in _MANY.items()}
-    stated = programme.source.set_aside_at_most
-    if unknown := next((rule for rule, _ in stated if rule not in rules), None):
-        near = get_close_matches(unknown, rules, 1)
+    own = {rule: float(most) for rule, most in stated if rule in rules}
+    others = {f"unknown_{category}" for category in unlisted_at_most(programme)}
+    if unknown := next((rule for rule, _ in stated if rule not in {*rules, *others}), None):
+        near = get_close_matches(unknown, [*rules, *others], 1)
         rule = f"{unknown!r} is no rule of {programme.source.feed}; "
         rule += f"did you mean {near[0]}?" if near else f"it has {', '.join(rules)}"
         raise ProgrammeError(where="programme", field="source.set_aside_at_most", rule=rule)
-    return {rule: usual[rule] for rule in rules} | {rule: float(most) for rule, most in stated}
+    return {rule: usual[rule] for rule in rules} | own
+
+
+def unlisted_at_most(programme: Programme) -> dict[str, float]:
+    """Return what share of the rows of each listed category may name none of its list, at most."""
+    usual = dict.fromkeys(set(programme.listed) - {STOP}, _MANY_OF_A_RULE)
+    if _DIRECTION in usual:
+        usual[_DIRECTION] = _MANY_UNKNOWN
+    stated = dict(programme.source.set_aside_at_most)
+    return {name: float(stated.get(f"unknown_{name}", most)) for name, most in usual.items()}
+
+
+def known_values(
+    programme: Programme, listed: Iterable[tuple[str, str, str]]
+) -> dict[str, frozenset[str]]:
+    """Return the values of the public list of each category whose words are judged.
+
+    Args:
+        programme: names the lists.
+        listed: (category, value, label) of its domain.
+    """
+    lines = tuple(listed)
+    return {
+        name: frozenset(value for category, value, _ in lines if category == name)
+        for name in unlisted_at_most(programme)
+    }
 
 
 def _quarantine_rules(programme: Programme) -> tuple[Rule, ...]:

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from reference_formulas import average_half_width, proof_rounded
 
-from turnstile.assessment.attacks.averaging import averaged
-from turnstile.assessment.attacks.membership import membership_accuracy
 from turnstile.assessment.attacks.presence import (
+    averaged,
     guess_after,
     proof_continuous,
     proof_integer,
     step_of,
 )
+from turnstile.assessment.attacks.synthetic import membership_accuracy
 from turnstile.assessment.attacks.unit_changes import Change
 from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.noise_families import NoiseFamily

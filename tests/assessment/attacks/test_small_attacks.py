@@ -12,10 +12,10 @@ from turnstile.assessment.attacks.reconstruction import (
     least_squares,
     linear_program,
 )
-from turnstile.assessment.attacks.rows import RowBalance, expected_rows
 from turnstile.assessment.attacks.timetable import StopEvent, exposed_cells
 from turnstile.privacy.noise_terms import NoiseDistribution, Term
 from turnstile_lab.baselines import discrete_laplace, uniforms
+from turnstile_lab.rows import RowBalance, expected_rows
 
 
 def test_the_secret_ferry_had_between_eleven_and_twenty_five_passengers() -> None:

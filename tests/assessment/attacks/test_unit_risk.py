@@ -12,9 +12,9 @@ from statistics import NormalDist
 
 import pytest
 
-from turnstile.assessment.attacks.membership import membership_accuracy
 from turnstile.assessment.attacks.presence import best_guess
-from turnstile.assessment.attacks.risk import UnitRisk, forecast, weeks_spent
+from turnstile.assessment.attacks.risk import Span, UnitRisk, forecast
+from turnstile.assessment.attacks.synthetic import membership_accuracy
 from turnstile.assessment.attacks.unit_changes import (
     Change,
     summed_up,
@@ -22,15 +22,13 @@ from turnstile.assessment.attacks.unit_changes import (
     units_of_events,
     worst_changes,
 )
-from turnstile.ledger.amounts import AccountLoss
-from turnstile.ledger.records import AccountBalance
 from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.sensitivities import cells_at_most, records_at_most
 from turnstile.privacy.units import Block, ProtectionUnit
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
-from turnstile.release.plan import loss_by_unit, make_plan
+from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServiceWeek
 
 _INCLUDE = Path(__file__).resolve().parents[3] / "include"
@@ -71,7 +69,7 @@ def test_a_unit_without_a_bound_has_no_worst_case_and_the_words_say_so() -> None
         for event in week_of_draws(LAPLACE, "2", records_at_most(6))
     ]
     assert worst_changes(events, CARD) is None
-    worst = forecast(events, loss_by_unit(events), (1, 52)).units[-1]
+    worst = forecast(events).units[-1]
     assert (worst.guess_right, worst.epsilon, worst.weeks) == (None, None, 52)
     assert "states no protection of a card over a year" in worst.sentence
     assert "Nothing bounds a card: the more records it has, the more it shows" in worst.sentence
@@ -110,7 +108,7 @@ def test_simulated_guesses_of_summed_up_cells_are_those_of_each_cell() -> None:
 def test_a_commuter_of_the_shipped_programme_is_recognised_as_often_as_simulated() -> None:
     programme = load_programme("opal", _INCLUDE)
     plan = make_plan(programme, load_domain(programme, _INCLUDE), ServiceWeek(2016, 30))
-    known = forecast(plan.events, loss_by_unit(plan.events), (1, 52))
+    known = forecast(plan.events)
     commuter = [one for one in known.units if one.unit is CARD and not one.is_worst]
     assert [round(one.guess_right or 0, 3) for one in commuter] == [0.580, 0.927]
     assert "recognises a daily commuter" in commuter[-1].sentence
@@ -124,22 +122,11 @@ def test_a_commuter_of_the_shipped_programme_is_recognised_as_often_as_simulated
 
 def test_the_words_follow_the_figure() -> None:
     def words(chance: float) -> str:
-        return UnitRisk(TRIP, "one trip", False, 1, chance, 4.0).sentence
+        return UnitRisk(
+            TRIP, "one trip", False, Span.LEDGER, 1, 1, chance, chance, 4.0, 8.0
+        ).sentence
 
     assert words(0.55).endswith("this release hides a trip.")
     assert words(0.8).endswith("this release hides a trip in part.")
     assert words(0.95).endswith("this release does not hide a trip.")
     assert "more than 99 times" in words(0.9999)
-
-
-def test_weeks_so_far_are_those_that_the_ledger_paid_for() -> None:
-    events = tuple(week_of_draws(GAUSSIAN, "8", records_at_most(2)))
-    weekly = loss_by_unit(events)
-    assert weekly[CARD].rho is not None
-    spent = AccountLoss(None, rho_nano=3 * math.ceil(weekly[CARD].rho * 10**9))
-    account = AccountBalance("cards", CARD, "ever", spent, AccountLoss(), None)
-    assert weeks_spent([account], weekly) == 3
-    assert weeks_spent([], weekly) == 0
-    known = forecast(events, loss_by_unit(events), (1,), weeks_so_far=3)
-    assert [weeks for weeks, _ in known.steady_cell] == [1, 3, 55]
-    assert known.answers()[-1].weeks == 55

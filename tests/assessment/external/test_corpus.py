@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from turnstile.assessment.disclosures import Disclosure
 from turnstile_lab.baselines import discrete_laplace, naive_laplace, uniforms
+from turnstile_lab.disclosures import Disclosure
 from turnstile_lab.external.files import read_external_tables
 from turnstile_lab.external.of_table import assess_external
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy.stats import poisson
 
-from turnstile.assessment.disclosures import Disclosure, as_json
 from turnstile.errors import InputError
 from turnstile_lab.baselines import (
     city,
@@ -19,6 +18,7 @@ from turnstile_lab.baselines import (
     second_algorithm,
     uniforms,
 )
+from turnstile_lab.disclosures import Disclosure, as_json
 from turnstile_lab.external.files import read_external_tables
 from turnstile_lab.external.of_table import assess_external
 from turnstile_lab.external.table import Cell, ExternalTable

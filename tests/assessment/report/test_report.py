@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from turnstile.assessment.assessment import LIMITS
-from turnstile.assessment.attacks.risk import epsilon_after, forecast, weeks_left
+from turnstile.assessment.attacks.risk import epsilon_of, forecast, weeks_left
 from turnstile.assessment.evidence import Evidence
 from turnstile.assessment.report.page import JSON_NAME, PAGE_NAME, write_report
 from turnstile.ledger.amounts import AccountLoss, Cap
@@ -22,7 +22,6 @@ from turnstile.privacy.accounts import UNBOUNDED
 from turnstile.privacy.accounts import Loss as DrawLoss
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.release.drawn import Drawn
-from turnstile.release.plan import loss_by_unit
 
 _ELSEWHERE = re.compile(r"""(?:src|href)\s*=\s*["']?\s*(?:https?:)?//|@import|url\(\s*["']?http""")
 
@@ -57,7 +56,7 @@ def test_a_report_is_one_page_and_one_json_file_without_any_network_reference(
     assert content["passed"]
     assert content["sealed_sha256"] == release.attempt.artefact_digest
     assert content["limits"] == list(LIMITS)
-    assert [week["weeks"] for week in content["risk_over_weeks"]][-2:] == [52, 53]
+    assert [week["weeks"] for week in content["risk_over_weeks"]][-2:] == [39, 52]
     assert content["ledger"][0]["epsilon"] == 4.0
     assert {gate["gate"] for gate in content["gates"]} >= {"support", "one_run_audit"}
     assert len(content["averaging"]) == 3
@@ -84,27 +83,22 @@ def test_a_stopped_release_is_reported_as_stopped(
 
 
 def test_risk_never_falls_as_weeks_are_added(release: Drawn) -> None:
-    weeks = forecast(release.events, loss_by_unit(release.events), (1, 4, 13, 52))
-    for is_worst in (False, True):
-        cards_of = [
-            one
-            for one in weeks.units
-            if one.unit is ProtectionUnit.CARD and one.is_worst is is_worst
-        ]
-        assert [one.weeks for one in cards_of] == [1, 4, 13, 52]
-        assert all(np.diff([one.guess_right for one in cards_of]) >= -1e-6)
-    assert all(np.diff([width for _, width in weeks.steady_cell]) < 0)
-    trips = [one for one in weeks.units if one.unit is ProtectionUnit.TRIP]
+    known = forecast(release.events, weeks=(1, 4, 13, 52))
+    assert [one.weeks for one in known.course] == [1, 4, 13, 52]
+    for who in known.course[0].guess_right:
+        assert all(np.diff([one.guess_right[who] or 0 for one in known.course]) >= -1e-6)
+    assert all(np.diff([one.half_width for one in known.course]) < 0)
+    trips = [one for one in known.units if one.unit is ProtectionUnit.TRIP]
     assert {one.epsilon for one in trips} == {4.0}
     assert {one.weeks for one in trips} == {1}  # a trip is in one week only
-    cards = [one.epsilon for one in cards_of]
-    assert cards[0] is not None
-    assert cards[-1] is not None
-    assert 20 * cards[0] < cards[-1] <= 52 * cards[0]
+    first, *_, last = [one.epsilon[ProtectionUnit.CARD] for one in known.course]
+    assert first is not None
+    assert last is not None
+    assert 20 * first < last <= 52 * first
 
 
 def test_an_unbounded_unit_has_no_figure() -> None:
-    assert epsilon_after(ProtectionUnit.CARD, UNBOUNDED, 52) is None
+    assert epsilon_of(UNBOUNDED) is None
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from turnstile.commands.check import print_usable_grains
 from turnstile.errors import InputError
-from turnstile.programme.key import UNDECIDED
 from turnstile.programme.source_spec import DateForm, Feed, SpeedUnit
 from turnstile.settings import Settings
 
@@ -26,7 +25,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--area", type=Path, help="vehicles: public GeoJSON polygon")
     parser.add_argument("--mode", help="the one mode of the rows, where they name none")
     parser.add_argument("--zone", help="IANA time zone (default: that of the feed's agency)")
-    parser.add_argument("--feed", type=Feed, choices=list(Feed), help="layout of the files")
+    parser.add_argument(
+        "--feed", type=Feed, choices=list(Feed), help="what a row is: the layout of the files"
+    )
+    parser.add_argument(
+        "--protect",
+        choices=["day"],
+        help="who is protected: the day of a card or vehicle; other units are written by hand",
+    )
     parser.add_argument(
         "--column", action="append", default=[], metavar="FIELD=NAME", help="your name of a field"
     )
@@ -47,20 +53,28 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def _new(args: argparse.Namespace) -> int:
     """Write the files of a programme that does not exist yet, and say what comes next."""
-    from turnstile_design.delivered_columns import look_at
+    from turnstile_design.delivered_columns import look_at, renamed_columns
     from turnstile_design.new_programme import Answers, PublicSources, new_programme
 
-    include = Settings.from_environment().include
+    settings = Settings.from_environment()
+    include, private = settings.include, settings.private
     if not _NAME.fullmatch(args.name):
         rule = f"{args.name!r} is no name; write small letters, digits and _"
         raise InputError(where="new", field="name", rule=rule)
-    renamed = _renamed(args.column)
-    found = [look_at(path, renamed, args.feed) for path in args.delivered]
+    renamed = renamed_columns(args.column)
+    found = [look_at(path, renamed, args.feed, private=private) for path in args.delivered]
     if any(one.feed is not found[0].feed for one in found):
         rule = "the files are of different feeds; write a programme for each"
         raise InputError(where="new", field="--from", rule=rule)
     sources = PublicSources(args.gtfs, args.area, args.mode, args.zone)
-    answers = Answers(args.speed_unit, args.date_form, args.all_tap_on, args.trips)
+    answers = Answers(
+        args.feed,
+        args.protect is not None,
+        args.speed_unit,
+        args.date_form,
+        args.all_tap_on,
+        args.trips,
+    )
     new = new_programme(
         args.name, found[0], sources, answers, curator=args.curator, contact=args.contact
     )
@@ -75,20 +89,10 @@ def _new(args: argparse.Namespace) -> int:
     print("\n".join(f"wrote {include / name}" for name, _ in new.files))
     if args.trips:
         print_usable_grains([args.name], include, args.trips)
-    for key in (one for one, value in answers.keys_of(found[0]).items() if value == UNDECIDED):
-        print(f"to decide: source.{'columns.' if key == 'action' else ''}{key}")
+    landing = settings.landing / args.name
+    for key in new.open:
+        print(f"to decide: {key}")
+    print(f"put the files of a week into {landing}/WEEK/, for example {landing}/2026-W01/")
+    print(f"then `turnstile look {args.name}`: it says from the files what is left to decide")
     print(f"next: take the decisions, then `turnstile check {args.name}`")
     return 0
-
-
-def _renamed(pairs: list[str]) -> dict[str, str]:
-    """Read FIELD=NAME.
-
-    Raises:
-        InputError: one is no such pair.
-    """
-    found = dict(pair.partition("=")[::2] for pair in pairs)
-    if not all(found.values()):
-        rule = "write FIELD=NAME, for example card_id=id_tarjeta"
-        raise InputError(where="new", field="--column", rule=rule)
-    return found

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.assessment.attacks.rows import expected_rows
 from turnstile_lab.external.table import Cell, ExternalTable
+from turnstile_lab.rows import expected_rows
 
 EVERY = "every mode"
 _SPANNING = (1, 3, 4)  # date, time, location in a Cell

@@ -7,8 +7,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.assessment.attacks.scale_of_any_counts import ScaleInterval, interval
 from turnstile.privacy.noise_families import NoiseFamily
+from turnstile_lab.scale_intervals import ScaleInterval, interval
 
 _CLEARLY = 6.0  # difference of log likelihoods that names a family
 _MISFIT = 1e-6  # p-value below which neither family is named
@@ -47,7 +47,7 @@ def tail_of(counts: NDArray[np.int64]) -> Tail:
 def normal_scale(counts: NDArray[np.int64]) -> ScaleInterval | None:
     """Return the scales of Gaussian noise that a dense table allows; None for one too large.
 
-    Whatever the raw counts are (`scale_of_any_counts`): the numbers below zero of normal noise
+    Whatever the raw counts are (`scale_intervals`): the numbers below zero of normal noise
     depend on how many cells are empty, so they alone say no scale.
     """
     if counts.size > _INTERVAL_CELLS_MOST:

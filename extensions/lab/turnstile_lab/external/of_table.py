@@ -7,10 +7,9 @@ from collections import defaultdict
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.assessment.attacks.rows import RowBalance
-from turnstile.assessment.disclosures import Disclosure
 from turnstile.privacy.noise_sums import half_width, tail
 from turnstile.privacy.noise_terms import NoiseDistribution, Term
+from turnstile_lab.disclosures import Disclosure
 from turnstile_lab.external.cell_kinds import rounded, spanned
 from turnstile_lab.external.paired_counts import GROUPS_LEAST, residuals
 from turnstile_lab.external.scales import scales
@@ -23,6 +22,7 @@ from turnstile_lab.external.treatments import (
     suppression,
     zeros,
 )
+from turnstile_lab.rows import RowBalance
 from turnstile_lab.threshold import is_mark
 
 _FLOAT_BITS = 53

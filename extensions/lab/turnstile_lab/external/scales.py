@@ -10,13 +10,11 @@ from numpy.typing import NDArray
 from turnstile.assessment.attacks.scale_of_noise import (
     ScaleEstimate,
     from_negatives,
-    from_pairs,
-    from_residuals,
 )
-from turnstile.assessment.disclosures import Disclosure
 from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.noise_sums import integer_pmf
 from turnstile.privacy.noise_terms import Distribution, NoiseDistribution, Term
+from turnstile_lab.disclosures import Disclosure
 from turnstile_lab.external.cell_kinds import EVERY, by_kind, rounded
 from turnstile_lab.external.noise_families import Tail, is_named, normal_scale, tail_of
 from turnstile_lab.external.paired_counts import (
@@ -26,6 +24,7 @@ from turnstile_lab.external.paired_counts import (
     residuals,
 )
 from turnstile_lab.external.table import ExternalTable
+from turnstile_lab.scale_of_pairs import from_pairs, from_residuals
 
 _NEGATIVES_LEAST = 30
 _CONFIDENCE = 0.99

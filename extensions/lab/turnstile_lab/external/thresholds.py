@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnstile.assessment.attacks.presence import proof_continuous
-from turnstile.assessment.disclosures import Disclosure
+from turnstile_lab.disclosures import Disclosure
 from turnstile_lab.external.cell_kinds import EVERY, by_kind, rounded, spanned
 from turnstile_lab.external.table import ExternalTable
 from turnstile_lab.threshold import ThresholdEstimate, recover_threshold

@@ -12,7 +12,7 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.assessment.disclosures import Disclosure
+from turnstile_lab.disclosures import Disclosure
 from turnstile_lab.external.table import ExternalTable
 
 _BELOW = re.compile(r"(?:<|&lt;|less than|under|below)\s*(\d+)", re.IGNORECASE)

@@ -1,39 +1,58 @@
-"""Risk over time: how presence, averaging and the loss of each unit move as weeks are added (B8).
+"""How well one unit is recognised: by this release alone, by all of its group, and in a year.
 
-From the plan alone: a forecast, recomputed by each release, for a programme that goes on as it is.
+Everything is worked out from the draws that the ledger charged: every programme of the group, every
+revision, withdrawn and burned ones too. A trip, a day and a week are in the draws that hold that
+piece of time; a card or bus is in all of them. What lies ahead is stated as that: each programme
+that released within a year goes on as in its latest first release.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from enum import StrEnum
 from fractions import Fraction
-from typing import Any
+from functools import lru_cache, partial
+from itertools import combinations
+from typing import Any, NamedTuple
 
 from turnstile.assessment.attacks.presence import best_guess
 from turnstile.assessment.attacks.unit_changes import (
+    Change,
     Changes,
+    draws_on,
     name_of,
+    scopes_of,
     typical_changes,
     units_of_events,
     worst_changes,
 )
-from turnstile.ledger.records import AccountBalance
-from turnstile.privacy.accounts import MICRO, NANO, Loss
+from turnstile.ledger.charged_releases import ChargedRelease
+from turnstile.ledger.records import AccountBalance, ReleaseKey
+from turnstile.privacy.accounts import MICRO, NANO, NO_LOSS, Loss, losses
 from turnstile.privacy.events import DrawEvent, one_of_each_label
 from turnstile.privacy.guarantees import ApproxDp, PureDp, Zcdp, epsilon_shown
 from turnstile.privacy.noise_sums import half_width
 from turnstile.privacy.noise_terms import Term, term_of
 from turnstile.privacy.units import ProtectionUnit
+from turnstile.privacy.year_to_date import column_squared
+from turnstile.service_calendar import DAYS_PER_WEEK
 
 SHOWN_WEEKS = (1, 2, 4, 8, 13, 26, 39, 52)
 AHEAD_WEEKS = 52
 _SHOWN_AT_DELTA = Fraction(1, 10**6)
-_OVER_WEEKS = tuple(unit for unit in ProtectionUnit if unit.is_lifetime)
 _NORMAL_FROM_TERMS = 20
 _HIDDEN_UP_TO, _IN_PART_UP_TO = 0.6, 0.9  # chance of the best guess
-NOUNS = {unit: unit.noun for unit in ProtectionUnit}
+_APART = 0.005  # chances that differ by less are said alike
+
+
+class Span(StrEnum):
+    """Which draws of a unit are looked at together."""
+
+    LEDGER = "ledger"  # all that were charged
+    YEAR = "year"  # those of the year that begins with this week, charged and ahead
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,151 +63,342 @@ class UnitRisk:
         unit: whose presence is guessed.
         who: which of them, in words.
         is_worst: whether no unit within the bounds shows more.
-        weeks: weekly releases that the unit is in.
+        span: which draws the attacker sees.
+        weeks: service weeks that they are of.
+        releases: how many of them were charged, those ahead counted too.
         guess_right: chance of the best guess, 1/2 by chance; None where nothing bounds the unit.
+        alone: the same from this release alone.
         epsilon: of the unit at delta 1e-6; None where nothing bounds it.
+        rho: of the unit, as the ledger adds it up; None where nothing bounds it.
     """
 
     unit: ProtectionUnit
     who: str
     is_worst: bool
+    span: Span
     weeks: int
+    releases: int
     guess_right: float | None
+    alone: float | None
     epsilon: float | None
+    rho: float | None
+
+    @property
+    def over(self) -> str:
+        """The draws in words, as a sentence begins with them; empty for one release."""
+        if self.span is Span.YEAR:
+            if self.unit.is_lifetime:
+                return "in the year that begins with this week"
+            return "with the later weeks of the year that carry it along"
+        if self.releases == 1:
+            return ""
+        weeks = f" in {self.weeks} weeks" if self.weeks > 1 else ""
+        return f"from all {self.releases} charged releases of it{weeks}"
 
     @property
     def verdict(self) -> str:
         """What it means for the unit, in one clause; the limits are 60 and 90 in 100."""
-        noun = NOUNS[self.unit]
-        over = f" over {_span(self.weeks)}" if self.unit in _OVER_WEEKS else ""
+        noun = self.unit.noun
+        what = "what is released" if self.over else "this release"
+        if self.unit.is_lifetime and self.over:
+            noun += " over a year" if self.span is Span.YEAR else f" over {_span(self.weeks)}"
         if self.guess_right is None:
-            return f"this release states no protection of {noun}{over}"
+            return f"{what} states no protection of {noun}"
         if self.guess_right <= _HIDDEN_UP_TO:
-            return f"this release hides {noun}{over}"
+            return f"{what} hides {noun}"
         if self.guess_right <= _IN_PART_UP_TO:
-            return f"this release hides {noun}{over} in part"
-        return f"this release does not hide {noun}{over}"
+            return f"{what} hides {noun} in part"
+        return f"{what} does not hide {noun}"
 
     @property
     def sentence(self) -> str:
         """The chance and what it means, in words."""
         if self.guess_right is None:
             more = "the more records it has, the more it shows"
-            return f"Nothing bounds {NOUNS[self.unit]}: {more}; {self.verdict}."
-        after = f"after {_span(self.weeks)}, " if self.unit in _OVER_WEEKS else ""
-        times = 100 * self.guess_right
-        shown = f"{times:.0f}" if times < 99.5 else "more than 99"  # noqa: PLR2004 - percent
+            return f"Nothing bounds {self.unit.noun}: {more}; {self.verdict}."
+        beside = ""
+        if self.alone is not None and self.guess_right - self.alone >= _APART:
+            beside = f"; {_percent(self.alone)} from this release alone"
         return (
-            f"{after}an attacker who knows everything else recognises {self.who} {shown} times in "
-            f"100 (50 by chance); {self.verdict}."
+            f"{f'{self.over}, ' if self.over else ''}an attacker who knows everything else "
+            f"recognises {self.who} {_percent(self.guess_right)} times in 100 (50 by chance"
+            f"{beside}); {self.verdict}."
         ).capitalize()
+
+
+class Course(NamedTuple):
+    """Where those units stand that are in every week, after so many weeks from this one on."""
+
+    weeks: int
+    guess_right: dict[str, float | None]
+    epsilon: dict[ProtectionUnit, float | None]
+    half_width: float
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Where a programme stands, and where it goes with releases like this one.
+    """Where a group of programmes stands, and where it goes.
 
     Args:
-        units: each unit, typical and worst, after one week; those over weeks after several.
-        steady_cell: pairs (weeks, 95 % half-width of the average of one finest cell, in counts).
-        weeks_so_far: releases that the most spent account over weeks holds, as many as this one's
-            losses make; None if nobody said.
+        units: each unit, typical and worst, by what was charged, and in the year ahead where that
+            shows more.
+        course: as the weeks of the year are added: units over weeks, and the 95 % half-width of the
+            average of one finest cell of this programme, in counts.
     """
 
     units: tuple[UnitRisk, ...]
-    steady_cell: tuple[tuple[int, float], ...]
-    weeks_so_far: int | None = None
+    course: tuple[Course, ...]
 
-    def answers(self) -> tuple[UnitRisk, ...]:
-        """Return what is said first: each unit, over weeks at the farthest that is ahead."""
-        last = max(one.weeks for one in self.units)
-        return tuple(one for one in self.units if one.unit not in _OVER_WEEKS or one.weeks == last)
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Why a smaller unit shows more than a larger one, where one does."""
+        return tuple(dict.fromkeys(_why_smaller_show_more(self.units)))
 
 
 def forecast(
     events: Sequence[DrawEvent],
-    losses: Mapping[ProtectionUnit, Loss],
+    charged: Sequence[ChargedRelease] = (),
     weeks: Sequence[int] = SHOWN_WEEKS,
-    *,
-    weeks_so_far: int | None = None,
 ) -> Forecast:
-    """Return the risk of each unit, and of those over weeks after each number of weeks.
+    """Return the risk of each unit of a release.
 
     Args:
-        events: draws of one week.
-        losses: that they cost one instance of each unit.
-        weeks: numbers of weeks, each >= 1.
-        weeks_so_far: this one included; shown, and with a year ahead of it.
+        events: draws of the release.
+        charged: what its group was charged, this release included; nothing but it by default.
+        weeks: numbers of weeks of the course, each >= 1.
     """
-    asked = set(weeks)
-    if weeks_so_far:
-        asked |= {weeks_so_far, weeks_so_far + AHEAD_WEEKS}
+    held = tuple(charged) or (ChargedRelease(ReleaseKey("release", "2000-W01"), tuple(events)),)
+    units = units_of_events(events)
+    first = min(_weeks(ChargedRelease(held[0].key, tuple(events))))
+    ahead = {number: _in_weeks(held, first, number) for number in {*weeks, AHEAD_WEEKS}}
     finest = max(one_of_each_label(events), key=lambda event: 1 / event.scale)
     return Forecast(
-        units=tuple(
-            _risk(unit, losses.get(unit), changes, number, is_worst=is_worst)
-            for unit in units_of_events(events)
-            for is_worst in (False, True)
-            for changes in [(worst_changes if is_worst else typical_changes)(events, unit)]
-            for number in (sorted(asked) if unit in _OVER_WEEKS else (1,))
+        tuple(one for unit in units for one in _risks(unit, events, held, ahead[AHEAD_WEEKS])),
+        tuple(
+            _course(number, ahead[number], [unit for unit in units if unit.is_lifetime], finest)
+            for number in weeks
         ),
-        steady_cell=tuple((number, _average(finest, number)) for number in sorted(asked)),
-        weeks_so_far=weeks_so_far,
     )
 
 
-def weeks_spent(balances: Sequence[AccountBalance], weekly: Mapping[ProtectionUnit, Loss]) -> int:
-    """Return how many weeks like this one the costliest account over weeks has paid for; 0 if none.
-
-    Args:
-        balances: of the programme's accounts.
-        weekly: what one instance of each unit loses in a week.
-    """
-    found = [
-        -(-spent // own)
-        for balance in balances
-        if balance.unit in _OVER_WEEKS and balance.unit in weekly
-        for spent, own in (
-            (balance.spent.rho_nano, _parts(weekly[balance.unit].rho, NANO)),
-            (balance.spent.epsilon_micro, _parts(weekly[balance.unit].epsilon, MICRO)),
-        )
-        if spent is not None and own
-    ]
-    return max(found, default=0)
-
-
-def _parts(amount: Fraction | None, parts: int) -> int:
-    """Return a ledger amount, rounded up; 0 where it is infinite."""
-    return 0 if amount is None else math.ceil(amount * parts)
-
-
-def _risk(
-    unit: ProtectionUnit,
-    weekly: Loss | None,
-    changes: Changes | None,
+def _course(
     weeks: int,
+    seen: Sequence[ChargedRelease],
+    units: Iterable[ProtectionUnit],
+    finest: DrawEvent,
+) -> Course:
+    """Return where the units of every week stand after so many of them."""
+    return Course(
+        weeks,
+        {
+            name_of(unit, is_worst=is_worst): _guess_of(
+                unit, seen, scopes=["ever"], is_worst=is_worst, with_later=True
+            )
+            for unit in units
+            for is_worst in (False, True)
+        },
+        {unit: epsilon_of(_loss(seen, unit, "ever", with_later=True)) for unit in units},
+        _average(finest, weeks),
+    )
+
+
+def _risks(
+    unit: ProtectionUnit,
+    events: Sequence[DrawEvent],
+    held: Sequence[ChargedRelease],
+    year: Sequence[ChargedRelease],
+) -> Iterator[UnitRisk]:
+    """Yield what is known of one unit: by what was charged, and in the year ahead.
+
+    Of a trip, a day or a week the year adds only what carries its counts along.
+    """
+    scopes = scopes_of(events, unit) or ["ever"]
+    own = [ChargedRelease(held[0].key, tuple(events))]
+    charged = _on(held, unit, scopes)
+    weeks = len({week for one in charged for week in _weeks(one)})
+    seen = {Span.LEDGER: _alike(charged) if unit.is_lifetime else charged}
+    if unit.is_lifetime:
+        seen[Span.YEAR] = list(year)
+    elif any(event.step > 1 for event in events):
+        seen[Span.YEAR] = seen[Span.LEDGER]
+    for span, found in seen.items():
+        is_year = span is Span.YEAR
+        loss = max((_loss(found, unit, one, with_later=is_year) for one in scopes), key=_costly)
+        for is_worst in (False, True):
+            guess = partial(_guess_of, unit, scopes=scopes, is_worst=is_worst)
+            yield UnitRisk(
+                unit,
+                name_of(unit, is_worst=is_worst),
+                is_worst,
+                span,
+                AHEAD_WEEKS if is_year and unit.is_lifetime else weeks,
+                sum(one.times for one in found),
+                guess(found, with_later=is_year),
+                guess(own, with_later=False),
+                epsilon_of(loss),
+                None if loss.rho is None else float(loss.rho),
+            )
+
+
+def _on(
+    held: Iterable[ChargedRelease], unit: ProtectionUnit, scopes: Sequence[str]
+) -> list[ChargedRelease]:
+    """Return the charged releases that hold records of one of these pieces of time."""
+    return [one for one in held if any(draws_on(one.events, unit, scope) for scope in scopes)]
+
+
+def _guess_of(
+    unit: ProtectionUnit,
+    seen: Sequence[ChargedRelease],
+    *,
+    scopes: Sequence[str],
+    is_worst: bool,
+    with_later: bool,
+) -> float | None:
+    """Return the chance of the best guess on the scope that shows most; None without a bound.
+
+    A typical unit shows no more than the worst: what passes a bound is not counted.
+    """
+    worst = [_changes(unit, seen, scope, is_worst=True, with_later=with_later) for scope in scopes]
+    most = None if None in worst else max(_guess(frozenset((one or {}).items())) for one in worst)
+    if is_worst:
+        return most
+    changes = [
+        _changes(unit, seen, scope, is_worst=False, with_later=with_later) for scope in scopes
+    ]
+    own = max(_guess(frozenset((one or {}).items())) for one in changes)
+    return own if most is None else min(own, most)
+
+
+@lru_cache(maxsize=512)
+def _guess(changes: frozenset[tuple[Change, int]]) -> float:
+    """Return the chance of the best guess; many scopes and spans hold the same changes."""
+    return best_guess(dict(changes))
+
+
+def _changes(
+    unit: ProtectionUnit,
+    seen: Iterable[ChargedRelease],
+    scope: str,
     *,
     is_worst: bool,
-) -> UnitRisk:
-    """Return what is known of one unit after so many weeks."""
-    chance = None
-    if changes is not None:
-        chance = best_guess({change: weeks * number for change, number in changes.items()})
-    return UnitRisk(
-        unit,
-        name_of(unit, is_worst=is_worst),
-        is_worst,
-        weeks,
-        chance,
-        None if weekly is None else epsilon_after(unit, weekly, weeks),
-    )
+    with_later: bool,
+) -> Changes | None:
+    """Return the changes of a unit over all releases; None where one of them bounds nothing."""
+    found: Changes = Counter()
+    for one in seen:
+        of_one = worst_changes if is_worst else typical_changes
+        own = of_one(one.events, unit, scope, with_later=with_later)
+        if own is None:
+            return None
+        for change, cells in own.items():
+            found[change] += cells * one.times
+    return found
+
+
+def _loss(
+    seen: Iterable[ChargedRelease], unit: ProtectionUnit, scope: str, *, with_later: bool
+) -> Loss:
+    """Return what the draws cost one instance, as the ledger adds it up."""
+    found = NO_LOSS
+    for one in seen:
+        for step in sorted({event.step for event in one.events}):
+            own = [event for event in draws_on(one.events, unit, scope) if event.step == step]
+            loss = losses(own).get((unit, scope), NO_LOSS)
+            if with_later and step > 1 and not unit.is_lifetime and loss.rho is not None:
+                loss = Loss(None, loss.rho * column_squared() / step**2, loss.delta)
+            found += loss.times(one.times)
+    return found
+
+
+def _costly(loss: Loss) -> tuple[bool, Fraction]:
+    """Order losses by rho; infinite ones last."""
+    return loss.rho is None, loss.rho or Fraction(0)
+
+
+def _in_weeks(held: Sequence[ChargedRelease], first: int, weeks: int) -> list[ChargedRelease]:
+    """Return what so many weeks from one on hold: what was charged, and each programme going on.
+
+    Releases that show alike are one, charged so many times: of a card or bus nothing else matters.
+    """
+    found = [one for one in held if first <= min(_weeks(one)) < first + weeks]
+    by_programme: dict[str, ChargedRelease] = {}
+    for one in sorted(held, key=lambda one: (-one.key.revision, max(_weeks(one)))):
+        by_programme[one.key.programme] = one
+    for one in by_programme.values():
+        own, last = _weeks(one), max(_weeks(one))
+        left = weeks - max(0, last + 1 - first)
+        if left > 0 and last >= first - AHEAD_WEEKS:
+            found.append(replace(one, times=-(-left // len(own))))
+    return _alike(found)
+
+
+def _alike(seen: Iterable[ChargedRelease]) -> list[ChargedRelease]:
+    """Return releases with those that show alike of a card or bus as one of them, times so many."""
+    times: Counter[object] = Counter()
+    one_of: dict[object, ChargedRelease] = {}
+    for one in seen:
+        days = [len({block.service_date for block in event.blocks}) for event in one.events]
+        joints = [str(event.joint) for event in one.events]
+        shape = (
+            tuple(
+                replace(event, blocks=(), joint=None, carried=_ages(event)) for event in one.events
+            ),
+            tuple(days),
+            tuple(joints.index(joint) for joint in joints),
+        )
+        one_of.setdefault(shape, one)
+        times[shape] += one.times
+    return [replace(one, times=times[shape]) for shape, one in one_of.items()]
+
+
+def _ages(event: DrawEvent) -> tuple[tuple[date, int], ...]:
+    """Return how many times a draw carries earlier days along, whichever days they are."""
+    return tuple((date.min, times) for _, times in event.carried)
+
+
+def _weeks(release: ChargedRelease) -> frozenset[int]:
+    """Return the numbers of the service weeks that a release reads new records of."""
+    days = {block.service_date for event in release.events for block in event.blocks}
+    return frozenset(_week_number(day) for day in days) or frozenset({0})
+
+
+def _week_number(day: date) -> int:
+    """Return the number of a day's week, counted from Monday, 0001-01-01."""
+    return (day.toordinal() - 1) // DAYS_PER_WEEK
+
+
+def _why_smaller_show_more(units: Sequence[UnitRisk]) -> Iterator[str]:
+    """Yield why a smaller unit shows more than a larger one of the same span, where one does."""
+    for one, other in combinations(units, 2):
+        if one.unit.subject is not other.unit.subject or one.unit is other.unit:
+            continue
+        more = (one.guess_right or 0) - (other.guess_right or 1)
+        if one.span is not other.span or more < _APART:
+            continue
+        if one.is_worst and not other.is_worst:
+            yield (
+                f"{one.unit.noun} may show more than {other.unit.noun}: the one that shows most "
+                f"fills its bound at once, and {other.who} is one that does not; the one that "
+                "shows most never shows less than its own parts."
+            ).capitalize()
+        else:
+            yield (
+                f"{one.unit.noun} may show more than {other.unit.noun}: of {other.unit.noun} so "
+                f"many records are counted and no more, and where those of {one.unit.noun} are not "
+                "there, others are counted in their place, so that more numbers move."
+            ).capitalize()
+
+
+def _percent(chance: float) -> str:
+    """Return a chance in 100, in words."""
+    times = 100 * chance
+    return f"{times:.0f}" if times < 99.5 else "more than 99"  # noqa: PLR2004 - percent
 
 
 def _span(weeks: int) -> str:
     """Return a number of weeks in words."""
-    if weeks == 1:
-        return "a week"
-    return "a year" if weeks == AHEAD_WEEKS else f"{weeks} weeks"
+    return "a week" if weeks == 1 else f"{weeks} weeks"
 
 
 def as_figures(one: UnitRisk) -> dict[str, Any]:
@@ -197,8 +407,12 @@ def as_figures(one: UnitRisk) -> dict[str, Any]:
         "unit": str(one.unit),
         "who": one.who,
         "is_worst": one.is_worst,
+        "span": one.span.value,
         "weeks": one.weeks,
+        "releases": one.releases,
         "best_guess": None if one.guess_right is None else round(one.guess_right, 6),
+        "best_guess_of_this_release": None if one.alone is None else round(one.alone, 6),
+        "rho": None if one.rho is None else float(f"{one.rho:.9g}"),
         "epsilon_at_delta_1e-6": one.epsilon,
         "sentence": one.sentence,
     }
@@ -208,43 +422,31 @@ def over_weeks(known: Forecast) -> list[dict[str, Any]]:
     """Return what grows with the weeks, for JSON."""
     return [
         {
-            "weeks": weeks,
+            "weeks": one.weeks,
             "best_guess": {
-                one.who: None if one.guess_right is None else round(one.guess_right, 6)
-                for one in known.units
-                if one.weeks == weeks
+                who: None if chance is None else round(chance, 6)
+                for who, chance in one.guess_right.items()
             },
-            "average_half_width_95": round(width, 4),
-            "epsilon_at_delta_1e-6": {
-                str(one.unit): one.epsilon for one in known.units if one.weeks == weeks
-            },
+            "average_half_width_95": round(one.half_width, 4),
+            "epsilon_at_delta_1e-6": {str(unit): value for unit, value in one.epsilon.items()},
         }
-        for weeks, width in known.steady_cell
+        for one in known.course
     ]
 
 
-def epsilon_after(unit: ProtectionUnit, weekly: Loss, weeks: int) -> float | None:
-    """Return the epsilon of one instance of a unit after so many weeks, at delta 1e-6.
-
-    A unit of a week or less is in one week only (parallel composition under add/remove); a card or
-    a bus is in all of them, and its weekly losses add up.
+def epsilon_of(loss: Loss) -> float | None:
+    """Return the epsilon of a loss at delta 1e-6; None where it is infinite.
 
     Examples:
-        >>> weekly = Loss(Fraction(1), Fraction(1, 2))
-        >>> epsilon_after(ProtectionUnit.TRIP, weekly, 52)
+        >>> epsilon_of(Loss(Fraction(1), Fraction(1, 2)))
         1.0
-        >>> epsilon_after(ProtectionUnit.CARD, weekly, 52)
-        52.0
     """
-    times = weeks if unit in _OVER_WEEKS else 1
     pure: PureDp | ApproxDp | None = None
-    if weekly.epsilon is not None:
-        pure = ApproxDp(times * weekly.epsilon, times * weekly.delta)
-        if weekly.delta == 0:
-            pure = PureDp(times * weekly.epsilon)
-    concentrated = None
-    if weekly.rho is not None:
-        concentrated = Zcdp(times * weekly.rho, min(Fraction(1), times * weekly.delta))
+    if loss.epsilon is not None:
+        pure = ApproxDp(loss.epsilon, loss.delta)
+        if loss.delta == 0:
+            pure = PureDp(loss.epsilon)
+    concentrated = None if loss.rho is None else Zcdp(loss.rho, loss.delta)
     shown = epsilon_shown(pure, concentrated, _SHOWN_AT_DELTA)
     return None if shown is None else float(shown)
 
@@ -259,7 +461,7 @@ def weeks_left(balance: AccountBalance, weekly: Loss) -> int | None:
         weekly: what one instance loses in a week.
     """
     cap = balance.cap
-    if balance.unit not in _OVER_WEEKS or cap is None:
+    if not balance.unit.is_lifetime or cap is None:
         return None
     found = [
         _fitting(limit, taken, None if own is None else own * parts)

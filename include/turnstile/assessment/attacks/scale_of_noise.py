@@ -1,14 +1,9 @@
-"""How large the noise is, from published numbers alone.
-
-Three ways: pairs of counts of the same raw number (2017 assessment, section 2 and appendix D);
-totals with all their parts; and, for dense integer Laplace tables, the numbers below zero.
-"""
+"""How large the noise of a dense integer Laplace table is, from its numbers below zero."""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -16,14 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from turnstile.privacy.noise_sums import integer_pmf
-from turnstile.privacy.noise_terms import Distribution, NoiseDistribution, Term
 from turnstile.privacy.tail_probabilities import failures_at_least, failures_at_most
-
-_SPREADS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)  # shares of pairs that are no pairs
-_STEPS = 60
-_ROUNDS = 3
-_FLOOR = 1e-300
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,65 +35,6 @@ class ScaleEstimate:
     def holds(self, scale: float) -> bool:
         """Return whether a scale lies in the interval."""
         return self.low <= scale <= self.high
-
-
-def from_pairs(
-    differences: NDArray[np.int64],
-    *,
-    distribution: Distribution = NoiseDistribution.ROUNDED_LAPLACE,
-    confidence: float = 0.95,
-) -> ScaleEstimate:
-    """Return the scale of the noise from differences of two counts of the same raw number.
-
-    Maximum likelihood under the exact distribution of the difference, with a small share of pairs
-    that are no pairs; the interval is that of the profile likelihood (Wilks 1938).
-
-    Args:
-        differences: shape (pairs,), integers.
-        distribution: of the noise of each count.
-        confidence: strictly between 0 and 1.
-    """
-    return from_residuals(
-        differences, np.full(differences.size, 2), distribution=distribution, confidence=confidence
-    )
-
-
-def from_residuals(
-    residuals: NDArray[np.int64],
-    terms: NDArray[np.int64],
-    *,
-    distribution: Distribution = NoiseDistribution.ROUNDED_LAPLACE,
-    confidence: float = 0.95,
-    total_over_part: float = 1.0,
-) -> ScaleEstimate:
-    """Return the scale of the parts' noise from totals minus all their parts.
-
-    Args:
-        residuals: shape (sums,), total minus the sum of parts.
-        terms: shape (sums,), noises in each residual: the total's and one a part, >= 2.
-        distribution: of every noise.
-        confidence: strictly between 0 and 1.
-        total_over_part: scale of the total's noise over the scale of a part's.
-    """
-    if residuals.size == 0:
-        raise ValueError("no differences to recover a scale from")
-    by_terms = [(int(n), residuals[terms == n]) for n in np.unique(terms)]
-
-    def likelihood(scale: float) -> float:
-        """Largest log likelihood over the share of outliers."""
-        distributions = [
-            _probabilities(distribution, scale, total_over_part, n, found) for n, found in by_terms
-        ]
-        return max(
-            sum(
-                float(np.log((1 - share) * inlying + share * wide).sum())
-                for inlying, wide in distributions
-            )
-            for share in _SPREADS
-        )
-
-    rough = float(np.median(np.abs(residuals) / np.sqrt(terms))) + 0.2
-    return _profiled(likelihood, (rough / 30, rough * 30), confidence, residuals.size)
 
 
 def from_negatives(values: NDArray[np.int64], confidence: float = 0.95) -> ScaleEstimate | None:
@@ -179,60 +108,3 @@ def _scale_of_ratio(ratio: float) -> float:
     if ratio <= 0:
         return 0.0
     return math.inf if ratio >= 1 else -1 / math.log(ratio)
-
-
-def _probabilities(
-    distribution: Distribution,
-    scale: float,
-    total_over_part: float,
-    terms: int,
-    found: NDArray[np.int64],
-) -> tuple[NDArray[np.float64], float]:
-    """Return the probability of each residual, and that of any under a wide flat distribution."""
-    noises: Sequence[Term] = (
-        [Term(distribution, scale, terms)]
-        if total_over_part == 1
-        else [Term(distribution, scale, terms - 1), Term(distribution, scale * total_over_part)]
-    )
-    values, probabilities = integer_pmf(noises)
-    reach = values.size // 2
-    indices = np.clip(found, -reach, reach) + reach
-    inside = np.abs(found) <= reach
-    wide = 1 / (2 * max(1, int(np.abs(found).max())) + 1)
-    return np.maximum(np.where(inside, probabilities[indices], 0.0), _FLOOR), wide
-
-
-def _profiled(
-    likelihood: Callable[[float], float],
-    bounds: tuple[float, float],
-    confidence: float,
-    samples: int,
-) -> ScaleEstimate:
-    """Maximise over a grid of logarithms that narrows, then walk out to the interval's ends."""
-    from scipy.stats import chi2
-
-    low, high = math.log(bounds[0]), math.log(bounds[1])
-    for _ in range(_ROUNDS):
-        grid = np.linspace(low, high, _STEPS // _ROUNDS + 1)
-        heights = [likelihood(math.exp(point)) for point in grid]
-        best = int(np.argmax(heights))
-        low, high = grid[max(0, best - 1)], grid[min(grid.size - 1, best + 1)]
-    top, index = heights[best], float(grid[best])
-    enough = top - float(chi2.ppf(confidence, 1)) / 2
-    ends = [_end(likelihood, index, math.log(bound), enough) for bound in bounds]
-    return ScaleEstimate(math.exp(index), ends[0], ends[1], confidence, samples)
-
-
-def _end(
-    likelihood: Callable[[float], float], inside: float, outside: float, level: float
-) -> float:
-    """Bisect for where the log likelihood falls to a level; the outer bound if it never does."""
-    if likelihood(math.exp(outside)) >= level:
-        return math.exp(outside)
-    for _ in range(30):
-        middle = (inside + outside) / 2
-        if likelihood(math.exp(middle)) >= level:
-            inside = middle
-        else:
-            outside = middle
-    return math.exp(outside)

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.assessment.attacks.membership import membership_accuracy
+from turnstile.assessment.attacks.presence import log_ratios
 from turnstile.assessment.attacks.reconstruction import (
     NoisyMarginals,
     exact_share,
     least_squares,
     linear_program,
 )
-from turnstile.assessment.attacks.unit_changes import summed_up, typical_changes
+from turnstile.assessment.attacks.unit_changes import Change, summed_up, typical_changes
+from turnstile.assessment.audits.pipeline_copy import coins
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.units import ProtectionUnit
 
+Draw = Callable[[DrawEvent, NDArray[np.int64]], NDArray[np.int64]]
 _ROWS, _COLUMNS = 12, 10
 _CANARIES = 1_000
 _WEEKS = 4
@@ -78,6 +80,34 @@ def _drawn(event: DrawEvent | None, exact: NDArray[np.int64]) -> NDArray[np.int6
     if event is None:
         return np.zeros(0, dtype=np.int64)
     return draw(replace(event, threshold=None, delta=Fraction(0)), exact)
+
+
+def membership_accuracy(
+    changes: Mapping[Change, int], *, weeks: int, canaries: int, draw: Draw | None = None
+) -> tuple[float, ...]:
+    """Return the share of right guesses after each of so many weeks.
+
+    Args:
+        changes: that a unit makes in a week, and how many cells it changes so.
+        weeks: to add up.
+        canaries: units, half of them in, by coins.
+        draw: event, exact cells -> noised cells; the product's own by default.
+    """
+    from turnstile.privacy.mechanisms import dispatch
+
+    noised = draw or dispatch.draw
+    is_in = coins(canaries)
+    ratios = np.zeros(canaries)
+    accuracy = []
+    for _ in range(weeks):
+        for change, cells in changes.items():
+            event = DrawEvent("canaries", "count", change.noise, change.scale, (), ())
+            exact = np.where(is_in, change.by, 0).astype(np.int64)
+            value = noised(event, np.tile(exact, cells)).reshape(cells, canaries)
+            ratios += log_ratios(change.noise, change.scale, value, change.by).sum(axis=0)
+        guessed = np.where(ratios == 0, coins(canaries), ratios > 0)
+        accuracy.append(float(np.mean(guessed == is_in)))
+    return tuple(accuracy)
 
 
 def simulated_membership(events: Sequence[DrawEvent], unit: ProtectionUnit) -> tuple[float, ...]:

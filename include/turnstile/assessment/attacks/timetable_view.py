@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from turnstile.assessment.attacks.timetable import ExposedCell, StopEvent, exposed_cells
 from turnstile.assessment.attacks.timetable_feed import Timetable
-from turnstile.assessment.disclosures import Disclosure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,16 +135,6 @@ def view(timetable: Timetable, labels: CellLabels) -> TimetableView:
         exposures=exposures,
         one_vehicle=one_vehicle,
         one_stop=one_stop,
-    )
-
-
-def disclosure_of(found: TimetableView | None) -> Disclosure:
-    """Return a view as a finding; without one, that no timetable was given."""
-    if found is None:
-        return Disclosure("timetable", False, NOT_GIVEN, {"given": False})
-    words = f"{found.statement}. {MEANING}" if found.exposures else found.statement
-    return Disclosure(
-        "timetable", False, words, {"given": True, **as_json(found, most=len(found.exposures))}
     )
 
 

@@ -1,8 +1,8 @@
-"""The noise is of the declared kind, whatever the raw counts are.
+"""The noise is of the declared kind and scale, whatever the raw counts are.
 
-Of every dense table, half of the cells learns what the numbers look like, with no noise assumed;
-the other half bets on it against the nearest mixture of the declared noise (`scale_of_any_counts`).
-Of such a bet a bound is known alone.
+Of every dense table, half of the cells learns what the numbers look like, with no noise assumed and
+with noise of other scales; the other half bets on it against the nearest mixture of the declared
+noise (`evidence_of_any_counts`). Of such a bet a bound is known alone.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from turnstile.assessment.attacks.evidence_of_any_counts import log_evidence
 from turnstile.assessment.attacks.power_of_bets import Power
-from turnstile.assessment.attacks.scale_of_any_counts import log_evidence_of_kind
 from turnstile.assessment.gates.numbers import Judged
 from turnstile.assessment.gates.result import ALPHA, POWER, GateResult, not_applicable
 from turnstile.privacy.events import DrawEvent
@@ -22,7 +22,7 @@ _NAME = "noise_kind"
 
 
 def noise_kind(numbers: Judged, alpha: float = ALPHA) -> GateResult:
-    """No dense table holds noise of another kind, or cells without any."""
+    """No dense table holds noise of another kind or scale, or cells without any."""
     judged = numbers.by_day_and_pooled(numbers.dense)
     if not judged:
         return not_applicable(_NAME, "no dense table: a threshold hides the shape of its noise")
@@ -32,7 +32,9 @@ def noise_kind(numbers: Judged, alpha: float = ALPHA) -> GateResult:
         for label, (event, values) in judged.items()
         if label in numbers.doubtful and _is_refuted(values, event, each)
     ]
-    passed = f"{len(judged)} dense tables and days of them: none shows noise of another kind"
+    passed = (
+        f"{len(judged)} dense tables and days of them: none shows noise of another kind or scale"
+    )
     largest = max(judged, key=lambda label: judged[label][1].size)
     return GateResult(
         _NAME,
@@ -55,5 +57,5 @@ def _detects(label: str, event: DrawEvent, values: NDArray[np.int64], alpha: flo
 def _is_refuted(values: NDArray[np.int64], event: DrawEvent, alpha: float) -> bool:
     """Tell whether the bet on what one half of the numbers looks like is won."""
     scale, is_signed = float(event.scale), event.statistic == "sum"
-    evidence = log_evidence_of_kind(values, event.noise, scale, is_signed=is_signed)
+    evidence = log_evidence(values, event.noise, scale, is_signed=is_signed)
     return evidence > math.log(1 / alpha)

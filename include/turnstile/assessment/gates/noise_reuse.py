@@ -1,90 +1,61 @@
-"""No noise serves twice: any two draws of one layout differ as independent noise makes them.
+"""No noise serves twice: in another table, on another day, at other cells, under another scale.
 
-Where one vector of noise serves two draws, their difference is that of the raw counts, which is the
-same number in many cells (0 where both are empty). So the cells that show the most frequent
-difference are counted. Sums are counted as differences are, for noise that comes again with its
-sign turned; noise is symmetric, so both have one distribution.
+A number y of noise of scale s is turned into a phase e^(i c y / s), so that noise from one stream
+of unit numbers, multiplied by each table's scale, has one phase whatever the scales are. Where two
+vectors share their noise, the products of their phases (of one with the conjugate of the other;
+without it where the sign is turned) are those of the raw counts alone, which are alike in most
+cells, and their sum W is long. Where they do not, each product is a turn by the raw counts, which
+are anything, of a phase that is known: with m_k the mean of its k-th power,
 
-Let q_d be the chances of a difference d of two noises. Whatever the raw counts are, the chance of d
-in a cell is q shifted; averaged over cells it is a mixture of shifts of q, which q majorizes. Of n
-cells m show d with a chance of at most P(Bin(n, mean) >= m) (Hoeffding 1956, m > n mean + 1), which
-is convex in the mean there, so its sum over all d is at most that of P(Bin(n, q_d) >= m) (Schur;
-Marshall & Olkin 1979, 3.C.1), and is that where all raw counts are equal, as in empty cells. Of an
-earlier release's noise nothing is assumed: a constant is its worst case, so q is the own noise
-alone. Draws are compared with those of the release and with earlier ones, newest first, within a
-budget of cells.
+    E e^(t Re(W e^(-i a))) <= M(t)^n,  M(t) = I_0(t) + 2 sum_k I_k(t) |m_k|,
+
+for every direction a and every raw count (Jacobi-Anger), and averaged over all directions
+E I_0(t |W|) <= M(t)^n, so |W| passes w with at most M(t)^n / I_0(t w), for every t. Within one
+vector each number is in two products; those of every second stretch are independent, so by
+Cauchy and Schwarz M(2t)^(n/2) takes the place of M(t)^n. Of an earlier release's noise nothing is
+assumed: its numbers are taken as they are, and m_k is that of the own noise alone.
+
+Vectors are compared cell by cell (as a whole, in stretches, with their axes in any order, and at a
+lower c, which sees noise that is alike in part), and at every distance of their cells, by a Fourier
+transform each: those of the release, of one day's tables over all days together, and those of
+earlier releases of the group, newest first, within a budget of cells.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
+from itertools import combinations_with_replacement, permutations
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc
+from scipy.fft import fft, ifft, next_fast_len
+from scipy.special import ive
 
 from turnstile.assessment.gates.numbers import Judged
-from turnstile.assessment.gates.result import ALPHA, EMPTY_CELLS, GateResult, not_applicable
+from turnstile.assessment.gates.result import ALPHA, GateResult, not_applicable
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_pmf
 from turnstile.privacy.noise_families import NoiseFamily
-from turnstile.privacy.tail_probabilities import binomial_limit
+from turnstile.programme.domain.public_domain import Segment
 from turnstile.release.numbers import Vector
 
-CELLS_MOST = 60_000_000  # compared in all: about two CPU seconds
+CELLS_MOST = 40_000_000  # at one place, and as many moved: about two CPU seconds each
+TURNS, FEW_TURNS = 5.5, 2.0  # c: unit noise is spread over so many radians
 _NAME = "drawn_once"
-_SPREAD_MOST = 2**22
-_Pair = tuple[str, DrawEvent, DrawEvent | None, NDArray[np.int64], NDArray[np.int64]]
-_LEAST = 8  # times less likely than the likeliest difference: such ones add next to nothing
-_REACH_SCALES = 40  # beyond lies less than 1e-17
-
-
-def drawn_once(numbers: Judged, alpha: float = ALPHA) -> GateResult:
-    """No vector of noise serves twice, in this release or in an earlier one of the programme."""
-    pairs = list(_within_budget(numbers))
-    if not pairs:
-        return not_applicable(_NAME, "no two draws have the same layout")
-    alike, chance = [], 0.0
-    for words, event, known, one, other in pairs:
-        cells, most = _compared(event, one, other)
-        partner = None if known is None else _noise(known)
-        limit, own = _limit(_noise(event), partner, cells, alpha / len(pairs))
-        chance += own
-        if most >= limit:
-            alike.append(words)
-    statement = (
-        f"one vector of noise serves twice: {'; '.join(alike[:3])}"
-        + (f" and {len(alike) - 3} more pairs" if len(alike) > 3 else "")  # noqa: PLR2004 - shown
-        if alike
-        else f"{len(pairs)} pairs of draws, {len(numbers.earlier)} earlier releases among them: "
-        "none shares its noise"
-    )
-    is_reached = not numbers.earlier and numbers.dense == numbers.vectors
-    return GateResult(
-        _NAME,
-        not alike,
-        statement,
-        chance,
-        _detects(numbers, alpha / len(pairs)),
-        reached_by=EMPTY_CELLS if is_reached else "",
-    )
-
-
-def equal_share_found(event: DrawEvent, cells: int, *, alpha: float = ALPHA) -> float:
-    """Return the share of equal raw counts from which reused noise is found with 99 %; 1 if never.
-
-    Args:
-        event: both draws of which are compared.
-        cells: compared.
-        alpha: of a false alarm.
-    """
-    share = _limit(_noise(event), _noise(event), cells, alpha)[0] / cells
-    return min(1.0, share + 2.33 * math.sqrt(max(0.0, share * (1 - share)) / cells))
+_REACH_SCALES = {True: 40, False: 12}  # of Laplace noise and of others: beyond lies < 1e-17
+_KEPT_MOST = 2**23  # phases and frequencies that are kept for further pairs: 64 MiB
+_POWERS = 200  # of a phase; above them I_k(t) is nothing up to the largest t
+_TILTS = np.geomspace(1e-3, 60, 160)  # t
+_STRETCH_TIMES, _STRETCH_LEAST = 4, 64  # each width is a fourth of the next, down to so many cells
+_KNOTS = 1.05  # limits are worked out for numbers of cells so far apart, and hold below
+Floats = NDArray[np.float64]
+Phases = NDArray[np.complex64]
 
 
 class _Noise(NamedTuple):
@@ -95,116 +66,319 @@ class _Noise(NamedTuple):
     threshold: int | None
 
 
+class _Pair(NamedTuple):
+    """Two vectors whose noise is compared; several pairs where their sums are added up.
+
+    Args:
+        words: which they are.
+        vectors: one and other, of the same sizes and noise each.
+        is_known: whether the other's noise is as declared: it is of this release.
+    """
+
+    words: str
+    vectors: tuple[tuple[Vector, Vector], ...]
+    is_known: bool
+
+    @property
+    def cells(self) -> int:
+        """Numbers that are compared."""
+        return sum(one.values.size + other.values.size for one, other in self.vectors)
+
+    @property
+    def is_same(self) -> bool:
+        """Whether a vector is compared with itself."""
+        return self.vectors[0][0] is self.vectors[0][1]
+
+    @property
+    def noises(self) -> tuple[_Noise, _Noise | None]:
+        """The noise of both; None of one that is not known."""
+        one, other = self.vectors[0]
+        return _noise(one.event), _noise(other.event) if self.is_known else None
+
+    def kind(self, most: float) -> _Kind:
+        """Return what its limits depend on: c is so many at most, a count half a turn."""
+        scales = (float(vector.event.scale) for vector in self.vectors[0])
+        turns = min(most, *(math.pi * scale for scale in scales))
+        return _Kind(self.noises, turns, self.is_same)
+
+
+class _Kind(NamedTuple):
+    """What the limits of a comparison depend on.
+
+    Args:
+        noises: of both vectors; None where it is not known.
+        turns: c.
+        is_same: whether both are one vector.
+    """
+
+    noises: tuple[_Noise, _Noise | None]
+    turns: float
+    is_same: bool
+
+
+@dataclass(slots=True)
+class _Known:
+    """Phases and transforms of vectors that are in many pairs."""
+
+    arrays: dict[tuple[int, float, int], Phases] = field(default_factory=dict)
+    left: int = _KEPT_MOST
+
+    def phases_of(self, vector: Vector, turns: float, size: int = 0) -> Phases:
+        """Return e^(i c y / s) of each number, or the transform of so many, filled up with 0.
+
+        All vectors outlive the comparisons; those of the release come first, and are kept.
+        """
+        key = (id(vector), turns, size)
+        if key in self.arrays:
+            return self.arrays[key]
+        if size:
+            found = np.asarray(fft(self.phases_of(vector, turns), size))
+        else:
+            angles = vector.values * (turns / float(vector.event.scale))
+            found = np.exp(1j * angles).astype(np.complex64)
+        if self.left >= found.size:
+            self.left -= found.size
+            self.arrays[key] = found
+        return found
+
+
+def drawn_once(numbers: Judged, alpha: float = ALPHA) -> GateResult:
+    """No noise serves twice, in this release or in an earlier one of its group."""
+    placed = list(_within(_at_one_place(numbers)))
+    moved = list(_within(_moved(numbers)))
+    if not placed and not moved:
+        return not_applicable(_NAME, "there is one number a draw, and no two draws")
+    known = _Known()
+    orders = {id(one): list(_orders(numbers, one)) for one in numbers.vectors}
+    tests = sum(
+        4 * len(orders[id(one)]) * sum(one.values.size // width for width in _widths(one))
+        for pair in placed
+        for one, _ in pair.vectors
+    )
+    lags = sum(2 * sum(vector.values.size for vector in pair.vectors[0]) for pair in moved)
+    each_placed, each_moved = alpha / 2 / max(1, tests), alpha / 2 / max(1, lags)
+    alike = [pair.words for pair in placed if _is_alike(pair, orders, each_placed, known)]
+    apart = ((pair, _distance(pair, each_moved, known)) for pair in moved)
+    alike += [f"{pair.words}, {off} cells apart" for pair, off in apart if off is not None]
+    weeks = f", {len(numbers.earlier)} earlier releases among them" if numbers.earlier else ""
+    statement = (
+        f"noise serves twice: {'; '.join(alike[:3])}"
+        + (f" and {len(alike) - 3} more pairs" if len(alike) > 3 else "")  # noqa: PLR2004 - shown
+        if alike
+        else f"{len(placed)} pairs of draws cell by cell and {len(moved)} at every distance"
+        f"{weeks}: none shares its noise, under any scale"
+    )
+    return GateResult(
+        _NAME, not alike, statement, alpha, _detects(numbers, each_placed, each_moved)
+    )
+
+
+def share_found(event: DrawEvent, cells: int, *, alpha: float, is_moved: bool = False) -> float:
+    """Return in which share of the cells noise that serves again is found with 99 %; 1 if never.
+
+    In these cells the raw counts differ by one number that is small beside the noise, or by none.
+
+    Args:
+        event: both draws of which are compared.
+        cells: compared.
+        alpha: of a false alarm of one comparison.
+        is_moved: whether the noise serves again within the same draw.
+    """
+    noise = _noise(event)
+    turns = min(TURNS, math.pi * float(event.scale))
+    kind = _Kind((noise, noise), turns, is_moved)
+    share = float(_limits(kind, alpha, cells)[1][-1]) / cells
+    return min(1.0, share + 2.33 * math.sqrt(0.5 / cells))
+
+
+def _detects(numbers: Judged, placed: float, moved: float) -> str:
+    """State in which share of the cells of the largest and the smallest table reuse is found."""
+    largest = max(numbers.vectors, key=lambda vector: vector.values.size)
+    least = min(numbers.vectors, key=lambda vector: vector.values.size)
+    days = sum(one.event.label == least.event.label for one in numbers.vectors)
+    shares = [
+        f"{share_found(one.event, cells, alpha=alpha):.1%} of the {cells:,} cells of "
+        f"{one.event.table}{words}"
+        for one, cells, alpha, words in (
+            (largest, largest.values.size, placed, " cell by cell"),
+            (largest, largest.values.size, moved, " at any distance"),
+            (least, days * least.values.size, moved, " on all days"),
+        )
+    ]
+    return f"noise that serves again, under any scale and sign, in {', '.join(shares)}"
+
+
 def _noise(event: DrawEvent) -> _Noise:
     """Return the noise that a draw declares."""
     return _Noise(event.noise, event.scale, event.threshold)
 
 
-@lru_cache(maxsize=256)
-def _limit(one: _Noise, other: _Noise | None, cells: int, alpha: float) -> tuple[int, float]:
-    """Return how many equal differences, or sums, are too many, and the chance of so many.
-
-    Args:
-        one: noise of one draw.
-        other: of the other; None if it is not known.
-        cells: compared.
-        alpha: that the chance may reach.
-    """
-    chances = _differences(one, other)
-    largest = float(chances[0])
-
-    def chance_of(most: int) -> float:
-        """Both signs; those that are not looked at weigh as the least of those that are."""
-        if most > cells:
-            return 0.0
-        own = betainc(most, cells - most + 1, chances)
-        return 2 * float(own.sum() + own[-1] / chances[-1])
-
-    limit = max(2, binomial_limit(min(0.5, alpha * largest / 2), cells, largest))
-    while limit > 2 and chance_of(limit - 1) <= alpha:  # noqa: PLR2004 - one is always reached
-        limit -= 1
-    return limit, chance_of(limit)
-
-
-@lru_cache(maxsize=64)
-def _differences(one: _Noise, other: _Noise | None) -> NDArray[np.float64]:
-    """Return the chances of the likeliest differences of two draws on equal counts, descending."""
-    if one.threshold is not None:  # given its release, a number is at most that likely
-        ratio = math.exp(-1 / float(one.scale))
-        own = (1 - ratio) * ratio ** np.arange(math.ceil(_REACH_SCALES * float(one.scale)))
-    else:
-        own = _masses(one)
-        if other is not None and other.threshold is None:
-            theirs = _masses(other)
-            size = 1 << (own.size + theirs.size - 2).bit_length()  # what is beyond has no chance
-            own = np.fft.irfft(np.fft.rfft(own, size) * np.fft.rfft(theirs, size), size)
-    own = np.sort(own)[::-1]
-    return np.asarray(own[own >= own[0] / _LEAST])
-
-
-def _masses(noise: _Noise) -> NDArray[np.float64]:
-    """Return the probabilities of a noise without a threshold."""
-    reach = math.ceil(_REACH_SCALES * float(noise.scale))
-    return noise_pmf(noise.family, noise.scale, reach=reach)[1]
-
-
-def _within_budget(numbers: Judged) -> Iterator[_Pair]:
+def _within(pairs: Iterator[_Pair]) -> Iterator[_Pair]:
     """Yield pairs until the budget of cells is spent."""
     left = CELLS_MOST
-    for pair in _pairs(numbers):
-        left -= pair[3].size
+    for pair in pairs:
+        left -= pair.cells
         if left < 0:
             return
         yield pair
 
 
-def _pairs(numbers: Judged) -> Iterator[_Pair]:
-    """Yield two vectors of one layout: of this release, then of the newest others, then all."""
+def _at_one_place(numbers: Judged) -> Iterator[_Pair]:
+    """Yield two vectors of one size: of this release, then with those of earlier ones."""
     by_size: defaultdict[int, list[Vector]] = defaultdict(list)
     for one in numbers.vectors:
         by_size[one.values.size].append(one)
     for own in by_size.values():
-        for index, one in enumerate(own):
-            for other in own[:index]:
-                words = f"{one.where} and {other.where}"
-                yield words, one.event, other.event, one.values, other.values
-    for is_same_position in (True, False):
-        for artefact in numbers.earlier:
-            for index, table in enumerate(artefact.tables):
-                for position, one in enumerate(numbers.vectors):
-                    if (position == index) is is_same_position and (
-                        one.values.size == table.values.size
-                        and one.event.label == f"{table.table}/{table.statistic}"
-                    ):
-                        words = f"{one.where} and an earlier release on {table.service_date}"
-                        yield words, one.event, None, one.values, table.values
+        for number, one in enumerate(own):
+            for other in own[:number]:
+                yield _Pair(f"{one.where} and {other.where}", ((one, other),), is_known=True)
+    for release in numbers.earlier:
+        for other in release:
+            for one in by_size[other.values.size]:
+                words = f"{one.where} and {other.where} of an earlier release"
+                yield _Pair(words, ((one, other),), is_known=False)
 
 
-def _compared(
-    event: DrawEvent, one: NDArray[np.int64], other: NDArray[np.int64]
-) -> tuple[int, int]:
-    """Return the cells that are compared, and how many show the most frequent difference or sum."""
-    if event.threshold is not None:  # suppressed cells are alike without any noise
-        released = (one != 0) & (other != 0)
-        one, other = one[released], other[released]
-    if one.size == 0:
-        return 0, 0
-    return one.size, max(_most_frequent(one - other), _most_frequent(one + other))
+def _moved(numbers: Judged) -> Iterator[_Pair]:
+    """Yield dense vectors to compare at every distance: one day's tables, all others, earlier."""
+    by_label: defaultdict[str, list[Vector]] = defaultdict(list)
+    for one in numbers.dense:
+        by_label[one.event.label].append(one)
+    for (first, own), (second, others) in combinations_with_replacement(by_label.items(), 2):
+        if len(own) == len(others) > 1:
+            words = f"{first} and {second} of each day"
+            yield _Pair(words, tuple(zip(own, others, strict=True)), is_known=True)
+    for one, other in combinations_with_replacement(numbers.dense, 2):
+        words = one.where if one is other else f"{one.where} and {other.where}"
+        yield _Pair(words, ((one, other),), is_known=True)
+    for release in numbers.earlier:
+        for other in release:
+            for one in by_label.get(other.event.label, []):
+                words = f"{one.where} and {other.where} of an earlier release"
+                yield _Pair(words, ((one, other),), is_known=False)
 
 
-def _most_frequent(differences: NDArray[np.int64]) -> int:
-    """Return how often the most frequent difference occurs."""
-    low = int(differences.min())
-    if int(differences.max()) - low < _SPREAD_MOST:
-        return int(np.bincount(differences - low).max())
-    return int(np.unique(differences, return_counts=True)[1].max())
+def _orders(numbers: Judged, vector: Vector) -> Iterator[NDArray[np.intp]]:
+    """Yield the order of a vector's cells, and that with the axes of each mode in another one."""
+    yield np.arange(vector.values.size)
+    segments: Sequence[Segment] = numbers.segments.get(vector.event.table, ())
+    axes = len(segments[0].shape) if segments else 0
+    is_dense = vector.event.threshold is None
+    if not is_dense or sum(one.cells for one in segments) != vector.values.size:
+        return
+    for order in list(permutations(range(axes)))[1:]:
+        yield np.concatenate(
+            [
+                one.offset + np.arange(one.cells).reshape(one.shape).transpose(order).ravel()
+                for one in segments
+            ]
+        )
 
 
-def _detects(numbers: Judged, alpha: float) -> str:
-    """State the share of equal raw counts that is enough, in the largest table."""
-    one = max(numbers.vectors, key=lambda vector: vector.values.size)
-    share = equal_share_found(one.event, one.values.size, alpha=alpha)
-    return (
-        f"noise that serves two draws of {one.event.table} whose raw counts differ by the same "
-        f"number in {share:.1%} of the cells (both empty, mostly)"
-    )
+def _is_alike(
+    pair: _Pair, orders: dict[int, list[NDArray[np.intp]]], alpha: float, known: _Known
+) -> bool:
+    """Tell whether two vectors of one size share their noise cell by cell."""
+    ((one, other),) = pair.vectors
+    released = np.ones(one.values.size, dtype=np.bool_)
+    if one.event.threshold is not None or other.event.threshold is not None:
+        released = (one.values != 0) & (other.values != 0)  # suppressed cells are alike anyhow
+    for kind in (pair.kind(TURNS), pair.kind(FEW_TURNS)):
+        limits = {width: _limits(kind, alpha, width)[1][-1] for width in _widths(one)}
+        theirs = known.phases_of(other, kind.turns) * released
+        for order in orders[id(one)]:
+            own = known.phases_of(one, kind.turns)[order]
+            for products in (own * np.conj(theirs), own * theirs):
+                if any(_longest(products, width) >= limit for width, limit in limits.items()):
+                    return True
+    return False
+
+
+def _widths(vector: Vector) -> list[int]:
+    """Return the numbers of cells that are added up: all of them, and stretches of a few sizes."""
+    found = [vector.values.size]
+    while found[-1] >= _STRETCH_TIMES * _STRETCH_LEAST:
+        found.append(found[-1] // _STRETCH_TIMES)
+    return found
+
+
+def _longest(products: Phases, width: int) -> float:
+    """Return the length of the longest sum over stretches of so many cells."""
+    stretches = products[: products.size // width * width].reshape(-1, width)
+    return float(np.abs(stretches.sum(axis=1)).max())
+
+
+def _distance(pair: _Pair, alpha: float, known: _Known) -> int | None:
+    """Return at which distance of their cells two vectors share their noise; None without one."""
+    kind = pair.kind(TURNS)
+    first, second = (vector.values.size for vector in pair.vectors[0])
+    size = next_fast_len(first + second)
+    alike = np.zeros(size, dtype=np.complex64)
+    turned = np.zeros(size, dtype=np.complex64)
+    for one, other in pair.vectors:
+        own = known.phases_of(one, kind.turns, size)
+        theirs = known.phases_of(other, kind.turns, size)
+        alike += own * np.conj(theirs)
+        turned += own * np.concatenate((theirs[:1], theirs[:0:-1]))
+    distances = np.arange(1 if pair.is_same else 1 - second, first)
+    cells = np.minimum(first, second + distances) - np.maximum(0, distances)
+    knots, limits = _limits(kind, alpha, len(pair.vectors) * min(first, second))
+    longest = limits[np.searchsorted(knots, len(pair.vectors) * cells)]
+    for sums in (alike, turned):
+        beyond = np.abs(ifft(sums)[distances % size]) - longest
+        if beyond.size and float(beyond.max()) >= 0:
+            return abs(int(distances[int(np.argmax(beyond))]))
+    return None
+
+
+@lru_cache(maxsize=512)
+def _limits(kind: _Kind, alpha: float, most: int) -> tuple[NDArray[np.int64], Floats]:
+    """Return numbers of cells, and for up to so many which length of a sum has a chance of alpha.
+
+    Args:
+        kind: of the comparison.
+        alpha: chance of that length.
+        most: cells, the last of the numbers.
+    """
+    knots = [1]
+    while knots[-1] < most:
+        knots.append(min(most, max(knots[-1] + 1, int(knots[-1] * _KNOTS))))
+    of_one = _log_mean(kind, 2.0) / 2 if kind.is_same else _log_mean(kind, 1.0)
+    sums = np.outer(knots, of_one) - math.log(alpha)
+    lengths = sums + 0.5 * np.log(2 * math.pi * sums)
+    for _ in range(4):  # I_0(z) > e^z / sqrt(2 pi z)
+        lengths = sums + 0.5 * np.log(2 * math.pi * lengths)
+    slack = 1e-3 + 1e-5 * np.array(knots)  # of phases and transforms in 32 bits
+    return np.array(knots), np.asarray((lengths / _TILTS).min(axis=1) + slack)
+
+
+@lru_cache(maxsize=512)
+def _log_mean(kind: _Kind, times: float) -> Floats:
+    """Return ln M(t) at so many times each tilt."""
+    one, other = kind.noises
+    means = _powers(one, kind.turns)
+    if other is not None:
+        means = means * _powers(other, kind.turns)
+    tilts = times * _TILTS
+    orders = np.arange(1, _POWERS + 1)[:, None]
+    own = ive(0, tilts) + 2 * (means[:, None] * ive(orders, tilts)).sum(axis=0)
+    return np.asarray(tilts + np.log(own))
+
+
+@lru_cache(maxsize=128)
+def _powers(noise: _Noise, turns: float) -> Floats:
+    """Return |m_k|: of the mean of each power of a phase, at most, shape (powers,)."""
+    scale = float(noise.scale)
+    reach = math.ceil(_REACH_SCALES[noise.family.record.is_pure] * scale)
+    values, chances = noise_pmf(noise.family, noise.scale, reach=reach)
+    powers = turns / scale * np.arange(1, _POWERS + 1)
+    if noise.threshold is None:  # symmetric
+        right = values > 0
+        own = 2 * np.cos(np.outer(powers, values[right])) @ chances[right]
+        return np.asarray(np.abs(own + chances[values == 0]))
+    turned = np.exp(1j * np.outer(powers, values))
+    # Given its release a number's noise is what lies above a cut, wherever that is.
+    above = np.cumsum((turned * chances)[:, ::-1], axis=1)[:, ::-1]
+    left = np.cumsum(chances[::-1])[::-1]
+    kept = values <= 1  # a cut above lies in the geometric tail, which has no memory
+    return np.asarray(np.minimum(1.0, (np.abs(above[:, kept]) / left[kept]).max(axis=1)))

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.assessment.attacks.power_of_bets import Power
-from turnstile.assessment.attacks.scale_of_any_counts import log_evidence
 from turnstile.assessment.attacks.scale_of_noise import (
     from_negatives,
     negatives_false_alarm,
@@ -81,44 +78,6 @@ def _false_alarm(event: DrawEvent, values: NDArray[np.int64], alpha: float) -> f
 def _is_tested(event: DrawEvent) -> bool:
     """Whether numbers below zero can only be noise, of a distribution with a geometric tail."""
     return event.noise.record.has_geometric_tail and event.statistic != "sum"
-
-
-def any_counts(numbers: Judged, alpha: float = ALPHA) -> GateResult:
-    """No dense table contradicts its declared noise, whatever the raw counts are.
-
-    Counts are only known to be 0 or more, sums to be anything. A correct release is stopped with a
-    chance of at most 1e-9, whatever it holds (`scale_of_any_counts`).
-    """
-    name = "scale_of_any_counts"
-    judged = numbers.by_day_and_pooled(numbers.dense)
-    if not judged:
-        return not_applicable(name, "no dense table: a threshold hides the noise of small counts")
-    enough = math.log(len(judged) / alpha)
-    wrong = [
-        f"{label}: the noise is not {event.noise} of scale {float(event.scale):.4g}, whatever the "
-        "raw counts are"
-        for label, (event, values) in judged.items()
-        for is_signed in [event.statistic == "sum"]
-        if label in numbers.doubtful
-        and log_evidence(values, event.noise, float(event.scale), is_signed=is_signed) > enough
-    ]
-    return GateResult(
-        name,
-        not wrong,
-        "; ".join(wrong)
-        or f"{len(judged)} dense tables and days of them: none contradicts its declared noise",
-        alpha,
-        _detects(judged, enough),
-    )
-
-
-def _detects(pooled: Mapping[str, tuple[DrawEvent, NDArray[np.int64]]], enough: float) -> str:
-    """State the scale that is found in the largest table."""
-    label, (event, values) = max(pooled.items(), key=lambda one: one[1][1].size)
-    times = Power(values, event, enough=enough, power=POWER).scale_found()
-    if times is None:
-        return f"nothing: too few of the {values.size:,} cells of {label} are alike"
-    return f"a scale {1 - times:.0%} too small, from {values.size:,} cells of {label}"
 
 
 def nested_scale(numbers: Judged, alpha: float = ALPHA) -> GateResult:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.assessment.attacks.scale_of_any_counts import is_worth_a_bet
+from turnstile.assessment.attacks.evidence_of_any_counts import is_worth_a_bet
 from turnstile.assessment.gates.sums_of_squares import Kinds
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_fourth_cumulant, noise_variance
@@ -22,7 +22,6 @@ from turnstile.privacy.noise_terms import Term, term_of
 from turnstile.programme.domain.public_domain import Segment, layout
 from turnstile.release.drawn import Drawn
 from turnstile.release.numbers import Vector, vectors_of_sealed
-from turnstile.release.sealed import Artefact
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -70,14 +69,14 @@ class Judged:
     Args:
         vectors: of all draws.
         totals: of every pair of a dense table of counts and a finer one.
-        earlier: artefacts of other releases of the programme, newest first.
-        shared: differences of the totals of two coarse tables of the same counts, by mode.
+        earlier: vectors of other releases of the group, newest first.
+        segments: where the cells of each mode lie in a table's vectors.
     """
 
     vectors: tuple[Vector, ...]
     totals: tuple[Totals, ...]
-    earlier: tuple[Artefact, ...] = ()
-    shared: tuple[Totals, ...] = ()
+    earlier: tuple[tuple[Vector, ...], ...] = ()
+    segments: Mapping[str, Sequence[Segment]] = field(default_factory=dict)
 
     @property
     def dense(self) -> tuple[Vector, ...]:
@@ -118,20 +117,22 @@ class Judged:
         )
 
 
-def judged_release(drawn: Drawn, earlier: Sequence[Artefact] = ()) -> Judged:
+def judged_release(drawn: Drawn, earlier: Sequence[tuple[Vector, ...]] = ()) -> Judged:
     """Return the numbers of a sealed release as the gates read them."""
-    return judged(vectors_of_sealed(drawn), layouts_of(drawn), earlier)
+    segments = {table.name: layout(drawn.domain, table) for table in drawn.programme.tables}
+    numbers = judged(vectors_of_sealed(drawn), layouts_of(drawn), earlier)
+    return replace(numbers, segments=segments)
 
 
 def judged(
-    vectors: tuple[Vector, ...], layouts: Layouts, earlier: Sequence[Artefact] = ()
+    vectors: tuple[Vector, ...], layouts: Layouts, earlier: Sequence[tuple[Vector, ...]] = ()
 ) -> Judged:
     """Return numbers with the totals that can be taken of them.
 
     Args:
         vectors: of all draws.
         layouts: of the dense tables of counts.
-        earlier: artefacts of other releases of the programme, newest first.
+        earlier: vectors of other releases of the group, newest first.
     """
     counts: dict[str, list[Vector]] = {name: [] for name in layouts}
     for one in vectors:
@@ -139,10 +140,8 @@ def judged(
             counts[one.event.table].append(one)
     nested = nested_pairs(layouts)
     totals = tuple(one for pair in nested for one in _totals(counts, layouts, *pair))
-    shared = tuple(
-        one for pair in pairs_of_siblings(nested) for one in _shared(counts, layouts, *pair)
-    )
-    return Judged(vectors, totals, tuple(earlier), shared)
+    segments = {name: one.segments for name, one in layouts.items()}
+    return Judged(vectors, totals, tuple(earlier), segments)
 
 
 def layouts_of(drawn: Drawn) -> Layouts:
@@ -162,30 +161,6 @@ def nested_pairs(layouts: Layouts) -> list[tuple[str, str]]:
     """Return pairs of a table and one whose dimensions include its own."""
     axes = {name: set(one.axes) for name, one in layouts.items()}
     return [(coarse, fine) for coarse in axes for fine in axes if axes[coarse] < axes[fine]]
-
-
-def pairs_of_siblings(nested: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return pairs of coarse tables that are sums of one finer table; no table is in two pairs."""
-    by_fine: dict[str, list[str]] = {}
-    for coarse, fine in nested:
-        by_fine.setdefault(fine, []).append(coarse)
-    return [pair for own in by_fine.values() for pair in zip(own[::2], own[1::2], strict=False)]
-
-
-def _shared(
-    counts: Mapping[str, list[Vector]], layouts: Layouts, one: str, other: str
-) -> Iterator[Totals]:
-    """Yield the differences of two tables' totals by mode, a day at a time."""
-    segments = [layouts[name].segments for name in (one, other)]
-    cells = tuple(np.array([s.cells for s in own]) for own in segments)
-    for vectors in zip(counts[one], counts[other], strict=True):
-        added = [
-            np.array([v.values[s.offset : s.offset + s.cells].sum() for s in own], np.float64)
-            for v, own in zip(vectors, segments, strict=True)
-        ]
-        draws = vectors[0].event, vectors[1].event
-        name = _named(one, other, vectors[0])
-        yield totals_of(name, added[0] - added[1], (cells[0], cells[1]), draws)
 
 
 def _named(one: str, other: str, vector: Vector) -> str:

@@ -16,26 +16,21 @@ from turnstile.assessment.audits.release_audit import DrawAudit
 from turnstile.assessment.evidence import Evidence
 from turnstile.assessment.gates.geometric import geometric_below_zero
 from turnstile.assessment.gates.noise_kind import noise_kind
-from turnstile.assessment.gates.noise_moved import noise_moved
 from turnstile.assessment.gates.noise_reuse import drawn_once
-from turnstile.assessment.gates.noise_scale import any_counts, below_zero, nested_scale
+from turnstile.assessment.gates.noise_scale import below_zero, nested_scale
 from turnstile.assessment.gates.numbers import judged_release
 from turnstile.assessment.gates.pipeline_copy import audits_of, plan_gates
 from turnstile.assessment.gates.result import GateResult
 from turnstile.assessment.gates.sealed_numbers import integers, one_byte_string, support
-from turnstile.assessment.gates.shared_totals import shared_totals
 from turnstile.assessment.gates.zeros import noised_zeros
 from turnstile.release.drawn import Drawn
 
 NUMBER_GATES: tuple[Callable[..., GateResult], ...] = (
     noised_zeros,
     drawn_once,
-    noise_moved,
     nested_scale,
-    shared_totals,
     below_zero,
     geometric_below_zero,
-    any_counts,
     noise_kind,
 )
 """Gates that read noisy numbers and what is declared of them: before and after a publication.

@@ -13,7 +13,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaincinv
 
 from turnstile.privacy.noise_sums import integer_pmf
 from turnstile.privacy.noise_terms import Term
@@ -24,7 +23,6 @@ Kinds = tuple[tuple[int, tuple[Term, ...]], ...]
 _STEP = 0.05  # widens the spread of each square by less than 1 in 1,000
 _FINEST = 2**15
 _BEYOND = 600.0  # of twice the mean; what lies farther counts as that far
-_NEAR = 2**13  # steps up to half as far again as chi-squared has that chance
 
 
 @lru_cache(maxsize=64)
@@ -52,44 +50,6 @@ def limits(kinds: Kinds, alpha: float) -> tuple[float, float]:
     low = int(np.argmax(np.cumsum(masses) > alpha / 2)) - 1
     high = int(np.argmax(above <= alpha / 2))
     return max(0, low) * step, high * step
-
-
-@lru_cache(maxsize=64)
-def least(kinds: Kinds, alpha: float) -> tuple[float, float]:
-    """Return the most that a sum may be to be too small, and the chance of so small a one.
-
-    Below 0, and 0, where even differences that are all 0 are more likely than alpha.
-
-    Args:
-        kinds: of the squares that are added, at least one.
-        alpha: that the chance may reach; strictly between 0 and 1.
-
-    Examples:
-        >>> from turnstile.privacy.noise_families import NoiseFamily
-        >>> noise = (Term(NoiseFamily.DISCRETE_GAUSSIAN, 20.0),)
-        >>> [round(found, 3) for found in least(((100, noise),), 0.05)]  # 77.9 of chi-squared
-        [77.946, 0.05]
-    """
-    last = 3 * float(gammaincinv(sum(number for number, _ in kinds) / 2, alpha))
-    step = last / _NEAR
-    masses = np.zeros(_NEAR)
-    masses[0] = 1
-    for number, terms in kinds:
-        transform = np.fft.rfft(_near_zero(terms, step), 2 * _NEAR)
-        for _ in range(number):
-            masses = np.fft.irfft(np.fft.rfft(masses, 2 * _NEAR) * transform)[:_NEAR]
-    reached = np.cumsum(np.clip(masses, 0, None))
-    place = int(np.searchsorted(reached, alpha, side="right")) - 1
-    return (place + 0.5) * step, float(reached[place]) if place >= 0 else 0.0
-
-
-def _near_zero(terms: tuple[Term, ...], step: float) -> NDArray[np.float64]:
-    """Return the probabilities of a square over its variance, at the nearest of `_NEAR` steps."""
-    values, probabilities = integer_pmf(terms)
-    squares = values.astype(np.float64) ** 2
-    places = np.rint(squares / (squares @ probabilities) / step)
-    near = places < _NEAR
-    return np.asarray(np.bincount(places[near].astype(np.int64), probabilities[near], _NEAR), float)
 
 
 def _square(terms: tuple[Term, ...], step: float, size: int) -> NDArray[np.float64]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from turnstile.assessment.attacks.risk import NOUNS, Forecast
+from turnstile.assessment.attacks.risk import Forecast
 from turnstile.privacy.units import VEHICLE_UNITS, ProtectionUnit
 from turnstile.programme.spec import Programme
 
@@ -40,28 +40,27 @@ def answers_of(programme: Programme, risk: Forecast) -> Answers:
     """
     own = programme.mechanism.unit
     bounds = "; ".join(
-        f"of {NOUNS[bound.unit]} at most {bound.contributions_max} "
+        f"of {bound.unit.noun} at most {bound.contributions_max} "
         f"{'cells' if bound.unit in VEHICLE_UNITS else 'trips'} are counted"
         for bound in programme.units
         if bound.unit is not ProtectionUnit.TRIP
     )
     what = (
-        f"Whether {NOUNS[own]} is in the data at all, and with it everything about it, as well as "
+        f"Whether {own.noun} is in the data at all, and with it everything about it, as well as "
         f"is said below{f' ({bounds})' if bounds else ''}."
     )
-    answers = risk.answers()
     return Answers(
         what,
         _WHOM,
         tuple(
             f"{'At worst: ' if one.is_worst else ''}{one.sentence}"
-            for one in answers
+            for one in risk.units
             if one.guess_right is not None
         ),
         (
             *dict.fromkeys(
                 one.sentence if one.guess_right is None else f"{one.verdict}.".capitalize()
-                for one in answers
+                for one in risk.units
                 if one.guess_right is None or "does not hide" in one.verdict
             ),
             (

@@ -58,7 +58,8 @@ def page_of(found: Assessment) -> str:
         answers=answers_of(found.drawn.programme, found.risk),
         risk=sections.risk(found),
         picture=Markup(sections.risk_picture(found)),  # noqa: S704 - our template escapes
-        steady=found.risk.steady_cell,
+        notes=found.risk.notes,
+        steady=[(one.weeks, one.half_width) for one in found.risk.course],
         gates=sections.gates(found),
         promised=sections.promised(found),
         audits=sections.audits(found),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from turnstile.assessment.assessment import Assessment
-from turnstile.assessment.attacks.risk import NOUNS, UnitRisk, weeks_left
+from turnstile.assessment.attacks.risk import Span, weeks_left
 from turnstile.assessment.attacks.timetable_view import LISTED_MOST, MEANING, NOT_GIVEN
 from turnstile.assessment.audits.one_run import WHAT_IT_MEANS
 from turnstile.assessment.audits.release_audit import DrawAudit
@@ -28,32 +28,33 @@ Section = dict[str, Any]
 
 
 def risk(found: Assessment) -> Section:
-    """Return the chance of the best guess for every unit."""
-    head = ("unit", "who", "weeks", "best guess", "epsilon", "in words")
+    """Return the chance of the best guess for every unit, beside that of this release alone."""
+    head = ("unit", "who", "seen", "best guess", "this release alone", "rho", "epsilon", "in words")
     rows = [
         (
-            NOUNS[one.unit],
+            one.unit.noun,
             f"{one.who}{' (worst)' if one.is_worst else ' (typical)'}",
-            one.weeks,
-            _chance(one),
-            NO_BOUND if one.epsilon is None else f"{one.epsilon:.4g}",
+            "the year ahead" if one.span is Span.YEAR else f"{one.releases} in the ledger",
+            _figure(one.guess_right, ".3f"),
+            _figure(one.alone, ".3f"),
+            _figure(one.rho, ".4g"),
+            _figure(one.epsilon, ".4g"),
             one.sentence,
         )
-        for one in found.risk.answers()
+        for one in found.risk.units
     ]
     return {"head": head, "rows": rows}
 
 
 def risk_picture(found: Assessment) -> str:
-    """Return the chance of those units that are in every week, as weeks are added."""
-    weeks = {number for number, _ in found.risk.steady_cell}
-    over_weeks = {one.unit for one in found.risk.units if one.weeks > 1}
+    """Return the chance of those units that are in every week, as the weeks of a year are added."""
     points: list[Mapping[str, float | str]] = [
-        {"weeks": one.weeks, "chance": one.guess_right, "series": one.who}
-        for one in found.risk.units
-        if one.unit in over_weeks and one.weeks in weeks and one.guess_right is not None
+        {"weeks": one.weeks, "chance": chance, "series": who}
+        for one in found.risk.course
+        for who, chance in one.guess_right.items()
+        if chance is not None
     ]
-    title = "Best guess whether it is in the data of every week"
+    title = "Best guess whether it is in the data of every week, from this week on"
     if not points:
         return ""
     chances = axis([0.5, *(float(point["chance"]) for point in points)])  # from that of a coin
@@ -96,7 +97,7 @@ def promised(found: Assessment) -> Section:
             "for it."
         )
     rows = [
-        (NOUNS[unit], *(own[name] or NO_BOUND for name in shown))
+        (unit.noun, *(own[name] or NO_BOUND for name in shown))
         for unit, own in sorted(losses.items())
     ]
     return {"head": ("unit", *(_LOSSES[name] for name in shown)), "rows": rows, "notes": notes}
@@ -116,7 +117,7 @@ def audits(found: Assessment) -> Section:
     rows = [
         (
             audit.label,
-            NOUNS[audit.unit],
+            audit.unit.noun,
             f"{audit.claimed:.4g}",
             f"{audit.delta:g}",
             f"{audit.bound.epsilon:.4g}",
@@ -137,7 +138,7 @@ def attacks(found: Assessment) -> Section:
         if rebuilt.from_linear_program is None
         else f", {rebuilt.from_linear_program:.0%} by linear program"
     )
-    unit = NOUNS[found.drawn.programme.mechanism.unit]
+    unit = found.drawn.programme.mechanism.unit.noun
     return {
         "proof": (
             "Tables are thresholded: a released cell proves that it was not empty."
@@ -212,7 +213,7 @@ def ledger(found: Assessment) -> Section:
     has_epsilon = any(account.spent.epsilon_micro is not None for account in shown)
     rows = [
         (
-            NOUNS[account.unit],
+            account.unit.noun,
             *([amount_text("epsilon", account.spent.epsilon_micro)] if has_epsilon else []),
             amount_text("rho", account.spent.rho_nano),
             _cap(account),
@@ -224,9 +225,9 @@ def ledger(found: Assessment) -> Section:
     return {"head": ("unit", *epsilon, "rho spent", "cap", "weeks left at least"), "rows": rows}
 
 
-def _chance(one: UnitRisk) -> str:
-    """Return a chance as text."""
-    return NO_BOUND if one.guess_right is None else f"{one.guess_right:.3f}"
+def _figure(value: float | None, shown: str) -> str:
+    """Return a figure as text."""
+    return NO_BOUND if value is None else format(value, shown)
 
 
 def _verdict(audit: DrawAudit) -> str:

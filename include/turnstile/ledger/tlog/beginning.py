@@ -6,6 +6,7 @@ checkpoints with a false root, which proves misbehaviour to every cosigner.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
@@ -17,7 +18,7 @@ from turnstile.ledger import facts
 from turnstile.ledger.custody.folders import listed
 from turnstile.ledger.custody.known_history import parties_in
 from turnstile.ledger.custody.signed_note import Signer
-from turnstile.ledger.custody.witness import Witnesses
+from turnstile.ledger.custody.witness import Witnesses, naming
 from turnstile.ledger.custody.zone_index import LOG
 from turnstile.ledger.database_tables import ENTRY
 from turnstile.ledger.entries import Entry, EntryKind
@@ -92,9 +93,12 @@ def is_log_lost(witnesses: Witnesses, logs: Sequence[LogBegun]) -> bool:
 def set_key_aside(witnesses: Witnesses) -> None:
     """Move the key of the log in force aside, so that the next log gets one of its own."""
     path = witnesses.log_key
-    with suppress(OSError, InputError):
-        own = _digits_of(Signer.load(path))
-        path.rename(path.with_name(f"log-key-{own}.pem"))
+    try:
+        name = _digits_of(Signer.load(path))
+    except InputError:  # gone, or torn by a disk
+        name = f"unreadable-{secrets.token_hex(4)}"
+    with suppress(FileNotFoundError), naming(path.parent):
+        path.rename(path.with_name(f"log-key-{name}.pem"))
 
 
 def _digits_of(signer: Signer) -> str:

@@ -41,6 +41,10 @@ _CLASSES = " ".join(
     for spelling in (one.value, str(one.number))
 )
 _OCCUPANCY = f"CASE upper(occupancy) {_CLASSES} END"
+_SAYS_NOTHING = "('NO_DATA_AVAILABLE', 'NOT_BOARDABLE', '7', '8')"  # of GTFS-realtime too
+_NO_STATUS = (
+    f"WHEN {_OCCUPANCY} IS NULL AND upper(occupancy) NOT IN {_SAYS_NOTHING} THEN 'unknown_status' "
+)
 _SPLIT = ("location/coordinates/0", "location/coordinates/1")
 _NESTED = "location"
 _NUMBER = r"\s*([0-9.eE+-]+)\s*"
@@ -106,7 +110,8 @@ def _of_pair(pair: str) -> tuple[str, str]:
 def typed_sql(programme: Programme, week: ServicePeriod, relation: str = "raw") -> str:
     """Return the SELECT from the fields of records to canonical telemetry."""
     source = programme.source
-    stamped = stamped_sql(relation, "observed_at", programme.time.zone, week)
+    zone, written = programme.time.zone, source.written.zone
+    stamped = stamped_sql(relation, "observed_at", zone, week, written)
     clock = ServiceClock(programme.time.day_starts)
     states_delay = "delay_s" in programme.carried and source.timetable is None
     factor = float(source.speed_unit.milli_kmh)  # of whole kilometres a whole number, so exact
@@ -132,6 +137,7 @@ def typed_sql(programme: Programme, week: ServicePeriod, relation: str = "raw") 
                     THEN 'coordinates_out_of_range'
                 WHEN milli_kmh IS NULL THEN 'null_speed'
                 WHEN NOT (milli_kmh BETWEEN 0 AND {fastest}) THEN 'speed_out_of_range'
+                {_NO_STATUS if "occupancy" in programme.carried else ""}
             END AS broken_rule,
             {set_aside(_FIELDS)} AS fields
         FROM (

@@ -209,8 +209,9 @@ def as_usual(field: str, sql: str, spec: FileSpec) -> str:
     if field in NUMBERS and spec.decimal is DecimalMark.COMMA:
         return f"replace({sql}, ',', '.')"
     if field in INSTANTS and spec.times.of_second:
-        micros = f"TRY_CAST({sql} AS BIGINT) * {1_000_000 // spec.times.of_second}"
-        return f"strftime(make_timestamp({micros}), '%Y-%m-%dT%H:%M:%SZ')"
+        seconds = f"TRY_CAST({sql} AS BIGINT) // {spec.times.of_second}"
+        # a number beyond all years is no instant, and nothing else
+        return f"TRY(strftime(make_timestamp({seconds} * 1000000), '%Y-%m-%dT%H:%M:%SZ'))"
     return sql
 
 

@@ -29,14 +29,8 @@ from turnstile.sources.ingest.canonical import UNKNOWN
 from turnstile.sources.ingest.identity import another_form_rule
 
 _FIELDS = (
-    "card_id",
-    "mode",
-    "tap_on_date",
-    "tap_on_time",
-    "tap_on_location",
-    "tap_off_date",
-    "tap_off_time",
-    "tap_off_location",
+    *("card_id", "mode", "tap_on_date", "tap_on_time", "tap_on_location"),
+    *("tap_off_date", "tap_off_time", "tap_off_location"),
 )
 
 

@@ -44,9 +44,11 @@ def _written(value: object, column: str, names: Mapping[str, str], programme: Pr
     spec = programme.source.written
     if column in {names.get(field) for field in NUMBERS} and spec.decimal is DecimalMark.COMMA:
         return str(value).replace(".", ",")
-    if column in {names.get(field) for field in INSTANTS} and spec.times.of_second:
+    if column in {names.get(field) for field in INSTANTS} and (spec.times.of_second or spec.zone):
         local = datetime.fromisoformat(str(value)).replace(tzinfo=programme.time.zone)
-        return round(local.timestamp()) * spec.times.of_second
+        if spec.times.of_second:
+            return round(local.timestamp()) * spec.times.of_second
+        return f"{local.astimezone(spec.zone):%Y-%m-%dT%H:%M:%S}"
     return value
 
 

@@ -28,6 +28,7 @@ def typed_sql(programme: Programme, week: ServicePeriod, relation: str) -> str:
     clock = ServiceClock(programme.time.day_starts)
     seconds = "TRY_CAST(delay AS DOUBLE)"
     late = f"CAST(round(greatest(-{_A_DAY_S}, least({_A_DAY_S}, {seconds}))) AS BIGINT)"
+    written = programme.source.written.zone
     asked = "delay_s" in programme.carried
     return f"""
         SELECT vehicle_id, utc AS observed_at_utc, day AS service_date,
@@ -47,6 +48,6 @@ def typed_sql(programme: Programme, week: ServicePeriod, relation: str) -> str:
             {set_aside(_FIELDS)} AS fields
         FROM (
             SELECT *, {clock.day("local")} AS day
-            FROM {stamped_sql(relation, "observed_at", programme.time.zone, week)}
+            FROM {stamped_sql(relation, "observed_at", programme.time.zone, week, written)}
         )
     """

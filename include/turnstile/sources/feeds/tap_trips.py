@@ -73,7 +73,7 @@ class Taps:
 
 def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
     """Return the SELECT of taps, staged as trips that have one end only."""
-    source = programme.source
+    source, zone = programme.source, programme.time.zone
     legal = ", ".join(text(mode) for mode in source.modes)
     only_mode = text(source.modes[0]) if len(source.modes) == 1 else "NULL"
     service = ServiceClock(programme.time.day_starts)
@@ -109,7 +109,7 @@ def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
                 SELECT *, coalesce({mode_sql("mode", source)}, {only_mode}) AS own_mode,
                     {action_sql((*taps.words, *source.action_names))} AS own_action,
                     {unit_sql(programme, taps.fields)} AS unit
-                FROM {stamped_sql(taps.relation, taps.tapped_at, programme.time.zone, week)}
+                FROM {stamped_sql(taps.relation, taps.tapped_at, zone, week, source.written.zone)}
             )
         )
     """

@@ -3,7 +3,8 @@
 The time is one column `tapped_at`, or a `tap_date` (`source.date_form`) and a `tap_time`; a time
 of an hour only (`11`) is its first minute. The place is a column `place`, or `latitude` and
 `longitude` rounded to `source.grid_decimals`: the grid cell `-34.6 -58.4`. Where there is no
-action, in a row or in the whole file, a tap is a tap-on. Taps are joined to trips by `tap_trips`.
+action, in a row or in the whole file, a tap is what `source.without_action` says, else a tap-on.
+Taps are joined to trips by `tap_trips`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from turnstile.duckdb_engine import text
-from turnstile.programme.source_spec import DateForm, RowShape, SourceSpec
+from turnstile.programme.source_spec import DateForm, RowShape, SourceSpec, TapAction
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.feeds.layout import ColumnMissing, FeedLayout, if_there
@@ -19,16 +20,8 @@ from turnstile.sources.feeds.made_records import taps_made
 from turnstile.sources.feeds.tap_trips import JOINING, Taps, taps_sql
 
 _FIELDS = (
-    "tap_id",
-    "card_id",
-    "mode",
-    "action",
-    "tapped_at",
-    "tap_date",
-    "tap_time",
-    "place",
-    "latitude",
-    "longitude",
+    *("tap_id", "card_id", "mode", "action", "tapped_at", "tap_date", "tap_time"),
+    *("place", "latitude", "longitude"),
 )
 _TYPED = "####-##-##".replace("#", "[0-9]")
 _DATE_FORMATS = {
@@ -92,7 +85,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
         SELECT * REPLACE (
             {tapped_at} AS tapped_at,
             coalesce(place, {grid}) AS place,
-            coalesce(action, 'enter') AS action
+            coalesce(action, {text(source.without_action or TapAction.ENTER)}) AS action
         ), NULL AS riders
         FROM raw
     )"""

@@ -120,29 +120,38 @@ class ServiceClock:
         return f"({date} - CASE WHEN {of_clock} < {self.starts} THEN 1 ELSE 0 END)"
 
 
-def stamped_sql(relation: str, column: str, zone: ZoneInfo, week: ServicePeriod) -> str:
+def stamped_sql(
+    relation: str,
+    column: str,
+    zone: ZoneInfo,
+    week: ServicePeriod,
+    written: ZoneInfo | None = None,
+) -> str:
     """Return the SQL of a relation with two more columns, read from a text column of timestamps.
 
     They are `local`, the wall clock of the agency to the second, and `utc`, the instant; TIMESTAMP,
     and NULL for a text that is no timestamp. A stamp with an offset or `Z` is an instant; one
-    without is the agency's own clock. Fractions of a second are dropped. What was read on the way
-    stands in columns that begin with `stamp_`.
+    without is of `written`, else of the agency's own clock. Fractions of a second are dropped. What
+    was read on the way stands in columns that begin with `stamp_`.
 
     Args:
         relation: SQL of the relation.
         column: SQL of the text.
         zone: the agency's time zone.
         week: week that is read, for the offsets.
+        written: zone of stamps without an offset; None for the agency's.
     """
     read, is_local, told = "stamp_read", "stamp_is_local", "stamp_told"
     usual = _offsets(zone, week)
     from_instant = _offset_sql(zone, week, of_utc=read, of_local="")
-    from_local = _offset_sql(zone, week, of_utc=None, of_local=read)
+    from_local = _offset_sql(written or zone, week, of_utc=None, of_local=read)
+    utc = f"CASE WHEN {is_local} THEN {read} - to_minutes({from_local}) ELSE {read} END"
+    local = f"CASE WHEN {is_local} THEN {read} ELSE {read} + to_minutes({from_instant}) END"
+    if written is not None:
+        local = f"{utc} + to_minutes({_offset_sql(zone, week, of_utc=f'({utc})', of_local='')})"
     exact_mark, exact_clock = "stamp_parts.mark", "TRY_CAST(stamp_parts.clock AS TIMESTAMP)"
     return f"""(
-        SELECT *,
-            CASE WHEN {is_local} THEN {read} ELSE {read} + to_minutes({from_instant}) END AS local,
-            CASE WHEN {is_local} THEN {read} - to_minutes({from_local}) ELSE {read} END AS utc
+        SELECT *, {local} AS local, {utc} AS utc
         FROM (
             SELECT *, coalesce({told}, {exact_mark} = '') AS {is_local},
                 CASE WHEN NOT {told}

@@ -14,24 +14,12 @@ SPEED_SCALE = 1000  # milli-km/h in a km/h: integers, so that sums agree on ever
 # In this order; a category of the field registry stands before the batch.
 _ORDER: dict[RowShape, tuple[str, ...]] = {
     RowShape.TRIPS: (
-        "card_id",
-        "mode",
-        "service_date",
-        "tap_on_minute",
-        "tap_on_location",
-        "tap_off_date",
-        "tap_off_minute",
-        "tap_off_location",
+        *("card_id", "mode", "service_date", "tap_on_minute", "tap_on_location"),
+        *("tap_off_date", "tap_off_minute", "tap_off_location"),
     ),
     RowShape.TELEMETRY: (
-        "vehicle_id",
-        "observed_at_utc",
-        "service_date",
-        "minute_of_day",
-        "latitude",
-        "longitude",
-        "speed_milli_kmh",
-        "mode",
+        *("vehicle_id", "observed_at_utc", "service_date", "minute_of_day"),
+        *("latitude", "longitude", "speed_milli_kmh", "mode"),
     ),
 }
 
@@ -64,45 +52,27 @@ def columns_of(shape: RowShape, carried: tuple[str, ...]) -> tuple[tuple[str, st
 
 # A row carries the first rule that it breaks, in this order: what is not of this week is not
 # judged further. `malformed_line` is found by the CSV reader, before there is a row.
+_TIMES = ("malformed_line", "unparsable_timestamp", "future_date", "outside_week")
 RULES: dict[RowShape, tuple[str, ...]] = {
     RowShape.TRIPS: (
-        "malformed_line",
-        "unparsable_timestamp",
-        "future_date",
-        "outside_week",
+        *_TIMES,
         "other_action",  # a fare transaction that is no tap: a purchase, a top-up
         "unknown_action",  # a word that neither the feed's standard nor the programme explains
-        "no_riders",
-        "card_id_missing",
-        "card_id_of_another_form",
-        "unknown_mode",
-        "null_location",
-        "tap_off_before_tap_on",
-        "tap_off_without_tap_on",
+        *("no_riders", "card_id_missing", "card_id_of_another_form", "unknown_mode"),
+        *("null_location", "tap_off_before_tap_on", "tap_off_without_tap_on"),
     ),
     RowShape.TELEMETRY: (
-        "malformed_line",
+        *_TIMES,
         "not_observed",  # of calls at stops: a forecast, or one that did not take place
-        "unparsable_timestamp",
-        "future_date",
-        "outside_week",
-        "null_vehicle",
-        "vehicle_id_of_another_form",
-        "null_stop",
-        "null_coordinates",
-        "coordinates_swapped",
-        "coordinates_out_of_range",
-        "null_speed",
-        "speed_out_of_range",
+        *("null_vehicle", "vehicle_id_of_another_form", "null_stop", "null_coordinates"),
+        *("coordinates_swapped", "coordinates_out_of_range", "null_speed", "speed_out_of_range"),
+        "unknown_status",  # a word of how full a vehicle is that GTFS-realtime does not have
     ),
 }
 
 _MAY_BE_NULL = frozenset(
     {
-        "tap_off_date",
-        "tap_off_minute",
-        "delay_s",
-        "occupancy",
+        *("tap_off_date", "tap_off_minute", "delay_s", "occupancy"),
         *(field.name for shape in RowShape for field in categories(shape)),
     }
 )

@@ -153,14 +153,18 @@ def snapshot_digest(
         made_from["day_starts"] = programme.time.day_starts
     if source.without_card is not WithoutCard.DROP:  # as it always was: snapshots keep their names
         made_from["without_card"] = source.without_card
+    if source.without_action is not None:
+        made_from["without_action"] = source.without_action
     if source.id_form is not None:
         made_from["id_form"] = astuple(source.id_form)
     if source.file is not None:
-        made_from["file"] = astuple(source.file)
+        made_from["file"] = [str(one) for one in astuple(source.file)]
     if absent := sorted(set(week.days) - set(programme.days_of(week))):
         made_from["absent_days"] = [str(day) for day in absent]
     if carried := carried_names(source.feed.shape, programme.carried):
         made_from["categories"] = carried
+    if "occupancy" in carried:
+        made_from["unknown_status"] = "quarantine"
     if timetable:
         made_from["timetable"] = [timetable, source.stop_within_m]
     return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
@@ -193,19 +197,9 @@ def _stage(work: _Work, file: RawFile, folder: Path) -> int:
     Raises:
         InputError: the file is damaged, lacks a column, or was not read line by line.
     """
-    names = _names(work)
-    wanted = work.layout.columns_of(names)
-    spec = work.programme.source.written
-    source = open_source(work.connection, file, wanted, folder, spec)
-    fields = _fields(work, file, frozenset(source.columns))
-    ids = work.layout.spellings(names.get(work.programme.source.id_field, ""))
-    refuse_inexact(work.programme.source, ids, source.kinds, file.name)
-    as_texts = ", ".join(f"{source.as_text(column)} AS {name(column)}" for column in source.columns)
-    as_fields = ", ".join(f"{as_usual(field, sql, spec)} AS {field}" for field, sql in fields)
+    source, fields = open_fields(work.connection, work.programme, file, folder)
     statement = f"""
-        WITH source AS ({source.relation}),
-            texts AS (SELECT {as_texts} FROM source),
-            taken AS (SELECT {as_fields} FROM texts),
+        WITH {fields},
             raw AS ({in_form("taken", work.programme.source)}),
             typed AS ({work.layout.typed_sql(work.programme, work.week)})
         SELECT * FROM typed
@@ -223,6 +217,37 @@ def _stage(work: _Work, file: RawFile, folder: Path) -> int:
         )
         raise InputError(where=file.name, field="lines", rule=rule)
     return read + malformed
+
+
+def open_fields(
+    connection: DuckDBPyConnection, programme: Programme, file: RawFile, folder: Path
+) -> tuple[Source, str]:
+    """Make a file ready to be read, and return SQL of the relations `source`, `texts`, `taken`.
+
+    The first has its columns as they come, the last the fields of the feed, as text.
+
+    Args:
+        connection: engine.
+        programme: says how it is read.
+        file: one file, no archive.
+        folder: scratch folder that does not exist yet, of the private zone.
+
+    Raises:
+        InputError: the file is damaged, lacks a column, or has ids that are not exact.
+    """
+    layout, spec = layout_of(programme.source.feed), programme.source.written
+    names = names_in_source(layout, programme)
+    source = open_source(connection, file, layout.columns_of(names), folder, spec)
+    fields = _fields(programme, file, frozenset(source.columns))
+    ids = layout.spellings(names.get(programme.source.id_field, ""))
+    refuse_inexact(programme.source, ids, source.kinds, file.name)
+    as_texts = ", ".join(f"{source.as_text(column)} AS {name(column)}" for column in source.columns)
+    as_fields = ", ".join(f"{as_usual(field, sql, spec)} AS {field}" for field, sql in fields)
+    relations = (
+        f"source AS ({source.relation}), texts AS (SELECT {as_texts} FROM source), "
+        f"taken AS (SELECT {as_fields} FROM texts)"
+    )
+    return source, relations
 
 
 def _append(work: _Work, file: RawFile, select: str) -> int:
@@ -247,20 +272,17 @@ def _next_part(work: _Work) -> Path:
     return staged / f"{len(list(staged.iterdir())):06d}.parquet"
 
 
-def _names(work: _Work) -> dict[str, str]:
-    """Column name of each field."""
-    return names_in_source(work.layout, work.programme)
-
-
-def _fields(work: _Work, file: RawFile, columns: frozenset[str]) -> tuple[tuple[str, str], ...]:
+def _fields(
+    programme: Programme, file: RawFile, columns: frozenset[str]
+) -> tuple[tuple[str, str], ...]:
     """SQL of each field over a file's columns.
 
     Raises:
         InputError: the file lacks a column.
     """
-    names = _names(work)
+    layout = layout_of(programme.source.feed)
     try:
-        return fields_in(work.layout, columns, names, work.programme)
+        return fields_in(layout, columns, names_in_source(layout, programme), programme)
     except ColumnMissing as missing:
         rule = "the column is missing; deliver a file that has it, or correct source.columns"
         raise InputError(where=file.name, field=str(missing), rule=rule) from None
@@ -284,7 +306,7 @@ def _require_a_good_record(work: _Work, file: RawFile, source: Source, staged: P
         found = work.connection.execute(str(source.keys)).fetchall()
         if source.is_by_line:
             work.connection.execute("DELETE FROM reject_errors")
-        _fields(work, file, frozenset(str(row[0]) for row in found))
+        _fields(work.programme, file, frozenset(str(row[0]) for row in found))
 
 
 def _stage_malformed(work: _Work, file: RawFile, source: Source) -> int:

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from turnstile.assessment.attacks.timetable_view import MEANING, NOT_GIVEN, TimetableView
+from turnstile.assessment.attacks.timetable_view import as_json as view_as_json
+
 
 @dataclass(frozen=True, slots=True)
 class Disclosure:
@@ -48,3 +51,13 @@ def as_json(findings: Sequence[Disclosure]) -> dict[str, Any]:
 def _figures(findings: Sequence[Disclosure], name: str) -> list[dict[str, Any]]:
     """Return the figures of all findings of a name."""
     return [finding.figures for finding in findings if finding.name == name]
+
+
+def disclosure_of(found: TimetableView | None) -> Disclosure:
+    """Return a view as a finding; without one, that no timetable was given."""
+    if found is None:
+        return Disclosure("timetable", False, NOT_GIVEN, {"given": False})
+    words = f"{found.statement}. {MEANING}" if found.exposures else found.statement
+    return Disclosure(
+        "timetable", False, words, {"given": True, **view_as_json(found, most=len(found.exposures))}
+    )

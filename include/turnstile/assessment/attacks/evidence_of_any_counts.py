@@ -1,4 +1,4 @@
-"""The scale of the noise on a dense table, whatever its raw counts are (PRIVACY 8.4).
+"""Evidence against the noise of a dense table, whatever its raw counts are (PRIVACY 8.4).
 
 Every published number is an unknown integer c >= 0 (any integer for sums) plus noise, so a table is
 drawn from a mixture of shifted noise distributions. No such mixture can be narrower than the noise,
@@ -7,14 +7,12 @@ mixture of the declared distributions that is nearest to it. Then E[q(x)/p(x)] <
 the noise is as declared (Grunwald, de Heide & Koolen 2024, Theorem 1), so the product over the
 other half passes 1/alpha with a chance of at most alpha (Markov; Ville): no false alarm beyond it,
 with any raw counts. The power comes from cells that are alike, such as empty ones: without any, a
-smaller scale cannot be distinguished from scattered counts, and the interval says so by its width.
+smaller scale cannot be distinguished from scattered counts.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,43 +23,21 @@ from turnstile.assessment.attacks.noise_outcomes import MEANS_PER_SCALE, Outcome
 from turnstile.privacy.noise_families import NoiseFamily
 
 _CHECKED_PER_SCALE = 24
-_ALTERNATIVES = (
-    0.5,
-    0.8,
-    1.25,
-    2.0,
-)  # the distribution q is fitted with so many times the declared scale
+_ALTERNATIVES = (None, 0.5, 0.8, 1.25, 2.0)  # q: one half's numbers, or noise so many times as wide
 _UNIFORM = 0.01  # of q, so that one odd number does not undo all evidence
 _GAP = 1e-3
-_FARTHEST = 8.0  # times narrower or wider that an interval looks
-_STEPS = 6
 _HALF_A_BET = 10.0  # nats, of the 41 that both halves need for 1e-9 in one
 _MANY = 10  # expected numbers, from which on their scatter is normal
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class ScaleInterval:
-    """Scales that a table does not contradict.
-
-    Args:
-        low: lower end; 0 if none shows.
-        high: upper end; infinite if none shows.
-        confidence: of the interval, at least, whatever the raw counts are.
-        samples: numbers that it rests on.
-    """
-
-    low: float
-    high: float
-    confidence: float
-    samples: int
-
-
 def log_evidence(
     values: NDArray[np.int64], family: NoiseFamily, scale: float, *, is_signed: bool = False
 ) -> float:
-    """Return the logarithm of the evidence against a scale; above ln(1/alpha) it is refuted.
+    """Return the logarithm of the evidence against noise; above ln(1/alpha) it is refuted.
+
+    Bets are on other scales, and on what one half of the cells looks like itself.
 
     Args:
         values: published numbers, any shape.
@@ -69,23 +45,7 @@ def log_evidence(
         scale: that is tested, in counts.
         is_signed: whether raw numbers may be below zero.
     """
-    return _log_mean(values, Outcomes(family, scale, is_signed), _ALTERNATIVES)
-
-
-def log_evidence_of_kind(
-    values: NDArray[np.int64], family: NoiseFamily, scale: float, *, is_signed: bool = False
-) -> float:
-    """Return the logarithm of the evidence that the noise is of another kind, or not everywhere.
-
-    The same bet as `log_evidence`, on what one half of the cells looks like itself.
-
-    Args:
-        values: published numbers, any shape.
-        family: of the noise.
-        scale: of it, in counts.
-        is_signed: whether raw numbers may be below zero.
-    """
-    return _log_mean(values, Outcomes(family, scale, is_signed), (None,))
+    return _log_mean(values, Outcomes(family, scale, is_signed))
 
 
 def is_worth_a_bet(
@@ -122,15 +82,12 @@ def _short_by_chance(expected: Floats) -> Floats:
     return np.where(expected < _MANY, (chances * counts * logs).sum(axis=1), 0.5)
 
 
-def _log_mean(
-    values: NDArray[np.int64], outcomes: Outcomes, alternatives: Sequence[float | None]
-) -> float:
+def _log_mean(values: NDArray[np.int64], outcomes: Outcomes) -> float:
     """Return the logarithm of the mean of the bets, each half of the cells learning for the other.
 
     Args:
         values: published numbers, any shape.
         outcomes: of the tested noise.
-        alternatives: what is bet on; None for what the other half looks like itself.
     """
     seen = outcomes.of(values.ravel())
     halves = seen[::2], seen[1::2]
@@ -139,45 +96,9 @@ def _log_mean(
     logs = [
         _log_product(outcomes, learned, tested, times)
         for learned, tested in (halves, halves[::-1])
-        for times in alternatives
+        for times in _ALTERNATIVES
     ]
     return float(np.logaddexp.reduce(logs)) - math.log(len(logs))
-
-
-def interval(
-    values: NDArray[np.int64],
-    family: NoiseFamily,
-    declared: float,
-    *,
-    is_signed: bool = False,
-    confidence: float = 0.95,
-) -> ScaleInterval:
-    """Return the scales around the declared one that are not refuted.
-
-    Args:
-        values: published numbers, any shape.
-        family: of the noise.
-        declared: scale to begin at.
-        is_signed: whether raw numbers may be below zero.
-        confidence: strictly between 0 and 1.
-    """
-    enough = math.log(1 / (1 - confidence))
-
-    def is_refuted(factor: float) -> bool:
-        return log_evidence(values, family, declared * factor, is_signed=is_signed) > enough
-
-    start = next((f for f in (1.0, 0.7, 1.5, 0.5, 2.0, 0.3, 3.0, 5.0) if not is_refuted(f)), 1.0)
-    ends = []
-    for far, none in ((start / _FARTHEST, 0.0), (start * _FARTHEST, math.inf)):
-        kept, gone = start, far
-        if not is_refuted(far):
-            ends.append(none)
-            continue
-        for _ in range(_STEPS):
-            middle = math.sqrt(kept * gone)
-            kept, gone = (kept, middle) if is_refuted(middle) else (middle, gone)
-        ends.append(gone * declared)
-    return ScaleInterval(ends[0], ends[1], confidence, int(values.size))
 
 
 def _log_product(

@@ -7,19 +7,20 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.assessment.attacks.scale_of_any_counts import interval, log_evidence
+from turnstile.assessment.attacks.evidence_of_any_counts import log_evidence
 from turnstile.assessment.attacks.scale_of_noise import (
     ScaleEstimate,
     from_negatives,
     negatives_p_value,
 )
-from turnstile.assessment.disclosures import Disclosure
 from turnstile.assessment.gates.noise_scale import mean_square
 from turnstile.assessment.gates.numbers import Totals
 from turnstile.assessment.gates.result import ALPHA
-from turnstile.assessment.package.numbers import judged_package
 from turnstile.privacy.events import DrawEvent
 from turnstile.publishing.package_reader import Package
+from turnstile_lab.disclosures import Disclosure
+from turnstile_lab.package.numbers import judged_package
+from turnstile_lab.scale_intervals import interval
 
 # A flaw is found where a correct package shows one with a chance of at most 1e-9, as at the gates;
 # intervals are shown at 95 % and decide nothing.

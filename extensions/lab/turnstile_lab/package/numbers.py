@@ -9,7 +9,6 @@ from turnstile.estimates.labelled import labelled
 from turnstile.programme.domain.public_domain import layout
 from turnstile.programme.spec import TableSpec
 from turnstile.publishing.package_reader import Package, domain_of, texts_of
-from turnstile.release.sealed import Artefact, NoisyTable
 
 
 def judged_package(package: Package, earlier: tuple[Package, ...] = ()) -> Judged:
@@ -17,9 +16,9 @@ def judged_package(package: Package, earlier: tuple[Package, ...] = ()) -> Judge
 
     Args:
         package: that is judged.
-        earlier: other packages of the programme, newest first.
+        earlier: other packages of its group, newest first.
     """
-    others = tuple(_artefact(one) for one in earlier)
+    others = tuple(one.vectors for one in earlier)
     return judged(package.vectors, layouts_of_package(package), others)
 
 
@@ -47,14 +46,4 @@ def _has_rows_of(rows: pa.Table, whole: pa.Table) -> bool:
     names = whole.column_names
     return set(names) <= set(rows.column_names) and all(
         texts_of(rows, name).equals(texts_of(whole, name)) for name in names
-    )
-
-
-def _artefact(package: Package) -> Artefact:
-    """Return what a package published as a sealed artefact holds it."""
-    return Artefact(
-        tuple(
-            NoisyTable(one.event.table, one.event.statistic, one.service_date, one.values)
-            for one in package.vectors
-        )
     )

@@ -6,8 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from turnstile.assessment.disclosures import Disclosure, as_json
-from turnstile.extensions import ATTACKS, brought
+from turnstile_lab.disclosures import Disclosure, as_json, disclosure_of
 
 _CELLS_SHOWN = 10
 
@@ -69,14 +68,15 @@ def _findings(
 ) -> tuple[str, tuple[Disclosure, ...]]:
     """Assess a package, or everything else as one external table."""
     from turnstile.assessment.attacks.timetable_feed import read_timetable
-    from turnstile.assessment.attacks.timetable_view import disclosure_of, view
+    from turnstile.assessment.attacks.timetable_view import view
     from turnstile.assessment.cell_labels import (
         labels_of_tables,
         read_lookup,
     )
-    from turnstile.assessment.package.comparison import compared
-    from turnstile.assessment.package.of_package import assess_package
     from turnstile.publishing.package_reader import is_package, read_package
+    from turnstile_lab.package.comparison import compared
+    from turnstile_lab.package.of_package import assess_package
+    from turnstile_lab.tables import assessed
 
     lookup = {} if locations is None else read_lookup(locations)
     if all(is_package(path) for path in paths):
@@ -88,7 +88,6 @@ def _findings(
         )
         days = {block.service_date for event in package.events for block in event.blocks}
     else:
-        of_tables = brought(ATTACKS, "tables", asked_by="a table of counts")
-        kind, (found, labels, days) = "table", of_tables(paths, lookup)
+        kind, (found, labels, days) = "table", assessed(paths, lookup)
     seen = None if gtfs is None else view(read_timetable(gtfs, days), labels)
     return kind, (*found, disclosure_of(seen))

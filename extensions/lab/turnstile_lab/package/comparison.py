@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from turnstile.assessment.disclosures import Disclosure
 from turnstile.assessment.gates.noise_reuse import drawn_once
-from turnstile.assessment.package.numbers import judged_package
 from turnstile.publishing.package_reader import Package
+from turnstile_lab.disclosures import Disclosure
+from turnstile_lab.package.numbers import judged_package
 
 
 def compared(package: Package, other: Package) -> Disclosure:

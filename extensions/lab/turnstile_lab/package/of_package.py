@@ -12,18 +12,17 @@ import pyarrow.compute as pc
 
 from turnstile.assessment.attacks.presence import guess_after, proof_integer
 from turnstile.assessment.attacks.risk import Forecast, as_figures, forecast, over_weeks
-from turnstile.assessment.attacks.rows import RowBalance
-from turnstile.assessment.disclosures import Disclosure
 from turnstile.assessment.gates.numbers import nested_pairs
 from turnstile.assessment.gates.registry import NUMBER_GATES
-from turnstile.assessment.package.numbers import judged_package, layouts_of_package
-from turnstile.assessment.package.scales import nested_scales, scales_of
 from turnstile.privacy.noise_sums import half_width
 from turnstile.privacy.noise_terms import term_of
 from turnstile.publishing.contents_check import unknown_contents
 from turnstile.publishing.describe.manifest import differences
 from turnstile.publishing.package_reader import Package, axes_of, texts_of
-from turnstile.release.plan import loss_by_unit
+from turnstile_lab.disclosures import Disclosure
+from turnstile_lab.package.numbers import judged_package, layouts_of_package
+from turnstile_lab.package.scales import nested_scales, scales_of
+from turnstile_lab.rows import RowBalance
 
 _LEVELS = (0.9, 0.95, 0.99)
 _GROUPS = (1, 5, 12)  # people in a cell that is empty without them
@@ -31,7 +30,7 @@ _GROUPS = (1, 5, 12)  # people in a cell that is empty without them
 
 def assess_package(package: Package) -> tuple[Disclosure, ...]:
     """Return everything that the attacks find in a package, in a fixed order."""
-    risk = forecast(package.events, loss_by_unit(package.events))
+    risk = forecast(package.events)
     return (
         _bytes(package),
         _contents(package),
@@ -180,11 +179,12 @@ def _differencing(package: Package) -> list[Disclosure]:
 
 def risk_disclosure(risk: Forecast) -> Disclosure:
     """Return the forecast as a disclosure."""
-    weeks, width = risk.steady_cell[-1]
+    last = risk.course[-1]
     return Disclosure(
         "risk_over_weeks",
         False,
-        " ".join(one.sentence for one in risk.answers() if not one.is_worst)
-        + f" After {weeks} weeks like this one a steady cell is known within +-{width:.2f} (95 %).",
+        " ".join(one.sentence for one in risk.units if not one.is_worst)
+        + f" After {last.weeks} weeks like this one a steady cell is known within "
+        f"+-{last.half_width:.2f} (95 %).",
         {"units": [as_figures(one) for one in risk.units], "weeks": over_weeks(risk)},
     )

@@ -1,0 +1,56 @@
+"""`turnstile look`: what delivered files are, and what mends them; private, and charges nothing."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from turnstile.errors import InputError
+from turnstile.programme.source_spec import Feed
+from turnstile.settings import Settings
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    text = "look at delivered files before a release; writes a private page, charges nothing"
+    parser = subparsers.add_parser("look", help=text)
+    parser.add_argument("programme", nargs="?", help="whose files in the landing zone")
+    parser.add_argument(
+        "--week", help="ISO week, or days FIRST..LAST (default: the last that came)"
+    )
+    parser.add_argument("--from", dest="delivered", type=Path, nargs="+", help="or any files")
+    parser.add_argument(
+        "--feed", choices=[str(feed) for feed in Feed], help="with --from: layout of the files"
+    )
+    parser.add_argument(
+        "--column", action="append", default=[], metavar="FIELD=NAME", help="with --from, as of new"
+    )
+    parser.add_argument("--zone", help="with --from: the agency's time zone")
+    parser.set_defaults(command=_look)
+
+
+def _look(args: argparse.Namespace) -> int:
+    """Write the page; print its place, and ready or the keys to decide."""
+    from turnstile.look.looking import look_at
+    from turnstile.look.page import write_page
+    from turnstile_design.asked_looks import asked_of_files, asked_of_programme
+
+    settings = Settings.from_environment()
+    if bool(args.programme) == bool(args.delivered):
+        rule = "name a programme, or files with --from"
+        raise InputError(where="turnstile look", field="programme", rule=rule)
+    opened = (
+        asked_of_programme(args.programme, args.week, settings)
+        if args.programme
+        else asked_of_files(args.delivered, args.feed, args.column, args.zone, args.week, settings)
+    )
+    with opened as (asked, title, folder):
+        look = look_at(asked)
+        page = write_page(look, title, folder)
+    print(f"look at {title}: {page}")
+    for key in dict.fromkeys(one.key for one in look.decisions):
+        said = [one for one in look.decisions if one.key == key]
+        must = "to decide" if any(one.must for one in said) else "may be decided"
+        print(f"{must}: {key}: {'; '.join(dict.fromkeys(one.why for one in said))}")
+    print("ready" if look.is_ready else f"not ready: the lines that would do stand in {page}")
+    return 0 if look.is_ready else InputError.exit_code

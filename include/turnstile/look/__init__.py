@@ -1,0 +1,1 @@
+"""A look at delivered files before the first week: what they are, and what mends them."""

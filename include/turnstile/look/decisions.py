@@ -1,0 +1,334 @@
+"""What mends what a look found: keys of a programme, each with its line and its reason.
+
+Lines and examples stay on the private page. What a terminal shows of a decision is its key and a
+constant sentence. A line names only words that twenty cards or more have; whoever copies it makes
+them public.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from turnstile.duckdb_engine import one_file
+from turnstile.look.fields_found import (
+    CARDS_AT_LEAST,
+    Word,
+    action_like,
+    asks_for_action,
+    date_form,
+    form_of_ids,
+    spellings_that_merge,
+    words_of,
+)
+from turnstile.look.file_form import FoundForm, yaml_of
+from turnstile.programme.source_spec import (
+    Encoding,
+    FileSpec,
+    RowShape,
+    SpeedUnit,
+    TimeForm,
+)
+from turnstile.programme.spec import Programme
+from turnstile.quality.findings import QualityReport
+from turnstile.quality.plausible import said_by_covered
+from turnstile.quality.rules import shares_at_most
+from turnstile.service_calendar import ServicePeriod
+from turnstile.sources.ingest.snapshot import Snapshot, counts_of
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from turnstile.look.looking import Asked
+
+_MODES = "source.modes"
+_NEAR = 0.15  # of the ratio of two units
+_SINGLE_BYTE = (Encoding.LATIN_1, Encoding.WINDOWS_1252)
+_SHARES = ("1/50", "1/20", "1/10", "1/5", "1/3", "1/2", "2/3", "3/4", "9/10", "1")
+_PUBLIC = f"its words become public; it names none that fewer than {CARDS_AT_LEAST} cards have"
+_RARE = (
+    f"words of fewer than {CARDS_AT_LEAST} cards are left: a person in the private zone decides "
+    "what they are, and asks the sender; do not write them anywhere public"
+)
+# rule of validation: key that mends it, and what to write there
+_MENDS = {
+    "days_present": (
+        "source.missing_day",
+        "missing_day: publish_with_gap   # or absent_days: [...]",
+    ),
+    "days_complete": ("source.rows_per_day_at_least", ""),
+    "clock": ("source.file.zone", "file: {zone: UTC}   # or quiet_hours, or another time.zone"),
+    "coordinates_swapped_many": (
+        "source.columns",
+        "columns: {latitude: ..., longitude: ...}   # exchanged",
+    ),
+    "unlisted_words": (
+        "domain.lists",
+        "set_aside_at_most: {unknown_direction: ...}   # or a longer list",
+    ),
+    "malformed_line_many": ("source.file", ""),
+    "unparsable_timestamp_many": ("source.file.times", ""),
+    "speeds": ("source.speed_at_most_kmh", ""),
+}
+_OPEN = {
+    "source.feed": "what one row is: the feed that the files are of",
+    "mechanism.unit": "who is protected",
+    "time.zone": "the agency's time zone",
+    "source.speed_unit": "the unit of speeds",
+    "source.date_form": "how dates are written",
+    "source.columns.action": "which column says whether a tap enters or leaves",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One thing that somebody has to decide.
+
+    Args:
+        key: of the programme, or a part of the files.
+        line: of YAML that would do; private until somebody writes it down. Empty for none.
+        why: what is wrong; holds no value.
+        must: True if a release stops without it.
+    """
+
+    key: str
+    line: str
+    why: str
+    must: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was made of the files of a week.
+
+    Args:
+        connection: engine, with `said` if fields could be read.
+        programme: under which they were read.
+        snapshot: rows and quarantine.
+        report: findings on it; None where a release judges it later.
+        actions: columns that are not read and may say enter or leave.
+        has_fields: True if there is `said`.
+    """
+
+    connection: DuckDBPyConnection
+    programme: Programme
+    snapshot: Snapshot
+    report: QualityReport | None
+    actions: tuple[str, ...]
+    has_fields: bool
+
+    def stops(self, rule: str) -> bool:
+        """Return whether a rule stops the week."""
+        findings = () if self.report is None else self.report.findings
+        return any(one.rule == rule and one.stops for one in findings)
+
+
+def needs_action(programme: Programme, columns: Iterable[str]) -> bool:
+    """Return whether nobody has said what a tap of these columns does."""
+    source = programme.source
+    named = dict(source.columns).get("action", "action")
+    return (
+        asks_for_action(source.feed) and source.without_action is None and named not in {*columns}
+    )
+
+
+def encoding_of(own: FileSpec, found: FileSpec) -> Encoding:
+    """Return the encoding to state: one byte a character is told apart by people alone."""
+    if own.encoding in _SINGLE_BYTE and found.encoding in _SINGLE_BYTE:
+        return own.encoding
+    return found.encoding
+
+
+def unit_of(programme: Programme) -> str:
+    """Return the field that names card or vehicle, or the event where nobody is named."""
+    return "tap_id" if programme.source.feed.names_nobody else programme.source.id_field
+
+
+def as_said(
+    connection: DuckDBPyConnection,
+    asked: Asked,
+    programme: Programme,
+    week: ServicePeriod | None,
+) -> Programme:
+    """Return a programme with the form of dates, and modes that nobody named, of its files.
+
+    Args:
+        connection: engine with `said`.
+        asked: says what is undecided.
+        programme: under which its fields were read.
+        week: whose dates they are, if that is known.
+    """
+    source = programme.source
+    columns = {str(row[0]) for row in connection.execute("DESCRIBE said").fetchall()}
+    if "tap_date" in columns and week is not None:
+        source = replace(source, date_form=date_form(connection, week.days) or source.date_form)
+    if _MODES in asked.undecided and "mode" in columns:
+        found = words_of(connection, "said", "mode", unit_of(programme))
+        modes = tuple(one.text for one in found if one.may_be_named)
+        source = replace(source, modes=modes or source.modes)
+    return replace(programme, source=source)
+
+
+def of_form(
+    asked: Asked, found: FileSpec, forms: Mapping[str, FoundForm | None]
+) -> Iterator[Decision]:
+    """Yield what has to be stated of how files are written."""
+    own = asked.programme.source.written
+    if not any(form is not None for form in forms.values()):
+        return
+    if own.delimiter is not None and found.delimiter is None:
+        found = replace(found, delimiter=own.delimiter)
+    if own.times is not TimeForm.WRITTEN and found.times is TimeForm.WRITTEN:
+        found = replace(found, times=own.times)
+    if found != own:
+        must = replace(found, encoding=own.encoding) != own
+        why = "files are not written as source.file says; they would not be read, or not rightly"
+        yield Decision("source.file", f"file: {yaml_of(found)}", why, must=must)
+
+
+def of_rows(asked: Asked, seen: Seen) -> Iterator[Decision]:
+    """Yield what has to be decided of rows, and of what was set aside."""
+    yield from _of_units(asked, seen)
+    yield from _of_ids(asked, seen)
+    if seen.actions:
+        line = f"columns: {{action: {json.dumps(seen.actions[0])}}}   # and action_names"
+        why = (
+            "a column that nobody reads may say whether a tap enters or leaves: name it, or state "
+            "source.without_action"
+        )
+        yield Decision("source.columns.action", line, why, must=True)
+    yield from _of_words(seen, "unknown_action", "action", "source.action_names")
+    yield from _of_words(seen, "unknown_mode", "mode", "source.mode_names")
+    if _MODES in asked.undecided:
+        line = f"modes: {json.dumps(seen.programme.source.modes, ensure_ascii=False)}"
+        why = f"the public list of modes, and what each word stands for; {_PUBLIC}"
+        yield Decision(_MODES, line, why, must=True)
+    if "source.date_form" in asked.undecided or _other_dates(asked, seen):
+        line = f"date_form: {seen.programme.source.date_form}"
+        yield Decision("source.date_form", line, "dates are written in another form", must=True)
+    yield from _of_findings(seen)
+
+
+def left_open(asked: Asked) -> Iterator[Decision]:
+    """Yield the keys that stand as `decide`, of which files say nothing."""
+    for key in sorted(asked.undecided):
+        yield Decision(key, "", f"is not decided yet: {_OPEN.get(key, 'see the page')}", must=True)
+
+
+def _other_dates(asked: Asked, seen: Seen) -> bool:
+    """Return whether files write dates otherwise than a programme says."""
+    return asked.programme.source.date_form is not seen.programme.source.date_form
+
+
+def _of_units(asked: Asked, seen: Seen) -> Iterator[Decision]:
+    """Yield the unit of speeds that positions tell, where it is another than the stated one."""
+    source = seen.programme.source
+    if source.feed.shape is not RowShape.TELEMETRY or not seen.snapshot.days:
+        return
+    rows = f"read_parquet('{seen.snapshot.rows_glob}')"
+    seen.connection.execute(f"CREATE OR REPLACE VIEW rows_read AS SELECT * FROM {rows}")
+    ratio = said_by_covered(seen.connection, counts_of(seen.snapshot)["rows_out"])
+    is_open = "source.speed_unit" in asked.undecided
+    stops = seen.stops("speed_unit")
+    if ratio is None:
+        if is_open or stops:
+            why = "positions are too far apart to tell the unit of speeds; ask who delivers them"
+            yield Decision("source.speed_unit", "", why, must=True)
+        return
+    told = source.speed_unit.milli_kmh / ratio_of(ratio)
+    near = min(SpeedUnit, key=lambda one: abs(one.milli_kmh / told - 1))
+    fits = abs(near.milli_kmh / told - 1) < _NEAR
+    if is_open or stops or (fits and near is not source.speed_unit):
+        line = (
+            f"speed_unit: {near}   # vehicles say {ratio:.3f} of what positions tell"
+            if fits
+            else ""
+        )
+        why = "what vehicles say of their speed is not what their positions tell in the stated unit"
+        yield Decision("source.speed_unit", line, why, must=is_open or stops)
+
+
+def ratio_of(ratio: float) -> float:
+    """Return a ratio that nothing is divided by zero with."""
+    return max(ratio, 1e-6)
+
+
+def _of_ids(asked: Asked, seen: Seen) -> Iterator[Decision]:
+    """Yield the form of ids, where several spellings may be one."""
+    source = asked.programme.source
+    if not seen.has_fields or source.id_form is not None or source.feed.names_nobody:
+        return
+    if spellings_that_merge(seen.connection, "said", source.id_field):
+        key = source.id_field.replace("_id", "_form")
+        line = f"{key}: {form_of_ids(seen.connection, source.id_field)}"
+        why = (
+            "ids differ in nothing but zeros in front, blanks, case or .0 behind: say which are "
+            "one, or state {kind: text, case: keep}"
+        )
+        yield Decision(f"source.{key}", line, why, must=True)
+
+
+def _of_words(seen: Seen, rule: str, field: str, key: str) -> Iterator[Decision]:
+    """Yield lines for words that a rule set aside."""
+    file = seen.snapshot.folder / "quarantine" / f"{rule}.parquet"
+    if not file.exists():
+        return
+    word, unit = (f"json_extract_string(fields, '$.{name}')" for name in (field, "card_id"))
+    if seen.programme.source.feed.names_nobody:
+        unit = "fields"
+    found = words_of(seen.connection, f"read_parquet({one_file(file)})", word, unit)
+    must = seen.stops(f"{rule}_many")
+    shared = [one for one in found if one.may_be_named]
+    if shared:
+        own = ", ".join(f"{json.dumps(one.text, ensure_ascii=False)}: decide" for one in shared)
+        line = f"{key.rpartition('.')[2]}: {{{own}}}{_hint(field, shared)}"
+        yield Decision(key, line, f"words of {field} that nobody explains; {_PUBLIC}", must=must)
+    if len(shared) < len(found):
+        yield Decision(key, "", f"{field}: {_RARE}", must=must and not shared)
+
+
+def _hint(field: str, words: list[Word]) -> str:
+    """Return a comment on what words seem to say."""
+    if field != "action":
+        return "   # each one of source.modes"
+    likely = [(one.text, action_like(one.text)) for one in words]
+    said = ", ".join(f"{word} looks like {action}" for word, action in likely if action)
+    return f"   # enter, exit or no_tap; {said}" if said else "   # enter, exit or no_tap"
+
+
+def _of_findings(seen: Seen) -> Iterator[Decision]:
+    """Yield keys for the rules that stop the week."""
+    for finding in () if seen.report is None else seen.report.findings:
+        if not finding.stops or finding.rule in {
+            "speed_unit",
+            "unknown_action_many",
+            "unknown_mode_many",
+        }:
+            continue
+        if finding.rule == "set_aside_small":
+            yield from _of_shares(seen)
+            continue
+        key, line = _MENDS.get(finding.rule, (finding.rule, ""))
+        yield Decision(key, line, f"{finding.rule}: {finding.sentence}", must=True)
+
+
+def _of_shares(seen: Seen) -> Iterator[Decision]:
+    """Yield the shares that would let through what was set aside, if it is right."""
+    counts = dict(counts_of(seen.snapshot))
+    whole = max(counts["rows_in"] - counts.get("outside_week", 0), 1)
+    for rule, most in shares_at_most(seen.programme).items():
+        share = counts.get(rule, 0) / whole
+        if share <= most:
+            continue
+        enough = next((one for one in _SHARES if _value(one) >= share), "1")
+        line = f'set_aside_at_most: {{{rule}: "{enough}"}}   # if that is right; it becomes public'
+        why = f"{rule} sets aside more than it may: correct mapping or files, or state the share"
+        yield Decision("source.set_aside_at_most", line, why, must=True)
+
+
+def _value(share: str) -> float:
+    """Return a share as a number."""
+    above, _, below = share.partition("/")
+    return int(above) / int(below or 1)

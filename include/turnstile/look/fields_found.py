@@ -1,0 +1,251 @@
+"""What the fields of delivered records hold, as lines for a person in the private zone.
+
+Every figure here is exact and every word as it came. Nothing of it leaves the private zone, but
+words of a closed list that many people share, which somebody writes into a programme.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING
+
+from turnstile.duckdb_engine import name, text
+from turnstile.programme.source_spec import DateForm, Feed, TapAction
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+CARDS_AT_LEAST = 20
+"""A word that fewer cards have might be one person's; it is named in the private zone alone."""
+WORDS = ("action", "mode", "direction", "route", "fare_product", "vehicle_trip", "occupancy")
+_TIMES = (
+    *("tapped_at", "observed_at", "tap_date", "tap_time", "service_date", "start_date"),
+    *("tap_on_date", "tap_on_time", "tap_off_date", "tap_off_time"),
+)
+_NUMBERS = ("latitude", "longitude", "speed", "delay", "passengers", "riders")
+_DAYS = ("service_date", "tap_on_date", "tap_date", "tapped_at", "observed_at")
+PATTERNS = {
+    DateForm.ISO: "%Y-%m-%d",
+    DateForm.DAY_FIRST: "%d/%m/%Y",
+    DateForm.MONTH_FIRST: "%m/%d/%Y",
+}
+_LISTED, _FORMS_LISTED = 60, 6
+_FEW_WORDS = 30  # of a column that may say enter or leave
+_LOOKED_AT = 200_000
+_BOARDS = re.compile(
+    r"\b(check[ -_]?in|tap[ -_]?(on|in)|enter|entry|entrance|entrada|ingreso|on|in|board\w*|subida"
+    r"|einstieg|entr[ée]e|mont[ée]e|sube|uso|validaci[oó]n|buy[ -_]?on)\b",
+    re.IGNORECASE,
+)
+_ALIGHTS = re.compile(
+    r"\b(check[ -_]?out|tap[ -_]?(off|out)|exit|leave|salida|egreso|off|out|alight\w*|bajada"
+    r"|ausstieg|sortie|descente)\b",
+    re.IGNORECASE,
+)
+_NAME_OF_ACTION = re.compile(
+    r"action|event|tap.?type|tipo|transac|direction|sentido|in.?out|check|operation|usage|art",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a field, with how often it came and of how many cards or vehicles."""
+
+    text: str
+    records: int
+    cards: int
+
+    @property
+    def may_be_named(self) -> bool:
+        """True if so many share it that it may stand in a programme."""
+        return self.cards >= CARDS_AT_LEAST
+
+
+def words_of(connection: DuckDBPyConnection, relation: str, field: str, unit: str) -> list[Word]:
+    """Return the words of a field, the most frequent first.
+
+    Args:
+        connection: engine.
+        relation: SQL of records.
+        field: SQL of the word.
+        unit: SQL of card or vehicle.
+    """
+    select = (
+        f"SELECT {field} AS word, count(*), count(DISTINCT {unit}) FROM {relation} "
+        "WHERE word IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1"
+    )
+    return [Word(*row) for row in connection.execute(select).fetchall()]
+
+
+def lines_of_fields(
+    connection: DuckDBPyConnection, fields: Iterable[str], unit: str
+) -> Iterator[str]:
+    """Yield what stands in each field of `said`.
+
+    Args:
+        connection: engine, with the records of all files as the table `said`.
+        fields: its columns.
+        unit: the one that names card or vehicle.
+    """
+    total = _one(connection, "SELECT count(*) FROM said")
+    for field in fields:
+        filled = _one(connection, f"SELECT count({field}) FROM said")
+        if not filled:
+            continue
+        yield f"- `{field}`: {_share(total - filled, total)} empty"
+        if field in WORDS:
+            yield from _words(words_of(connection, "said", field, unit), filled)
+        elif field in _TIMES or field == unit:
+            yield from _forms(connection, field, filled)
+        elif field in _NUMBERS:
+            yield from _numbers(connection, field, filled)
+
+
+def _words(found: list[Word], filled: int) -> Iterator[str]:
+    """Yield words with their shares, those of few cards too: this is the private zone."""
+    for word in found[:_LISTED]:
+        rare = (
+            "" if word.may_be_named else f", of fewer than {CARDS_AT_LEAST} cards: name it nowhere"
+        )
+        share = _share(word.records, filled)
+        yield f"  - {word.text!r}: {share} of records, {word.cards} cards{rare}"
+    if len(found) > _LISTED:
+        yield f"  - and {len(found) - _LISTED} more"
+
+
+def _forms(connection: DuckDBPyConnection, field: str, filled: int) -> Iterator[str]:
+    """Yield how values are spelt: 9 stands for a digit, A and a for letters, with one example."""
+    letters = f"regexp_replace({field}, '[[:upper:]]', 'A', 'g')"
+    shape = f"regexp_replace(regexp_replace({letters}, '[[:lower:]]', 'a', 'g'), '[0-9]', '9', 'g')"
+    select = (
+        f"SELECT {shape}, count(*), min({field}), max({field}) FROM said "
+        f"WHERE {field} IS NOT NULL GROUP BY 1 ORDER BY 2 DESC LIMIT {_FORMS_LISTED}"
+    )
+    for form, count, least, most in connection.execute(select).fetchall():
+        yield f"  - {form!r}: {_share(count, filled)}, from {least!r} to {most!r}"
+
+
+def _numbers(connection: DuckDBPyConnection, field: str, filled: int) -> Iterator[str]:
+    """Yield the range of numbers, and how many values are none."""
+    own = f"TRY_CAST({field} AS DOUBLE)"
+    select = f"SELECT count({own}), quantile_cont({own}, [0, 0.05, 0.5, 0.95, 1]) FROM said"
+    row = connection.execute(select).fetchone()
+    count, quantiles = row or (0, None)
+    yield f"  - {_share(filled - int(count), filled)} are no numbers"
+    if quantiles:
+        shown = ", ".join(f"{value:.6g}" for value in quantiles)
+        yield f"  - least, 5 %, median, 95 %, most: {shown}"
+
+
+def spellings_that_merge(connection: DuckDBPyConnection, relation: str, unit: str) -> bool:
+    """Return whether ids differ in nothing but zeros in front, case, blanks or `.0` behind."""
+    bare = rf"lower(regexp_replace({unit}, '\s+', '', 'g'))"
+    bare = rf"ltrim(regexp_replace({bare}, '\.0+$', ''), '0')"
+    select = (
+        f"SELECT 1 FROM (SELECT DISTINCT {unit} AS id, {bare} AS bare FROM {relation} "
+        f"WHERE {unit} IS NOT NULL) GROUP BY bare HAVING count(*) > 1 LIMIT 1"
+    )
+    return connection.execute(select).fetchone() is not None
+
+
+def form_of_ids(connection: DuckDBPyConnection, unit: str) -> str:
+    """Return the YAML of the form that ids of `said` mostly have."""
+    select = (
+        f"SELECT avg(CASE WHEN regexp_full_match(trim({unit}), '[0-9 ]+(\\.0+)?') THEN 1 ELSE 0 "
+        f"END), max(length(regexp_replace({unit}, '[^0-9]|\\.0+$', '', 'g'))) FROM said"
+    )
+    row = connection.execute(select).fetchone()
+    digits, length = row or (0, 0)
+    if (digits or 0) > 0.9:  # noqa: PLR2004 - nearly all
+        return f"{{kind: digits, length: {length}}}"
+    return "{kind: text, case: upper}"
+
+
+def date_form(connection: DuckDBPyConnection, days: Iterable[object]) -> DateForm | None:
+    """Return the form under which most dates of `said` are those of the week; None of none.
+
+    Args:
+        connection: engine.
+        days: of the week.
+    """
+    listed = ", ".join(f"DATE '{day}'" for day in days)
+    found = {
+        form: _one(
+            connection,
+            f"SELECT count(*) FROM said WHERE TRY_STRPTIME(tap_date, {text(pattern)})::DATE "
+            f"IN ({listed})",
+        )
+        for form, pattern in PATTERNS.items()
+    }
+    best = max(found, key=lambda form: found[form])
+    return best if found[best] else None
+
+
+def week_of(connection: DuckDBPyConnection, fields: Iterable[str]) -> date | None:
+    """Return the Monday of the week of which `said` has most records; None of none."""
+    told = [field for field in _DAYS if field in set(fields)]
+    if not told:
+        return None
+    patterns = ", ".join(text(pattern) for pattern in PATTERNS.values())
+    days = ", ".join(
+        f"TRY_CAST(left({field}, 10) AS DATE), TRY_STRPTIME(left({field}, 10), [{patterns}])::DATE"
+        for field in told
+    )
+    row = connection.execute(
+        f"SELECT date_trunc('week', coalesce({days})) AS monday, count(*) FROM said "
+        "WHERE monday IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 1"
+    ).fetchone()
+    return None if row is None else date.fromisoformat(str(row[0])[:10])
+
+
+def columns_of_action(
+    connection: DuckDBPyConnection, relation: str, unread: Iterable[str]
+) -> tuple[str, ...]:
+    """Return the columns that are not read and may say whether a tap enters or leaves.
+
+    Args:
+        connection: engine.
+        relation: SQL of a file's columns, as text.
+        unread: those that no field is read from.
+    """
+    found = []
+    for column in unread:
+        select = (
+            f"SELECT DISTINCT word FROM (SELECT {name(column)} AS word FROM ({relation}) "
+            f"LIMIT {_LOOKED_AT}) WHERE word IS NOT NULL LIMIT {_FEW_WORDS + 1}"
+        )
+        words = [str(row[0]) for row in connection.execute(select).fetchall()]
+        if not 1 < len(words) <= _FEW_WORDS:
+            continue
+        says = any(map(_BOARDS.search, words)) and any(map(_ALIGHTS.search, words))
+        if says or (_NAME_OF_ACTION.search(column) and any(map(_ALIGHTS.search, words))):
+            found.append(column)
+    return tuple(found)
+
+
+def action_like(word: str) -> TapAction | None:
+    """Return what a word seems to say, for a person to confirm."""
+    boards, alights = _BOARDS.search(word), _ALIGHTS.search(word)
+    if bool(boards) == bool(alights):
+        return None
+    return TapAction.ENTER if boards else TapAction.EXIT
+
+
+def asks_for_action(feed: Feed) -> bool:
+    """Return whether a feed has a column of actions that a file may lack."""
+    return feed is Feed.TAPS
+
+
+def _share(part: int, whole: int) -> str:
+    """Return a share in words."""
+    return f"{part / max(whole, 1):.2%}"
+
+
+def _one(connection: DuckDBPyConnection, statement: str) -> int:
+    """Run a statement that answers with one number."""
+    row = connection.execute(statement).fetchone()
+    return int(row[0]) if row else 0

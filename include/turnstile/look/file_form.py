@@ -1,0 +1,224 @@
+"""How a delivered text file is written, found from its bytes: for people who then state it.
+
+Only a look and `turnstile new` ask here. A release reads by what the programme states, a byte order
+mark or the header's own line, so that no record decides how another one is read.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from turnstile.programme.source_spec import (
+    DecimalMark,
+    Delimiter,
+    Encoding,
+    FileSpec,
+    QuoteMark,
+    TimeForm,
+)
+from turnstile.sources.ingest.landing import FileForm, RawFile
+from turnstile.sources.ingest.plain_text import BLOCK_BYTES, opened
+
+_LOOKED_AT_BYTES = 1 << 20
+_HEADER_WITHIN = 30  # lines
+_LINES = 400  # below the header
+_MOSTLY = 0.9
+_ALIKE = 0.75  # lines that have as many fields as the header, where it is one
+_QUOTED = 0.3  # fields that stand between single quotes, where those are quotes
+_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_C1 = range(0x80, 0xA0)  # control characters of Latin-1, letters of Windows
+_OF_WINDOWS = set(_C1) - {0x81, 0x8D, 0x8F, 0x90, 0x9D}
+_BEHIND_COMMA = re.compile(r"[-+]?\d{1,4},\d+")
+_EPOCHS = {
+    10: TimeForm.EPOCH_S,
+    13: TimeForm.EPOCH_MS,
+    16: TimeForm.EPOCH_US,
+    19: TimeForm.EPOCH_NS,
+}
+_EPOCH = re.compile(r"[12]\d{9}(\d{3}){0,3}")
+_NAME = re.compile(r"[^\W\d]")
+_CHARACTERS = {QuoteMark.DOUBLE: '"', QuoteMark.SINGLE: "'"}
+
+
+@dataclass(frozen=True, slots=True)
+class FoundForm:
+    """How a file is written, as far as its bytes show.
+
+    Args:
+        spec: what a programme would state, but for times and decimals, which are of some columns.
+        columns: names in the header.
+        epochs: columns of numbers that are units since 1970, and which.
+        decimals: columns of numbers with decimals behind a comma.
+        has_mark: True if a byte order mark says that it is UTF-16.
+    """
+
+    spec: FileSpec
+    columns: tuple[str, ...]
+    epochs: tuple[tuple[str, TimeForm], ...] = ()
+    decimals: tuple[str, ...] = ()
+    has_mark: bool = False
+
+    def stated(self, instants: Iterable[str] = (), numbers: Iterable[str] = ()) -> FileSpec:
+        """Return what a programme has to state, for its columns of instants and of numbers."""
+        found = {form for column, form in self.epochs if column in set(instants)}
+        spec = replace(self.spec, times=found.pop()) if len(found) == 1 else self.spec
+        if set(self.decimals) & set(numbers):
+            spec = replace(spec, decimal=DecimalMark.COMMA)
+        return replace(spec, encoding=Encoding.UTF_8) if self.has_mark else spec
+
+
+def found_form(file: RawFile, wanted: Iterable[str] = ()) -> FoundForm | None:
+    """Return how a text file is written; None of another kind of file.
+
+    Args:
+        file: CSV, compressed or not; no archive.
+        wanted: names of columns that its header is likely to have.
+
+    Raises:
+        OSError, EOFError, zlib.error: it cannot be read to its end.
+    """
+    if file.form is not FileForm.CSV:
+        return None
+    encoding, has_mark = _encoding(file)
+    with opened(file.path) as stream:
+        begin = stream.read(_LOOKED_AT_BYTES)
+    text = begin.decode("utf-16" if has_mark else encoding, errors="replace").lstrip("\ufeff")
+    lines = text.splitlines()
+    if len(begin) == _LOOKED_AT_BYTES:
+        lines = lines[:-1]
+    row, delimiter, quote = _layout(lines, frozenset(wanted))
+    records = list(islice(_parsed(lines[row:], delimiter, quote), 1 + _LINES))
+    columns = tuple(name.strip() for name in records[0]) if records else ()
+    by_column = dict(zip(columns, zip(*_full(records, len(columns)), strict=False), strict=False))
+    spec = FileSpec(
+        encoding=encoding,
+        delimiter=None if _is_told(lines, row, delimiter) else delimiter,
+        quote=quote,
+        header_row=row + 1,
+    )
+    decimals = tuple(column for column, own in by_column.items() if _mostly(_BEHIND_COMMA, own))
+    return FoundForm(spec, columns, tuple(_epochs(by_column.items())), decimals, has_mark)
+
+
+def yaml_of(spec: FileSpec) -> str:
+    """Return the keys of `source.file` that differ from what nobody needs to state."""
+    usual = FileSpec()
+    keys = ("encoding", "delimiter", "quote", "header_row", "decimal", "times", "zone")
+    pairs = ((key, getattr(spec, key)) for key in keys)
+    own = [f"{key}: {value}" for key, value in pairs if value != getattr(usual, key)]
+    return f"{{{', '.join(own)}}}" if own else ""
+
+
+def _encoding(file: RawFile) -> tuple[Encoding, bool]:
+    """Return the encoding of all bytes of a file, and whether a mark says so."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    is_utf8, others = True, Counter[int]()
+    with opened(file.path) as stream:
+        first = True
+        while chunk := stream.read(BLOCK_BYTES):
+            if first and (chunk.startswith(_MARKS) or _is_utf16(chunk)):
+                return Encoding.UTF_16, chunk.startswith(_MARKS)
+            first = False
+            if chunk.isascii() and is_utf8 and not decoder.getstate()[0]:
+                continue
+            try:
+                decoder.decode(chunk)
+            except UnicodeDecodeError:
+                is_utf8 = False
+                decoder.reset()
+            others.update(byte for byte in chunk if byte in _C1)
+    if is_utf8:
+        return Encoding.UTF_8, False
+    of_windows = bool(others) and set(others) <= _OF_WINDOWS
+    return (Encoding.WINDOWS_1252 if of_windows else Encoding.LATIN_1), False
+
+
+def _is_utf16(chunk: bytes) -> bool:
+    """Return whether every other byte of a text is NUL, as of Latin letters in UTF-16."""
+    odd, even = chunk[1::2], chunk[::2]
+    return max(odd.count(0) / max(len(odd), 1), even.count(0) / max(len(even), 1)) > _MOSTLY
+
+
+def _parsed(lines: Sequence[str], delimiter: Delimiter, quote: QuoteMark) -> Iterator[list[str]]:
+    """Yield the fields of each line by itself; none of a line that the reader would not take."""
+    own, mark = delimiter.character, _CHARACTERS.get(quote)
+    if mark is None:
+        yield from (line.split(own) if line.strip() else [] for line in lines)
+        return
+    enclosed = re.compile(
+        f"(^|{re.escape(own)}){mark}(?:[^{mark}]|{mark}{mark})*{mark}(?={re.escape(own)}|$)"
+    )
+    for line in lines:
+        is_stray = mark in line and mark in enclosed.sub(r"\1", line)
+        if is_stray or not line.strip():
+            yield []
+        else:
+            yield next(csv.reader([line], delimiter=own, quotechar=mark), [])
+
+
+def _layout(lines: Sequence[str], wanted: frozenset[str]) -> tuple[int, Delimiter, QuoteMark]:
+    """Return the row of the header, the delimiter and the quote that fit the lines best."""
+    best: tuple[float, ...] = ()
+    found = (0, Delimiter.COMMA, QuoteMark.DOUBLE)
+    for delimiter in Delimiter:
+        for preferred, quote in enumerate(reversed(QuoteMark)):
+            records = list(_parsed(lines[: _HEADER_WITHIN + _LINES], delimiter, quote))
+            for row, fields in enumerate(records[:_HEADER_WITHIN]):
+                score = _score(fields, records[row + 1 : row + 1 + _LINES], wanted)
+                if score and (*score, preferred, -row) > best:
+                    best, found = (*score, preferred, -row), (row, delimiter, quote)
+    row, delimiter, quote = found
+    if quote is QuoteMark.DOUBLE:
+        cells = [
+            c for record in _parsed(lines[row : row + _LINES], delimiter, quote) for c in record
+        ]
+        in_single = sum(len(c) > 1 and c[0] == c[-1] == "'" for c in cells)
+        if in_single > _QUOTED * len(cells):
+            return row, delimiter, QuoteMark.SINGLE
+    return found
+
+
+def _score(
+    fields: list[str], below: list[list[str]], wanted: frozenset[str]
+) -> tuple[float, ...] | None:
+    """Return how well a line is the header of those below; None if it is none."""
+    names = [field.strip().strip("'") for field in fields]
+    if len(names) < 2 or not all(_NAME.search(name) for name in names):  # noqa: PLR2004 - a table
+        return None
+    alike = sum(len(one) == len(names) for one in below) / len(below) if below else 1.0
+    if alike < _ALIKE:
+        return None
+    return len(wanted & set(names)), round(alike, 2), len(names)
+
+
+def _full(records: list[list[str]], fields: int) -> list[list[str]]:
+    """Return the records below the header that have all fields."""
+    return [record for record in records[1:] if len(record) == fields]
+
+
+def _is_told(lines: Sequence[str], row: int, delimiter: Delimiter) -> bool:
+    """Return whether the header's own line says the delimiter to the reader."""
+    header = lines[row] if row < len(lines) else ""
+    return next((one for one in Delimiter if one.character in header), delimiter) is delimiter
+
+
+def _epochs(
+    columns: Iterable[tuple[str, Sequence[str]]],
+) -> Iterator[tuple[str, TimeForm]]:
+    """Yield the columns of numbers that may be instants."""
+    for name, own in columns:
+        if _mostly(_EPOCH, own):
+            lengths = Counter(len(cell.strip()) for cell in own if cell.strip())
+            yield name, _EPOCHS.get(lengths.most_common(1)[0][0], TimeForm.WRITTEN)
+
+
+def _mostly(pattern: re.Pattern[str], cells: Sequence[str]) -> bool:
+    """Return whether nearly all cells that say something match."""
+    said = [cell.strip() for cell in cells if cell.strip()]
+    return bool(said) and sum(map(bool, map(pattern.fullmatch, said))) >= _MOSTLY * len(said)

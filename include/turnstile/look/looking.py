@@ -1,0 +1,326 @@
+"""A look at the files of a week: what they are, what each rule would do, what mends what is wrong.
+
+Nothing is charged, drawn or kept but the page. Files are read twice: as they come, for the page,
+and as a release would read them, into a scratch folder of the private zone.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from turnstile.duckdb_engine import connect, one_file
+from turnstile.errors import InputError, TurnstileError
+from turnstile.look import decisions
+from turnstile.look.decisions import Decision
+from turnstile.look.fields_found import columns_of_action, lines_of_fields, week_of
+from turnstile.look.file_form import FoundForm, found_form, yaml_of
+from turnstile.programme.gtfs.scheduled_calls import ScheduledCalls
+from turnstile.programme.source_spec import Feed
+from turnstile.programme.spec import Programme
+from turnstile.quality.checks import validate
+from turnstile.quality.findings import QualityReport
+from turnstile.service_calendar import ServicePeriod, ServiceWeek
+from turnstile.sources.feeds.layout import INSTANTS, NUMBERS, names_in_source
+from turnstile.sources.feeds.registry import layout_of
+from turnstile.sources.ingest.canonical import RULES
+from turnstile.sources.ingest.landing import RawFile, find_files, unpack
+from turnstile.sources.ingest.snapshot import Snapshot, counts_of
+from turnstile.sources.ingest.week import ingest, open_fields
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_EXAMPLES = 3
+_LONGEST_EXAMPLE = 400
+Section = tuple[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is looked at.
+
+    Args:
+        programme: as its file says, mended where nobody has decided yet.
+        undecided: keys that stand as `decide` in it.
+        week: whose files; None to take the one of most records.
+        landing: landing zone, or a folder that stands in its place.
+        private: private zone; scratch files are made there.
+        known: values of the public list of each category that rows carry.
+        timetable: where the programme names one.
+        memory: the most that the engine takes.
+        snapshot: what a release has read of these files; None to read them for the look.
+    """
+
+    programme: Programme
+    undecided: frozenset[str]
+    week: ServicePeriod | None
+    landing: Path
+    private: Path
+    known: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    timetable: ScheduledCalls | None = None
+    memory: str | None = None
+    snapshot: Snapshot | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was found; private, but for the keys and reasons of decisions.
+
+    Args:
+        sections: pairs (title, lines), with exact figures and examples.
+        decisions: what mends what is wrong.
+    """
+
+    sections: tuple[Section, ...]
+    decisions: tuple[Decision, ...]
+
+    @property
+    def is_ready(self) -> bool:
+        """True if nothing is left that must be decided before a release."""
+        return not any(one.must for one in self.decisions)
+
+
+def look_at(asked: Asked) -> Look:
+    """Look at files.
+
+    Raises:
+        InputError: there is no file.
+    """
+    anywhere = asked.week or ServiceWeek(2016, 1)
+    found = find_files(asked.landing, asked.programme.source.landing, anywhere)
+    asked.private.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with tempfile.TemporaryDirectory(prefix=".look-", dir=asked.private) as folder:
+        looking = _Looking(asked, Path(folder))
+        try:
+            return looking.of(found)
+        finally:
+            looking.connection.close()
+
+
+class _Looking:
+    """One look; adds up sections and decisions."""
+
+    def __init__(self, asked: Asked, folder: Path) -> None:
+        self.asked, self.folder = asked, folder
+        self.connection = connect(folder, memory=asked.memory)
+        self.sections: list[Section] = []
+        self.decisions: list[Decision] = []
+        self.fields: tuple[str, ...] = ()
+        self.actions: Counter[str] = Counter()
+
+    def of(self, found: tuple[RawFile, ...]) -> Look:
+        """Look at files."""
+        members = [one for file in found for one in self._unpacked(file)]
+        forms = {file.name: self._form(file) for file in members}
+        programme, week = self._as_found(forms), self.asked.week
+        self.sections.append(("Files", tuple(_lines_of_forms(members, forms))))
+        self._stage(programme, members)
+        if self.fields:
+            unit = decisions.unit_of(programme)
+            lines = tuple(lines_of_fields(self.connection, self.fields, unit))
+            self.sections.append(("Fields", lines))
+            if week is None and (monday := week_of(self.connection, self.fields)) is not None:
+                week = ServiceWeek.containing(monday)
+            if self.asked.snapshot is None:
+                programme = decisions.as_said(self.connection, self.asked, programme, week)
+        if week is not None:
+            self._rules(programme, week)
+        if self.asked.snapshot is None:
+            mended = decisions.of_form(self.asked, programme.source.written, forms)
+            self.decisions = [*mended, *self.decisions]
+        known = {one.key for one in self.decisions}
+        self.decisions += [one for one in decisions.left_open(self.asked) if one.key not in known]
+        return Look(tuple(self.sections), tuple(self.decisions))
+
+    def _unpacked(self, file: RawFile) -> tuple[RawFile, ...]:
+        """Return the files within a delivered one; none where it cannot be unpacked."""
+        inside = self.folder / f"unpacked-{len(list(self.folder.iterdir()))}"
+        inside.mkdir()
+        try:
+            return unpack(file, inside)
+        except InputError as error:
+            self._refused(error)
+            return ()
+
+    def _form(self, file: RawFile) -> FoundForm | None:
+        """Return how a file is written; None where that cannot be told."""
+        layout = layout_of(self.asked.programme.source.feed)
+        wanted = names_in_source(layout, self.asked.programme).values()
+        try:
+            return found_form(file, wanted)
+        except (OSError, EOFError, ValueError):
+            return None  # whoever reads it says what is wrong
+
+    def _as_found(self, forms: Mapping[str, FoundForm | None]) -> Programme:
+        """Return the programme as its files are mostly written."""
+        programme = self.asked.programme
+        if self.asked.snapshot is not None:
+            return programme
+        names = names_in_source(layout_of(programme.source.feed), programme)
+        instants, numbers = (
+            [names[one] for one in kind if one in names] for kind in (INSTANTS, NUMBERS)
+        )
+        if programme.source.feed is Feed.GTFS_VEHICLE_POSITIONS:  # which reads seconds by itself
+            instants = []
+        specs = Counter(
+            form.stated(instants, numbers) for form in forms.values() if form is not None
+        )
+        if not specs:
+            return programme
+        (spec, _), *_ = specs.most_common(1)
+        own = programme.source.written
+        spec = replace(spec, zone=own.zone, encoding=decisions.encoding_of(own, spec))
+        return replace(programme, source=replace(programme.source, file=spec))
+
+    def _stage(self, programme: Programme, members: list[RawFile]) -> None:
+        """Put the fields of all records into the relation `said`."""
+        staged = self.folder / "said"
+        staged.mkdir()
+        for number, file in enumerate(members):
+            try:
+                source, relations = open_fields(
+                    self.connection, programme, file, self.folder / f"fields-{number}"
+                )
+                target = one_file(staged / f"{number:06d}.parquet")
+                select = f"WITH {relations} SELECT * FROM taken"
+                self.connection.execute(f"COPY ({select}) TO {target} (FORMAT parquet)")
+                self._unread(programme, source.columns, f"WITH {relations} SELECT * FROM texts")
+            except InputError as error:
+                self._refused(error)
+            except Exception as error:  # noqa: BLE001 - an engine's message quotes a line
+                rule = f"cannot be read ({type(error).__name__}); deliver it again"
+                self._refused(InputError(where=file.name, field="file", rule=rule))
+        if any(staged.iterdir()):
+            every = f"read_parquet('{staged}/*', union_by_name=true)"
+            self.connection.execute(f"CREATE VIEW said AS SELECT * FROM {every}")
+            described = self.connection.execute("DESCRIBE said").fetchall()
+            self.fields = tuple(str(row[0]) for row in described)
+
+    def _unread(self, programme: Programme, columns: tuple[str, ...], relation: str) -> None:
+        """Remember columns that may say whether a tap enters or leaves, where none is read."""
+        if decisions.needs_action(programme, columns):
+            names = {*names_in_source(layout_of(programme.source.feed), programme).values()}
+            unread = [column for column in columns if column not in names]
+            self.actions.update(columns_of_action(self.connection, relation, unread))
+
+    def _rules(self, programme: Programme, week: ServicePeriod) -> None:
+        """Read the week as a release would, and judge it, where a release has not."""
+        try:
+            snapshot, report = self._judged(programme, week)
+        except TurnstileError as error:
+            self._refused(error)
+            return
+        lines = tuple(_lines_of_rules(self.connection, programme, snapshot))
+        self.sections.append(("Rules", lines))
+        self.sections.append(("Days", tuple(_lines_of_days(self.connection, week, snapshot))))
+        if report is not None:
+            self.sections.append(("Judgement", tuple(_lines_of_findings(report))))
+        seen = decisions.Seen(
+            self.connection, programme, snapshot, report, tuple(self.actions), bool(self.fields)
+        )
+        self.decisions += decisions.of_rows(self.asked, seen)
+
+    def _judged(
+        self, programme: Programme, week: ServicePeriod
+    ) -> tuple[Snapshot, QualityReport | None]:
+        """Return rows and findings; a release that looks judges later."""
+        if self.asked.snapshot is not None:
+            return self.asked.snapshot, None
+        private, memory = self.folder / "private", self.asked.memory
+        snapshot = ingest(
+            programme,
+            week,
+            landing=self.asked.landing,
+            private=private,
+            progress=lambda _: None,
+            memory=memory,
+            timetable=self.asked.timetable,
+        )
+        known = self.asked.known
+        return snapshot, validate(
+            programme, week, snapshot, private=private, known=known, memory=memory
+        )
+
+    def _refused(self, error: TurnstileError) -> None:
+        """Remember why files cannot be read; the sentence holds no value."""
+        key = error.field if isinstance(error, InputError) else "files"
+        if all(one.why != str(error) for one in self.decisions):
+            self.decisions.append(Decision(key, "", str(error), must=True))
+
+
+def _lines_of_forms(members: list[RawFile], forms: Mapping[str, FoundForm | None]) -> Iterator[str]:
+    """Yield how each file is written."""
+    for file in members:
+        form = forms[file.name]
+        if form is None:
+            yield f"- {file.name}: {file.form}"
+            continue
+        spec = form.spec
+        told = "by its header's line" if spec.delimiter is None else str(spec.delimiter)
+        epochs = "".join(f", {column} as {times}" for column, times in form.epochs)
+        mark = " with a byte order mark" if form.has_mark else ""
+        yield (
+            f"- {file.name}: {file.form}, {spec.encoding}{mark}, delimiter {told}, quotes "
+            f"{spec.quote}, header in line {spec.header_row}, decimals behind a {spec.decimal}"
+            f"{epochs}; columns {', '.join(form.columns)}"
+        )
+    stated = Counter(yaml_of(form.stated()) for form in forms.values() if form is not None)
+    if len(stated) > 1:
+        yield "- These files are written in different ways; one programme reads one of them."
+
+
+def _lines_of_rules(
+    connection: DuckDBPyConnection, programme: Programme, snapshot: Snapshot
+) -> Iterator[str]:
+    """Yield what each rule would keep and set aside, with examples of both."""
+    counts = dict(counts_of(snapshot))
+    left = counts["rows_in"]
+    yield f"- records read {left}, rows {counts['rows_out']}, duplicates {counts['duplicates']}, "
+    yield f"  joined to another record's row {counts['joined']}"
+    for rule in RULES[programme.source.feed.shape]:
+        aside = counts.get(rule, 0)
+        left -= aside
+        yield f"- `{rule}`: {aside} set aside, {left} go on"
+        if aside:
+            kept = one_file(snapshot.folder / "quarantine" / f"{rule}.parquet")
+            select = f"SELECT file, fields FROM read_parquet({kept}) LIMIT {_EXAMPLES}"
+            for file, fields in connection.execute(select).fetchall():
+                yield f"  - set aside, {file}: {str(fields)[:_LONGEST_EXAMPLE]}"
+    if snapshot.days:
+        rows = connection.execute(
+            f"SELECT * FROM read_parquet('{snapshot.rows_glob}') LIMIT {_EXAMPLES}"
+        )
+        names = [column[0] for column in rows.description or ()]
+        for row in rows.fetchall():
+            shown = ", ".join(f"{name} {value}" for name, value in zip(names, row, strict=True))
+            yield f"  - kept: {shown}"
+
+
+def _lines_of_days(
+    connection: DuckDBPyConnection, week: ServicePeriod, snapshot: Snapshot
+) -> Iterator[str]:
+    """Yield the rows of each day, and the days that have none."""
+    found: dict[str, int] = {}
+    if snapshot.days:
+        select = (
+            f"SELECT service_date, count(*) FROM read_parquet('{snapshot.rows_glob}') GROUP BY 1"
+        )
+        found = {str(day): count for day, count in connection.execute(select).fetchall()}
+    for day in week.days:
+        rows = found.get(str(day), 0)
+        yield f"- {day}: {f'{rows} rows' if rows else 'no row: a gap'}"
+
+
+def _lines_of_findings(report: QualityReport) -> Iterator[str]:
+    """Yield what validation says."""
+    broken = [finding for finding in report.findings if not finding.passed]
+    for finding in broken:
+        verdict = "stops the week" if finding.stops else "warns"
+        yield f"- `{finding.rule}` {verdict}: {finding.sentence}"
+    if not broken:
+        yield "- every rule is kept"

@@ -1,0 +1,48 @@
+"""The look that the first week of a programme has before anything is charged.
+
+What only files show and nobody has decided stops it: ids that may be one in several spellings, a
+column that may say enter or leave and is not read. A programme of which a week is sealed is
+promised already, and is not stopped.
+"""
+
+from __future__ import annotations
+
+from turnstile.errors import InputError
+from turnstile.look.looking import Asked, look_at
+from turnstile.look.page import write_page
+from turnstile.pipeline.context import Release
+from turnstile.sources.ingest.snapshot import Snapshot, folder_of
+
+
+def require_decided(release: Release, snapshot: Snapshot) -> None:
+    """Look at the files of a programme's first week, and write the private page.
+
+    Args:
+        release: whose files are in the landing zone.
+        snapshot: what was read of them.
+
+    Raises:
+        InputError: something has to be decided first; the page says what would do.
+    """
+    name, settings = release.programme.name, release.settings
+    weeks = release.ledger.weeks(name).values()
+    if any(week.last_sealed is not None for week in weeks):
+        return
+    look = look_at(
+        Asked(
+            programme=release.programme,
+            undecided=frozenset(),
+            week=release.week,
+            landing=settings.landing,
+            private=settings.private,
+            memory=settings.memory_limit,
+            snapshot=snapshot,
+        )
+    )
+    folder = folder_of(settings.private, name, str(release.week), "look")
+    page = write_page(look, f"{name} {release.week}", folder)
+    if not look.is_ready:
+        open_keys = "; ".join(f"{one.key}: {one.why}" for one in look.decisions if one.must)
+        rule = f"nobody has decided, and nothing is charged: {open_keys}. The lines that would do "
+        rule += f"stand in {page} (turnstile look {name} --week {release.week})"
+        raise InputError(where=str(release.key), field="first week", rule=rule)

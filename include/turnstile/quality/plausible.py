@@ -1,0 +1,183 @@
+"""Whether units, clock and words are what they are taken for, told by the rows themselves.
+
+A vehicle that says how fast it is, and where it is a minute later, says in which unit it speaks.
+A city is quietest at night: where it is quietest at noon the clock is another one. A word that no
+public list has is nobody's route. All figures are exact and stay in the private zone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from math import nan
+from statistics import median
+from typing import TYPE_CHECKING
+
+from turnstile.duckdb_engine import name, text
+from turnstile.programme.source_spec import RowShape, SourceSpec
+from turnstile.sources.ingest.canonical import SPEED_SCALE
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from duckdb import DuckDBPyConnection
+
+MOVING_KMH = {  # daily medians of what moves; a bus where nothing else is said
+    "bus": (14.0, 60.0),
+    "tram": (8.0, 50.0),
+    "light_rail": (8.0, 60.0),
+    "subway": (15.0, 80.0),
+    "metro": (15.0, 80.0),
+    "train": (20.0, 160.0),
+    "rail": (20.0, 160.0),
+    "ferry": (6.0, 70.0),
+}
+"""Buses of Surat have 22 to 25 km/h and those of Austin 33 to 46; the same in m/s is below 13."""
+_PAIRS_AT_LEAST = 100  # of a day; fewer say nothing
+_ROWS_LOOKED_AT = 500_000  # of those vehicles alone that a week needs
+_TIGHT = 1.6  # upper by lower quartile of speed said by speed covered: above, positions say nothing
+_OFF = 1.06  # what a mast of steel may add to either
+_SLOWER = 0.8  # nobody covers more ground than speed: at any interval
+_HOURS = 24
+_WINDOW = 4
+_CONTRAST = 0.4  # quiet hours have at most this part of their share of a flat day
+_LEAST_SHARE = 0.01
+_RECORDS_AT_LEAST = 500
+_NIGHT = (22, 7)
+
+# A pair is two positions of a vehicle, 5 s to 3 minutes and more than 100 m apart, between which
+# it moved at about the same speed: then what it covered is what it said, in the right unit.
+_SAID_BY_COVERED = f"""
+    WITH looked AS (
+        SELECT service_date, vehicle_id, epoch(observed_at_utc) AS second,
+            speed_milli_kmh / {SPEED_SCALE} AS kmh, latitude, longitude
+        FROM rows_read WHERE hash(vehicle_id) % $parts = 0
+    ), beside AS (
+        SELECT *, lag(second) OVER w AS second0, lag(kmh) OVER w AS kmh0,
+            lag(latitude) OVER w AS latitude0, lag(longitude) OVER w AS longitude0
+        FROM looked
+        WINDOW w AS (
+            PARTITION BY service_date, vehicle_id ORDER BY second, kmh, latitude, longitude)
+    ), pair AS (
+        SELECT service_date, (kmh + kmh0) / 2 AS said, second - second0 AS seconds, kmh, kmh0,
+            111.195 * sqrt((latitude - latitude0) ** 2
+                + ((longitude - longitude0) * cos(radians(latitude))) ** 2) AS km
+        FROM beside WHERE second - second0 BETWEEN 5 AND 180 AND kmh > 0 AND kmh0 > 0
+    ), ratio AS (
+        SELECT service_date, said / (3600 * km / seconds) AS ratio FROM pair
+        WHERE km > 0.1 AND 3600 * km / seconds < 300 AND abs(kmh - kmh0) < 0.25 * said
+    )
+    SELECT service_date, count(*) AS pairs, quantile_cont(ratio, [0.25, 0.5, 0.75]) AS quartiles
+    FROM ratio GROUP BY 1
+"""
+
+
+def moving_range(source: SourceSpec) -> tuple[float, float]:
+    """Return between what the typical speed of what moves lies, km/h, by mode."""
+    known = [MOVING_KMH.get(mode, MOVING_KMH["bus"]) for mode in source.modes]
+    return min(low for low, _ in known), max(high for _, high in known)
+
+
+def speeds_off_unit(connection: DuckDBPyConnection, days: pd.DataFrame) -> list[float]:
+    """Return for each day how far speeds are from those that positions tell; above 1 is too far.
+
+    Args:
+        connection: engine with `rows_read`.
+        days: of `service_date` and `rows`.
+
+    Returns:
+        One number a day, NaN where positions tell nothing.
+    """
+    parts = int(days["rows"].sum()) // _ROWS_LOOKED_AT + 1
+    found = connection.execute(_SAID_BY_COVERED, {"parts": parts}).fetchall()
+    off = {str(day)[:10]: _off_unit(pairs, *quartiles) for day, pairs, quartiles in found}
+    return [off.get(str(day)[:10], nan) for day in days["service_date"]]
+
+
+def said_by_covered(connection: DuckDBPyConnection, rows: int) -> float | None:
+    """Return what vehicles say of their speed by what their positions say; None where they do not.
+
+    Args:
+        connection: engine with `rows_read`.
+        rows: how many it has.
+    """
+    found = connection.execute(_SAID_BY_COVERED, {"parts": rows // _ROWS_LOOKED_AT + 1}).fetchall()
+    tight = [
+        float(middle)
+        for _, pairs, (low, middle, high) in found
+        if pairs >= _PAIRS_AT_LEAST and 0 < high <= low * _TIGHT
+    ]
+    return median(tight) if tight else None
+
+
+def _off_unit(pairs: int, low: float, middle: float, high: float) -> float:
+    """Say how far a day's ratios are from 1, in what their own spread allows.
+
+    Examples:
+        >>> _off_unit(500, 0.95, 1.0, 1.06) < 1 < _off_unit(500, 0.59, 0.62, 0.66)
+        True
+        >>> _off_unit(99, 0.59, 0.62, 0.66), _off_unit(500, 0.8, 1.2, 2.4)
+        (nan, nan)
+    """
+    if pairs < _PAIRS_AT_LEAST or low <= 0:
+        return nan
+    if high / low <= _TIGHT:
+        return max(middle, 1 / middle) / (_OFF * math.sqrt(high / low))
+    return _SLOWER / middle if middle < _SLOWER else nan
+
+
+def clock_off(connection: DuckDBPyConnection, source: SourceSpec) -> float:
+    """Return how much busier the quietest hours of the night are than those of the day.
+
+    Args:
+        connection: engine with `rows_read`.
+        source: says when it is quietest, where that is not at night.
+
+    Returns:
+        1 where the night is quietest; NaN where no hours are quiet, or records are few.
+    """
+    minute = (
+        "coalesce(tap_on_minute, tap_off_minute)"
+        if source.feed.shape is RowShape.TRIPS
+        else "minute_of_day"
+    )
+    hours = f"SELECT {minute} // 60 % {_HOURS}, count(*) FROM rows_read GROUP BY 1"
+    found = {int(hour): count for hour, count in connection.execute(hours).fetchall()}
+    total = sum(found.values())
+    if total < _RECORDS_AT_LEAST:
+        return nan
+    shares = {
+        begin: sum(found.get((begin + n) % _HOURS, 0) for n in range(_WINDOW)) / total
+        for begin in range(_HOURS)
+    }
+    quietest = min(shares.values())
+    if quietest > _CONTRAST * _WINDOW / _HOURS:
+        return nan
+    first, last = _NIGHT
+    if source.quiet_hours:
+        first, last = source.quiet_hours[0] // 60, -(-source.quiet_hours[1] // 60)
+    length = max((last - first) % _HOURS or _HOURS, _WINDOW)
+    own = min(shares[(first + n) % _HOURS] for n in range(length - _WINDOW + 1))
+    return float(max(own, _LEAST_SHARE) / max(quietest, _LEAST_SHARE))
+
+
+def unlisted(
+    connection: DuckDBPyConnection, known: Mapping[str, frozenset[str]]
+) -> dict[str, float]:
+    """Return of each category what share of the rows that name one names none of the list's.
+
+    Args:
+        connection: engine with `rows_read`.
+        known: values of the public list of each category that rows carry.
+    """
+    return {category: _unlisted(connection, category, own) for category, own in known.items()}
+
+
+def _unlisted(connection: DuckDBPyConnection, category: str, known: frozenset[str]) -> float:
+    """Return the share of one category."""
+    values = ", ".join(text(value) for value in sorted(known)) or "NULL"
+    share = (
+        f"SELECT count(*) FILTER (WHERE coalesce({name(category)} NOT IN ({values}), true)) "
+        f"/ greatest(count(*), 1) FROM rows_read WHERE {name(category)} IS NOT NULL"
+    )
+    row = connection.execute(share).fetchone()
+    return float(row[0]) if row else 0.0

@@ -1,0 +1,157 @@
+"""No noise serves twice: any scale, layout, distance, order of axes, sign, week and programme."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from assessment_releases import Case, Ints, case_of
+from scipy.special import ndtri
+from scipy.stats import binom
+
+from turnstile.assessment.gates.noise_reuse import drawn_once, share_found
+from turnstile.assessment.gates.numbers import Judged, judged_release
+from turnstile.privacy.events import DrawEvent
+from turnstile.privacy.noise_families import NoiseFamily
+from turnstile.programme.domain.public_domain import Segment
+from turnstile.release.drawn import Drawn
+from turnstile.release.numbers import Vector, vectors_of_sealed
+from turnstile_lab.baselines import uniforms
+
+LAPLACE, GAUSSIAN = NoiseFamily.DISCRETE_LAPLACE, NoiseFamily.DISCRETE_GAUSSIAN
+SLOTS, STOPS = 24, 40
+
+
+def unit(family: NoiseFamily, label: int, cells: int) -> np.ndarray:
+    """A stream of unit noise."""
+    share = uniforms(f"unit {label}", cells)
+    laplace = -np.sign(share - 0.5) * np.log1p(-2 * np.abs(share - 0.5))
+    return np.asarray(ndtri(share) if family is GAUSSIAN else laplace)
+
+
+def vector(
+    family: NoiseFamily, scale: float, noise: np.ndarray, *, table: str = "t", counts: int = 3
+) -> Vector:
+    """A draw of noise of a scale on small counts, most of them 0."""
+    share = uniforms(f"{table} {counts}", noise.size)
+    exact = np.floor(np.where(share < 0.4, counts * share, 0)).astype(np.int64)
+    event = DrawEvent(table, "count", family, Fraction(scale), (), ())
+    return Vector(event, None, exact + np.rint(scale * noise).astype(np.int64))
+
+
+def judged(*vectors: Vector, earlier: tuple[Vector, ...] = ()) -> Judged:
+    """Vectors of two axes."""
+    shape = {one.event.table: (Segment("bus", (SLOTS, STOPS), 0),) for one in vectors}
+    return Judged(vectors, (), (earlier,) if earlier else (), shape)
+
+
+def by_day(case: Case) -> list[Ints]:
+    """The ordinary slip: one stream of unit noise a day, multiplied by each table's scale."""
+    return [
+        cells
+        + np.rint(
+            float(event.scale)
+            * unit(event.noise, min(b.service_date for b in event.blocks).toordinal(), cells.size)
+        ).astype(np.int64)
+        for event, cells in zip(case.drawn.events, case.exact, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("name", ["opal_trip", "opal", "itms", "opal_year"])
+def test_one_stream_of_unit_noise_under_the_scales_of_all_tables_stops_a_release(name: str) -> None:
+    case = case_of(name, slots=24, stops=20)
+    assert drawn_once(judged_release(case.drawn)).passed
+    found = drawn_once(judged_release(case.with_vectors(by_day(case))))
+    assert not found.passed
+    assert "noise serves twice" in found.statement
+
+
+REUSED: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "as it was": lambda z: z,
+    "moved": lambda z: np.roll(z, 17),
+    "sign turned": np.negative,
+    "sign turned and moved": lambda z: -np.roll(z, -5),
+    "with its axes in the other order": lambda z: z.reshape(STOPS, SLOTS).T.ravel(),
+}
+
+
+@pytest.mark.parametrize("how", REUSED)
+@pytest.mark.parametrize(("family", "scales"), [(GAUSSIAN, (10, 34)), (LAPLACE, (4, 9))])
+def test_noise_is_found_again_however_it_lies(
+    family: NoiseFamily, scales: tuple[int, int], how: str
+) -> None:
+    noise = unit(family, 1, SLOTS * STOPS)
+    again = vector(family, scales[1], REUSED[how](noise), table="u", counts=9)
+    assert not drawn_once(judged(vector(family, scales[0], noise), again)).passed
+    fresh = vector(family, scales[1], unit(family, 2, noise.size), table="u", counts=9)
+    assert drawn_once(judged(vector(family, scales[0], noise), fresh)).passed
+    before = vector(family, scales[0], noise, table="u")
+    assert not drawn_once(judged(again, earlier=(before,))).passed
+    assert drawn_once(judged(fresh, earlier=(before,))).passed
+
+
+def test_noise_that_serves_again_in_a_stretch_is_found() -> None:
+    one, other = (unit(GAUSSIAN, n, 20_000) for n in (1, 2))
+    for cells, passed in ((800, False), (20, True)):
+        mixed = np.where(np.arange(one.size) < cells, one, other)
+        pair = vector(GAUSSIAN, 10, one), vector(GAUSSIAN, 34, mixed, table="u")
+        assert drawn_once(Judged(pair, ())).passed is passed
+
+
+def test_noise_that_is_alike_in_part_is_found() -> None:
+    one, other = (unit(GAUSSIAN, n, 20_000) for n in (1, 2))
+    for correlation, passed in ((0.6, False), (0.0, True)):
+        mixed = correlation * one + (1 - correlation**2) ** 0.5 * other
+        pair = vector(GAUSSIAN, 10, one), vector(GAUSSIAN, 34, mixed, table="u")
+        assert drawn_once(Judged(pair, ())).passed is passed
+
+
+def test_a_week_of_another_programme_of_the_group_is_looked_at() -> None:
+    case, other = case_of("opal", slots=24, stops=20), case_of("opal_year", slots=24, stops=20)
+    again = case.with_vectors(by_day(case))
+    week = vectors_of_sealed(other.with_vectors(by_day(other)))
+    one = [  # one day's noise is that of the other programme, under another scale
+        mine if event.blocks[0].service_date.isoweekday() == 1 else honest
+        for event, mine, honest in zip(
+            case.drawn.events, vectors_of_sealed(again), vectors_of_sealed(case.drawn), strict=True
+        )
+    ]
+    assert not drawn_once(Judged(tuple(one), (), (week,))).passed
+    assert drawn_once(judged_release(case.drawn, [week])).passed
+
+
+@pytest.mark.parametrize("counts", [0, 9])
+@pytest.mark.parametrize(("family", "scale"), [(LAPLACE, 1), (LAPLACE, 3), (GAUSSIAN, 12)])
+def test_fresh_noise_is_refused_no_more_often_than_stated(
+    family: NoiseFamily, scale: int, counts: int
+) -> None:
+    trials, alpha = 150, 0.05
+    refused = 0
+    for trial in range(trials):
+        pair = [
+            vector(family, scale, unit(family, 1000 + 3 * trial + n, 60), counts=counts)
+            for n in range(2)
+        ]
+        found = drawn_once(Judged(tuple(pair), ()), alpha)
+        refused += not found.passed
+    assert binom.sf(refused - 1, trials, alpha) > 1e-3
+
+
+def test_the_share_that_is_stated_is_found_and_half_of_it_is_not(release: Drawn) -> None:
+    event, cells = replace(release.events[0], noise=GAUSSIAN, scale=Fraction(20)), 4_000
+    share = share_found(event, cells, alpha=1e-9 / 8)
+    assert 0.05 < share < 0.2
+    found = []
+    for trial in range(30):
+        one, other = (np.rint(20 * unit(GAUSSIAN, 100 * trial + n, cells)) for n in (1, 2))
+        for part in (share, share / 2):
+            mixed = np.where(np.arange(cells) < part * cells, one, other).astype(np.int64)
+            mixed = mixed[np.argsort(uniforms("order", cells))]
+            one = one[np.argsort(uniforms("order", cells))]
+            pair = Vector(event, None, one.astype(np.int64)), Vector(event, None, mixed)
+            found.append(not drawn_once(Judged(pair, ()), 1e-9 * 2).passed)
+    assert sum(found[::2]) >= 27
+    assert sum(found[1::2]) <= 1

@@ -1,0 +1,101 @@
+"""A deployment of its own for each test, and the commands of a user."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from city_week import BUS_COLUMNS, TAP_COLUMNS, WEEK, ZONE, Form, Reading, stops_txt, written
+
+from turnstile.cli import main
+
+ROOT = Path(__file__).parents[2]
+
+
+class City:
+    """An authority with files, a programme and a home."""
+
+    def __init__(self, home: Path, include: Path, capfd: pytest.CaptureFixture[str]) -> None:
+        self.home, self.include, self._capfd = home, include, capfd
+        self.stops = home / "stops.txt"
+        self.stops.write_text(stops_txt())
+
+    @property
+    def yaml(self) -> Path:
+        return self.include / "programmes/city.yaml"
+
+    def deliver(self, records: Any, form: Form, name: str = "a.csv") -> Path:
+        folder = self.home / f"landing/city/{WEEK}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(written(records, form))
+        return folder / name
+
+    def tells(self, *arguments: object) -> tuple[int, str]:
+        """Run a command; return its code and all that it prints."""
+        self._capfd.readouterr()
+        code = main([str(one) for one in arguments])
+        shown = self._capfd.readouterr()
+        return code, shown.out + shown.err
+
+    def new(self, records: Any, form: Form, *options: str) -> str:
+        """Deliver a week and write its programme."""
+        file = self.deliver(records, form)
+        vehicles = isinstance(records[0], Reading)
+        columns = BUS_COLUMNS if vehicles else dict(TAP_COLUMNS)
+        if not vehicles:
+            own = (
+                {"tap_date": "fecha", "tap_time": "hora"}
+                if form.dates
+                else {"tapped_at": "momento"}
+            )
+            columns |= own | ({"action": "tipo"} if form.words else {})
+        pairs = [f"--column={field}={column}" for field, column in columns.items()]
+        feed = "tides_vehicle_locations" if vehicles else "taps"
+        given = ["--gtfs", self.stops, "--mode", "bus", "--feed", feed, "--protect", "day", *pairs]
+        zone = () if any(one.startswith("--zone") for one in options) else ("--zone", ZONE.key)
+        code, said = self.tells("new", "city", "--from", file, *given, *zone, *options)
+        assert code == 0, said
+        return said
+
+    def edit(self, old: str, new: str) -> None:
+        text = self.yaml.read_text()
+        assert re.search(old, text), old
+        self.yaml.write_text(re.sub(old, new, text, count=1))
+
+    def look(self, *options: str) -> tuple[int, str, dict[str, Any]]:
+        """Look; return code, what is printed and the private record."""
+        code, said = self.tells("look", "city", *options)
+        record = self.home / f"private/city/{WEEK}/snapshots/look/look.json"
+        return code, said, json.loads(record.read_text()) if record.exists() else {}
+
+    def lines(self) -> dict[str, str]:
+        """The lines of YAML that a look proposes, by key."""
+        return {one["key"]: one["line"] for one in self.look()[2]["decisions"] if one["line"]}
+
+    def adopt(self, line: str) -> None:
+        """Write a line into the programme, in place of the same key if it is there."""
+        name = line.partition(":")[0]
+        text = re.sub(rf"\n  {name}: .*", "", self.yaml.read_text())
+        self.yaml.write_text(text.replace("\nsource:\n", f"\nsource:\n  {line}\n"))
+
+    @property
+    def is_published(self) -> bool:
+        return (self.home / f"public/city/{WEEK}/r0").is_dir()
+
+
+@pytest.fixture
+def city(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> City:
+    home, include = tmp_path / "home", tmp_path / "include"
+    home.mkdir()
+    for folder in ("programmes", "domains"):
+        (include / folder).mkdir(parents=True)
+    shutil.copy(ROOT / "include/people.yaml", include)
+    monkeypatch.setenv("TURNSTILE_HOME", str(home))
+    monkeypatch.setenv("TURNSTILE_INCLUDE", str(include))
+    return City(home, include, capfd)

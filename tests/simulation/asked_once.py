@@ -1,0 +1,132 @@
+"""What a simulated world asks once of the house, because nothing that it depends on has changed.
+
+Pure functions of their arguments, programmes and domains by their digests, and readings of the
+database, which are forgotten at the next transaction or when another file stands in its place.
+Nothing that may fail in a world is left out: a reading begins no transaction of a writer.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from unittest.mock import patch
+
+from turnstile.ledger.custody import signed_note
+from turnstile.ledger.entries import read_entry
+from turnstile.ledger.store import Store
+from turnstile.ledger.tlog import checkpoints, merkle
+from turnstile.ledger.view import LedgerView
+from turnstile.programme.domain.files import load_domain
+from turnstile.programme.terms import binding_terms
+from turnstile.release.plan import make_plan
+
+_READINGS = (
+    "find", "weeks", "attempts", "bounding_keys", "entries_of", "head", "parties", "assessment",
+    "approvals", "decisions_on_revision",
+)  # fmt: skip
+"""What reads the database alone, and changes nothing: asked a hundred times a week."""
+_PURE = (
+    (signed_note, ("verifies", "parse_note", "key_id")),
+    (checkpoints, ("parse_checkpoint", "parse_step", "parse_proof")),
+    (merkle, ("is_consistent", "is_included")),
+)
+_MADE: dict[tuple[object, ...], Any] = {}
+_MADE_AT_MOST = 1_000
+
+
+class AskedOnce:
+    """Answers of one world.
+
+    Args:
+        database: its ledger's file.
+    """
+
+    def __init__(self, database: Path) -> None:
+        self._database = database
+        self._state: tuple[object, ...] = ()
+        self._answers: dict[tuple[object, ...], Any] = {}
+        self._with_tables: set[tuple[object, ...]] = set()
+        self._written = 0
+
+    def forget(self) -> None:
+        """The database is written to, or is another one."""
+        self._written += 1
+
+    def patches(self) -> Iterator[Any]:
+        """Yield what takes the place of the house's own functions."""
+        for name in _READINGS:
+            yield patch.object(LedgerView, name, self._reading(getattr(LedgerView, name)))
+        yield patch.object(Store, "_migrate", self._migrating(Store._migrate))
+        once: dict[Any, Any] = {make_plan: _plan, load_domain: _domain, binding_terms: _terms}
+        pure = [getattr(module, name) for module, names in _PURE for name in names]
+        once |= {real: lru_cache(20_000)(real) for real in (*pure, read_entry)}
+        for module in _modules():
+            for name, value in list(vars(module).items()):
+                if callable(value) and getattr(value, "__hash__", None) and value in once:
+                    yield patch.object(module, name, once[value])
+
+    def _reading(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def read(ledger: Any, *asked: Any) -> Any:
+            state = (self._written, *_file(self._database), *_file(_log_of(self._database)))
+            if self._state != state:
+                self._state, self._answers = state, {}
+            question = (real, ledger._store.file, *asked)
+            if question not in self._answers:
+                self._answers[question] = real(ledger, *asked)
+            return self._answers[question]
+
+        return read
+
+    def _migrating(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        """Look for the tables once in a file; what is put in its place is another file."""
+
+        def migrate(store: Any) -> None:
+            if (store.file, *_file(store.file)[:1]) not in self._with_tables:
+                real(store)
+                self._with_tables.add((store.file, *_file(store.file)[:1]))
+
+        return migrate
+
+
+def _modules() -> list[ModuleType]:
+    return [module for name, module in sorted(sys.modules.items()) if name.startswith("turnstile")]
+
+
+def _log_of(database: Path) -> Path:
+    return database.with_name(f"{database.name}-wal")
+
+
+def _file(path: Path) -> tuple[int, ...]:
+    """What tells a file from what it was; empty if there is none."""
+    try:
+        seen = path.stat()
+    except OSError:
+        return ()
+    return seen.st_ino, seen.st_size, seen.st_mtime_ns
+
+
+def _made(question: tuple[object, ...], make: Callable[[], Any]) -> Any:
+    if question not in _MADE:
+        if len(_MADE) > _MADE_AT_MOST:
+            _MADE.clear()
+        _MADE[question] = make()
+    return _MADE[question]
+
+
+def _plan(programme: Any, domain: Any, week: Any, *, revision: int = 0) -> Any:
+    asked = ("plan", programme.digest, domain.digest, str(week), revision)
+    return _made(asked, lambda: make_plan(programme, domain, week, revision=revision))
+
+
+def _domain(programme: Any, include: Path) -> Any:
+    asked = ("domain", programme.digest, str(include))
+    return _made(asked, lambda: load_domain(programme, include))
+
+
+def _terms(programme: Any, period: Any) -> Any:
+    asked = ("terms", programme.digest, str(period))
+    return _made(asked, lambda: dict(binding_terms(programme, period)))
