@@ -17,7 +17,7 @@ from turnstile.programme.source_spec import MissingDay, RowShape
 from turnstile.programme.spec import Programme
 from turnstile.quality.findings import Severity
 from turnstile.quality.plausible import moving_range
-from turnstile.sources.ingest.canonical import DUPLICATES, RULES, columns_of
+from turnstile.sources.ingest.canonical import DUPLICATES, columns_of, rules_broken
 
 _MANY_UNKNOWN = 0.001
 _MANY_UNREADABLE = 0.01
@@ -284,7 +284,7 @@ def shares_at_most(programme: Programme) -> dict[str, float]:
     """
     stated, rules = (
         programme.source.set_aside_at_most,
-        (*RULES[programme.source.feed.shape], DUPLICATES),
+        (*rules_broken(programme.source.feed), DUPLICATES),
     )
     usual = dict.fromkeys(rules, _MANY_OF_A_RULE) | _MANY_OF_THESE
     usual |= {rule: most for rule, (most, _) in _MANY.items()}
@@ -336,7 +336,7 @@ def _quarantine_rules(programme: Programme) -> tuple[Rule, ...]:
         for rule, most in at_most.items()
         if rule not in _MANY
     ]
-    for rule in RULES[programme.source.feed.shape]:
+    for rule in rules_broken(programme.source.feed):
         sentence = f"rows went to quarantine as {rule}; look at them in the private zone"
         severity = Severity.WARN
         if rule == "future_date":

@@ -63,12 +63,20 @@ RULES: dict[RowShape, tuple[str, ...]] = {
     ),
     RowShape.TELEMETRY: (
         *_TIMES,
-        "not_observed",  # of calls at stops: a forecast, or one that did not take place
-        *("null_vehicle", "vehicle_id_of_another_form", "null_stop", "null_coordinates"),
+        *("null_vehicle", "vehicle_id_of_another_form", "null_coordinates"),
         *("coordinates_swapped", "coordinates_out_of_range", "null_speed", "speed_out_of_range"),
         "unknown_status",  # a word of how full a vehicle is that GTFS-realtime does not have
     ),
 }
+
+# of calls at stops alone: a forecast or one that did not take place, and one without a stop
+_OF_CALLS = ("not_observed", "null_stop")
+
+
+def rules_broken(feed: Feed) -> tuple[str, ...]:
+    """Return the rules that a row of a feed may break."""
+    return (*RULES[feed.shape], *(_OF_CALLS if feed.names_stops else ()))
+
 
 _MAY_BE_NULL = frozenset(
     {
