@@ -73,6 +73,12 @@ class Delivery:
         return any(field == "mode" for _, field in self.fields)
 
     @property
+    def names_no_unit(self) -> bool:
+        """True if records are trips or rides of whom no column speaks."""
+        has_card = any(field == "card_id" for _, field in self.fields)
+        return self.feed.names_nobody or (self.feed is Feed.HIRED_TRIPS and not has_card)
+
+    @property
     def has_positions_only(self) -> bool:
         """True if taps name coordinates and no place, so that their places are cells of a grid."""
         fields = {field for _, field in self.fields}
@@ -261,6 +267,9 @@ def _names(file: RawFile) -> Iterator[str]:
 
         yield from pq.read_schema(file.path).names
         return
+    if file.form in (FileForm.PROTOBUF, FileForm.XML):
+        yield from _stated(file)
+        return
     if file.form is FileForm.ARROW:
         import pyarrow as pa
 
@@ -274,6 +283,22 @@ def _names(file: RawFile) -> Iterator[str]:
         yield from GEOMETRY
         record = record.get("properties", {})
     yield from _paths(record, "")
+    if len(record) == 1:  # an envelope, named by what happened
+        (own,) = record.values()
+        yield from _paths(own, "")
+
+
+def _stated(file: RawFile) -> Iterator[str]:
+    """Yield the columns that some record of a message or document states, of those of any feed."""
+    import pyarrow.parquet as pq
+
+    from turnstile.sources.ingest.documents import as_table
+
+    for feed, layout in LAYOUTS.items():
+        with TemporaryDirectory() as scratch:
+            wanted = layout.columns_of(dict(layout.names))
+            found = pq.read_table(as_table(file, wanted, Path(scratch) / str(feed)).path)
+        yield from (name for name in wanted if found[name].null_count < len(found))
 
 
 def _paths(value: Any, above: str) -> Iterator[str]:  # noqa: ANN401 - any JSON

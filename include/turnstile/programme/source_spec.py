@@ -43,15 +43,21 @@ class Feed(StrEnum):
     TIDES_FARE_TRANSACTIONS = "tides_fare_transactions"
     TIDES_PASSENGER_EVENTS = "tides_passenger_events"
     TAPS = "taps"
+    HIRED_TRIPS = "hired_trips"
+    GATE_COUNTS = "gate_counts"
+    GATE_COUNTERS = "gate_counters"
     ITMS = "itms"
     TIDES_VEHICLE_LOCATIONS = "tides_vehicle_locations"
     GTFS_VEHICLE_POSITIONS = "gtfs_vehicle_positions"
+    HFP = "hfp"
+    SIRI_VM = "siri_vm"
+    GTFS_TRIP_UPDATES = "gtfs_trip_updates"
+    IST_DATEN = "ist_daten"
 
     @property
     def shape(self) -> RowShape:
         """Shape of the canonical rows that this feed becomes."""
-        vehicles = (Feed.ITMS, Feed.TIDES_VEHICLE_LOCATIONS, Feed.GTFS_VEHICLE_POSITIONS)
-        return RowShape.TELEMETRY if self in vehicles else RowShape.TRIPS
+        return RowShape.TELEMETRY if self in _OF_VEHICLES else RowShape.TRIPS
 
     @property
     def joins_taps(self) -> bool:
@@ -61,20 +67,35 @@ class Feed(StrEnum):
     @property
     def names_nobody(self) -> bool:
         """True if a row is a boarding or an alighting alone, and no card says whose."""
-        return self is Feed.TIDES_PASSENGER_EVENTS
+        return self in (Feed.TIDES_PASSENGER_EVENTS, Feed.GATE_COUNTS, Feed.GATE_COUNTERS)
 
     @property
     def states(self) -> tuple[str, ...]:
-        """Columns that its rows may have: how late a vehicle is, how full it is."""
-        if self in (Feed.ITMS, Feed.TIDES_VEHICLE_LOCATIONS):
-            return ("delay_s",)
-        return ("occupancy",) if self is Feed.GTFS_VEHICLE_POSITIONS else ()
+        """Columns that its rows may have: how late a vehicle is, how full it is, at which stop."""
+        return _OF_VEHICLES.get(self, ())
+
+    @property
+    def names_stops(self) -> bool:
+        """True if a row is a call at a stop, without a position or a speed."""
+        return "stop" in self.states
 
     @property
     def speed_unit(self) -> SpeedUnit:
         """Unit of speeds by the feed's own specification, unless a programme says otherwise."""
-        metric = (Feed.TIDES_VEHICLE_LOCATIONS, Feed.GTFS_VEHICLE_POSITIONS)
+        metric = (Feed.TIDES_VEHICLE_LOCATIONS, Feed.GTFS_VEHICLE_POSITIONS, Feed.HFP)
         return SpeedUnit.MS if self in metric else SpeedUnit.KMH
+
+
+# and what rows of each may have
+_OF_VEHICLES: dict[Feed, tuple[str, ...]] = {
+    Feed.ITMS: ("delay_s",),
+    Feed.TIDES_VEHICLE_LOCATIONS: ("delay_s",),
+    Feed.GTFS_VEHICLE_POSITIONS: ("occupancy",),
+    Feed.HFP: ("delay_s",),
+    Feed.SIRI_VM: ("delay_s",),
+    Feed.GTFS_TRIP_UPDATES: ("delay_s", "stop"),
+    Feed.IST_DATEN: ("delay_s", "stop"),
+}
 
 
 class MissingDay(StrEnum):

@@ -17,7 +17,7 @@ from turnstile.programme.source_spec import MissingDay, RowShape
 from turnstile.programme.spec import Programme
 from turnstile.quality.findings import Severity
 from turnstile.quality.plausible import moving_range
-from turnstile.sources.ingest.canonical import DUPLICATES, RULES, columns_of
+from turnstile.sources.ingest.canonical import DUPLICATES, columns_of, rules_broken
 
 _MANY_UNKNOWN = 0.001
 _MANY_UNREADABLE = 0.01
@@ -30,6 +30,7 @@ _MANY_OF_THESE = {
     "tap_off_without_tap_on": 0.1,  # a rider forgot
     "other_action": 1.0,
     "outside_week": 1.0,
+    "not_observed": 1.0,
     DUPLICATES: 1.0,
 }
 _FEW = 0.01
@@ -288,7 +289,7 @@ def shares_at_most(programme: Programme) -> dict[str, float]:
     """
     stated, rules = (
         programme.source.set_aside_at_most,
-        (*RULES[programme.source.feed.shape], DUPLICATES),
+        (*rules_broken(programme.source.feed), DUPLICATES),
     )
     usual = dict.fromkeys(rules, _MANY_OF_A_RULE) | _MANY_OF_THESE
     usual |= {rule: most for rule, (most, _) in _MANY.items()}
@@ -331,7 +332,7 @@ def _quarantine_rules(programme: Programme) -> tuple[Rule, ...]:
     """One rule for each that rows may break, under the same name, and limits on how many may."""
     week, at_most, found = Frame.WEEK, shares_at_most(programme), []
     look = f"turnstile look {programme.name} shows them in the private zone"
-    for rule in RULES[programme.source.feed.shape]:
+    for rule in rules_broken(programme.source.feed):
         sentence = f"rows went to quarantine as {rule}; {look}"
         severity = Severity.WARN
         if rule == _LATER:

@@ -31,6 +31,8 @@ class FileForm(StrEnum):
     PARQUET = "parquet"
     ARROW = "arrow"
     WORKBOOK = "workbook"
+    PROTOBUF = "protobuf"
+    XML = "XML"
     ZIP = "zip"
 
 
@@ -40,6 +42,8 @@ _OF_JSON = ("json", "ndjson", "geojson", "geojsonl", "geojsons")
 _FORMS = (
     *((f".{text}{packed}", FileForm.CSV) for text in ("csv", "txt", "tsv") for packed in _PACKED),
     *((f".{text}{packed}", FileForm.JSON) for text in _OF_JSON for packed in _PACKED),
+    *((f".pb{packed}", FileForm.PROTOBUF) for packed in _PACKED),
+    *((f".xml{packed}", FileForm.XML) for packed in _PACKED),
     (".parquet", FileForm.PARQUET),
     (".feather", FileForm.ARROW),
     (".arrow", FileForm.ARROW),
