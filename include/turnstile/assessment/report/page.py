@@ -67,5 +67,5 @@ def page_of(found: Assessment) -> str:
         timetable=sections.timetable(found),
         ledger=sections.ledger(found),
         limits=LIMITS,
-        sources=SOURCES,
+        sources=[tuple(row.values()) for row in SOURCES],
     )
