@@ -32,7 +32,7 @@ from turnstile.publishing.allowed_contents import (
     TOMBSTONE,
     UNIT,
 )
-from turnstile.publishing.data_tables import Layout
+from turnstile.publishing.data_tables import Layout, labels_of
 from turnstile.publishing.inner_contents import unknown_inside
 from turnstile.publishing.package_reader import DATA, Tables
 from turnstile.publishing.week.gtfs_ride import RIDE_COLUMNS
@@ -45,6 +45,16 @@ _LIBRARIES = (
 )  # fmt: skip
 _COLUMNS_OF_DRAWS = ("tap", "limit_kmh")
 _LONGEST_NAME = 100
+_UNLISTED_IN_VERSION_1 = frozenset(
+    {
+        "cells.geojson",
+        "croissant.json",
+        "dcat.jsonld",
+        "statement.intoto.json",
+        "registry_entry.yaml",
+    }
+)  # whose fields nobody listed then
+_FREE_IN_VERSION_1 = ("estimates.promise.", "estimates.errors.", "estimates.correlations.")
 _SHAPES = ACTIVITY_COLUMNS | VISIT_COLUMNS | RIDE_COLUMNS
 
 
@@ -77,6 +87,9 @@ def _declared(planned: set[tuple[str, str]], folder: Path) -> frozenset[str]:
     tables = {f"{table}{suffix}" for table, _ in planned for suffix in ROLL_UPS}
     labels = {f"{table}/{statistic}" for table, statistic in planned}
     statistics = {statistic for _, statistic in planned}
+    for path in (folder / DATA).glob("*.parquet"):
+        with suppress(pa.ArrowInvalid, OSError):
+            labels |= set(labels_of(pq.read_schema(path).names))
     with suppress(OSError, ValueError, KeyError, TypeError):  # who is meant, in the words of risks
         risks = json.loads((folder / "assessment.json").read_bytes())["risk_by_unit"]
         labels |= {str(one["who"]) for one in risks if len(str(one["who"])) < _LONGEST_NAME}
@@ -112,8 +125,8 @@ def _of_file(
     """Name what is unknown in one file."""
     if path.is_symlink():
         return [f"{name}: is a link, not a file of the package"]
-    if name in JSON_FILES or name in _SHAPES:
-        is_json = name in JSON_FILES
+    is_json = name in JSON_FILES and not (declared is None and name in _UNLISTED_IN_VERSION_1)
+    if is_json or name in _SHAPES:
         problems = _of_json(path, JSON_FILES[name], declared) if is_json else _of_shape(path, name)
         return [f"{name}: {problem}" for problem in problems]
     if name in OTHER_FILES or name in _written() or name in FILES_OF_VERSION_1:
@@ -164,6 +177,8 @@ def _of_json(
         yield "cannot be read"
         return
     for field in _unknown(content, allowed, declared=declared):
+        if declared is None and field.startswith(_FREE_IN_VERSION_1):
+            continue
         yield f"field {field} has no source"
 
 

@@ -106,9 +106,11 @@ def mean_limits(values: Floats, chances: Floats, draws: int, alpha: float) -> tu
         draws: number.
         alpha: of both sides together.
     """
-    enough = math.log(2 / alpha) / draws
+    enough, held = math.log(2 / alpha) / draws, chances > 0
     ends = []
     for sign in (-1, 1):
-        logs = np.log(np.exp(np.outer(sign * _TILTS, values)) @ chances)
+        tilted = np.outer(sign * _TILTS, values[held]) + np.log(chances[held])
+        most = tilted.max(axis=1)  # so that nothing overflows where the noise is next to none
+        logs = np.log(np.exp(tilted - most[:, None]).sum(axis=1)) + most
         ends.append(sign * float(((logs + enough) / _TILTS).min()))
     return ends[0], ends[1]

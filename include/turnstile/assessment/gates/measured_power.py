@@ -17,6 +17,7 @@ from turnstile.assessment.gates.result import POWER
 
 TRIALS = 1_000
 AT_ONCE = 1_000_000  # numbers that a simulation draws
+_LEAST = 100
 _DEVIATES = 2.58  # of an interval at 99 %
 NOTHING = "nothing: no fault of a size that was simulated is found often enough"
 Floats = NDArray[np.float64]
@@ -37,7 +38,7 @@ def measured(
         words: name a fault of a size.
         numbers: that a trial draws.
     """
-    trials = max(100, min(TRIALS, AT_ONCE // max(1, numbers)))
+    trials = min(TRIALS, max(_LEAST, AT_ONCE // max(1, numbers)))
     for size in sizes:
         if float(np.mean(found(size, trials))) >= POWER:
             share = float(np.mean(found(size, trials)))  # that which chose the size is too good
