@@ -138,6 +138,7 @@ def test_nothing_that_is_judged_by_imports_what_is_out_of_sight() -> None:
     assert not [module for module in judged_by if module.startswith(OUT_OF_SIGHT)]
 
 
+@pytest.mark.long
 def test_the_same_plan_is_audited_once_and_another_anew(
     release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:

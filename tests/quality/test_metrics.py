@@ -27,7 +27,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(rows=ROWS)
 def test_the_typical_speed_of_a_day_is_the_median_of_what_moves(
     rows: list[tuple[date, int | None]],
