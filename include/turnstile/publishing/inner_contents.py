@@ -42,6 +42,7 @@ _CHUNKS = frozenset(
 )
 _COMMENT = re.compile(r"<!--|/\*(?! layout)")
 _Order = defaultdict[tuple[str, object], dict[object, int]]
+_OF_PLACES = frozenset({"service_date", "mode", "tap", "location"})
 _ROUNDED = 0.051  # a half of the last place of each number, and what binary numbers add
 
 
@@ -176,9 +177,12 @@ def _of_map(shapes: Mapping[str, Any], tables: Tables, order: _Order) -> Iterato
     if "location" not in tables.layouts:
         return  # the map of vehicles shows means, which do not add up
     sums: defaultdict[tuple[object, ...], list[float]] = defaultdict(list)
-    for row in tables.rows("location").to_pylist():
+    rows = tables.rows("location")
+    if not set(labels_of(rows.column_names)) <= _OF_PLACES:
+        return
+    for row in rows.to_pylist():
         if row.get("tap", "on") == "on" and row["value"] is not None:
-            sums[row["mode"], row["location"]].append(row["value"])
+            sums[row.get("mode"), row["location"]].append(row["value"])
     places = [one["properties"] for one in shapes["features"]]
     for one in places:
         parts = sums[one.get("mode"), one.get("location")]
@@ -188,8 +192,8 @@ def _of_map(shapes: Mapping[str, Any], tables: Tables, order: _Order) -> Iterato
             return
     ranks = [
         (
-            order["mode", None].get(one["mode"], 0),
-            order["location", one["mode"]].get(one["location"], 0),
+            order["mode", None].get(one.get("mode"), 0),
+            order["location", one.get("mode")].get(one.get("location"), 0),
         )
         for one in places
     ]
