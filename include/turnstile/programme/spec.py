@@ -165,7 +165,7 @@ class DomainSpec:
     regions: Annotated[
         Text | None,
         Key(
-            "trips: CSV of area, region and zone; for tables of origins and destinations",
+            "trips: CSV of area, region and zone; for numbers by region, and for flows",
             "domains/regions.csv",
         ),
     ] = None
