@@ -62,29 +62,44 @@ def weighted_relative_error(values: Floats, truth: Floats) -> float:
     return 100 * float(np.abs(values - truth).sum() / truth.sum())
 
 
-def true_tables(counts: Floats) -> dict[str, Floats]:
+def true_tables(counts: Floats, regions: Sequence[str] = ()) -> dict[str, Floats]:
     """Return the truth of every table, each shape (days, numbers), slots first."""
     places, days, slots = counts.shape
     hours = counts.reshape(places, days, 24, slots // 24).sum(axis=3)
+    by_region = {}
+    if regions:
+        of_regions = [counts[np.array(regions) == one].sum(axis=0) for one in sorted({*regions})]
+        own = true_tables(np.stack(of_regions))
+        by_region = {
+            f"{CELLS.name}_regions{grain}": own[f"{CELLS.name}{grain}"]
+            for grain in ("", "_hourly", "_daily")
+        }
     return {
         CELLS.name: counts.transpose(1, 2, 0).reshape(days, -1),
         f"{CELLS.name}_hourly": hours.transpose(1, 2, 0).reshape(days, -1),
         TIME.name: counts.sum(axis=0),
+        f"{CELLS.name}_daily": counts.sum(axis=2).T,
         LOCATION.name: counts.sum(axis=2).T,
+        **by_region,
     }
 
 
 def compared(
-    rates: Floats, noise: Noise, earlier: Sequence[Floats], *, seed: int = SEED
+    rates: Floats,
+    noise: Noise,
+    earlier: Sequence[Floats],
+    *,
+    seed: int = SEED,
+    regions: Sequence[str] = (),
 ) -> Compared:
     """Make a week about these rates after earlier ones about theirs, and estimate it."""
     coins = dice(seed)
     counts = made_week(coins, rates)
     before = [made_week(coins, one) for one in earlier]
-    week = week_of(coins, counts, before, noise)
+    week = week_of(coins, counts, before, noise, regions=regions)
     started = time.process_time()
     found = trip_estimates(week)
-    return Compared(week, true_tables(counts), found, time.process_time() - started)
+    return Compared(week, true_tables(counts, regions), found, time.process_time() - started)
 
 
 def reconciled_errors(week: Compared) -> dict[str, float]:

@@ -126,6 +126,7 @@ def week_of(  # noqa: PLR0913 - what a week is
     *,
     earlier_noise: Sequence[Noise] = (),
     earlier_gaps: Sequence[Sequence[int]] = (),
+    regions: Sequence[str] = (),
 ) -> WeekToEstimate:
     """Return everything that the estimates of a week are made from.
 
@@ -136,6 +137,7 @@ def week_of(  # noqa: PLR0913 - what a week is
         noise: of this week.
         earlier_noise: of each earlier week; empty if all have this week's.
         earlier_gaps: of each earlier week, days without input; empty if there are none.
+        regions: of each place; empty if there are none.
     """
     domain = domain_of(truth.shape)
     noises = earlier_noise or [noise] * len(earlier)
@@ -145,7 +147,9 @@ def week_of(  # noqa: PLR0913 - what a week is
         for n, (counts, own) in enumerate(zip(earlier, noises, strict=True))
     )
     tables = (CELLS,) if noise.marginals is None else (TIME, LOCATION, CELLS)
-    promise = Promise(RowShape.TRIPS, tables, 15, shares_total=False)
+    (places,) = (axis.labels for axis in domain.dimensions("train") if axis.name == PLACE)
+    of_place = dict(zip(places, regions, strict=True)) if regions else {}
+    promise = Promise(RowShape.TRIPS, tables, 15, shares_total=False, regions=of_place)
     numbers = drawn_numbers(coins, truth, noise, domain)
     drawn = numbers.vectors[CELLS.name, "count"]
     seed = hashlib.sha256(b"".join(drawn[day].tobytes() for day in numbers.days)).hexdigest()

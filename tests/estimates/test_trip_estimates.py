@@ -13,19 +13,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 from compared_weeks import Compared, compared
-from estimate_weeks import CELLS, OPAL, Floats, made_rates
+from estimate_weeks import CELLS, OPAL, YEARLY, Floats, made_rates
 from numpy.lib.stride_tricks import sliding_window_view
 
-from turnstile.estimates import error_model, mode_estimates
+from turnstile.estimates import error_model, mode_estimates, published_tables
 from turnstile.estimates.labelled import csv_bytes
 from turnstile.estimates.published_tables import SMALLEST_RATE, Quantity, values_of
-from turnstile.estimates.roll_ups import SlotGroups
+from turnstile.estimates.roll_ups import Blocks
 from turnstile.estimates.tap_estimates import TapEstimates
 from turnstile.estimates.trip_estimates import trip_estimates
 from turnstile.estimates.week_estimates import MODEL
 
 RATES = made_rates()
-FEW = 1.5  # trips
+FEW, MANY = 1.5, 10  # trips
 
 
 @pytest.fixture(scope="module")
@@ -76,16 +76,37 @@ def test_small_estimates_beside_busy_slots_have_intervals_that_hold(
 ) -> None:
     assert held_beside_busy_slots(alone) >= 0.8
 
-    def own_estimates(
-        estimates: TapEstimates, quantity: Quantity, slot_groups: SlotGroups | None
-    ) -> Floats:
-        return np.maximum(values_of(estimates, quantity, slot_groups), SMALLEST_RATE)
+    def own_estimates(estimates: TapEstimates, quantity: Quantity, blocks: Blocks) -> Floats:
+        return np.maximum(values_of(estimates, quantity, blocks), SMALLEST_RATE)
 
     monkeypatch.setattr(mode_estimates, "rates_of", own_estimates)
     monkeypatch.setattr(mode_estimates, "parts_of", own_estimates)
     monkeypatch.setattr(error_model, "_UNSEEN_SDS", 0.0)
     wrong = replace(alone, found=trip_estimates(alone.week))
     assert held_beside_busy_slots(wrong) < held_beside_busy_slots(alone) - 0.05
+
+
+REGIONS = tuple(f"region {n % 6}" for n in range(len(RATES)))
+BY_REGION = ("_regions", "_regions_hourly", "_regions_daily")
+
+
+def test_regions_add_up_and_their_intervals_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    weeks = [compared(RATES, YEARLY, [RATES] * 2, seed=n, regions=REGIONS) for n in range(3)]
+    one = weeks[0]
+    of_places = one.column(f"{CELLS.name}_daily").reshape(7, -1)
+    own = one.column(f"{CELLS.name}_regions_daily")
+    for n, region in enumerate(sorted({*REGIONS})):
+        chosen = np.array([name == region for name in REGIONS])
+        assert np.allclose(of_places[:, chosen].sum(axis=1), own[:, n], atol=1e-6)
+
+    def held(week: Compared, table: str) -> float:
+        return float(week.coverage(table)[week.column(table) >= MANY].mean())
+
+    for end in BY_REGION:
+        assert 0.84 <= np.mean([held(week, CELLS.name + end) for week in weeks]) <= 0.97
+    monkeypatch.setattr(published_tables, "TOGETHER", 0.1)  # as if errors of a region cancelled
+    wrong = replace(one, found=trip_estimates(one.week))
+    assert held(wrong, f"{CELLS.name}_regions_hourly") < 0.78
 
 
 def test_intervals_of_noise_that_is_larger_than_stated_do_not_hold(alone: Compared) -> None:

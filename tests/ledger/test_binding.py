@@ -26,6 +26,7 @@ from turnstile.ledger.amounts import Cap
 from turnstile.ledger.changes import AccountRow, Amount
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import MOST, Request
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme
 from turnstile.programme.terms import binding_terms
@@ -59,6 +60,14 @@ class TestTerms:
     )
     def test_see_what_decides_loss_or_cells(self, key: str, other: Programme) -> None:
         assert binding_terms(other, WEEK).get(key) != TERMS[key]
+
+    def test_see_regions_only_where_something_is_drawn_by_them(self) -> None:
+        named = replace(OPAL.domain, regions="domains/opal_regions.csv")
+        added_up, flows = replace(OPAL, domain=named), load_programme("opal_flows", INCLUDE)
+        assert binding_terms(added_up, WEEK) == TERMS
+        digests = [load_domain(one, INCLUDE).digest for one in (OPAL, added_up)]
+        assert digests[0] == digests[1]
+        assert "domain.regions" in binding_terms(flows, WEEK)
 
     def test_see_days_without_service_of_the_period_alone(self) -> None:
         tuesdays = (date(2016, 7, 26), date(2016, 8, 2))

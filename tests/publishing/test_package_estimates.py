@@ -9,12 +9,14 @@ from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from made_homes import MadeHome
 
 from turnstile.cli import main
+from turnstile.publishing.carried import verify_package
 from turnstile.publishing.data_tables import NUMBERS
 from turnstile.publishing.describe.manifest import MANIFEST, manifest_bytes
 
@@ -33,8 +35,24 @@ def test_estimates_are_made_again_from_packages_alone(package: Path) -> None:
     assert main(["estimates", "verify", str(package)]) == 0
 
 
-def change_an_estimate(package: Path) -> None:
-    path = package / "data/location.csv"
+def test_regions_are_sums_of_their_places_and_a_region_that_is_not_is_seen(package: Path) -> None:
+    record = json.loads((package / "release_card.json").read_bytes())["estimates"]
+    regions = record["promise"]["regions"]
+    places, found = (pd.read_csv(package / f"data/{name}.csv") for name in ("location", "region"))
+    keys = ["service_date", "mode", "tap"]
+    places["region"] = places["location"].map(regions).fillna("UNKNOWN")
+    for column in ("value", "unbiased"):
+        sums = places.groupby([*keys, "region"])[column].sum().round(1)
+        own = found.set_index([*keys, "region"])[column]
+        assert np.allclose(sums.loc[own.index], own, atol=0.1 if column == "value" else 10)
+    assert verify_package.findings(package) == []
+    change_an_estimate(package, "region_hour")
+    assert any("is not the sum of" in one for one in verify_package.findings(package))
+    assert main(["estimates", "verify", str(package)]) == 4
+
+
+def change_an_estimate(package: Path, table: str = "location") -> None:
+    path = package / f"data/{table}.csv"
     lines = path.read_text().splitlines(keepends=True)
     parts = lines[5].split(",")
     parts[lines[0].split(",").index('"value"')] = "77.7"
@@ -95,7 +113,8 @@ def test_every_table_has_values_intervals_and_unbiased_numbers(package: Path) ->
         assert own[:8] == list(NUMBERS[:8])
         assert own[8:] in (["measured"], [])
     drawn = {path.stem for path in (package / "data").glob("*.parquet")}
-    assert drawn == {"day", "hour", "slot", "location", "location_hour", "location_slot"}
+    tables = {"day", "hour", "slot", "location", "location_hour", "location_slot"}
+    assert drawn == tables | {"region", "region_hour", "region_slot"}
 
 
 def test_estimates_are_not_negative_lie_in_their_intervals_and_add_up(package: Path) -> None:

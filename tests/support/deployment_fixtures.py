@@ -191,11 +191,12 @@ def public_week(tmp_path_factory: pytest.TempPathFactory, homes: MadeHomes) -> M
 
 @pytest.fixture(scope="session")
 def half_hour_weeks(tmp_path_factory: pytest.TempPathFactory, homes: MadeHomes) -> MadeHome:
-    """Two weeks of `opal` by half hours, made once; only to be read."""
+    """Two weeks of `opal` by half hours and by regions, made once; only to be read."""
     folder = tmp_path_factory.mktemp("half_hours")
     with pytest.MonkeyPatch.context() as environment:
         begun = deployment_in(folder, environment)
     begun.edit("opal", "slot_minutes: 240", "slot_minutes: 30")
+    begun.edit("opal", "  slots: all_day", "  slots: all_day\n  regions: domains/opal_regions.csv")
     weeks = (WEEK, "2016-W31")
     sample = ("sample", "opal", "--weeks", ":".join(weeks), "--rows", "20000", "--seed", "3")
     return homes.get(folder, sample, *(("run", "opal", "--week", week) for week in weeks))

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from turnstile.estimates.roll_ups import regions_of
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import Programme
 from turnstile_design.estimate_ranking import OWN, design_of, grains
@@ -56,18 +57,38 @@ def trip_grains(
         design = design_of(programme, domain, include, label=label, slots=1)
         found = drawn_and_estimated(design, city, location_of_stop)
         truth, old = (added(one, location_of_stop) for one in (city.weeks[0], city.last_year))
-        for minutes in (written, *(one for one in _MINUTES if one > written)):
-            cells = [rolled(one, minutes // written) for one in (found, truth, old)]
-            yield GrainErrors(
-                _CELLS,
-                f"{grain} ({len(names)}) x {minutes} minutes",
-                *_compared(*cells),
-                "%",
-                is_written=grain == OWN and minutes == written,
-                usable=predicted_usable(cells[0], cells[1]),
-            )
+        numbers = (found, truth, old)
+        yield from _by_time(f"{grain} ({len(names)})", numbers, written, is_own=grain == OWN)
+        if grain == OWN and (regions := regions_of(programme.shared_tables, domain)):
+            labels = sorted({regions[name] for name in names})
+            region = np.array([labels.index(regions[name]) for name in names])
+            summed = (added(found, region), added(truth, region), added(old, region))
+            yield from _by_time(f"{len(labels)} regions", summed, written, is_own=False)
     if any(not table.by for table in programme.tables):
         yield _totals(programme, domain, include, city)
+
+
+def _by_time(
+    places: str, numbers: tuple[Floats, Floats, Floats], written: int, *, is_own: bool
+) -> Iterator[GrainErrors]:
+    """Yield the errors of some places by slot, hour and day.
+
+    Args:
+        places: in words.
+        numbers: estimates, truth and last year's, each shape (places, days, slots).
+        written: minutes of a slot.
+        is_own: whether the programme as written publishes these places.
+    """
+    for minutes in (written, *(one for one in _MINUTES if one > written)):
+        found, truth, old = (rolled(one, minutes // written) for one in numbers)
+        yield GrainErrors(
+            _CELLS,
+            f"{places} x {minutes} minutes",
+            *_compared(found, truth, old),
+            "%",
+            is_written=is_own and minutes == written,
+            usable=predicted_usable(found, truth),
+        )
 
 
 def _totals(

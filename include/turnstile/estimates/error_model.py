@@ -16,6 +16,11 @@ noise asks for, and some of its uncertainty on the safe side. Numbers that are p
 a class of their own. A size class of few numbers shares its kappa with the next one below, and so
 on until theirs is known: the largest numbers are few. So are all marginals: theirs have higher
 floors.
+
+A region adds up hundreds of cells, so its judge says little, and how the errors of its parts add up
+says much: a = 1, b = 0, and one kappa for each mode's taps, drawn to 1 more firmly. u, by which a
+mode lies off at some hour, is shared by regions as they share its places; how large it can be is
+learned from all hours together.
 """
 
 from __future__ import annotations
@@ -35,6 +40,8 @@ _CAUTION = 0.4
 _UNSEEN = 1e9
 _UNCERTAIN = 0.4  # standard deviation of a kappa above which classes share theirs
 _UNSEEN_SDS = 1.0  # of what is not known of the level of a mode's hour
+_SUMS_PRIOR_SD, _SUMS_LEAST = 0.35, 0.8  # of kappa of sums of many parts
+_SUMS_UNSEEN_SDS = 1.5  # of what is not known of how far levels lie off
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +68,7 @@ class Numbers:
         days: index of the service day.
         groups: index of the mode's taps.
         levels: index of what lies too low or too high together: hour of the day, or size class.
+        weights: by how many times that; of regions their places over those of the mean region.
     """
 
     estimates: Floats
@@ -71,6 +79,7 @@ class Numbers:
     days: Ints
     groups: Ints
     levels: Ints
+    weights: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,23 +149,67 @@ def calibrated(looks: Sequence[Judged], floors: Floors, classes: int) -> ErrorMo
     return ErrorModel(a, b, unseen, of_class, of_group, of_day)
 
 
+def calibrated_sums(looks: Sequence[Judged], classes: int) -> ErrorModel:
+    """Return the error model of sums of many parts, whose variances say most of theirs.
+
+    Args:
+        looks: fissions of the table.
+        classes: number of size classes, which have no factor of their own.
+    """
+    first = looks[0].numbers
+    groups, days = int(first.groups.max()) + 1, int(first.days.max()) + 1
+    levels = 1 + max(int(look.numbers.levels.max()) for look in looks)
+    unseen = _unseen_alike(looks, (groups, max(levels, classes)))
+    sums = np.mean([_summed(look, (groups, days, classes), unseen) for look in looks], axis=0)
+    errors, of_count, _, level, judging, _ = sums.sum(axis=(2, 3))
+    spread = judging * 2 / len(looks)
+    kappa = _kappa(errors, of_count + level, spread, _SUMS_LEAST, prior_sd=_SUMS_PRIOR_SD)
+    of_group = np.repeat(kappa[:, None], classes, axis=1)
+    return ErrorModel(1.0, 0.0, unseen, np.ones(classes), of_group, np.ones((days, classes)))
+
+
 def _unseen(looks: Sequence[Judged], shape: tuple[int, int]) -> Floats:
     """Return by how much the numbers of each mode's level may lie off together."""
-    index = np.ravel_multi_index((looks[0].numbers.groups, looks[0].numbers.levels), shape)
+    index, apart, variance = _apart(looks, shape)
     size = shape[0] * shape[1]
-    apart = np.mean([look.judge - look.numbers.estimates for look in looks], axis=0)
-    variance = looks[0].numbers.noise_variance * (1 + (JUDGED_TIMES - 1) / len(looks))
     numbers = np.maximum(np.bincount(index, minlength=size), 1)
     level = np.abs(np.bincount(index, apart, size)) / numbers
     uncertainty = np.sqrt(np.bincount(index, variance, size)) / numbers
     return (level + _UNSEEN_SDS * uncertainty).reshape(shape)
 
 
+def _unseen_alike(looks: Sequence[Judged], shape: tuple[int, int]) -> Floats:
+    """Return the same where levels of a mode are alike: each one's own counts as far as known.
+
+    Levels have a variance, by the moments of all of them, on the safe side; of each one its
+    mean square is given, with what its own numbers say (empirical Bayes).
+    """
+    index, apart, variance = _apart(looks, shape)
+    weights, size = looks[0].numbers.weights, shape[0] * shape[1]
+    known = np.bincount(index, weights**2 / variance, size)
+    level = np.bincount(index, apart * weights / variance, size) / np.maximum(known, 1 / _UNSEEN)
+    known, level = known.reshape(shape), level.reshape(shape)
+    times = np.maximum((known**2).sum(axis=1, keepdims=True), 1 / _UNSEEN**2)
+    spread = ((level * known) ** 2 - known).sum(axis=1, keepdims=True) / times
+    spread = np.maximum(spread, 0) + _SUMS_UNSEEN_SDS * np.sqrt(2 / times)
+    share = spread * known / (spread * known + 1)
+    found: Floats = np.sqrt(spread * (1 - share) + (share * level) ** 2)
+    return found
+
+
+def _apart(looks: Sequence[Judged], shape: tuple[int, int]) -> tuple[Ints, Floats, Floats]:
+    """Return each number's level, how far it lies off its judge, and the judge's variance."""
+    first = looks[0].numbers
+    index = np.ravel_multi_index((first.groups, first.levels), shape)
+    apart = np.mean([look.judge - look.numbers.estimates for look in looks], axis=0)
+    return index, apart, first.noise_variance * (1 + (JUDGED_TIMES - 1) / len(looks))
+
+
 def _parts(
     numbers: Numbers, noise_variance: Floats, unseen: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Return f1, f2 and u^2."""
-    level = unseen[numbers.groups, numbers.levels]
+    level = unseen[numbers.groups, numbers.levels] * numbers.weights
     rate = np.maximum(numbers.rates, level)
     square, parts = rate**2, np.maximum(numbers.parts, level)
     of_count = parts * noise_variance / (parts + noise_variance)
@@ -208,14 +261,21 @@ def _shared(of_class: Floats) -> Floats:
     return found
 
 
-def _kappa(errors: Floats, expected: Floats, spread: Floats, least: float) -> Floats:
+def _kappa(
+    errors: Floats,
+    expected: Floats,
+    spread: Floats,
+    least: float,
+    *,
+    prior_sd: float = _PRIOR_SD,
+) -> Floats:
     """Return factors drawn towards 1, each as far as its own noise asks for."""
     is_seen = expected > 0
     ratio = np.divide(errors, expected, out=np.ones(errors.shape), where=is_seen)
     variance = np.divide(
         spread, expected**2, out=np.full(errors.shape, _UNSEEN), where=is_seen & (spread > 0)
     )
-    share = _PRIOR_SD**2 / (_PRIOR_SD**2 + variance)
-    left = _PRIOR_SD * np.sqrt(variance / (variance + _PRIOR_SD**2))
+    share = prior_sd**2 / (prior_sd**2 + variance)
+    left = prior_sd * np.sqrt(variance / (variance + prior_sd**2))
     found: Floats = np.maximum(1 + share * (ratio - 1) + _CAUTION * left, least)
     return found

@@ -14,6 +14,7 @@ from turnstile.estimates.fit_weights import size_classes
 from turnstile.estimates.intervals import PARTS, in_tenths
 from turnstile.estimates.published_tables import (
     CELLS,
+    Grain,
     Part,
     Quantity,
     edges_of,
@@ -22,7 +23,7 @@ from turnstile.estimates.published_tables import (
     rates_of,
     values_of,
 )
-from turnstile.estimates.roll_ups import SlotGroups
+from turnstile.estimates.roll_ups import Blocks
 from turnstile.estimates.tap_estimates import HOURS, TapEstimates, estimated
 from turnstile.estimates.trip_weeks import ModeTaps, taps_by_mode
 from turnstile.estimates.week_to_estimate import WeekToEstimate
@@ -77,14 +78,18 @@ def _rounded(found: TapEstimates) -> TapEstimates:
     return TapEstimates(cells, slots, places, totals)
 
 
-def with_spread(result: ModeEstimates, model: ErrorModel) -> ModeEstimates:
-    """Return the estimates with the variances of their cells' errors."""
+def with_spread(result: ModeEstimates, model: ErrorModel, quantity: Quantity) -> ModeEstimates:
+    """Return the estimates with the variances of the errors of their cells, or then of places."""
 
     def known(estimates: TapEstimates, times: float) -> TapEstimates:
-        numbers = numbers_of(result, estimates, CELLS, None)
+        numbers = numbers_of(result, estimates, quantity, Blocks())
         seen = replace(numbers, noise_variance=numbers.noise_variance * times)
-        of_cells = model.variances(seen).reshape(estimates.cells.shape)
-        return replace(estimates, spread=TapEstimates.of_cells(of_cells))
+        found = model.variances(seen)
+        if quantity == CELLS or estimates.spread is None:
+            of_cells = found.reshape(estimates.cells.shape)
+            return replace(estimates, spread=TapEstimates.of_cells(of_cells))
+        of_places = found.reshape(estimates.places.shape)
+        return replace(estimates, spread=replace(estimates.spread, places=of_places))
 
     return replace(
         result,
@@ -97,24 +102,22 @@ def numbers_of(
     result: ModeEstimates,
     estimates: TapEstimates,
     quantity: Quantity,
-    slot_groups: SlotGroups | None,
+    blocks: Blocks,
 ) -> Numbers:
     """Return the estimates of a quantity, flat, with what their errors depend on."""
-    return _numbers(
-        result, estimates, values_of(estimates, quantity, slot_groups), quantity, slot_groups
-    )
+    return _numbers(result, estimates, values_of(estimates, quantity, blocks), quantity, blocks)
 
 
 def seen_numbers(
-    result: ModeEstimates, look: int, quantity: Quantity, slot_groups: SlotGroups | None
+    result: ModeEstimates, look: int, quantity: Quantity, blocks: Blocks
 ) -> SeenNumbers:
     """Return the same of one look, and what they are judged on."""
     estimates, judge = result.of_looks[look], result.own.looks[look][1]
-    values = values_of(estimates, quantity, slot_groups)
+    values = values_of(estimates, quantity, blocks)
     return SeenNumbers(
-        numbers=_numbers(result, estimates, values, quantity, slot_groups),
+        numbers=_numbers(result, estimates, values, quantity, blocks),
         values=values,
-        judge=values_of(judge, quantity, slot_groups),
+        judge=values_of(judge, quantity, blocks),
     )
 
 
@@ -123,23 +126,29 @@ def _numbers(
     estimates: TapEstimates,
     values: Floats,
     quantity: Quantity,
-    slot_groups: SlotGroups | None,
+    blocks: Blocks,
 ) -> Numbers:
     """Put beside each value what its error depends on."""
-    variance = np.broadcast_to(
-        noise_variance(result.own.numbers, quantity, slot_groups), values.shape
-    )
+    variance = np.broadcast_to(noise_variance(result.own.numbers, quantity, blocks), values.shape)
     scale = np.ones(values.shape) if quantity[0] is Part.CELLS else np.sqrt(variance)
     _, days, slots = np.indices(values.shape)
     classes = size_classes((values / scale).ravel(), edges_of(quantity))
     hours = slots.ravel() * HOURS // values.shape[2]
     return Numbers(
         estimates=values.ravel(),
-        rates=rates_of(estimates, quantity, slot_groups).ravel(),
-        parts=parts_of(estimates, quantity, slot_groups).ravel(),
+        rates=rates_of(estimates, quantity, blocks).ravel(),
+        parts=parts_of(estimates, quantity, blocks).ravel(),
         noise_variance=variance.ravel(),
         classes=classes,
         days=days.ravel(),
         groups=np.full(values.size, result.index),
-        levels=classes if quantity[0] is Part.PLACES else hours,
+        levels=classes if quantity[1] is Grain.DAY else hours,
+        weights=_weights(variance, quantity),
     )
+
+
+def _weights(variance: Floats, quantity: Quantity) -> Floats:
+    """Return how much each number is of what its level lies off by: of regions, by their size."""
+    size = variance if quantity[0] is Part.REGIONS else np.ones(variance.shape)
+    weights: Floats = (size / size.mean()).ravel()
+    return weights

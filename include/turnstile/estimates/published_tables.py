@@ -1,4 +1,4 @@
-"""Which numbers a table of estimates holds, and which slots of the day each adds up."""
+"""Which numbers a table of estimates holds, and which places and slots of the day each adds up."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.estimates.roll_ups import SlotGroups, roll_ups
+from turnstile.estimates.roll_ups import REGION_OF, Blocks, roll_ups
 from turnstile.estimates.tap_estimates import (
     MARGINAL_EDGES_SDS,
     PUBLISHED_AS_0,
@@ -32,6 +32,7 @@ class Part(StrEnum):
     CELLS = "cells"
     SLOTS = "slots"
     PLACES = "places"
+    REGIONS = "regions"
     TOTALS = "totals"
 
 
@@ -45,18 +46,19 @@ class Grain(StrEnum):
 
 Quantity = tuple[Part, Grain]
 CELLS: Quantity = (Part.CELLS, Grain.SLOT)
+PLACES: Quantity = (Part.PLACES, Grain.DAY)
 TOGETHER = 1.3  # at least so much more varies the sum of a day's or network's cells than they apart
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedTable:
-    """One table of estimates: its labels, what it holds, and the slots that each number adds up."""
+    """One table of estimates: its labels, what it holds, and what each number of a mode adds up."""
 
     table: TableSpec
     domain: PublicDomain
     taps: Axes
     quantity: Quantity
-    slot_groups: Mapping[str, SlotGroups] | None
+    blocks: Mapping[str, Blocks]
 
 
 def published_tables(promise: Promise, domain: PublicDomain) -> Iterator[PublishedTable]:
@@ -65,15 +67,21 @@ def published_tables(promise: Promise, domain: PublicDomain) -> Iterator[Publish
         taps = axes_of(table.by)
         part = _part(table, taps)
         grain = Grain.DAY if part is Part.PLACES else Grain.SLOT
-        yield PublishedTable(table, domain, taps, (part, grain), None)
-    for one in roll_ups(promise.tables, domain, slot_minutes=promise.slot_minutes):
+        alone = dict.fromkeys(domain.modes, Blocks())
+        yield PublishedTable(table, domain, taps, (part, grain), alone)
+    minutes, regions = promise.slot_minutes, promise.regions
+    for one in roll_ups(promise.tables, domain, slot_minutes=minutes, regions=regions):
         taps = axes_of(one.source.by)
         part = _part(one.source, taps)
-        if any(axis in taps[:1] for axis in one.table.by):
-            yield PublishedTable(one.table, one.domain, taps, (part, Grain.HOUR), one.slot_groups)
+        if any(axis in REGION_OF.values() for axis in one.table.by):
+            part = Part.REGIONS
+        if taps[0] not in one.table.by:
+            of_day = {Part.CELLS: Part.PLACES, Part.SLOTS: Part.TOTALS}.get(part, part)
+            yield PublishedTable(one.table, one.domain, taps, (of_day, Grain.DAY), one.blocks)
         else:
-            of_day = Part.PLACES if part is Part.CELLS else Part.TOTALS
-            yield PublishedTable(one.table, one.domain, taps, (of_day, Grain.DAY), None)
+            is_fine = all(own.slots is None for own in one.blocks.values())
+            grain = Grain.SLOT if is_fine else Grain.HOUR
+            yield PublishedTable(one.table, one.domain, taps, (part, grain), one.blocks)
 
 
 def _part(table: TableSpec, taps: Axes) -> Part:
@@ -83,61 +91,53 @@ def _part(table: TableSpec, taps: Axes) -> Part:
     return Part.SLOTS if table.by == taps[:1] else Part.PLACES
 
 
-def values_of(
-    numbers: TapEstimates | TapNumbers, quantity: Quantity, slot_groups: SlotGroups | None
-) -> Floats:
-    """Return the numbers of a quantity, shape (places, days, slots)."""
-    part = quantity[0]
+def values_of(numbers: TapEstimates | TapNumbers, quantity: Quantity, blocks: Blocks) -> Floats:
+    """Return the numbers of a quantity, shape (places or regions, days, slots)."""
+    part, grain = quantity
     if part is Part.TOTALS:
         return numbers.totals[None, :, None]
-    if part is Part.PLACES:
-        return numbers.places[..., None]
-    values = numbers.cells if part is Part.CELLS else numbers.slots[None]
-    return _summed(values, slot_groups)
+    if grain is Grain.DAY:  # of places, as reconciled: not the sums of their slots once more
+        return Blocks(places=blocks.places).summed(numbers.places[..., None])
+    return blocks.summed(numbers.slots[None] if part is Part.SLOTS else numbers.cells)
 
 
-def _summed(values: Floats, slot_groups: SlotGroups | None) -> Floats:
-    """Return the sums over groups of slots."""
-    if slot_groups is None:
-        return values
-    found: Floats = np.stack([values[..., list(g)].sum(axis=-1) for g in slot_groups], axis=-1)
-    return found
-
-
-def rates_of(estimates: TapEstimates, quantity: Quantity, slot_groups: SlotGroups | None) -> Floats:
+def rates_of(estimates: TapEstimates, quantity: Quantity, blocks: Blocks) -> Floats:
     """Return what the errors of a quantity grow with; rates of sums of cells are sums of theirs.
 
     Shape (places, days, slots).
     """
     if quantity[0] is not Part.CELLS:
-        return np.maximum(values_of(estimates, quantity, slot_groups), SMALLEST_RATE)
-    return _summed(estimates.rates, slot_groups)
+        return np.maximum(values_of(estimates, quantity, blocks), SMALLEST_RATE)
+    return blocks.summed(estimates.rates)
 
 
-def parts_of(estimates: TapEstimates, quantity: Quantity, slot_groups: SlotGroups | None) -> Floats:
+def parts_of(estimates: TapEstimates, quantity: Quantity, blocks: Blocks) -> Floats:
     """Return the variances of the errors of the cells that each number adds up; of cells, rates.
 
     Shape (places, days, slots).
     """
     if quantity == CELLS or estimates.spread is None:
-        return rates_of(estimates, quantity, slot_groups)
+        return rates_of(estimates, quantity, blocks)
     together = 1.0 if quantity[0] is Part.CELLS else TOGETHER
-    return together * values_of(estimates.spread, quantity, slot_groups)
+    return together * values_of(estimates.spread, quantity, blocks)
 
 
-def noise_variance(
-    numbers: TapNumbers, quantity: Quantity, slot_groups: SlotGroups | None
-) -> Floats:
-    """Return the variance of the unbiased numbers beside those of a quantity, by slot."""
-    part = quantity[0]
+def noise_variance(numbers: TapNumbers, quantity: Quantity, blocks: Blocks) -> Floats:
+    """Return the variance of the unbiased numbers beside those of a quantity.
+
+    Shape (slots,), of regions (regions, 1, slots).
+    """
+    part, grain = quantity
     slots = numbers.slots.shape[1]
-    if part is Part.PLACES:
-        return np.array([numbers.place_variance])
     if part is Part.TOTALS:
         return np.array([numbers.variance_of_slots(slots)])
-    sizes = (
-        np.ones(slots, np.int64) if slot_groups is None else np.array([len(g) for g in slot_groups])
-    )
+    of_regions, sizes = blocks.sizes(len(numbers.places), slots)
+    if part is Part.REGIONS and grain is Grain.DAY:
+        return np.array([numbers.variance_of_places(int(n)) for n in of_regions])[:, None, None]
+    if part is Part.PLACES:
+        return np.array([numbers.place_variance])
+    if part is Part.REGIONS:
+        return numbers.cell_variance * np.multiply.outer(of_regions, sizes)[:, None]
     if part is Part.CELLS:
         of_cells: Floats = sizes.astype(np.float64) * numbers.cell_variance
         return of_cells

@@ -1,4 +1,4 @@
-"""Hourly and daily roll-ups of reconciled tables: sums of numbers that are public anyway.
+"""Roll-ups of reconciled tables, hours, days and regions: sums of numbers that are public anyway.
 
 Post-processing, so free; each has its own exact error (`trip_marginals`), because errors of numbers
 that were reconciled together are not independent: adding up their variances would be wrong.
@@ -6,61 +6,153 @@ that were reconciled together are not independent: adding up their variances wou
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from turnstile.programme.domain.public_domain import UNKNOWN, Dimension, PublicDomain
+from turnstile.programme.fields import TAPS
 from turnstile.programme.spec import TableSpec
 
 MINUTES_PER_HOUR = 60
-SlotGroups = tuple[tuple[int, ...], ...]
+REGION_OF = {place: place.replace("location", "region") for _, place in TAPS}
+Groups = tuple[tuple[int, ...], ...]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """What each number of a mode adds up.
+
+    Args:
+        slots: for each hour (or for the day) the indices of its slots; None: each by itself.
+        places: for each region the indices of its places; None: each by itself.
+    """
+
+    slots: Groups | None = None
+    places: Groups | None = None
+
+    def summed(self, values: Floats) -> Floats:
+        """Return the sums of values; places on their first axis, slots on the last."""
+        if self.places is not None:
+            values = np.stack([values[list(own)].sum(axis=0) for own in self.places])
+        if self.slots is not None:
+            values = np.stack([values[..., list(own)].sum(axis=-1) for own in self.slots], axis=-1)
+        return values
+
+    def sizes(self, places: int, slots: int) -> tuple[Ints, Ints]:
+        """Return how many places and how many slots the numbers add up, of so many."""
+        return _sizes(self.places, places), _sizes(self.slots, slots)
+
+
+def _sizes(groups: Groups | None, alone: int) -> Ints:
+    """Return the size of each group; 1 of each that stands alone."""
+    return np.ones(alone, np.int64) if groups is None else np.array([len(own) for own in groups])
 
 
 @dataclass(frozen=True, slots=True)
 class RollUp:
-    """One table added up over slots.
+    """One table added up over slots, over places, or over both.
 
     Args:
-        table: as published; its slots are hours, or it has none.
+        table: as published; its slots are hours, or it has none; its places may be regions.
         source: table that is added up.
-        slot_groups: of each mode, for each hour (or for the day) the indices of its slots.
+        blocks: what each number adds up, by mode.
         domain: public cells of the rolled-up table.
     """
 
     table: TableSpec
     source: TableSpec
-    slot_groups: Mapping[str, SlotGroups]
+    blocks: Mapping[str, Blocks]
     domain: PublicDomain
 
 
+def regions_of(tables: Sequence[TableSpec], domain: PublicDomain) -> dict[str, str]:
+    """Return the region of each published location; empty where no table is added up to regions."""
+    if not any(table.by in TAPS for table in tables):
+        return {}
+    return {place.area: place.region for place in domain.places if place.region}
+
+
 def roll_ups(
-    tables: Sequence[TableSpec], domain: PublicDomain, *, slot_minutes: int
+    tables: Sequence[TableSpec],
+    domain: PublicDomain,
+    *,
+    slot_minutes: int,
+    regions: Mapping[str, str],
 ) -> tuple[RollUp, ...]:
-    """Return the roll-ups of drawn tables: hourly where a slot is shorter, and daily."""
-    hourly = domain_by_hour(domain)
-    found = []
+    """Return the roll-ups of drawn tables: hourly where a slot is shorter, daily, and by region.
+
+    Args:
+        tables: that were drawn.
+        domain: their public cells.
+        slot_minutes: length of a slot.
+        regions: of published locations (`regions_of`); empty if there are none.
+    """
+    found: list[RollUp] = []
     for table in tables:
-        slots = [axis for axis in table.by if axis.endswith("_slot")]
-        if not slots:
-            continue
-        labels = {mode: domain.dimension(mode, slots[0]).labels for mode in domain.modes}
-        if slot_minutes < MINUTES_PER_HOUR:
-            by_hour = replace(table, name=f"{table.name}_hourly")
-            hours = {mode: _groups(own) for mode, own in labels.items()}
-            found.append(RollUp(by_hour, table, hours, hourly))
-        places = tuple(axis for axis in table.by if axis not in slots)
-        a_day = replace(table, name=f"{table.name}_daily", by=places)
-        all_day = {mode: (tuple(range(len(own))),) for mode, own in labels.items()}
-        found.append(RollUp(a_day, table, all_day, domain))
+        alone = RollUp(table, table, dict.fromkeys(domain.modes, Blocks()), domain)
+        found += _over_slots(alone, slot_minutes)
+        if table.by in TAPS and regions:
+            by_region = _over_places(table, domain, regions)
+            found += (by_region, *_over_slots(by_region, slot_minutes))
     return tuple(found)
+
+
+def _over_places(table: TableSpec, domain: PublicDomain, regions: Mapping[str, str]) -> RollUp:
+    """Add a table's places up to regions."""
+    slot, place = table.by
+
+    def grouped(axis: Dimension) -> dict[str, tuple[int, ...]]:
+        found = _grouped(axis.labels, lambda label: regions.get(label, UNKNOWN))
+        return {name: found[name] for name in sorted(found, key=lambda one: (one == UNKNOWN, one))}
+
+    def by_region(axis: Dimension) -> Dimension:
+        return Dimension(REGION_OF[place], tuple(grouped(axis))) if axis.name == place else axis
+
+    blocks = {
+        mode: Blocks(places=tuple(grouped(domain.dimension(mode, place)).values()))
+        for mode in domain.modes
+    }
+    own = replace(table, name=f"{table.name}_regions", by=(slot, REGION_OF[place]))
+    return RollUp(own, table, blocks, _relabelled(domain, by_region))
+
+
+def _over_slots(one: RollUp, slot_minutes: int) -> Iterator[RollUp]:
+    """Yield hours and days of a table."""
+    slot = next((axis for axis in one.table.by if axis.endswith("_slot")), "")
+    if not slot:
+        return
+    labels = {mode: one.domain.dimension(mode, slot).labels for mode in one.domain.modes}
+    if slot_minutes < MINUTES_PER_HOUR:
+        by_hour = replace(one.table, name=f"{one.table.name}_hourly")
+        hours = {mode: tuple(_grouped(own, _hour).values()) for mode, own in labels.items()}
+        yield RollUp(by_hour, one.source, _with_slots(one, hours), domain_by_hour(one.domain))
+    places = tuple(axis for axis in one.table.by if axis != slot)
+    a_day = replace(one.table, name=f"{one.table.name}_daily", by=places)
+    all_day = {mode: (tuple(range(len(own))),) for mode, own in labels.items()}
+    yield RollUp(a_day, one.source, _with_slots(one, all_day), one.domain)
+
+
+def _with_slots(one: RollUp, slots: Mapping[str, Groups]) -> dict[str, Blocks]:
+    """Return what each number adds up where slots do not stand alone."""
+    return {mode: replace(own, slots=slots[mode]) for mode, own in one.blocks.items()}
 
 
 def domain_by_hour(domain: PublicDomain) -> PublicDomain:
     """Return the same cells with hours in the place of slots."""
+    return _relabelled(domain, _by_hour)
+
+
+def _relabelled(domain: PublicDomain, of: Callable[[Dimension], Dimension]) -> PublicDomain:
+    """Return the same cells with other axes."""
     return replace(
         domain,
         cells_by_mode=tuple(
-            replace(cells, dimensions=tuple(_by_hour(axis) for axis in cells.dimensions))
+            replace(cells, dimensions=tuple(of(axis) for axis in cells.dimensions))
             for cells in domain.cells_by_mode
         ),
     )
@@ -70,15 +162,15 @@ def _by_hour(axis: Dimension) -> Dimension:
     """Return an axis of slots as one of hours; others as they are."""
     if not axis.name.endswith("slot"):
         return axis
-    return replace(axis, labels=tuple(dict.fromkeys(_hour(label) for label in axis.labels)))
+    return replace(axis, labels=tuple(_grouped(axis.labels, _hour)))
 
 
-def _groups(labels: tuple[str, ...]) -> SlotGroups:
-    """Return the indices of the slots of each hour; UNKNOWN is an hour of its own."""
-    hours: dict[str, list[int]] = {}
+def _grouped(labels: Sequence[str], of: Callable[[str], str]) -> dict[str, tuple[int, ...]]:
+    """Return the indices of the labels of each hour or region; UNKNOWN is one of its own."""
+    found: dict[str, tuple[int, ...]] = {}
     for index, label in enumerate(labels):
-        hours.setdefault(_hour(label), []).append(index)
-    return tuple(tuple(indices) for indices in hours.values())
+        found[of(label)] = (*found.get(of(label), ()), index)
+    return found
 
 
 def _hour(label: str) -> str:

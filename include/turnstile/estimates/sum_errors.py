@@ -54,6 +54,7 @@ class JudgedBlocks:
         stretches: number of the stretch of the day that each slot is in.
         slot_sizes: how many drawn slots each slot adds up.
         judging: variance of the judging sum over so many places and drawn slots of one day.
+        place_sizes: how many places each place adds up, where they are regions.
     """
 
     errors: Floats
@@ -61,6 +62,7 @@ class JudgedBlocks:
     stretches: Ints
     slot_sizes: Ints
     judging: Callable[[int, int], float]
+    place_sizes: Ints | None = None
 
 
 def stretches_of(labels: Sequence[str]) -> Ints:
@@ -140,12 +142,16 @@ def _squares(
     axes: Sequence[str], part: JudgedBlocks, errors: _Grains, sizes: _Grains
 ) -> tuple[float, float]:
     """Return the same of one part and way."""
-    places, days, _ = part.errors.shape
     sums = _summed(errors, axes)
     counts = np.rint(_summed(sizes, {PLACE, DAY, *axes}))
-    of_places = 1 if PLACE in axes else places
-    variances = np.array([part.judging(of_places, int(n)) for n in counts[0, 0]])
-    variances = np.broadcast_to(variances * (1 if DAY in axes else days), sums.shape)
+    sizes_of_places = (
+        part.place_sizes if part.place_sizes is not None else np.ones(len(part.errors))
+    )
+    of_places = sizes_of_places if PLACE in axes else sizes_of_places.sum(keepdims=True)
+    own, where = np.unique(of_places, return_inverse=True)
+    variances = np.array([[part.judging(int(p), int(n)) for n in counts[0, 0]] for p in own])[where]
+    days = 1 if DAY in axes else part.errors.shape[1]
+    variances = np.broadcast_to(variances[:, None] * days, sums.shape)
     return float((sums**2 - variances).sum()), float(2 * (variances**2).sum())
 
 

@@ -82,6 +82,12 @@ class TapNumbers:
         chosen[:count] = True
         return self.reconciled.variance_of_sum(chosen)
 
+    def variance_of_places(self, count: int) -> float:
+        """Return the variance of the reconciled sum over some places and all slots."""
+        chosen = np.zeros(self.reconciled.shape, dtype=np.bool_)
+        chosen[:, :count] = True
+        return self.reconciled.variance_of_sum(chosen)
+
 
 def tap_numbers(
     tables: Mapping[By, DrawnDays], shapes: Mapping[Axes, tuple[int, int]], *, shares_total: bool

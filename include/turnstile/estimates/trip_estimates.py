@@ -22,6 +22,7 @@ from turnstile.estimates.error_model import (
     Judged,
     Numbers,
     calibrated,
+    calibrated_sums,
 )
 from turnstile.estimates.intervals import BEYOND_0, LEVELS, PARTS, error_by_size, interval
 from turnstile.estimates.labelled import labelled
@@ -35,6 +36,7 @@ from turnstile.estimates.mode_estimates import (
 )
 from turnstile.estimates.published_tables import (
     CELLS,
+    PLACES,
     Part,
     PublishedTable,
     Quantity,
@@ -72,7 +74,7 @@ def trip_estimates(week: WeekToEstimate) -> Estimates:
     published = [one for one in published_tables(week.promise, week.domain) if one.taps in drawn]
     cells = [one for one in published if one.quantity == CELLS]
     if (of_cells := _model(CELLS, _looks(cells, results) if cells else [])) is not None:
-        results = tuple(with_spread(one, of_cells) for one in results)
+        results = tuple(with_spread(one, of_cells, CELLS) for one in results)
     tables, errors, correlations = {}, {}, {}
     for quantity in dict.fromkeys(one.quantity for one in published):
         alike = [one for one in published if one.quantity == quantity]
@@ -83,6 +85,8 @@ def trip_estimates(week: WeekToEstimate) -> Estimates:
             correlations[one.table.name] = together
             own = [result for result in results if result.own.taps == one.taps]
             tables[one.table.name], errors[one.table.name] = _table(week, one, own, model)
+        if quantity == PLACES and model is not None:  # what days of regions add up
+            results = tuple(with_spread(one, model, PLACES) for one in results)
     names = [one.table.name for one in published]
     found = ({name: of[name] for name in names} for of in (tables, errors, correlations))
     return Estimates(*found)
@@ -92,14 +96,12 @@ def _looks(
     alike: Sequence[PublishedTable], results: Sequence[ModeEstimates]
 ) -> list[list[SeenNumbers]]:
     """Return the numbers of a quantity of each look and result; none of totals: declared errors."""
-    quantity, slot_groups = alike[0].quantity, {one.taps: one.slot_groups for one in alike}
+    quantity, blocks = alike[0].quantity, {one.taps: one.blocks for one in alike}
     if quantity[0] is Part.TOTALS:
         return []
 
     def seen(result: ModeEstimates, look: int) -> SeenNumbers:
-        by_mode = slot_groups[result.own.taps]
-        own = None if by_mode is None else by_mode[result.own.mode]
-        return seen_numbers(result, look, quantity, own)
+        return seen_numbers(result, look, quantity, blocks[result.own.taps][result.own.mode])
 
     return [[seen(one, look) for one in results] for look in range(len(results[0].of_looks))]
 
@@ -115,8 +117,10 @@ def _model(quantity: Quantity, looks: Sequence[Sequence[SeenNumbers]]) -> ErrorM
         )
         for look in looks
     ]
-    floors = OF_CELLS if quantity[0] is Part.CELLS else OF_MARGINALS
-    return calibrated(judged, floors, len(edges_of(quantity)) + 1)
+    classes = len(edges_of(quantity)) + 1
+    if quantity[0] is Part.REGIONS:
+        return calibrated_sums(judged, classes)
+    return calibrated(judged, OF_CELLS if quantity[0] is Part.CELLS else OF_MARGINALS, classes)
 
 
 def _joined(parts: Sequence[Numbers]) -> Numbers:
@@ -136,11 +140,11 @@ def _table(
     variances, classes = [], []
     by_mode = []
     for result in results:  # in the domain's order of modes
-        slot_groups = None if one.slot_groups is None else one.slot_groups[result.own.mode]
-        numbers = numbers_of(result, result.estimates, one.quantity, slot_groups)
+        blocks = one.blocks[result.own.mode]
+        numbers = numbers_of(result, result.estimates, one.quantity, blocks)
         variances.append(numbers.noise_variance if model is None else model.variances(numbers))
         classes.append(numbers.classes)
-        shape = values_of(result.estimates, one.quantity, slot_groups).shape
+        shape = values_of(result.estimates, one.quantity, blocks).shape
         columns = _columns(numbers.estimates, variances[-1])
         by_mode.append({name: values.reshape(shape) for name, values in columns.items()})
     days, kept = week.numbers.days, days_with_input(week.numbers)

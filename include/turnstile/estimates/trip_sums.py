@@ -12,7 +12,12 @@ import numpy as np
 from turnstile.estimates.error_model import ErrorModel
 from turnstile.estimates.fission import FITTED_TIMES
 from turnstile.estimates.mode_estimates import ModeEstimates, SeenNumbers
-from turnstile.estimates.published_tables import Part, PublishedTable
+from turnstile.estimates.published_tables import (
+    Grain,
+    Part,
+    PublishedTable,
+    Quantity,
+)
 from turnstile.estimates.sum_errors import JudgedBlocks, correlations, stretches_of
 from turnstile.estimates.tap_numbers import TapNumbers
 from turnstile.estimates.trip_weeks import ModeTaps
@@ -50,33 +55,27 @@ def _blocks(
     table: PublishedTable, own: ModeTaps, seen: SeenNumbers, judge: TapNumbers, model: ErrorModel
 ) -> JudgedBlocks:
     """Return one look of one mode's taps, and the other look that it is judged on."""
-    slot_groups = None if table.slot_groups is None else table.slot_groups[own.mode]
     numbers = replace(seen.numbers, noise_variance=seen.numbers.noise_variance * FITTED_TIMES)
     slots = [axis for axis in table.table.by if axis in table.taps[:1]]
+    place_sizes, slot_sizes = table.blocks[own.mode].sizes(len(seen.values), seen.values.shape[2])
     labels = table.domain.dimension(own.mode, slots[0]).labels if slots else ("",)
     return JudgedBlocks(
         errors=seen.values - seen.judge,
         variances=model.variances(numbers).reshape(seen.values.shape),
         stretches=stretches_of(labels),
-        slot_sizes=np.array(
-            [len(one) for one in slot_groups] if slot_groups else [1] * len(labels)
-        ),
-        judging=_judging(table.quantity[0], judge),
+        place_sizes=place_sizes,
+        slot_sizes=slot_sizes if slots else np.ones(1, np.int64),
+        judging=_judging(table.quantity, judge),
     )
 
 
-def _judging(part: Part, judge: TapNumbers) -> Callable[[int, int], float]:
+def _judging(quantity: Quantity, judge: TapNumbers) -> Callable[[int, int], float]:
     """Return the variance of a judging sum over so many places and drawn slots of one day."""
-    if part is Part.CELLS:
+    part, grain = quantity
+    if part in (Part.CELLS, Part.REGIONS) and grain is not Grain.DAY:
         return lambda places, slots: places * slots * judge.cell_variance
     if part is Part.SLOTS:
         of_slots = cache(judge.variance_of_slots)  # most blocks have as many slots as others
         return lambda _, slots: of_slots(slots)
-
-    @cache
-    def of_places(places: int) -> float:
-        chosen = np.zeros(judge.reconciled.shape, dtype=np.bool_)
-        chosen[:, :places] = True
-        return judge.reconciled.variance_of_sum(chosen)
-
+    of_places = cache(judge.variance_of_places)
     return lambda places, _: of_places(places)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from turnstile.estimates.combined_noise import SumError
 from turnstile.estimates.labelled import labelled
 from turnstile.estimates.reconciliation import Measured, Reconciled
-from turnstile.estimates.roll_ups import SlotGroups, roll_ups
+from turnstile.estimates.roll_ups import Blocks, regions_of, roll_ups
 from turnstile.estimates.thresholded_tables import synthetic_rows, thresholded_tables
 from turnstile.estimates.trip_marginals import (
     Axes,
@@ -54,7 +54,12 @@ def trip_tables(drawn: Drawn) -> dict[str, pa.Table]:
 def _reconciled_tables(drawn: Drawn) -> dict[str, pa.Table]:
     """Reconcile every partition, put the parts together again, and roll them up."""
     programme, domain = drawn.programme, drawn.domain
-    rolled = roll_ups(programme.shared_tables, domain, slot_minutes=programme.time.slot_minutes)
+    rolled = roll_ups(
+        programme.shared_tables,
+        domain,
+        slot_minutes=programme.time.slot_minutes,
+        regions=regions_of(programme.shared_tables, domain),
+    )
     shared = shares_total(programme)
     errors = marginal_errors(programme, domain, drawn.events)
     days = list(drawn.vectors(programme.shared_tables[0], "count"))
@@ -70,9 +75,7 @@ def _reconciled_tables(drawn: Drawn) -> dict[str, pa.Table]:
                 _add(columns[table.name], numbers, own_errors.of_table(table.by))
             for roll_up in (one for one in rolled if set(one.source.by) <= set(axes)):
                 numbers = _numbers(roll_up.source, axes, estimate)
-                _add_rolled(
-                    columns[roll_up.table.name], numbers, roll_up.slot_groups[mode], own_errors
-                )
+                _add_rolled(columns[roll_up.table.name], numbers, roll_up.blocks[mode], own_errors)
     fine = {t.name: labelled(domain, t, days, columns[t.name]) for t in programme.shared_tables}
     coarse = {
         r.table.name: labelled(r.domain, r.table, days, columns[r.table.name]) for r in rolled
@@ -124,15 +127,26 @@ def _add(columns: Columns, numbers: Floats, error: SumError) -> None:
     columns["standard_deviation"].append(np.full(numbers.size, deviation))
 
 
-def _add_rolled(
-    columns: Columns, numbers: Floats, slot_groups: SlotGroups, errors: MarginalErrors
-) -> None:
-    """Append one part of a roll-up: sums over slots, each with the error of such a sum."""
-    places = errors.shape[1] if numbers.ndim == 1 else 1
-    by_size = {size: errors.of_block(size, places) for size in {len(g) for g in slot_groups}}
-    for group in slot_groups:
-        sums = numbers[list(group)].sum(axis=0).ravel()
-        error = by_size[len(group)]
-        columns[RECONCILED].append(sums.round(3))
-        for name in ("standard_deviation", "half_width_90", "half_width_95"):
-            columns[name].append(np.full(sums.size, round(getattr(error, name), _DECIMALS)))
+def _add_rolled(columns: Columns, numbers: Floats, own: Blocks, errors: MarginalErrors) -> None:
+    """Append one part of a roll-up: sums over slots and places, each with the error of its size.
+
+    Args:
+        columns: of the roll-up.
+        numbers: slots, or slots by places.
+        own: what each number adds up.
+        errors: of their marginals.
+    """
+    places, slots = own.sizes(numbers.size // len(numbers), len(numbers))
+    if numbers.ndim == 1:
+        places = np.array([errors.shape[1]])
+    of_places, place = np.unique(places, return_inverse=True)
+    of_slots, slot = np.unique(slots, return_inverse=True)
+    by_size = [[errors.of_block(int(s), int(p)) for p in of_places] for s in of_slots]
+    if own.slots is not None:
+        numbers = np.stack([numbers[list(group)].sum(axis=0) for group in own.slots])
+    if own.places is not None:
+        numbers = np.stack([numbers[:, list(group)].sum(axis=1) for group in own.places], axis=1)
+    columns[RECONCILED].append(numbers.ravel().round(3))
+    for name in ("standard_deviation", "half_width_90", "half_width_95"):
+        of_size = np.array([[round(getattr(e, name), _DECIMALS) for e in row] for row in by_size])
+        columns[name].append(of_size[np.ix_(slot, place)].ravel())

@@ -102,6 +102,7 @@ def promise_from(record: dict[str, Any]) -> Promise:
         shares_total=stated["shares_total"],
         is_dense=stated["is_dense"],
         flows=_tables_from(stated.get("flows", [])),
+        regions=stated.get("regions", {}),
     )
 
 
@@ -123,13 +124,17 @@ def _tables_from(stated: list[dict[str, Any]]) -> tuple[TableSpec, ...]:
 
 def _promise_values(promise: Promise) -> dict[str, Any]:
     """Return a promise as plain values."""
+    flows = {"flows": _tables_values(promise.flows)} if promise.flows else {}
+    regions = {"regions": dict(promise.regions)} if promise.regions else {}
     return {
         "shape": str(promise.shape),
         "slot_minutes": promise.slot_minutes,
         "shares_total": promise.shares_total,
         "is_dense": promise.is_dense,
         "tables": _tables_values(promise.tables),
-    } | ({"flows": _tables_values(promise.flows)} if promise.flows else {})
+        **flows,
+        **regions,
+    }
 
 
 def _tables_values(tables: tuple[TableSpec, ...]) -> list[dict[str, Any]]:

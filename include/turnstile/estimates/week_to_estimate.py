@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
 
+from turnstile.estimates.roll_ups import regions_of
 from turnstile.estimates.trip_marginals import shares_total
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.source_spec import RowShape
@@ -25,6 +26,7 @@ class Promise:
         shares_total: True if every counted trip counts once at its tap-on and once at its tap-off.
         is_dense: False if cells below a threshold are left out.
         flows: drawn tables of origins and destinations.
+        regions: of each published location, if estimates are added up to regions.
     """
 
     shape: RowShape
@@ -33,6 +35,7 @@ class Promise:
     shares_total: bool
     is_dense: bool = True
     flows: tuple[TableSpec, ...] = ()
+    regions: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,6 +67,7 @@ def promise_of(drawn: Drawn) -> Promise:
         shares_total=shares_total(programme),
         is_dense=not programme.mechanism.kind.is_thresholded,
         flows=tuple(table for table in programme.tables if table.is_flow),
+        regions=regions_of(programme.shared_tables, drawn.domain),
     )
 
 

@@ -141,7 +141,7 @@ class DomainSpec:
         Key("our category: its public list"),
     ] = ()
     regions: Annotated[
-        Text | None, Key("trips: CSV of area, region and zone, for flows", "domains/regions.csv")
+        Text | None, Key("trips: CSV of area, region, zone; sums and flows", "domains/regions.csv")
     ] = None
     periods: Annotated[
         tuple[Period, ...],

@@ -34,6 +34,8 @@ def binding_terms(programme: Programme, period: ServicePeriod) -> dict[str, str]
     terms: dict[str, str] = {}
     for section in _SECTIONS:
         terms.update(_flat(section, getattr(programme, section)))
+    if not any(axis.endswith(("_region", "_zone")) for one in programme.tables for axis in one.by):
+        terms.pop("domain.regions", None)  # nothing is drawn by them: numbers are added up
     if absent := sorted(set(period.days) - set(programme.days_of(period))):
         terms["source.absent_days"] = ", ".join(map(str, absent))
     return terms

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from turnstile.errors import TurnstileError
-from turnstile.estimates.roll_ups import roll_ups
+from turnstile.estimates.roll_ups import regions_of, roll_ups
 from turnstile.measures.buses import BusesOver, Headway, Mean
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.domain.public_domain import PublicDomain
@@ -135,8 +135,9 @@ def _tables(
                 own = replace(table, name=table.name + suffix, by=by)
                 yield own, ESTIMATES, ("estimate",), domain
     if is_dense and programme.source.feed.shape is RowShape.TRIPS:
-        minutes = programme.time.slot_minutes
-        for rolled in roll_ups(programme.shared_tables, domain, slot_minutes=minutes):
+        minutes, tables = programme.time.slot_minutes, programme.shared_tables
+        regions = regions_of(tables, domain)
+        for rolled in roll_ups(tables, domain, slot_minutes=minutes, regions=regions):
             yield rolled.table, ESTIMATES, ("estimate",), rolled.domain
 
 

@@ -166,7 +166,8 @@ def public_domain(
     }
     if listed:
         content["listed"] = sorted_listed
-    if any(place.zone for place in sorted_places):
+    axes = {axis.name for cells in cells_by_mode for axis in cells.dimensions}
+    if any(axis.endswith(("_region", "_zone")) for axis in axes):  # else nothing is drawn by them
         content["zones"] = [place.zone for place in sorted_places]
     text = json.dumps(content, separators=(",", ":"))
     digest = hashlib.sha256(text.encode()).hexdigest()

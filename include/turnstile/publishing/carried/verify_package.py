@@ -65,7 +65,7 @@ def findings(folder: Path, key: str | None = None) -> list[str]:
             columns = cache(_columns)
             problems += [*_tables(folder, columns), *_plan(plan, card, manifest)]
             made = _values(card) if "data" in card else _presented(folder, plan, columns)
-            problems += _added_up(made, folder, plan, columns)
+            problems += _added_up(made, folder, plan, columns, _regions(card))
     except (OSError, ValueError, KeyError, TypeError, IndexError, ZeroDivisionError) as error:
         problems.append(f"cannot be read as a package: {type(error).__name__} {error}")
     return problems
@@ -208,14 +208,26 @@ def _axes(columns: dict[str, list[str]]) -> list[str]:
     return names[: names.index(last)] if last in names else known
 
 
-def _added_up(made: dict[str, Any], folder: Path, plan: Any, columns_of: Any) -> Iterator[str]:
+def _regions(card: Any) -> dict[str, str]:
+    """Return the region of each location, where numbers are added up to regions."""
+    regions: dict[str, str] = (card.get("estimates") or {}).get("promise", {}).get("regions", {})
+    return regions
+
+
+def _added_up(
+    made: dict[str, Any], folder: Path, plan: Any, columns_of: Any, regions: dict[str, str]
+) -> Iterator[str]:
     """Check that numbers of trips add up to the coarser tables of the same end of the trip."""
     if any(event["threshold"] is not None for event in plan["events"]):
         return  # what was left out is in no sum
     tables: Any = {}
     for name, (end, number) in made.items():
         columns = columns_of(csv_of(folder, name))
-        tables[name] = (_axes(columns), columns, end, number)
+        axes = _axes(columns)
+        if regions and "location" in axes:
+            own = [regions.get(location, "UNKNOWN") for location in columns["location"]]
+            axes, columns = [*axes, "region"], {**columns, "region": own}
+        tables[name] = (axes, columns, end, number)
     pairs = permutations(tables.items(), 2)
     for (name, (axes, coarse, end, number)), (other, (finer, fine, own, _)) in pairs:
         if set(axes) < set(finer) and end == own:

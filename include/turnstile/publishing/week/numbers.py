@@ -27,7 +27,7 @@ from turnstile.publishing.week.claims import discoveries
 from turnstile.publishing.week.sums import Sums, as_texts
 
 _ON = {TAP: "on"}
-_PLACES = ("location", "cell", "route", "stop", "vehicle_trip")
+_PLACES = ("location", "region", "cell", "route", "stop", "vehicle_trip")
 _TIMES = ("hour", "slot")
 _MOST_WITHHELD = 0.5  # of the intervals of a picture's estimates
 _HALF = 0.5  # of what places count: else the network comes first
