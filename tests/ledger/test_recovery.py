@@ -357,6 +357,25 @@ def test_a_damaged_database_is_said_to_be_and_comes_back(
 
 
 @pytest.mark.parametrize("stores", ["sqlite"], indirect=True)  # a server looks after its files
+@pytest.mark.parametrize("text", ["record || ' '", "substr(record, 2)"])
+def test_an_entry_that_a_disk_altered_comes_back_from_the_witness_or_is_said_to_be_lost(
+    site: Site, stores: Stores, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    """SQLite finds such a file sound, and recover once changed nothing and answered ok."""
+    for n in range(2):
+        site.publish(n)
+    before = [entry.hash for entry in site.ledger.entries()]
+    stores.tamper(site.url, f"UPDATE entry SET record = {text} WHERE sequence = 5")
+    assert run("verify") == 4
+    assert run("recover", *WHO) == (0 if site.has_witness else 4)
+    if site.has_witness:
+        assert run("verify") == 0
+        assert [entry.hash for entry in site.ledger.entries()][: len(before)] == before
+    else:
+        assert "no witness holds all entries" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("stores", ["sqlite"], indirect=True)  # a server looks after its files
 def test_what_a_damaged_database_still_holds_comes_back_with_it(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

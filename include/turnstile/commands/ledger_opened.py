@@ -57,21 +57,41 @@ def set_damage_aside() -> tuple[str, tuple[Entry, ...]]:
     """Move a damaged database aside; return where it lies and the entries that it still holds.
 
     A sound one stays, and so does a server, whose own tools look after its files. Where a recovery
-    stopped before anything came back, the entries are still those that it had set aside.
+    stopped before anything came back, the entries are still those that it had set aside. One whose
+    entries were altered is damaged too, where a witness holds what they were.
+
+    Raises:
+        IntegrityError: entries were altered, and no witness holds them.
     """
     from turnstile.ledger.damaged_database import damage_in, entries_left, newest_aside, set_aside
 
-    file = Settings.from_environment().ledger_file
+    settings = Settings.from_environment()
+    file = settings.ledger_file
     if file is None:
         return "", ()
     aside = newest_aside(file)
-    if file.is_file() and damage_in(file):
+    is_damaged = file.is_file() and bool(damage_in(file) or _is_altered(settings, file))
+    if is_damaged:
         aside = file.with_name(f"{file.name}.damaged-{system_clock():%Y%m%dT%H%M%S}")
     elif aside is None or any(entries_left(file)):
         return "", ()
-    if not file.exists() or damage_in(file):
+    if not file.exists() or is_damaged:
         set_aside(file, aside)
     return str(aside), tuple(entries_left(aside))
+
+
+def _is_altered(settings: Settings, file: Path) -> bool:
+    """Return whether an entry is not what its hash says, and a witness holds all as they were."""
+    from turnstile.ledger.custody.shipped import last_shipped
+    from turnstile.ledger.damaged_database import first_altered
+
+    altered, length = first_altered(file)
+    if altered and not any(last_shipped(one) >= length for one in settings.witness):
+        raise IntegrityError(
+            f"entry {altered} of {file} was altered, and no witness holds all entries as they "
+            "were: keep every copy, and restore the newest sound ledger"
+        )
+    return altered > 0
 
 
 def require_is_over(key: ReleaseKey) -> None:

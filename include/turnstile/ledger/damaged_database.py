@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from turnstile.ledger.entries import Entry, read_entry
+from turnstile.ledger.fold import Fold
 from turnstile.ledger.store import reading_uri
 
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
@@ -53,6 +54,20 @@ def entries_left(file: Path) -> Iterator[Entry]:
                 sequence += 1
     except (sqlite3.DatabaseError, ValueError):
         return
+
+
+def first_altered(file: Path) -> tuple[int, int]:
+    """Return the number of the first entry that is not what its hash says, and how many there are.
+
+    0 if all are; a file that SQLite finds sound may hold other texts than were written.
+    """
+    fold, number = Fold(), 0
+    with closing(_opened(file)) as connection:
+        (length,) = connection.execute("SELECT count(*) FROM entry").fetchone()
+    for number, entry in enumerate(entries_left(file), 1):
+        if any(fold.follow(entry)):
+            return number, length
+    return (number + 1 if number < length else 0), length
 
 
 def newest_aside(file: Path) -> Path | None:
