@@ -24,7 +24,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SUITE_operations := -n 2 --dist loadfile tests/dags tests/browser
 
 .DEFAULT_GOAL := help
-.PHONY: help env release ui test test-core test-long test-mutants compose-test check checks bench simulate bench-peers bench-utility bench-assessment \
+.PHONY: help env env-providers release ui test test-core test-long test-mutants compose-test check checks bench simulate bench-peers bench-utility bench-assessment \
 	lock sbom audit clean
 
 help: ## this list
@@ -87,6 +87,14 @@ bench: env ## CPU of every step of a week beside the bare work on the same files
 
 simulate: env ## a thousand simulated years with faults (YEARS=1000); --planted, --seed N: SIMULATE="--planted"
 	PYTHONHASHSEED=0 $(BIN)/python -W ignore benchmarks/simulated_years.py $(if $(SIMULATE),$(SIMULATE),--years $(YEARS))
+
+env-providers: env ## .venv-providers: Airflow's providers of SFTP, S3, GCS and Azure, and two servers, for tests of landing files
+	$(PYTHON) -m venv .venv-providers
+	echo $(CURDIR)/$(VENV)/lib/python3.11/site-packages > .venv-providers/lib/python3.11/site-packages/ours.pth
+	$(BIN)/uv pip install --python .venv-providers/bin/python "apache-airflow==$$($(BIN)/python -c 'import importlib.metadata as m; print(m.version("apache-airflow"))')" \
+		apache-airflow-providers-sftp apache-airflow-providers-amazon apache-airflow-providers-google \
+		apache-airflow-providers-microsoft-azure gcp-storage-emulator
+	npm install --silent --prefix .venv-providers azurite || echo "no Azurite: its test is skipped"
 
 bench-peers: env ## one marginal by OpenDP's frames, Tumult, PipelineDP, smartnoise-sql, each in an environment of its own
 	$(BIN)/python benchmarks/against_peers.py

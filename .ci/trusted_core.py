@@ -15,7 +15,10 @@ from code_lines import SOURCES, code_lines
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ".ci/trusted_core.txt"
-LINES_AT_MOST = 8_210  # 210 of them for files as they come, and for what may be set aside
+LINES_AT_MOST = 8_250  # 230 of them for files as they come, 20 for stops without positions
+# of modules that only programmes of their own feed rest on, all together
+FEEDS_AT_MOST = 900
+_OF_A_FEED = "# of its feed"
 _OURS = "turnstile"
 
 
@@ -23,6 +26,12 @@ def listed(text: str) -> tuple[str, ...]:
     """Read one module a line, below `turnstile`; what follows a `#` is for people."""
     lines = (line.partition("#")[0].strip() for line in text.splitlines())
     return tuple(line for line in lines if line)
+
+
+def of_feeds(text: str) -> frozenset[str]:
+    """Return the listed modules that only programmes of their own feed rest on."""
+    own = (line for line in text.splitlines() if line.endswith(_OF_A_FEED))
+    return frozenset(listed("\n".join(own)))
 
 
 def path_of(module: str, root: Path = ROOT) -> Path:
@@ -72,12 +81,16 @@ def faults(modules: tuple[str, ...], root: Path = ROOT) -> Iterator[str]:
 
 def main(root: Path = ROOT) -> int:
     """Print the core's size, and what is wrong."""
-    modules = listed((root / LIST).read_text(encoding="utf-8"))
+    text = (root / LIST).read_text(encoding="utf-8")
+    modules, feeds = listed(text), of_feeds(text)
     found = list(faults(modules, root))
-    lines = sum(code_lines(path_of(one, root)) for one in modules if path_of(one, root).exists())
-    if lines > LINES_AT_MOST:
+    lines = {one: code_lines(path_of(one, root)) for one in modules if path_of(one, root).exists()}
+    own = sum(size for module, size in lines.items() if module in feeds)
+    every = sum(lines.values()) - own
+    if every > LINES_AT_MOST or own > FEEDS_AT_MOST:
         found.append("it is above its budget: hand in what it needs from outside, or raise it")
-    print(f"trusted core {lines:6,} of {LINES_AT_MOST:6,} lines of code, {len(modules)} modules")
+    print(f"trusted core {every:6,} of {LINES_AT_MOST:6,} lines of code, {len(modules)} modules")
+    print(f"  and of feeds {own:6,} of {FEEDS_AT_MOST:6,}")
     print("\n".join(found), end="\n" if found else "")
     return 1 if found else 0
 

@@ -9,6 +9,7 @@ python benchmarks/assessment.py reuse     from which share of equal raw counts r
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Sequence
 
 from assessment_chances import honest, reuse
@@ -56,12 +57,16 @@ def faults() -> None:
     """Print the table of faults."""
     cases = {name: case_of(name) for name in (*PROGRAMMES, "opal_year")}
     caught = missed = 0
+    shares: Counter[str] = Counter()
+    sole: Counter[str] = Counter()
     print("| fault | programme | caught at | by, before publication | after publication |")
     print("|---|---|---|---|---|")
     for fault in FAULTS:
         for name in fault.only:
             size, gates, again = _tried(fault, cases[name])
             unseen = fault.name in UNSEEN
+            shares.update(gates)
+            sole.update(gates if len(gates) == 1 else [])
             caught += bool(gates)
             missed += not gates
             shown = f"{size:g}" if len(fault.sizes) > 1 else "yes"
@@ -70,6 +75,8 @@ def faults() -> None:
             print(f"| {fault.name} | {name} | {shown} | {', '.join(gates)} | {again} |")
     for name, case in cases.items():
         for words, gates in _across_weeks(case):
+            shares.update(gates)
+            sole.update(gates if len(gates) == 1 else [])
             caught += bool(gates)
             missed += not gates
             print(f"| {words} | {name} | {'yes' if gates else 'missed'} | {', '.join(gates)} | |")
@@ -79,6 +86,10 @@ def faults() -> None:
         print(f"| {words} | {name} | {'yes' if found else 'missed'} | {found} | |")
     total = caught + missed
     print(f"\n{total} faults: {caught} caught, {missed} missed ({caught / total:.1%} caught)")
+    print("\n| gate | catches | alone |")
+    print("|---|---|---|")
+    for gate, number in shares.most_common():
+        print(f"| {gate} | {number} | {sole[gate]} |")
     for name, why in UNSEEN.items():
         print(f"- {name}: {why}")
 

@@ -24,9 +24,11 @@ from assessment_noises import (
 )
 from assessment_releases import Case, Ints, Redraw
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms.dispatch import draw
+from turnstile.programme.domain.public_domain import layout
 from turnstile.release.drawn import Drawn
 from turnstile.release.sealed import Artefact
 from turnstile_lab.baselines import uniforms
@@ -205,6 +207,42 @@ def _second_day_alone(case: Case, n: int) -> int | None:
     return own if [n] == second else None
 
 
+def _one_stream(case: Case, _: float) -> Drawn:
+    """Draw a day's tables from one stream of unit noise, multiplied by each table's scale."""
+    vectors = []
+    for event, exact in zip(case.drawn.events, case.exact, strict=True):
+        share = uniforms(f"day {min(block.service_date for block in event.blocks)}", exact.size)
+        laplace = -np.sign(share - 0.5) * np.log1p(-2 * np.abs(share - 0.5))
+        unit = laplace if event.noise.record.is_pure else ndtri(share)
+        vectors.append(exact + np.rint(unit * float(event.scale)).astype(np.int64))
+    return case.with_vectors(vectors)
+
+
+def _transposed(case: Case, _: float) -> Drawn:
+    """Let the finest table's first noise serve its next draw, cells by the other axis."""
+    own = _finest(case)
+    table = next(t for t in case.drawn.programme.tables if t.name == case.drawn.events[own].table)
+    noise, vectors = case.honest[own] - case.exact[own], case.honest
+    parts = [
+        noise[s.offset : s.offset + s.cells].reshape(s.shape[::-1]).T.ravel()
+        for s in layout(case.drawn.domain, table)
+    ]
+    vectors[own + 1] = case.exact[own + 1] + np.concatenate(parts)
+    return case.with_vectors(vectors)
+
+
+def _alike_in_part(case: Case, correlation: float) -> Drawn:
+    """Let the noise of the second day be correlated with that of the first."""
+    vectors = case.honest
+    for n, exact in enumerate(case.exact):
+        first = _day_before(case, n)
+        if first is not None:
+            one, own = (case.honest[m] - case.exact[m] for m in (first, n))
+            mixed = correlation * one + (1 - correlation**2) ** 0.5 * own
+            vectors[n] = exact + np.rint(mixed).astype(np.int64)
+    return case.with_vectors(vectors)
+
+
 def _other_table(case: Case, n: int) -> int | None:
     """Return the draw of another table of the same size, on the same day."""
     events, sizes = case.drawn.events, [cells.size for cells in case.exact]
@@ -289,6 +327,14 @@ FAULTS: tuple[Fault, ...] = (
     Fault("one vector of noise, sign turned", _shared(_day_before, sign=-1), only=_DAILY),
     Fault("one vector of noise, shifted by 1", _shared(_day_before, shift=1), only=_DAILY),
     Fault("one vector of noise in two tables", _shared(_other_table)),
+    Fault("one stream of unit noise a day, times each table's scale", _one_stream),
+    Fault("one vector of noise on two days, by the other axis", _transposed, only=_DAILY),
+    Fault(
+        "noise of two days alike in part (correlation)",
+        _alike_in_part,
+        (0.3, 0.5, 0.7, 0.9),
+        _DAILY,
+    ),
     Fault("one vector of noise on two days, moved by so many cells", _moved, (1, 100), _DAILY),
     Fault(
         "half of the noise twice in each draw",

@@ -18,6 +18,7 @@ from airflow.sdk import DAG, Param, chain, get_parsing_context
 from airflow_interfaces import RUN_TYPES
 from approval_task import questions
 from correction_task import correction_questions
+from fetch_task import FetchNew
 from run_ended import ReportKilled
 from service_periods import ServicePeriods
 from step_task import PRIVATE_QUEUE, RETRIES, step_task
@@ -25,6 +26,7 @@ from wait_task import WaitUntilFinal
 
 from turnstile.errors import TurnstileError
 from turnstile.pipeline import steps
+from turnstile.pipeline.fetching import address_of
 from turnstile.programme.calendar.release_schedule import period_containing, starts_at
 from turnstile.programme.examples import example_programmes
 from turnstile.programme.loading import load_programme, programme_files
@@ -49,7 +51,8 @@ def release_dag(name: str, *, file: str) -> DAG:
         InputError: there is no such programme.
         ProgrammeError: its file breaks a rule.
     """
-    programme = load_programme(name, Settings.from_environment().include)
+    settings = Settings.from_environment()
+    programme = load_programme(name, settings.include)
     zone = programme.time.zone
     with DAG(
         dag_id=_dag_id(name),
@@ -76,7 +79,13 @@ def release_dag(name: str, *, file: str) -> DAG:
             task_id="wait", programme=name, doc_md=WaitUntilFinal.__doc__, queue=PRIVATE_QUEUE
         )
         before, after = steps.STEPS[:_APPROVE], steps.STEPS[_APPROVE:]
+        fetch = [
+            FetchNew(task_id="fetch", programme=name, doc_md=FetchNew.__doc__, queue=PRIVATE_QUEUE)
+            for own in (address_of(name, settings),)
+            if own is not None
+        ]
         chain(
+            *fetch,
             wait,
             *correction_questions(programme),
             *(step_task(name, step) for step in before),

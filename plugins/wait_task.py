@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 from airflow.sdk import BaseOperator
+from fetch_task import fetch_for, fetched_words
 from step_task import of_run
 
 from turnstile.errors import NotArrived
@@ -75,6 +76,8 @@ class WaitUntilFinal(BaseOperator):
 
         if run.is_sealed():
             return  # the sealed bytes stand, whatever the landing zone holds now
+        if came := fetch_for(run):
+            self.log.info("%s", fetched_words(came))
         programme = load_programme(self.programme, run.settings.include)
         period = parse_period(run.week)
         final, now = final_at(period, programme.schedule, programme.time), system_clock()

@@ -10,6 +10,7 @@ import resource
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -115,6 +116,18 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         return None
     is_left_out = _is_short(config) and bool(_ALL_LONG.search(collection_path.read_text()))
     return True if is_left_out or lacks_an_extension(collection_path) else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the cases of a test beyond its `some` be long ones."""
+    seen = Counter[str]()
+    for item in items:
+        of_test = item.nodeid.partition("[")[0]
+        seen[of_test] += 1
+        some = item.get_closest_marker("some")
+        if some is not None and seen[of_test] > some.args[0]:
+            item.add_marker(pytest.mark.long)
 
 
 def _is_short(config: pytest.Config) -> bool:

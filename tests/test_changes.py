@@ -134,6 +134,7 @@ def test_a_week_of_the_sources_as_they_are_shows_none(published_weeks: Published
     assert seen(published_weeks.home, "opal", published_weeks.printed["opal"]) == set()
 
 
+@pytest.mark.long
 def test_a_noise_family_and_a_measure_are_one_record_each(tmp_path: Path) -> None:
     """Beside a mechanism that draws it, and what a bus-day adds; a week of either is released."""
     copy = ScratchCopy(tmp_path)

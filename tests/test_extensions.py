@@ -39,11 +39,13 @@ def test_help_lists_the_commands_that_are_there(python: Path, tmp_path: Path) ->
     assert not listed & {"new", "sample", "lab", "stores", "portal", "report", "itms"}
 
 
+@pytest.mark.long
 def test_a_week_is_planned_without_extensions(python: Path, tmp_path: Path) -> None:
     code, said = turnstile(python, tmp_path, "plan", "opal", "--week", "2016-W30")
     assert (code, "loss of one" in said) == (0, True), said
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("words", "settings", "extension", "asked_by"),
     [

@@ -68,6 +68,7 @@ def house(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 def test_a_loosened_bound_is_killed_and_a_change_of_nothing_survives(
     house: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

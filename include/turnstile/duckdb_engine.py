@@ -18,11 +18,7 @@ MEMORY_LIMIT = "2GB"
 
 
 def connect(
-    work: Path,
-    *,
-    threads: int | None = None,
-    keeps_order: bool = False,
-    memory: str | None = None,
+    work: Path, *, threads: int | None = None, keeps_order: bool = False, memory: str | None = None
 ) -> DuckDBPyConnection:
     """Open an engine whose spill files stay in a folder (of the private zone).
 

@@ -49,6 +49,7 @@ class Settings:
             colons); `make release PROGRAMMES=...` adopts what it is asked for.
         ledger_key: the ledger's signing key (`TURNSTILE_LEDGER_KEY`, default `ledger-key.pem` of
             the home), for deployments whose home is several volumes.
+        landing_from: from where connections of Airflow's fetch files (`TURNSTILE_LANDING_FROM`).
         stores: object stores of zones that this process may reach (`TURNSTILE_LANDING_STORE`, and
             so on for each of ZONES), with the credentials of the file
             `TURNSTILE_LANDING_STORE_CREDENTIALS`, if that is set. The folder of such a zone is a
@@ -65,6 +66,7 @@ class Settings:
     adopted: frozenset[str] = frozenset()
     ledger_key: Path | None = None
     stores: tuple[ZoneStore, ...] = ()
+    landing_from: str = ""
 
     @classmethod
     def from_environment(cls) -> Settings:
@@ -82,6 +84,7 @@ class Settings:
             adopted=frozenset(filter(None, env.get("TURNSTILE_ADOPTED", "").split(":"))),
             ledger_key=Path(key).resolve() if (key := env.get("TURNSTILE_LEDGER_KEY")) else None,
             stores=_stores(env),
+            landing_from=env.get("TURNSTILE_LANDING_FROM", ""),
         )
 
     @property

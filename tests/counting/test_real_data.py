@@ -207,6 +207,7 @@ SPLIT_AND_STRING = ("suratITMS.csv", "suratITMS_30minsTest.csv")
 NESTED_AND_STRING = ("suratITMS_2022.json", "suratITMS_30minsTest.csv")  # the same observations
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("delivered", "read", "week", "at_most"),
     [
@@ -235,6 +236,7 @@ def test_vectors_of_the_real_surat_files_agree_with_pandas(
         assert np.array_equal(found[label], counts)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("days", "week", "least"),
     [

@@ -12,6 +12,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from turnstile.errors import InputError
+from turnstile.pipeline.fetching import Address
 from turnstile.pipeline.steps import STEPS
 from turnstile.programme.calendar.release_schedule import period_of_interval
 from turnstile.programme.loading import load_programme
@@ -84,6 +86,32 @@ def test_an_example_has_a_dag_only_where_the_deployment_adopts_it(
     assert "release_opal_year" not in bag.dags
     monkeypatch.setenv("TURNSTILE_ADOPTED", "opal_year:itms")  # itms has one anyway
     assert set(parse(ROOT / "dags").dags) - set(bag.dags) == {"release_opal_year"}
+
+
+def test_files_are_fetched_before_the_wait_where_the_deployment_says_from_where(
+    parse: Callable[[Path], Any], bag: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = "opal=sftp://authority/out/{week} itms=s3://authority"
+    monkeypatch.setenv("TURNSTILE_LANDING_FROM", given)
+    found = parse(ROOT / "dags")
+    (error,) = found.import_errors.values()
+    assert "'s3://authority' is no address" in error
+    assert _in_order(found.dags["release_opal"]) == ["fetch", *_in_order(bag.dags["release_opal"])]
+    fetch = found.dags["release_opal"].get_task("fetch")
+    assert fetch.queue == found.dags["release_opal"].get_task("ingest").queue == "private"
+
+
+@pytest.mark.parametrize(
+    ("kind", "provider"),
+    [("sftp", "sftp"), ("s3", "amazon"), ("gs", "google"), ("wasb", "microsoft-azure")],
+)
+def test_a_server_whose_provider_is_missing_says_which(bag: Any, kind: str, provider: str) -> None:
+    assert bag.dags
+    servers = importlib.import_module("landing_servers")
+    with pytest.raises(InputError, match=f"needs apache-airflow-providers-{provider}, "):
+        servers.server_of(Address(kind, "authority", "/out/{week}"))
+    with pytest.raises(InputError, match="is no kind of server; use one of sftp"):
+        servers.server_of(Address("ftp", "authority", "/out/{week}"))
 
 
 def test_a_broken_programme_is_named_and_takes_no_other_down(

@@ -67,7 +67,8 @@ def test_each_pod_has_the_ledgers_role_of_its_service(name: str) -> None:
     given = {one["name"]: one["value"] for one in (*VALUES["env"], *PLACES[name]["env"])}
     compose = SERVICES[SAME[name]]["environment"]
     ours = {n: v for n, v in compose.items() if n.startswith(("TURNSTILE", "GX"))}
-    for one in ("TURNSTILE_ADOPTED", "TURNSTILE_MEMORY_LIMIT"):  # empty unless somebody sets it
+    empty = ("TURNSTILE_ADOPTED", "TURNSTILE_LANDING_FROM", "TURNSTILE_MEMORY_LIMIT")
+    for one in empty:  # unless somebody sets it
         assert f"{{{one}:-}}" in ours.pop(one, f"{{{one}:-}}")
     assert given == ours
 

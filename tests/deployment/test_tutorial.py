@@ -64,6 +64,7 @@ def plant(clone: Path) -> list[str]:
     return marks
 
 
+@pytest.mark.long
 def test_a_week_of_taps_is_published_and_no_raw_column_leaks(clone: Path) -> None:
     lines = TAPS.strip().splitlines()
     assert len(lines) <= COMMANDS_AT_MOST

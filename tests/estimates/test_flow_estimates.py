@@ -17,6 +17,7 @@ from turnstile.estimates.flow_numbers import Flows, reconciled
 SIZES = (100_000, 1_000_000, 5_000_000)
 
 
+@pytest.mark.long
 def test_below_one_in_a_hundred_of_the_listed_pairs_have_no_trips_and_errors_are_smaller() -> None:
     found = [compared(seed, size) for seed, size in enumerate(SIZES)]
     listed, false = sum(one.listed for one in found), sum(one.false for one in found)
@@ -29,6 +30,7 @@ def test_below_one_in_a_hundred_of_the_listed_pairs_have_no_trips_and_errors_are
     assert found[2].mass > 0.9
 
 
+@pytest.mark.long
 def test_earlier_weeks_take_a_quarter_of_the_error_and_intervals_hold() -> None:
     found = [compared(seed, size) for seed, size in enumerate(SIZES)]
     for one in found:

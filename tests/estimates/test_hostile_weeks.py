@@ -41,6 +41,7 @@ def over(one: Floats, other: Floats) -> float:
     return float(np.sqrt(np.mean(one**2) / np.mean(other**2)))
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.name)
 def test_a_hostile_week_does_at_most_the_stated_harm(scenario: Scenario) -> None:
     table, affected = errors_over_clipped(scenario)

@@ -60,6 +60,7 @@ def test_no_trip_of_20_000_is_lost_on_the_full_domain() -> None:
 WITHIN = {"cells": 0.025, "time": 0.14, "location": 0.2}
 
 
+@pytest.mark.long
 def test_drawn_errors_of_the_full_domain_are_the_expected_ones() -> None:
     days = partitions.reference(3_000)
     found = utility.mean_errors(days, lambda exact: designs.ours(exact)[0])

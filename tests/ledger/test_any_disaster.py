@@ -158,6 +158,7 @@ def run_history(
     return history.did
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_few_histories_of_disasters_forget_no_draw(
     stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int

@@ -243,6 +243,18 @@ def test_a_key_of_a_log_that_a_disk_tore_is_set_aside(
     assert [one for one in site.ledger.verify() if one.check == "log"] == []
 
 
+def test_a_key_of_a_log_that_is_gone_is_made_anew_and_no_name_begins_twice(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As after a death between setting the old key aside and making the next one."""
+    (site.home / "log-key.pem").unlink()
+    assert run("recover", *WHO) == 0, capsys.readouterr().err
+    assert len(site.ledger.parties().logs) == 2
+    begun = site.ledger.parties().logs[-1]
+    assert run("begin-log", "--origin", begun.origin, *WHO) == 2
+    assert "begun before" in capsys.readouterr().err
+
+
 def test_a_log_may_begin_again_under_a_name_of_ones_own(
     site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,7 +11,7 @@ from ledger_asks import FAMILY, ask, drawn, noon, published, sealed, week_number
 from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
 
-from conftest import Stores
+from conftest import Stores, run_as_server
 from turnstile.errors import IntegrityError
 from turnstile.ledger import verification
 from turnstile.ledger.custody import release_files
@@ -108,6 +108,18 @@ class TestAnEntry:
             pytest.raises(Exception, match="never|no such move|comes back"),
         ):
             connection.execute(text(statement))
+
+
+def test_a_trigger_beside_the_guards_is_named(stores: Stores, url: str, lived: Ledger) -> None:
+    """One that lets an account stay as it is once hid three caps' worth of draws."""
+    assert lived.verify() == ()
+    body = "BEGIN SELECT RAISE(IGNORE); END"
+    if stores.kind == "postgresql":
+        made = "CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RETURN NULL; "
+        run_as_server(url, f"{made}END$$")
+        body = "FOR EACH ROW EXECUTE FUNCTION nothing()"
+    run_as_server(url, f"CREATE TRIGGER zz BEFORE UPDATE ON account {body}")
+    assert problems(url) == ["guard: the trigger zz is none that this house made"]
 
 
 def forgery(url: str, hash_of: object = None) -> tuple[str, str]:

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import random
+import zipfile
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import pyarrow as pa
 import pytest
-from city_week import WEEK, Form, Tap, readings, taps, written
+from city_week import BUS_COLUMNS, WEEK, Form, Tap, readings, taps, written
+
+from turnstile.durable_files import sha256_of
+from turnstile.look.file_form import has_records
+from turnstile.pipeline import steps
+from turnstile.programme.source_spec import FileSpec
+from turnstile.sources.ingest.landing import RawFile, form_of
 
 SPANISH = ("CHECK IN", "CHECK OUT")
 DATED = Form(dates="DD/MM/YYYY")
@@ -245,3 +256,102 @@ def test_a_programme_without_files_names_the_folder(city: Any) -> None:
     code, said = city.tells("look", "city")
     assert code == 2
     assert f"{city.home}/landing/city/" in said
+
+
+# name of a file, what it holds, whether that is a record
+HELD = {
+    "a.csv": (b"a,b\n", False),
+    "b.csv": (b"a,b\n\n \n", False),
+    "c.csv": (b"a,b\n1,2", True),
+    "d.csv.gz": (gzip.compress(b"a,b\n"), False),
+    "e.csv": ("a,b\n".encode("utf-16"), False),
+    "f.json": (b" [ ] ", False),
+    "g.json": (b'[{"a": 1}]', True),
+    "h.ndjson": (b"", False),
+    "i.zip": (b"any", True),
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_a_file_of_a_header_alone_holds_no_record(tmp_path: Path, name: str) -> None:
+    content, holds = HELD[name]
+    (tmp_path / name).write_bytes(content)
+    assert has_records(RawFile(name, tmp_path / name, form_of(name)), FileSpec()) is holds
+
+
+def test_a_file_of_a_header_alone_is_no_common_budget(city: Any) -> None:
+    city.new(taps(), Form())
+    file = city.deliver(taps(), Form())
+    (file.parent / "b.csv").write_bytes(file.read_bytes().splitlines(keepends=True)[0])
+    steps.step_named("ingest")("city", str(WEEK), 0)
+    used = (city.home / f"private/city/{WEEK}/r0/files").read_text().split()
+    assert used == [sha256_of(file)]
+
+
+def test_a_refusal_names_rule_key_folder_and_look(city: Any) -> None:
+    records = [
+        replace(tap, place=-1) if n % 20 == 0 else tap for n, tap in enumerate(taps())
+    ]  # one in twenty without a place
+    city.new(records, Form())
+    said = city.tells("run", "city", "--week", WEEK)[1]
+    for part in (
+        "null_location_many",
+        "source.set_aside_at_most.null_location",
+        f"turnstile look city --week {WEEK}",
+        f"private/city/{WEEK}/snapshots/*/quarantine",
+    ):
+        assert part in said
+    city.edit("\nsource:\n", '\nsource:\n  set_aside_at_most: {null_location: "1/10"}\n')
+    assert "null_location_many" not in city.tells("run", "city", "--week", WEEK)[1]
+
+
+def _zipped(content: bytes) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("in/a.csv", content)
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "pack"),
+    [
+        ("a.zip", _zipped),
+        ("a.csv.gz", gzip.compress),
+        ("a.csv.zst", lambda it: pa.compress(it, "zstd", asbytes=True)),
+    ],
+)
+def test_new_states_what_the_bytes_of_a_packed_file_show(city: Any, name: str, pack: Any) -> None:
+    form = Form(delimiter=";", decimal=",", titles=2, encoding="latin-1", times="epoch_ms")
+    file = city.home / name
+    file.write_bytes(pack(written(readings(1), form)))
+    columns = [f"--column={field}={own}" for field, own in BUS_COLUMNS.items()]
+    given = ["--gtfs", city.stops, "--mode", "bus", "--feed", "tides_vehicle_locations"]
+    assert city.tells("new", "city", "--from", file, *given, *columns)[0] == 0
+    file_line = "  file: {encoding: latin-1, header_row: 3, decimal: comma, times: epoch_ms}"
+    text = city.yaml.read_text()
+    assert file_line in text
+    assert "zone: decide" in text
+    code, said = city.tells("check", "city")
+    assert code == 2
+    for key in ("time.zone", "mechanism.unit", "source.speed_unit"):
+        assert f"{key}: " in said
+    assert not list((city.home / "private").iterdir())  # nothing of the look stays
+
+
+def test_new_reads_the_header_of_a_workbook_under_its_titles(city: Any) -> None:
+    header = ["card_id", "tapped_at", "place", "mode", "action"]
+    rows = [["Consorcio"], [], header, ["c", "2016-07-25 08:00", "s1", "bus", "enter"]]
+    cells = [
+        "".join(f'<c r="{chr(65 + n)}{row}" t="str"><v>{one}</v></c>' for n, one in enumerate(own))
+        for row, own in enumerate(rows, start=1)
+    ]
+    sheet = "".join(f'<row r="{n}">{own}</row>' for n, own in enumerate(cells, start=1))
+    file = city.home / "a.xlsx"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("xl/workbook.xml", "<workbook/>")
+        archive.writestr("xl/worksheets/sheet1.xml", f"<worksheet>{sheet}</worksheet>")
+    given = ["--gtfs", city.stops, "--mode", "bus", "--zone", "America/Chicago"]
+    code, said = city.tells("new", "city", "--from", file, *given)
+    assert code == 0
+    assert "feed taps" in said
+    assert "  file: {header_row: 3}" in city.yaml.read_text()

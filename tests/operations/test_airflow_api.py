@@ -74,6 +74,7 @@ def _all(rows: list[dict[str, str | None]]) -> dict[str, Any]:
     return {"dag_runs": rows, "total_entries": len(rows)}
 
 
+@pytest.mark.long
 def test_every_run_is_known_though_airflow_hands_out_a_hundred_at_once(
     api: AirflowApi, httpserver: HTTPServer
 ) -> None:

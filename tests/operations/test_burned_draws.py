@@ -107,6 +107,7 @@ def test_a_draw_that_is_sealed_is_no_burned_one() -> None:
     assert seen() == []
 
 
+@pytest.mark.long
 def test_of_a_programme_without_room_nothing_is_left_after_one_death(landed: Deployment) -> None:
     landed.edit("opal", 'rho: "1/12"', 'rho: "1/8"')
     for step in ("ingest", "validate", "plan", "count", "reserve"):

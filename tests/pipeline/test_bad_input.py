@@ -116,6 +116,7 @@ def test_bad_input_is_one_sentence_and_costs_nothing(
     assert deployment.nothing_happened()
 
 
+@pytest.mark.long
 def test_a_mended_week_is_released_after_it_was_refused(
     landed: Deployment, turnstile: Cli, generated: Path
 ) -> None:

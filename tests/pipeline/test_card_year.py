@@ -83,6 +83,7 @@ def spent_nano(ledger: Ledger) -> int:
     return next(b.spent.rho_nano or 0 for b in ledger.balance() if b.scope == "ever")
 
 
+@pytest.mark.long
 def test_a_year_holds_every_week_a_draw_that_dies_and_a_correction(ledger: Ledger) -> None:
     for number in range(WEEKS):
         released(ledger, asked(number))
@@ -167,6 +168,7 @@ def test_no_order_of_weeks_and_corrections_passes_the_cap(ledger: Ledger, seed: 
     assert revisions.total() > WEEKS
 
 
+@pytest.mark.long
 def test_a_smaller_cap_refuses_the_last_week_as_the_forecast_said(ledger: Ledger) -> None:
     # Negative control: a cap that holds 51 weeks.
     for number in range(WEEKS - 1):

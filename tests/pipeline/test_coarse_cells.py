@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from fractions import Fraction
 
+import pytest
 from small_deployment import WEEK, Deployment
 
 from turnstile.pipeline.context import open_release
@@ -16,6 +17,7 @@ BOUND = "once_per_finest_cell: true}"
 CARD_DAY = ProtectionUnit.CARD_DAY
 
 
+@pytest.mark.long
 def test_a_week_with_few_trips_in_a_coarse_cell_is_published(
     landed: Deployment, turnstile: Cli
 ) -> None:

@@ -253,6 +253,7 @@ def test_a_draw_that_nobody_waits_for_any_more_charges_nothing_and_burns_nothing
             reserved.ledger.begin_draw(begun.attempt_id, begun.bindings)
 
 
+@pytest.mark.long
 def test_a_task_that_is_interrupted_or_timed_out_leaves_its_draw_alone(
     reserved: Deployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

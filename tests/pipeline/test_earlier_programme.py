@@ -70,6 +70,7 @@ def rho_of(deployment: Deployment, programme: str, week: str, unit: str) -> floa
     return float(card["guarantee"]["units"][unit]["rho"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "digits", "unit", "before", "after"),
     [

@@ -74,6 +74,7 @@ def test_a_late_draw_whose_bytes_were_removed_is_refused_in_a_sentence(
     assert "it is burned" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_a_release_shows_what_the_timetable_of_its_programme_shows(
     landed: Deployment, turnstile: Cli
 ) -> None:

@@ -19,6 +19,7 @@ SUPPORT = Path(__file__).parents[1] / "support"
 TO_THE_LEDGER_ALONE = {"reserve", "approve", "audit"}
 
 
+@pytest.mark.long
 @pytest.mark.skipif(bool(missing_namespaces()), reason=missing_namespaces())
 @pytest.mark.usefixtures("deployment")  # whose programmes have few places
 def test_every_step_says_that_the_disk_is_full_and_goes_on_when_it_is_not(tmp_path: Path) -> None:

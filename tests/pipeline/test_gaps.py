@@ -32,6 +32,7 @@ def published(landed: Deployment, turnstile: Cli, programme: str) -> Path:
     return landed.public / programme / WEEK / "r0"
 
 
+@pytest.mark.long
 def test_every_row_of_a_day_without_input_says_that_it_is_a_gap(
     landed: Deployment, turnstile: Cli
 ) -> None:

@@ -64,6 +64,7 @@ def test_what_was_sealed_under_embargo_is_published_as_it_was_sealed(old_home: P
     assert main(["package", "verify", str(old_home / "public/itms/2016-W31/r0")]) == 0
 
 
+@pytest.mark.long
 def test_the_next_week_is_released_over_the_old_ledger(old_home: Path) -> None:
     assert main(["run", "opal", "--week", "2016-W32"]) == 0
     assert main(["ledger", "verify"]) == 0

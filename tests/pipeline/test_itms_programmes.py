@@ -71,6 +71,7 @@ def test_every_limit_is_charged_and_one_more_limit_must_be_paid_for() -> None:
         parse_programme(text.replace("[40, 60]", "[40, 50, 60]"), "itms.yaml")
 
 
+@pytest.mark.long
 def test_a_month_of_31_days_is_released_from_the_weekly_files(
     deployment: Deployment, turnstile: Cli
 ) -> None:

@@ -138,6 +138,7 @@ def test_nothing_that_is_judged_by_imports_what_is_out_of_sight() -> None:
     assert not [module for module in judged_by if module.startswith(OUT_OF_SIGHT)]
 
 
+@pytest.mark.long
 def test_the_same_plan_is_audited_once_and_another_anew(
     release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,13 +155,6 @@ def test_the_same_plan_is_audited_once_and_another_anew(
         assert assessment.audits_of(*asked) is not first
     monkeypatch.setattr(dispatch, "draw", dispatch.draw)
     assert assessment.audits_of(programme, events, PipelineCopy()) is not first
-
-
-def test_a_plan_is_simulated_once_and_another_anew(release: Release) -> None:
-    events, unit = release.plan.events, release.programme.mechanism.unit
-    first = assessment.simulated_membership(events, unit)
-    assert assessment.simulated_membership(events, unit) is first
-    assert assessment.simulated_membership(events[:1], unit) is not first
 
 
 def test_synthetic_units_are_tried_once_for_what_decides_how_far_they_move(

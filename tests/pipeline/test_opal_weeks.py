@@ -153,6 +153,7 @@ def test_a_second_programme_over_the_same_cards_and_week_is_refused_before_any_d
     assert not package(small, second).exists()
 
 
+@pytest.mark.long
 def test_a_programme_without_a_card_bound_is_refused_after_one_with_it(
     recommended: Deployment,
 ) -> None:
@@ -161,6 +162,7 @@ def test_a_programme_without_a_card_bound_is_refused_after_one_with_it(
     assert recommended.spent() == spent
 
 
+@pytest.mark.long
 def test_a_trip_alone_is_protected_on_every_public_cell(landed: Deployment, turnstile: Cli) -> None:
     landed.edit("opal_trip", "slot_minutes: 15", "slot_minutes: 240")
     assert turnstile("run", "opal_trip", "--week", WEEK) == 0

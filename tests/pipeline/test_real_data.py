@@ -64,6 +64,7 @@ def test_the_surat_files_of_two_weeks_are_released(
     assert counts(real, "surat", "2022-W01")["duplicates"] > 0
 
 
+@pytest.mark.long
 def test_the_four_austin_days_are_released_and_their_outliers_quarantined(
     real: Deployment, turnstile: Cli, shared_data: Path
 ) -> None:
@@ -87,6 +88,7 @@ def test_the_four_austin_days_are_released_and_their_outliers_quarantined(
     assert buses["low_90"].notna().all()
 
 
+@pytest.mark.long
 def test_the_austin_day_of_a_daylight_saving_change_is_released(
     real: Deployment, turnstile: Cli, shared_data: Path
 ) -> None:

@@ -118,6 +118,7 @@ def test_a_package_of_other_bytes_or_of_another_ledger_is_not_published(
     assert turnstile("ledger", "verify") == 0
 
 
+@pytest.mark.long
 def test_folders_that_were_moved_aside_stop_no_week_and_are_named_by_its_audit(
     published: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -140,6 +140,7 @@ def test_cells_add_up_to_slots_places_hours_and_days_of_each_mode(released: Depl
     assert halves["train", "06:00"] < halves["train", "07:00"]
 
 
+@pytest.mark.long
 def test_the_package_verifies_and_its_assessment_finds_no_flaw(
     released: Deployment, capsys: pytest.CaptureFixture[str]
 ) -> None:

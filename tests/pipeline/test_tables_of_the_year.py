@@ -193,6 +193,7 @@ def test_every_week_is_charged_what_each_draw_holds_of_it(year: Deployment) -> N
         assert float(total["card_day", day]) == pytest.approx(float(expected), rel=1e-6)
 
 
+@pytest.mark.long
 def test_a_unit_never_loses_more_over_the_year_than_the_programme_states(
     deployment: Deployment,
 ) -> None:

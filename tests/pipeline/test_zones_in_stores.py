@@ -349,6 +349,7 @@ def test_files_that_arrive_in_the_bucket_are_waited_for(
     assert arrival().missing
 
 
+@pytest.mark.long
 def test_a_public_bucket_that_lost_a_package_is_refused_and_every_copy_stays(
     public_week: StoredDeployment, tmp_path: Path
 ) -> None:
@@ -459,6 +460,7 @@ def test_what_is_private_is_compared_from_a_home_that_holds_none_of_it(
     assert command(place, "ledger", "verify", "--private", user="worker-private") == 4
 
 
+@pytest.mark.long
 def test_a_new_signing_key_signs_the_list_in_the_bucket_too(
     public_week: StoredDeployment, tmp_path: Path
 ) -> None:

@@ -42,6 +42,7 @@ def test_the_report_is_private_and_no_package_holds_a_byte_of_it(
     assert b"PRIVATE" not in published
 
 
+@pytest.mark.long
 def test_the_report_has_the_sources_tables(landed: Deployment, turnstile: Cli) -> None:
     turnstile("itms", "report", "--week", WEEK)
     folder = landed.home / "private" / "itms" / WEEK / "r0" / "planning"
@@ -65,6 +66,7 @@ def test_a_report_on_trips_is_refused(landed: Deployment, turnstile: Cli) -> Non
     assert landed.nothing_happened()
 
 
+@pytest.mark.long
 def test_cells_are_chosen_from_a_survey_that_was_charged(
     landed: Deployment, turnstile: Cli
 ) -> None:

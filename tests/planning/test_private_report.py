@@ -108,6 +108,7 @@ def test_the_report_lies_in_the_private_zone_alone_and_prints_no_number(
     assert turnstile("package", "verify", published.public / "opal" / WEEK / "r0") == 0
 
 
+@pytest.mark.long
 def test_trips_that_a_programme_drops_as_outside_count_as_left_out(
     landed: Deployment, turnstile: Cli
 ) -> None:

@@ -99,6 +99,7 @@ def test_a_quarter_of_the_fleet_has_another_pattern(sampled: Rows, tmp_path: Pat
     assert {"buses 7", "buses 6", "share 7"} <= found
 
 
+@pytest.mark.long
 def test_a_city_of_one_long_road_has_another_pattern(sampled: Rows, tmp_path: Path) -> None:
     # Negative control: the same buses, all on one line of latitude.
     latitude = np.full_like(sampled["latitude"], int(np.median(sampled["latitude"])))

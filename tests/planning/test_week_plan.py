@@ -42,6 +42,7 @@ def test_another_calibration_has_no_thresholds_of_the_source(
     assert "source's threshold" not in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_tighter_accountants_are_printed_beside_the_sums(
     turnstile: Cli, deployment: Deployment, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -148,6 +148,7 @@ def test_pieces_of_different_noise_are_no_vector() -> None:
         vectors([joint(25, "t/2016-W30"), joint(26, "t/2016-W30", scale=5)])
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("of_zone", "of_region", "bound"), [(1, 1, 2), (1, 2, 3), (2, 3, 4)])
 def test_flows_of_regions_and_zones_move_by_what_is_charged(
     of_zone: int, of_region: int, bound: int

@@ -131,6 +131,7 @@ def crashes_and_refusals(folder: Path, cases: Iterator[tuple[str, Members]]) -> 
     return crashed, refused
 
 
+@pytest.mark.long
 def test_what_a_timetable_lacks_is_said(good: Members, tmp_path: Path) -> None:
     crashed, refused = crashes_and_refusals(tmp_path, without_parts(good))
     assert crashed == set()

@@ -148,6 +148,7 @@ def test_the_file_in_the_package_answers_by_itself(package: Path, tmp_path: Path
     assert all("means do not add up" in run(file, name).stderr for name in means)
 
 
+@pytest.mark.long
 def test_shares_changes_and_ranks_are_asked_on_the_command_line(published: Path) -> None:
     file = next(published.glob("opal/*/r0")) / "tools/draws.py"
     table = "location"

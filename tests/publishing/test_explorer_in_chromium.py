@@ -176,6 +176,7 @@ def served(city: LongSeries) -> Iterator[str]:
         server.shutdown()
 
 
+@pytest.mark.long
 def test_five_hundred_weeks_are_seen_within_a_second_and_no_other_host_is_asked(
     served: str, at_city: Visitor, browser: Any
 ) -> None:
@@ -203,6 +204,7 @@ def test_a_publication_reads_one_package_and_writes_what_it_changed(city: LongSe
     assert float((city.folder.parents[1] / "seconds").read_text()) < 10
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["light", "dark"])
 @pytest.mark.parametrize("width_px", [390, 1200])
 def test_a_screen_reader_meets_nothing_serious(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from five_questions import LINES_AT_MOST, questions, shares
 
 WEEKS = 4  # a hundred: `benchmarks/five_questions.py --weeks 100`
@@ -13,6 +14,7 @@ def test_each_question_has_at_most_five_lines_on_the_page() -> None:
     assert all(len(lines.strip().splitlines()) <= LINES_AT_MOST for lines in asked.values())
 
 
+@pytest.mark.long
 def test_answers_hold_the_truth_on_made_weeks() -> None:
     # Coins are fixed: a run that passed passes again.
     found = shares(WEEKS)

@@ -116,6 +116,7 @@ def test_the_card_names_model_inputs_and_measured_error(package: Path) -> None:
     assert "biased" in stated["read_as"]
 
 
+@pytest.mark.long
 def test_a_later_series_changes_no_package_and_is_the_same_bytes_for_everybody(
     package: Path, tmp_path: Path
 ) -> None:

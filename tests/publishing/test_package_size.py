@@ -39,6 +39,7 @@ def test_rows_and_files_of_a_plan_are_those_of_the_package(
     assert f"{planned['files']} files, about" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_a_package_above_100_mb_is_warned_of_with_the_grain_that_would_do(
     deployment: Deployment, capsys: pytest.CaptureFixture[str]
 ) -> None:

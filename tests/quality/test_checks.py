@@ -245,6 +245,7 @@ def test_the_real_files_pass_where_a_gap_is_allowed_and_stop_where_not(
     if zone:
         wrong = programme_of("itms", zone=zone, **(source | {"speed_unit": SpeedUnit.KMH}))
         assert "speed_unit" in _not_kept(_judged(zones, wrong, week))
+    if week == "2016-W47":  # whole days: of one alone another zone leaves too little of the week
         wrong = programme_of("itms", zone="Asia/Kolkata", **source)
         assert "clock" in _not_kept(_judged(zones, wrong, week))
 

@@ -212,6 +212,7 @@ def light_parts(noise: Noise) -> Iterator[None]:
         _in_the_place(modules),
         patch("turnstile.pipeline.before_charge.ingest_files", ingest),
         patch("turnstile.pipeline.before_charge.read_calls", lambda *_: None),
+        patch("turnstile.pipeline.before_charge.require_decided", lambda *_: None),
         patch("turnstile.pipeline.drawing.require_preflight", require_preflight),
         patch("turnstile.pipeline.charged_draw.encode", encode),
         patch("turnstile.pipeline.drawn_release.decode", decode),

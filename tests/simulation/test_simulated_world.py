@@ -20,6 +20,7 @@ def lived(seed: int, weeks: int = WEEKS) -> World:
         return world
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_some_weeks_with_faults_break_no_promise(seed: int) -> None:
     world = lived(seed)

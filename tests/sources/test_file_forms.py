@@ -10,11 +10,13 @@ import csv
 import gzip
 import io
 import itertools
+import json
 import zipfile
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -81,6 +83,56 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
     ".txt.zst": lambda content: _zst(content[:100]) + _zst(content[100:]),
     ".zip": _zip,
 }
+
+
+EXCEL_ZERO = datetime(1899, 12, 30)  # noqa: DTZ001 - a wall clock
+PARTS = "http://schemas.openxmlformats.org/"
+TIMES = '<numFmts><numFmt numFmtId="164" formatCode="dd/mm/yyyy&quot; h&quot;"/></numFmts>'
+FORMATS = (0, 22, 14, 21, 164)  # general, an instant, a date, a time of day, a date of one's own
+
+
+def _cell(place: str, value: object, shared: list[str]) -> str:
+    """A cell: texts in turn shared and within, instants as serial numbers with a format."""
+    if isinstance(value, datetime | date):
+        at = datetime(value.year, value.month, value.day)  # noqa: DTZ001 - a wall clock
+        style = 2
+        if isinstance(value, datetime):
+            at, style = value, 1
+        serial = (at - EXCEL_ZERO).total_seconds() / 86_400
+        return f'<c r="{place}" s="{style}"><v>{serial!r}</v></c>'
+    if isinstance(value, int | float):
+        return f'<c r="{place}"><v>{value}</v></c>'
+    if value is None:
+        return ""
+    text = str(value).replace("&", "&amp;").replace("<", "&lt;")
+    if len(shared) % 2:
+        shared.append("")
+        return f'<c r="{place}" t="inlineStr"><is><t>{text}</t></is></c>'
+    shared.append(f"<si><r><t>{text[:1]}</t></r><r><t>{text[1:]}</t></r><rPh><t>x</t></rPh></si>")
+    return f'<c r="{place}" t="s"><v>{sum(map(bool, shared))}</v></c>'
+
+
+def workbook(records: list[list[Any]], *, titles: int = 0, **parts: str) -> bytes:
+    """Records as a workbook, by another hand than the reader's."""
+    shared: list[str] = []
+    rows = []
+    for number, record in enumerate(records, start=titles + 1):
+        cells = (_cell(f"{chr(65 + n)}{number}", value, shared) for n, value in enumerate(record))
+        rows.append(f'<row r="{number}">{"".join(cells)}</row>')
+    above = "".join(f'<row r="{n}"><c r="A{n}"><v>{n}</v></c></row>' for n in range(1, titles + 1))
+    xfs = "".join(f'<xf numFmtId="{number}"/>' for number in FORMATS)
+    texts, below = "".join(shared), "".join(rows)
+    made = {
+        "xl/workbook.xml": f'<workbook xmlns="{PARTS}main"><workbookPr/></workbook>',
+        "xl/styles.xml": f"<styleSheet>{TIMES}<cellXfs>{xfs}</cellXfs></styleSheet>",
+        "xl/sharedStrings.xml": f"<sst><si><t/></si>{texts}</sst>",
+        "xl/worksheets/sheet1.xml": f"<worksheet><sheetData>{above}{below}</sheetData></worksheet>",
+    } | {name.replace("__", "/") + ".xml": text for name, text in parts.items()}
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in made.items():
+            archive.writestr(name, text)
+    return packed.getvalue()
 
 
 @pytest.fixture
@@ -155,7 +207,7 @@ def test_a_bad_byte_costs_a_record_only_in_a_column_that_is_read(
     assert found == [("c", 480, "Østre, Ring", None, "UNKNOWN"), *WANTED[1:]]
 
 
-@pytest.mark.parametrize("times", [TimeForm.EPOCH_S, TimeForm.EPOCH_MS, TimeForm.EPOCH_US])
+@pytest.mark.parametrize("times", [one for one in TimeForm if one.of_second])
 def test_instants_in_units_since_1970(rows: Any, times: TimeForm) -> None:
     at = int(datetime(2016, 7, 24, 22, 0, 10, tzinfo=UTC).timestamp()) * times.of_second
     content = f"card_id,mode,tapped_at,place\nc,bus,{at},A\n".encode()
@@ -216,3 +268,133 @@ def test_what_is_set_aside_is_kept_in_the_files_own_characters(
     kept = pq.read_table(snapshot.folder / "quarantine/malformed_line.parquet")
     (line,) = kept["fields"].to_pylist()
     assert line == "2;c;bus;exit;2016-07-25 08:20:00;B\\xf8;æøå"
+
+
+def test_a_workbook_is_read_as_the_plain_file(rows: Any) -> None:
+    """Texts shared and within their cells, typed instants, titles above the header."""
+    typed = [[*one[:4], datetime.fromisoformat(one[4]), *one[5:]] for one in RECORDS]
+    header = HEADER.split(",")
+    assert rows("taps.xlsx", workbook([header, *RECORDS])) == WANTED
+    assert rows("taps.xlsx", workbook([header, *typed])) == WANTED
+    content = workbook([header, *typed], titles=3)
+    assert rows("taps.xlsx", content, file=FileSpec(header_row=4)) == WANTED
+    with pytest.raises(InputError, match="header_row|missing"):
+        rows("taps.xlsx", content)
+
+
+def test_typed_dates_and_times_of_a_workbook_need_no_form_of_dates(rows: Any) -> None:
+    sheet = (
+        '<c r="A2" t="str"><v>c</v></c><c r="B2" t="str"><v>bus</v></c><c r="C2" s="4"><v>42576</v>'
+        '</c><c r="D2" s="3"><v>0.3333333333</v></c><c r="E2" t="str"><v>A</v></c>'
+    )
+    header = workbook([["card_id", "mode", "tap_date", "tap_time", "place"]])
+    with zipfile.ZipFile(io.BytesIO(header)) as archive:
+        first = archive.read("xl/worksheets/sheet1.xml").decode()
+    own = first.replace("</sheetData>", f'<row r="2">{sheet}</row></sheetData>')
+    content = workbook(
+        [["card_id", "mode", "tap_date", "tap_time", "place"]], xl__worksheets__sheet1=own
+    )
+    found = rows("taps.xlsx", content, date_form=DateForm.MONTH_FIRST)
+    assert found == [("c", 480, "A", None, "UNKNOWN")]
+
+
+HOSTILE_CELLS = {
+    "a text that nobody has": '<c r="A3" t="s"><v>999999</v></c>',
+    "no number of a text": '<c r="A3" t="s"><v>x</v></c>',
+    "an instant beyond all years": '<c r="E3" s="1"><v>1e300</v></c>',
+    "an instant that is none": '<c r="E3" s="1"><v>nan</v></c>',
+    "an error": '<c r="A3" t="e"><v>#REF!</v></c>',
+    "lines of others": '<c r="A3" t="str"><v>x&#10;9,d,bus,enter,2016-07-25 08:00:00,A,</v></c>',
+    "a cell far to the right": '<c r="XFD3" t="str"><v>d</v></c>',
+    "a cell without a place": '<c t="str"><v>z</v></c>',
+    "a style that nobody has": '<c r="A3" s="77"><v>5</v></c>',
+    "a row far below": '</row><row r="99999999999999999999"><c r="A3" t="str"><v>d</v></c>',
+}
+
+
+@pytest.mark.parametrize("hostile", HOSTILE_CELLS)
+def test_no_cell_of_a_workbook_decides_anything_about_another_row(rows: Any, hostile: str) -> None:
+    """Whatever stands in a row of nobody's, the others are read as they are without it."""
+    without = workbook([HEADER.split(","), *RECORDS])
+    with zipfile.ZipFile(io.BytesIO(without)) as archive:
+        sheet = archive.read("xl/worksheets/sheet1.xml").decode()
+    row = f'<row r="77">{HOSTILE_CELLS[hostile]}</row>'
+    for place in ('<row r="2">', '<row r="4">', "</sheetData>"):
+        own = sheet.replace(place, row + place)
+        content = workbook([HEADER.split(","), *RECORDS], xl__worksheets__sheet1=own)
+        assert [one for one in rows("taps.xlsx", content) if one[0] in {"c", "d", "e"}] == WANTED
+
+
+@pytest.mark.parametrize(
+    ("content", "rule"),
+    [
+        (workbook([["card_id"]], xl__worksheets__sheet2="<worksheet/>"), "several"),
+        (workbook([["card_id", "card_id"]]), "named twice"),
+        (workbook([]), "no header"),
+        (workbook([["card_id"]])[:-30], "cut off or damaged"),
+        (workbook([["a"]], xl__worksheets__sheet1="<worksheet><sheetData><row>"), "cut off or"),
+        (
+            workbook(
+                [["a"]],
+                xl__sharedStrings='<!DOCTYPE s [<!ENTITY a "b">]><sst><si><t>&a;</t></si></sst>',
+            ),
+            "cut off or damaged",
+        ),
+        (b"no workbook at all", "cut off or damaged"),
+    ],
+    ids=["sheets", "twice", "empty", "cut off", "half a row", "entities", "none"],
+)
+def test_a_workbook_that_is_none_is_refused(rows: Any, content: bytes, rule: str) -> None:
+    with pytest.raises(InputError, match=rule) as error:
+        rows("taps.xlsx", content)
+    assert "taps.xlsx" in str(error.value)
+
+
+@pytest.mark.parametrize("form", ["a.geojsonl", "a.geojson", "array.geojson", "a.geojsonl.gz"])
+def test_features_of_geojson_are_records(
+    zones: Zones, programme_of: Callable[..., Programme], rows_of: Any, form: str
+) -> None:
+    records = [
+        {
+            "type": "Feature",
+            "geometry": {"type": "Point", "coordinates": [72.8 + n / 100, 21.2]},
+            "properties": {
+                "license_plate": f"p{n}",
+                "observationDateTime": "2016-07-25T10:00:00+05:30",
+                "speed": 30,
+            },
+        }
+        for n in range(3)
+    ]
+    odd: list[Any] = [
+        {"type": "Feature", "geometry": None, "properties": None},
+        {"type": "Feature", "properties": [1], "geometry": {"coordinates": "x"}},
+        {"license_plate": "q", "observationDateTime": "2016-07-25T10:00:00+05:30", "speed": 1},
+    ]
+    lines = [json.dumps(one) for one in (odd[0], records[0], odd[1], *records[1:], odd[2])]
+    content = (f"[{','.join(lines)}]" if form.startswith("array") else "\n".join(lines)).encode()
+    zones.deliver(WEEK, {form: gzip.compress(content) if form.endswith(".gz") else content})
+    found = rows_of(zones.ingest(programme_of("itms"), WEEK), "vehicle_id, latitude, longitude")
+    assert found == [(f"p{n}", 21.2, 72.8 + n / 100) for n in range(3)]
+    columns = (("latitude", "geometry.latitude"), ("longitude", "geometry.longitude"))
+    own = programme_of("itms", columns=columns)
+    assert rows_of(zones.ingest(own, WEEK), "vehicle_id, latitude, longitude") == found
+
+
+@pytest.mark.parametrize(
+    "number", ["99999999999999999999", "9223372036854775807", "-5", "1e5", "x"]
+)
+def test_a_number_that_is_no_instant_costs_its_own_record(rows: Any, number: str) -> None:
+    at = int(datetime(2016, 7, 24, 22, 0, 10, tzinfo=UTC).timestamp())
+    content = f"card_id,mode,tapped_at,place\nz,bus,{number},A\nc,bus,{at},A\n".encode()
+    found = rows("taps.csv", content, file=FileSpec(times=TimeForm.EPOCH_S))
+    assert found == [("c", 480, "A", None, "UNKNOWN")]
+
+
+def test_instants_of_another_clock_than_the_agencys(rows: Any) -> None:
+    content = b"card_id,mode,tapped_at,place\nc,bus,2016-07-24 22:00:10,A\n"
+    spec = FileSpec(zone=ZoneInfo("UTC"))
+    assert rows("taps.csv", content, file=spec) == [("c", 480, "A", None, "UNKNOWN")]
+    stamped = content.replace(b"10,A", b"10+00:00,A")
+    assert rows("taps.csv", stamped, file=spec) == [("c", 480, "A", None, "UNKNOWN")]
+    assert rows("taps.csv", content) == []  # negative control: a day before the week

@@ -77,6 +77,7 @@ def test_hostile_landing_files_crash_nothing_and_stay_in_their_zone(tmp_path: Pa
     assert not list(tmp_path.rglob("escaped*"))
 
 
+@pytest.mark.long
 def test_hostile_files_are_no_release_of_somebody_else(tmp_path: Path) -> None:
     found = _read("external", tmp_path / "tables", 0, 3)
     assert set(found.values()) == {"InputError"}

@@ -69,6 +69,7 @@ def _same(found: pd.DataFrame, wanted: pd.DataFrame) -> None:
     pd.testing.assert_frame_equal(found, wanted, check_dtype=False)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "delivery",
     [

@@ -99,6 +99,7 @@ def test_laplace_draws_stay_below_the_claim_and_near_it(pair: Pair) -> None:
     assert 0.5 * claim < epsilon_bound(drawn, pair, 0.0) <= claim
 
 
+@pytest.mark.some(2)
 @each_pair
 def test_laplace_draws_of_half_the_scale_are_caught(pair: Pair) -> None:
     drawn = event(LAPLACE, Fraction(pair.sensitivity.l1, 2))
@@ -106,6 +107,7 @@ def test_laplace_draws_of_half_the_scale_are_caught(pair: Pair) -> None:
     assert epsilon_bound(drawn, pair, 0.0) > claim
 
 
+@pytest.mark.some(1)
 @each_pair_in_time
 def test_gaussian_draws_stay_below_the_claim(pair: Pair) -> None:
     sigma = Fraction(math.isqrt(pair.sensitivity.l2_squared * 4))
@@ -115,6 +117,7 @@ def test_gaussian_draws_stay_below_the_claim(pair: Pair) -> None:
     assert epsilon_bound(drawn, pair, float(DELTA)) <= claim
 
 
+@pytest.mark.some(2)
 @each_pair
 def test_gaussian_draws_of_half_the_scale_are_caught(pair: Pair) -> None:
     sigma = Fraction(math.isqrt(pair.sensitivity.l2_squared * 4))

@@ -49,7 +49,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Tap:
-    """One tap."""
+    """One tap; at the place -1 it names none."""
 
     card: str
     at: datetime
@@ -140,7 +140,8 @@ def _rows_of_taps(records: Sequence[Tap], form: Form) -> Iterator[list[str]]:
             else [_instant(tap.at, form)]
         )
         word = [form.words[0 if tap.enters else 1]] if form.words else []
-        yield [tap.card, *when, STOPS[tap.place][0], tap.mode, *word]
+        place = STOPS[tap.place][0] if tap.place >= 0 else ""
+        yield [tap.card, *when, place, tap.mode, *word]
 
 
 def _rows_of_readings(records: Sequence[Reading], form: Form) -> Iterator[list[str]]:

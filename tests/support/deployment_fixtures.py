@@ -17,7 +17,7 @@ from small_deployment import INCLUDE, WEEK, Deployment
 from turnstile.assessment import assessment
 from turnstile.assessment.attacks import risk
 from turnstile.assessment.attacks.presence import best_guess
-from turnstile.assessment.attacks.synthetic import simulated_membership
+from turnstile.assessment.audits import sampler
 from turnstile.assessment.gates.pipeline_copy import audits_of
 from turnstile.cli import main
 from turnstile.pipeline import canaries, drawing, planned_release, small_worlds
@@ -84,6 +84,7 @@ def judged_once(pytestconfig: pytest.Config) -> None:
     canaries.observed_sensitivities = made_once(observed_sensitivities, of_trials, PATCHES.are_none)
     worlds = KeptWorlds(pytestconfig.cache.mkdir("small_worlds"), PATCHES.are_none)
     small_worlds._kept_or_found = worlds.kept_or_found
+    sampler.MANY_DRAWS = sampler.DRAWS  # a minute of each home; test_audits draws as many
     assessment.audits_of = made_once(
         audits_of,
         lambda programme, events, copy: (
@@ -93,9 +94,6 @@ def judged_once(pytestconfig: pytest.Config) -> None:
             copy.draw,
         ),
         PATCHES.are_none,
-    )
-    assessment.simulated_membership = made_once(
-        simulated_membership, lambda events, unit: (tuple(events), unit), PATCHES.are_none
     )
     risk.best_guess = made_once(
         best_guess, lambda changes: frozenset(changes.items()), PATCHES.are_none

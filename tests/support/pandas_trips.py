@@ -79,7 +79,8 @@ def _indexed(
             place = area.get((row.mode, getattr(row, f"{tap}_location")), UNKNOWN)
             for axis, label in ((f"{tap}_slot", slot), (f"{tap}_location", place)):
                 made[axis].append(domain.dimension(row.mode, axis).labels.index(label))
-    return pd.DataFrame(made)
+    whole = {name: "int64" for name in made if name != "card_id"}
+    return pd.DataFrame(made).astype(whole)  # of a day without trips, too
 
 
 def _lowest(

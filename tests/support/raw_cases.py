@@ -61,6 +61,9 @@ EVENTS: Texts = (
         + 'on_time_location: "1/16"',
     ),
 )
+# Gates that name nobody, by the tables of taps.
+GATES: Texts = (*NO_CARDS, ("outside: unknown", "outside: drop"))
+OWN_UNIT: Texts = ((f"  {_CARD}", "  without_card: own_unit\n"),)
 # Buses by how full they say they are.
 FULL_BUSES: Texts = (
     ("feed: itms", "feed: gtfs_vehicle_positions"),
@@ -80,6 +83,12 @@ ROUTES_ALONE: Texts = (*BY_ROUTE, ("[slot, cell, route, direction]", "[slot, rou
 # Delays at stops, by a timetable.
 AT_STOPS: Texts = (
     ("feed: itms", "feed: itms\n  timetable: domains/gtfs.zip"),
+    ("[slot, cell]", "[slot, stop]"),
+    ("domain:\n", "domain:\n  lists: {stop: domains/lines.csv}\n"),
+)
+# Calls at stops, which records name.
+CALLS: Texts = (
+    ("feed: itms", "feed: ist_daten"),
     ("[slot, cell]", "[slot, stop]"),
     ("domain:\n", "domain:\n  lists: {stop: domains/lines.csv}\n"),
 )
@@ -137,6 +146,15 @@ CASES: dict[str, CaseOf] = {
     "passenger events, packed": of(
         "opal_trip", Feed.TIDES_PASSENGER_EVENTS, *EVENTS, form=Form.PACKED
     ),
+    "hired trips": of("opal", Feed.HIRED_TRIPS),
+    "hired trips, each a unit, packed": of(
+        "opal_trip", Feed.HIRED_TRIPS, *OWN_UNIT, form=Form.PACKED
+    ),
+    "hired trips, week by night": of("opal_year", Feed.HIRED_TRIPS, *FEW_OF_WEEK, *BY_NIGHT),
+    "gates": of("opal_trip", Feed.GATE_COUNTS, *GATES),
+    "gates, Parquet": of("opal_trip", Feed.GATE_COUNTS, *GATES, form=Form.WHOLE),
+    "counters of gates": of("opal_trip", Feed.GATE_COUNTERS, *GATES),
+    "counters of gates, packed": of("opal_trip", Feed.GATE_COUNTERS, *GATES, form=Form.PACKED),
     "itms": of("itms", Feed.ITMS),
     "itms in miles, packed": of("itms", Feed.ITMS, *IN_MILES, form=Form.PACKED),
     "itms by night": of("itms", Feed.ITMS, *BUSES_BY_NIGHT, *ALL_DAY),
@@ -159,14 +177,25 @@ CASES: dict[str, CaseOf] = {
     "taps, cards of digits, Parquet": of("opal", Feed.TAPS, *CARDS_OF_DIGITS, form=Form.WHOLE),
     "gtfs, buses of digits": of("itms", Feed.GTFS_VEHICLE_POSITIONS, *BUSES_OF_DIGITS),
     "vehicle locations, packed": of("itms", Feed.TIDES_VEHICLE_LOCATIONS, form=Form.PACKED),
+    "hfp": of("itms", Feed.HFP),
+    "hfp, buses of digits": of("itms", Feed.HFP, *BUSES_OF_DIGITS),
+    "hfp, delays by route, Parquet": of("itms_delays", Feed.HFP, *BY_ROUTE, form=Form.WHOLE),
+    "siri, delays by route": of("itms_delays", Feed.SIRI_VM, *BY_ROUTE),
+    "siri, packed": of("itms", Feed.SIRI_VM, form=Form.PACKED),
+    "calls of trip updates": of("itms_delays", Feed.GTFS_TRIP_UPDATES, *CALLS),
+    "calls of ist-daten, packed": of("itms_delays", Feed.IST_DATEN, *CALLS, form=Form.PACKED),
+    "calls of ist-daten by night": of("itms_delays", Feed.IST_DATEN, *CALLS, *BUSES_BY_NIGHT),
     "vehicle locations, Parquet": of("itms", Feed.TIDES_VEHICLE_LOCATIONS, form=Form.WHOLE),
 }
 
 
 # ------------------------------------------------------------ any of them, drawn
 
-_CARDS = (Feed.OPAL_TRIPS, Feed.TAPS, Feed.TIDES_FARE_TRANSACTIONS)
-_BUSES = (Feed.ITMS, Feed.GTFS_VEHICLE_POSITIONS, Feed.TIDES_VEHICLE_LOCATIONS)
+_CARDS = (Feed.OPAL_TRIPS, Feed.TAPS, Feed.TIDES_FARE_TRANSACTIONS, Feed.HIRED_TRIPS)
+_BUSES = (
+    *(Feed.ITMS, Feed.GTFS_VEHICLE_POSITIONS, Feed.TIDES_VEHICLE_LOCATIONS),
+    *(Feed.HFP, Feed.SIRI_VM),
+)
 _OUTSIDE = ("outside: unknown", "outside: drop")
 # programme, feeds, what may be replaced in its text
 DRAWN: tuple[tuple[str, tuple[Feed, ...], tuple[Texts, ...]], ...] = (
@@ -175,11 +204,13 @@ DRAWN: tuple[tuple[str, tuple[Feed, ...], tuple[Texts, ...]], ...] = (
     ("opal_trip", _CARDS, ((),)),
     ("opal_flows", _CARDS, (FEW_FLOWS, (*FEW_FLOWS, *OF_DAY))),
     ("opal_trip", (Feed.TIDES_PASSENGER_EVENTS,), (EVENTS,)),
+    ("opal_trip", (Feed.GATE_COUNTS, Feed.GATE_COUNTERS), (GATES,)),
     ("itms", _BUSES, ((), BUS_WEEK, ALL_DAY)),
     ("itms", (Feed.GTFS_VEHICLE_POSITIONS,), (FULL_BUSES, ROUTES_ALONE)),
-    ("itms_delays", (Feed.ITMS,), ((), BY_ROUTE, (*BY_ROUTE, *BUS_WEEK))),
+    ("itms_delays", (Feed.ITMS, Feed.HFP, Feed.SIRI_VM), ((), BY_ROUTE, (*BY_ROUTE, *BUS_WEEK))),
     ("itms_delays", (Feed.TIDES_VEHICLE_LOCATIONS,), ((), BUS_WEEK)),
     ("itms_delays", (Feed.GTFS_VEHICLE_POSITIONS,), (AT_STOPS,)),
+    ("itms_delays", (Feed.GTFS_TRIP_UPDATES, Feed.IST_DATEN), (CALLS,)),
 )
 _FORMS = (
     "{kind: text, case: upper}",

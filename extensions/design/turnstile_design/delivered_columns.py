@@ -7,6 +7,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -16,16 +17,19 @@ from typing import Any
 from turnstile.errors import InputError
 from turnstile.look.file_form import FoundForm, found_form, yaml_of
 from turnstile.programme.fields import categories
-from turnstile.programme.source_spec import Feed
+from turnstile.programme.source_spec import Feed, FileSpec
 from turnstile.sources.feeds.layout import INSTANTS, NUMBERS, ColumnMissing, FeedLayout
 from turnstile.sources.feeds.registry import LAYOUTS
 from turnstile.sources.ingest.landing import FileForm, RawFile, form_of, unpack
 from turnstile.sources.ingest.plain_text import opened
+from turnstile.sources.ingest.reading import GEOMETRY
+from turnstile.sources.ingest.worksheet import as_parquet
 from turnstile_design.column_roles import NEVER_READ, ROLES
 
 _LOOKED_AT_BYTES = 1 << 20
 # A file without a header has a record in its place: what does not look like a name is not repeated.
 _NAME = re.compile(r"[A-Za-z][A-Za-z_./ -]{0,47}[0-9]{0,2}")
+_HEADER_WITHIN = 10  # rows of a workbook
 _NEAR = 2  # fields that a file lacks, and is still thought to be meant as a feed's
 _NO_BEGINNING = (
     OSError,
@@ -67,6 +71,12 @@ class Delivery:
     def has_mode(self) -> bool:
         """True if records name their mode."""
         return any(field == "mode" for _, field in self.fields)
+
+    @property
+    def names_no_unit(self) -> bool:
+        """True if records are trips or rides of whom no column speaks."""
+        has_card = any(field == "card_id" for _, field in self.fields)
+        return self.feed.names_nobody or (self.feed is Feed.HIRED_TRIPS and not has_card)
 
     @property
     def has_positions_only(self) -> bool:
@@ -225,11 +235,29 @@ def _columns(
     with TemporaryDirectory(prefix=".look-", dir=private) as folder:
         file, *_ = unpack(RawFile(path.name, path, form), Path(folder))
         try:
-            found = found_form(file, {*known, *renamed.values()})
+            wanted = {*known, *renamed.values()}
+            is_workbook = file.form is FileForm.WORKBOOK
+            own = _of_workbook(file, wanted, Path(folder)) if is_workbook else None
+            found = own or found_form(file, wanted)
             return frozenset(_names(file) if found is None else found.columns), found
         except _NO_BEGINNING:
             rule = f"does not begin as {form} with a header; check the file"
             raise InputError(where=path.name, field="header", rule=rule) from None
+
+
+def _of_workbook(file: RawFile, wanted: set[str], folder: Path) -> FoundForm:
+    """Return the columns of a workbook under the row that names most of what is known."""
+    import pyarrow.parquet as pq
+
+    found = []
+    for row in range(1, _HEADER_WITHIN + 1):
+        with suppress(InputError):
+            sheet = as_parquet(file, folder / f"sheet-{row}.parquet", row)
+            found.append((row, tuple(pq.read_schema(sheet).names)))
+    if not found:
+        raise ValueError
+    row, names = max(found, key=lambda one: (len(wanted & {*one[1]}), -one[0]))
+    return FoundForm(FileSpec(header_row=row), names)
 
 
 def _names(file: RawFile) -> Iterator[str]:
@@ -238,6 +266,9 @@ def _names(file: RawFile) -> Iterator[str]:
         import pyarrow.parquet as pq
 
         yield from pq.read_schema(file.path).names
+        return
+    if file.form in (FileForm.PROTOBUF, FileForm.XML):
+        yield from _stated(file)
         return
     if file.form is FileForm.ARROW:
         import pyarrow as pa
@@ -248,7 +279,26 @@ def _names(file: RawFile) -> Iterator[str]:
     with opened(file.path) as stream:
         begin = stream.read(_LOOKED_AT_BYTES).decode("utf-8-sig", errors="ignore")
     record, _ = json.JSONDecoder().raw_decode(begin.lstrip("[ \r\n\t"))
+    if ".geojson" in file.name.lower():
+        yield from GEOMETRY
+        record = record.get("properties", {})
     yield from _paths(record, "")
+    if len(record) == 1:  # an envelope, named by what happened
+        (own,) = record.values()
+        yield from _paths(own, "")
+
+
+def _stated(file: RawFile) -> Iterator[str]:
+    """Yield the columns that some record of a message or document states, of those of any feed."""
+    import pyarrow.parquet as pq
+
+    from turnstile.sources.ingest.documents import as_table
+
+    for feed, layout in LAYOUTS.items():
+        with TemporaryDirectory() as scratch:
+            wanted = layout.columns_of(dict(layout.names))
+            found = pq.read_table(as_table(file, wanted, Path(scratch) / str(feed)).path)
+        yield from (name for name in wanted if found[name].null_count < len(found))
 
 
 def _paths(value: Any, above: str) -> Iterator[str]:  # noqa: ANN401 - any JSON

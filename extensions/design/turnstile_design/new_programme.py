@@ -29,8 +29,10 @@ from turnstile_design.delivered_columns import Delivery
 from turnstile_design.grid_of_places import DECIMALS, grid_domain
 from turnstile_design.new_vehicles import VehicleMeasures, vehicle_measures
 
+_DATED = (Feed.TAPS, Feed.GATE_COUNTS, Feed.GATE_COUNTERS)
 _COLUMNS_OF_STOPS = ("stop_id", "stop_lat", "stop_lon")
 _THE_MODE = "bus"  # of a feed of vehicles that names none
+_ENDS = (("boardings", "alightings"), ("starts", "ends"))  # tables of trips that nobody made
 _DRAWS_OF_A_CAP = 3  # the week's, one that dies, and a correction's (PRIVACY 6.8)
 
 
@@ -83,13 +85,14 @@ class Answers:
         if self.row is None and not delivery.is_plain:
             found["source.feed"] = None
         is_bus = delivery.feed.shape is RowShape.TELEMETRY
-        if not delivery.feed.names_nobody:
+        if not delivery.names_no_unit:
             unit = ProtectionUnit.BUS_DAY if is_bus else ProtectionUnit.CARD_DAY
             found["mechanism.unit"] = unit if self.protects_day else None
         is_named_anew = is_bus and not delivery.is_plain
-        if delivery.feed is Feed.ITMS or is_named_anew:  # a standard's unit is that of its column
+        is_asked = delivery.feed in (Feed.ITMS, Feed.SIRI_VM) or is_named_anew
+        if is_asked and "speed" in fields:  # a standard's unit is that of its column
             found["source.speed_unit"] = self.speed_unit
-        if delivery.feed is Feed.TAPS and "tap_date" in fields:
+        if delivery.feed in _DATED and "tap_date" in fields:
             found["source.date_form"] = self.date_form
         if delivery.feed is Feed.TAPS and "action" not in fields:
             key = "without_action" if self.all_tap_on else "columns.action"
@@ -191,6 +194,9 @@ def _values(
         "feed": str(delivery.feed),
         "trips": trips,
         "events": delivery.feed.names_nobody,
+        "calls": delivery.feed.names_stops,
+        "rides": delivery.names_no_unit,
+        "ends": _ENDS[delivery.feed is Feed.HIRED_TRIPS],
         "modes": modes,
         "renamed": (*delivery.renamed, *((("action", action),) if action else ())),
         "asked": asked,

@@ -10,6 +10,8 @@ from zoneinfo import ZoneInfo
 
 from turnstile.errors import InputError
 from turnstile.programme.domain.gtfs_lists import ListOf, NamedBy, list_csv
+from turnstile.programme.domain.public_sources import read_stops
+from turnstile.programme.fields import STOP
 from turnstile.programme.gtfs.feed import read_feed
 from turnstile.programme.gtfs.timetable import fault_of
 from turnstile.programme.source_spec import Feed
@@ -47,7 +49,7 @@ class VehicleMeasures:
     @property
     def has_delays(self) -> bool:
         """True if there is a table of them."""
-        return _DELAY in self.tables
+        return any("mean_delay" in table for table in self.tables)
 
 
 def vehicle_measures(delivery: Delivery, gtfs: Path | None, zone: str | None) -> VehicleMeasures:
@@ -58,9 +60,13 @@ def vehicle_measures(delivery: Delivery, gtfs: Path | None, zone: str | None) ->
         gtfs: public feed (zip, folder or a stops.txt alone), if one is given.
         zone: time zone of the agency; None while nobody has decided it.
     """
+    if delivery.feed.names_stops:
+        return _of_calls(gtfs)
     fields = {field: column for column, field in delivery.fields}
     feed = None if gtfs is None or gtfs.suffix == ".txt" else gtfs
-    tables, weights = [_SPEED, _HEADWAY], {"speed/sum": 2, "speed/buses": 1, "headway/buses": 1}
+    tables, weights = [_HEADWAY], {"headway/buses": 1}
+    if "speed" in fields:
+        tables, weights = [_SPEED, *tables], {"speed/sum": 2, "speed/buses": 1} | weights
     why_not = "" if "delay" in fields else _why_no_delays(fields, feed, zone)
     if not why_not:
         tables.append(_DELAY)
@@ -76,6 +82,27 @@ def vehicle_measures(delivery: Delivery, gtfs: Path | None, zone: str | None) ->
         delays=why_not or _ABOUT_DELAYS["timetable" if by_timetable else "stated"],
         timetable=feed.read_bytes() if by_timetable and feed else None,
         lists=() if feed is None else tuple(_lists(delivery.feed, fields, feed)),
+    )
+
+
+def _of_calls(gtfs: Path | None) -> VehicleMeasures:
+    """Return what calls at stops are measured by: stops of the public feed.
+
+    Raises:
+        InputError: there is no feed.
+    """
+    if gtfs is None:
+        rule = "is missing; records name stops: give the public GTFS feed, or its stops.txt"
+        raise InputError(where="new", field="--gtfs", rule=rule)
+    stops = sorted({one.stop_id for one in read_stops(gtfs, "any").stops})
+    lines = ["value,label", *(f"{stop},{stop}" for stop in stops)]
+    shares = {"headway/buses": 1, "delay/sum": 2, "delay/buses": 1}
+    return VehicleMeasures(
+        tables=tuple(one.replace("cell", STOP) for one in (_HEADWAY, _DELAY)),
+        shares=tuple((draw, Fraction(weight, 4)) for draw, weight in shares.items()),
+        delays=_ABOUT_DELAYS["stated"],
+        timetable=None,
+        lists=((STOP, "", "\n".join((*lines, ""))),),
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from turnstile.durable_files import delete_for_good
 from turnstile.errors import InputError
+from turnstile.programme.source_spec import Feed
 from turnstile.service_calendar import ServiceWeek, parse_weeks
 from turnstile.settings import Settings
 
@@ -107,18 +108,36 @@ def _itms_maker(args: argparse.Namespace, domains: Path) -> Maker:
 
 
 def _tides_maker(args: argparse.Namespace, domains: Path) -> Maker:
-    """Return what writes one week of fare transactions, or of passenger events."""
-    from turnstile_samples import apc, opal, tides
+    """Return what writes one week of fare transactions, passenger events, or without cards."""
+    from turnstile_samples import apc, opal, tides, without_cards
     from turnstile_samples.corruption import parse_corruptions
 
     corruptions = parse_corruptions(args.corruption, legal=tides.CORRUPTIONS)
     places = opal.read_places(domains / "opal_locations.csv")
-    of_taps = args.programme == "tides"
 
     def write(to: LandingWeek) -> tuple[Path, ...]:
         """Write one week."""
         rows = opal.opal_rows(to.week, args.rows, args.seed, places=places, corruptions=corruptions)
-        return tides.write_tides(rows, to) if of_taps else apc.write_apc(rows, to)
+        if args.programme in _WITHOUT_CARDS:
+            return without_cards.write_without_cards(Feed(args.programme), rows, to)
+        return tides.write_tides(rows, to) if args.programme == "tides" else apc.write_apc(rows, to)
+
+    return write
+
+
+def _vehicle_maker(args: argparse.Namespace, domains: Path) -> Maker:
+    """Return what writes one week of another feed of vehicles."""
+    from turnstile.programme.loading import load_programme
+    from turnstile_samples import by_feed, itms
+
+    feed = Feed(args.programme)
+    area = itms.read_area(domains / "surat_area.geojson")
+    programme = load_programme("itms", domains.parent)
+
+    def write(to: LandingWeek) -> tuple[Path, ...]:
+        """Write one week."""
+        rows = itms.itms_rows(to.week, args.rows, args.seed, area=area, corruptions=frozenset())
+        return by_feed.write_vehicles(feed, rows, to, programme)
 
     return write
 
@@ -127,8 +146,21 @@ def _write_feed(name: str, path: Path) -> None:
     """Write the public feed that a sample goes with."""
     from turnstile_samples import apc, tides
 
-    (tides.write_gtfs if name == "tides" else apc.write_apc_gtfs)(path)
+    (apc.write_apc_gtfs if name == "apc" else tides.write_gtfs)(path)
 
 
-_MAKERS = {"opal": _opal_maker, "itms": _itms_maker, "tides": _tides_maker, "apc": _tides_maker}
-_PUBLIC_FEEDS = ("tides", "apc")
+_CALLS = (Feed.GTFS_TRIP_UPDATES, Feed.IST_DATEN)
+_VEHICLES = (
+    *(Feed.GTFS_VEHICLE_POSITIONS, Feed.HFP, Feed.SIRI_VM, Feed.TIDES_VEHICLE_LOCATIONS),
+    *_CALLS,
+)
+_WITHOUT_CARDS = tuple(map(str, (Feed.HIRED_TRIPS, Feed.GATE_COUNTS, Feed.GATE_COUNTERS)))
+_MAKERS = {
+    "opal": _opal_maker,
+    "itms": _itms_maker,
+    "tides": _tides_maker,
+    "apc": _tides_maker,
+    **{str(feed): _vehicle_maker for feed in _VEHICLES},
+    **dict.fromkeys(_WITHOUT_CARDS, _tides_maker),
+}
+_PUBLIC_FEEDS = ("tides", "apc", *_WITHOUT_CARDS, *map(str, _CALLS))

@@ -5,8 +5,10 @@ Gates decide; everything else is a report and never blocks.
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from turnstile.assessment.attacks.presence import averaged
@@ -16,11 +18,6 @@ from turnstile.assessment.attacks.risk import (
     forecast,
     over_weeks,
     weeks_left,
-)
-from turnstile.assessment.attacks.synthetic import (
-    Reconstruction,
-    reconstruction,
-    simulated_membership,
 )
 from turnstile.assessment.attacks.timetable_view import NOT_GIVEN, TimetableView, as_json
 from turnstile.assessment.audits.one_run import WHAT_IT_MEANS
@@ -40,71 +37,9 @@ from turnstile.release.drawn import Drawn
 from turnstile.release.plan import loss_by_unit
 
 _DRAWS_SHOWN = (1, 2, 5, 10)
-LIMITS = (
-    (
-        "Gates and audits look for breaches of the claim. That none was found is no proof: the "
-        "proof is the mechanism's, and holds for the code and the randomness that it is about."
-    ),
-    (
-        "The guarantee is per unit. What a unit is, and what is not protected, is on the release "
-        "card: groups of people, habits over weeks, and facts about a whole vehicle or line are "
-        "outside it."
-    ),
-    (
-        "The best guesses are those of the strongest attacker, who knows everything but whether "
-        "one unit is there. For the worst unit nobody who sees only this release does better. For "
-        "the typical one the chance is that of its stated habits: whoever travels more shows more, "
-        "up to the worst; who travels less shows less."
-    ),
-    (
-        "A unit is guessed from all draws that hold it together: of every programme of the group "
-        "and every revision, as the ledger charged them. Weeks ahead are reckoned as if each "
-        "programme of the group went on as it released last."
-    ),
-    (
-        "A timetable can show that a cell is one vehicle or one stop; the noise still hides each "
-        "person, but the cell says where and when."
-    ),
-    "Whether a week appears at all depends on its data through validation.",
-    (
-        "The audit runs synthetic units through the bounding, counting and noise that made this "
-        "release. It tries the ways of moving a table that we could think of; whether no other way "
-        "moves it farther is what docs/PRIVACY.md argues."
-    ),
-)
-SOURCES = (
-    ("best guess", "(1 + TV)/2, TV of the summed log likelihood ratios", "Neyman & Pearson 1933"),
-    (
-        "proof of presence",
-        "1/2 exp(-(t - g)/p), continuous; r^(T-g)/(1 + r), integers",
-        "Culnane, Rubinstein & Teague 2017, Theorem 1, corrected",
-    ),
-    (
-        "differencing",
-        "exact distribution of a sum of noises; three Laplace terms: e^(-u)(8 + 5u + u^2)/8",
-        "Culnane, Rubinstein & Teague 2017, Theorem 5, corrected; Gil-Pelaez 1951",
-    ),
-    (
-        "one-run audit",
-        "right guesses below Bin(r, e^eps/(1 + e^eps))",
-        "Steinke, Nasr & Jagielski 2023",
-    ),
-    (
-        "scale below zero",
-        "P(c + Z = -k) is proportional to e^(-k/b)",
-        "memoryless tail of the distribution",
-    ),
-    (
-        "scale, whatever the counts are",
-        (
-            "product of q(x)/p(x) over half of the cells, q learned from the other half, p the "
-            "nearest mixture of the declared distributions: above 1/alpha with a chance of at most "
-            "alpha"
-        ),
-        "Grunwald, de Heide & Koolen 2024; Ville 1939",
-    ),
-    ("reconstruction", "least squares; least weighted distance", "Dinur & Nissim 2003"),
-)
+_TEXTS = Path(__file__).parent
+LIMITS = tuple((_TEXTS / "limits.txt").read_text(encoding="utf-8").splitlines())
+SOURCES = tuple(csv.DictReader((_TEXTS / "formulas.csv").read_text(encoding="utf-8").splitlines()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +73,6 @@ class Assessment:
     audits: tuple[DrawAudit, ...]
     risk: Forecast
     differencing: tuple[Differencing, ...]
-    reconstruction: Reconstruction
-    membership: tuple[float, ...]
     balances: tuple[AccountBalance, ...]
     timetable: TimetableView | None
 
@@ -166,8 +99,6 @@ def assess_release(drawn: Drawn, evidence: Evidence | None = None) -> Assessment
         audits=audits,
         risk=forecast(drawn.events, known.charged),
         differencing=_differencing(drawn),
-        reconstruction=_reconstruction(drawn),
-        membership=simulated_membership(drawn.events, drawn.programme.mechanism.unit),
         balances=known.balances,
         timetable=known.timetable,
     )
@@ -202,8 +133,6 @@ def content_of(found: Assessment) -> dict[str, Any]:
             for event in one_of_each
         },
         "differencing": [asdict(one) for one in found.differencing],
-        "reconstruction_of_synthetic_table": asdict(found.reconstruction),
-        "membership_simulated_by_week": found.membership,
         "timetable": NOT_GIVEN if found.timetable is None else as_json(found.timetable),
         "ledger": [
             {**_balance(balance), "weeks_left": weeks_left(balance, found.losses[balance.unit])}
@@ -211,7 +140,7 @@ def content_of(found: Assessment) -> dict[str, Any]:
             if balance.unit in found.losses
         ],
         "limits": list(LIMITS),
-        "formulas": [{"what": w, "formula": f, "source": s} for w, f, s in SOURCES],
+        "formulas": list(SOURCES),
     }
 
 
@@ -231,18 +160,6 @@ def _differencing(drawn: Drawn) -> tuple[Differencing, ...]:
             width = half_width(terms, 0.95)
             found.append(Differencing(coarse, fine, large.mode, parts, width, own))
     return tuple(found)
-
-
-def _reconstruction(drawn: Drawn) -> Reconstruction:
-    """Reconstruct a synthetic table with the noise of a fine table and of its margins, if any."""
-    events = {event.table: event for event in drawn.events if event.statistic != "sum"}
-    tables = {table.name: table for table in drawn.programme.tables if table.name in events}
-    fine = max(tables.values(), key=lambda table: len(table.by))
-    margins = [
-        next((events[one.name] for one in tables.values() if one.by == (axis,)), None)
-        for axis in fine.by[:2]
-    ]
-    return reconstruction(events[fine.name], *margins)
 
 
 def _audit(audit: DrawAudit) -> dict[str, Any]:

@@ -41,6 +41,7 @@ REPAIRS = {
     "checkpoint": Repair("restore the newest ledger, or " + _RECOVER, _LOSSES),
     "clock": Repair("set the clock, or if it is right: turnstile ledger confirm-clock", "nothing"),
     "space": Repair("free space on the disk that is named", "nothing"),
+    "staged": Repair("restore the newest ledger, or " + _RECOVER, _LOSSES),
     "sealed": Repair(f"restore {_RESTORE}", "nothing; without a backup the week has no release"),
     "card": Repair("restore the newest ledger, or " + _RECOVER, _LOSSES),
     "manifest": Repair(f"restore {_RESTORE}", "nothing"),

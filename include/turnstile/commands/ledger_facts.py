@@ -19,6 +19,7 @@ from turnstile.commands.ledger_opened import (
     set_damage_aside,
 )
 from turnstile.errors import InputError
+from turnstile.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -168,12 +169,19 @@ def _no_release(args: argparse.Namespace) -> int:
 
 def _recover(args: argparse.Namespace) -> int:
     """Recover."""
+    from turnstile.pipeline.delivered_files import delivered_files
+
     families = dict(one.split("=", 1) for one in args.family if "=" in one)
     if len(families) != len(args.family):
         raise InputError(where="ledger", field="--family", rule="write PROGRAMME=GROUP")
     aside, salvaged = set_damage_aside()
     ledger = open_to_write(new=True)
-    done = ledger.recover(*_said(args), families=families, salvaged=salvaged)
+    done = ledger.recover(
+        *_said(args),
+        families=families,
+        salvaged=salvaged,
+        delivered=delivered_files(Settings.from_environment()),
+    )
     publish_list(ledger)
     return _print(
         args,
@@ -218,7 +226,6 @@ def _cosign(_: argparse.Namespace) -> int:
 def _rotate_bounding_key(args: argparse.Namespace) -> int:
     """Take up a new bounding key."""
     from turnstile.release.zone_copies import zones
-    from turnstile.settings import Settings
 
     take_up = zones(Settings.from_environment()).replace_bounding_key
     name = open_to_write().name_bounding_key(take_up, *_said(args))

@@ -19,10 +19,7 @@ CellLimit = tuple[Sequence[NDArray[Any]], int]
 
 
 def lowest(
-    units: NDArray[Any],
-    order: NDArray[np.uint64],
-    limits: Sequence[CellLimit],
-    at_most: int,
+    units: NDArray[Any], order: NDArray[np.uint64], limits: Sequence[CellLimit], at_most: int
 ) -> Integers:
     """Return which records count, shape (m,), int64: places in the given arrays.
 

@@ -174,10 +174,7 @@ def _bounded(connection: Connection, programme: Programme, days: Sequence[date])
 
 
 def _vector(
-    domain: PublicDomain,
-    table: TableSpec,
-    statistic: str,
-    counted: dict[str, NDArray[Any]] | None,
+    domain: PublicDomain, table: TableSpec, statistic: str, counted: dict[str, NDArray[Any]] | None
 ) -> Counts:
     """Lay what one statistic adds into the full domain."""
     sums = np.zeros(domain.shape(table, domain.modes[0]), dtype=np.int64)

@@ -79,10 +79,7 @@ def count_trips(
 
 
 def _read_days(
-    connection: Connection,
-    programme: Programme,
-    domain: PublicDomain,
-    files: Sequence[list[str]],
+    connection: Connection, programme: Programme, domain: PublicDomain, files: Sequence[list[str]]
 ) -> None:
     """Make the table `trip` of some days: number of the day, card, indices of mode and axes."""
     axes = ", ".join(f"{axis} INTEGER" for axis in axes_of(programme))

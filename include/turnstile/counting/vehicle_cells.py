@@ -50,6 +50,8 @@ def vehicle_cells(programme: Programme, domain: PublicDomain) -> VehicleCells:
     """Return how readings become cells of a programme's tables, which all have the same."""
     mode, axes = domain.modes[0], chain_of(programme, programme.tables[0]).project.tables[0]
     to_cells, pixels = _cells_of(domain.dimension(mode, CELL), programme.domain.h3_resolution)
+    if programme.source.feed.names_stops:  # calls at stops have no position, nor tables hexagons
+        to_cells, pixels = _no_cells, NO_PIXELS
     listed: list[tuple[str, str | None, int]] = []
     for axis in (domain.dimension(mode, name) for name in axes if name not in {SLOT, CELL}):
         index = {label: place for place, label in enumerate(axis.labels)}
@@ -58,11 +60,7 @@ def vehicle_cells(programme: Programme, domain: PublicDomain) -> VehicleCells:
         listed.append((axis.name, None, OUTSIDE if axis.unknown is None else axis.unknown))
     slots = domain.dimension(mode, SLOT)
     return VehicleCells(
-        to_cells,
-        OUTSIDE if slots.unknown is None else slots.unknown,
-        pixels,
-        axes,
-        tuple(listed),
+        to_cells, OUTSIDE if slots.unknown is None else slots.unknown, pixels, axes, tuple(listed)
     )
 
 
@@ -99,6 +97,11 @@ def joins_sql(cells: VehicleCells) -> str:
         f"AND reading.{name} = listed_{name}.value"
         for name in cells.categories
     )
+
+
+def _no_cells(latitudes: NDArray[np.float64], _: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Put every position into one cell."""
+    return np.zeros(latitudes.shape, dtype=np.int64)
 
 
 def _cells_of(axis: Dimension, resolution: int | None) -> tuple[Converter, PixelTable]:

@@ -8,14 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from turnstile.ledger.amounts import Cap
-from turnstile.ledger.changes import (
-    ALL_WEEKS,
-    NOTHING,
-    AccountRow,
-    Amount,
-    pair_of,
-    week_names,
-)
+from turnstile.ledger.changes import ALL_WEEKS, NOTHING, AccountRow, Amount, pair_of, week_names
 from turnstile.privacy.units import NeighboringRelation, ProtectionUnit
 from turnstile.service_calendar import ServiceWeek
 

@@ -26,6 +26,8 @@ def damage_in(file: Path) -> str:
     """Return the first thing that is wrong with a database; empty if it is sound or not there."""
     if not file.exists():
         return ""
+    if not file.stat().st_size:
+        return "it is empty"
     try:
         with closing(_opened(file)) as connection:
             (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()

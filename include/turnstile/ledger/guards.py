@@ -42,15 +42,18 @@ _UNIQUE = {
 _INDEXES = text("SELECT name, sql AS body FROM sqlite_master WHERE type = 'index' AND sql <> ''")
 _INDEXES_ON_SERVER = text("SELECT indexname AS name, indexdef AS body FROM pg_indexes")
 _DIGITS = 16
-_SQLITE = text("SELECT name, sql AS body FROM sqlite_master WHERE type = 'trigger'")
+_SQLITE = text(
+    "SELECT name, tbl_name AS place, sql AS body FROM sqlite_master WHERE type = 'trigger'"
+)
 _POSTGRESQL = text(
-    """SELECT t.tgname AS name, pg_get_triggerdef(t.oid) || p.prosrc AS body FROM pg_trigger t
+    """SELECT t.tgname AS name, t.tgrelid::regclass::text AS place,
+    pg_get_triggerdef(t.oid) || p.prosrc AS body FROM pg_trigger t
     JOIN pg_proc p ON p.oid = t.tgfoid WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A')"""
 )
 
 
 def guard_findings(connection: Connection, version: str) -> Iterator[Finding]:
-    """Yield every guard that is gone, switched off, or is not the one that was made.
+    """Yield every guard that is gone, switched off or another one, and every trigger beside them.
 
     Args:
         connection: of a reading transaction.
@@ -60,7 +63,11 @@ def guard_findings(connection: Connection, version: str) -> Iterator[Finding]:
     wanted = _GUARDS.get(version, GUARDS_0003)
     wanted = wanted | _ON_SERVER if is_server else wanted
     refuses = "RAISE EXCEPTION" if is_server else "RAISE(ABORT"
-    texts = _texts(connection)
+    rows = connection.execute(_POSTGRESQL if is_server else _SQLITE).all()
+    texts, places = ({row[0]: row[at] for row in rows} for at in (2, 1))
+    ours = {places[name] for name in wanted & places.keys()}
+    for name in sorted(name for name in places.keys() - wanted if places[name] in ours):
+        yield Finding("guard", None, f"the trigger {name} is none that this house made")
     standing = {name for name, body in texts.items() if refuses in body}
     yield from _index_findings(connection, is_server=is_server)
     for name in sorted(wanted - standing):
@@ -82,13 +89,6 @@ def _index_findings(connection: Connection, *, is_server: bool) -> Iterator[Find
             yield Finding(
                 "guard", None, f"the index {name} is gone, or is not the one that was made"
             )
-
-
-def _texts(connection: Connection) -> Mapping[str, str]:
-    """Return the text of each trigger."""
-    is_server = connection.dialect.name == "postgresql"
-    rows = connection.execute(_POSTGRESQL if is_server else _SQLITE)
-    return {row.name: row.body for row in rows}
 
 
 def _digest(body: str) -> str:

@@ -14,7 +14,7 @@ from turnstile.errors import InputError, RefusedError
 from turnstile.ledger import attempts, decisions, facts, landing_paths, parties_facts, revisions
 from turnstile.ledger.custody import recovery
 from turnstile.ledger.custody.known_history import read_history
-from turnstile.ledger.custody.recovery import Recovery
+from turnstile.ledger.custody.recovery import Delivered, Recovery
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.parties import LogBegun
 from turnstile.ledger.records import Assessed, Attempt, Decision, ReleaseKey, for_the_public
@@ -163,6 +163,7 @@ class Stewardship(LedgerView):
         *,
         families: Mapping[str, str] | None = None,
         salvaged: Sequence[Entry] = (),
+        delivered: Delivered | None = None,
     ) -> Recovery:
         """Bring the ledger back to what witnesses, packages and sealed files prove.
 
@@ -173,6 +174,7 @@ class Stewardship(LedgerView):
             reason: what happened.
             families: budget group of a programme, where nothing else names it.
             salvaged: entries of a damaged database that still read.
+            delivered: of which files releases are whose entries are lost.
 
         Where a checkpoint of the transparency log holds entries that are lost, another log begins.
 
@@ -180,7 +182,8 @@ class Stewardship(LedgerView):
             InputError: a trace cannot be read, or a budget group is not known.
             IntegrityError: a witness holds another history.
         """
-        done = recovery.recover(self._custody, dict(families or {}), (person, reason), salvaged)
+        said = (person, reason)
+        done = recovery.recover(self._custody, dict(families or {}), said, salvaged, delivered)
         if not self.parties().keys and self._witnesses.has_key:
             # Keys before the present one are named again, or their lines beside packages accuse.
             own = self._witnesses.signer().public_line
@@ -208,6 +211,9 @@ class Stewardship(LedgerView):
         """
         if origin is not None and not re.fullmatch(r"[!-*,-~]+", origin):
             rule = f"{origin!r} cannot name a log: no blank, no plus sign, letters of ASCII"
+            raise InputError(where="ledger", field="origin", rule=rule)
+        if origin in {one.origin for one in self.parties().logs}:
+            rule = f"{origin!r} names a log that was begun before, whose proofs stay; another one"
             raise InputError(where="ledger", field="origin", rule=rule)
         if self._custody.witnesses.public is None:
             rule = "there is no public zone, where a log is kept"

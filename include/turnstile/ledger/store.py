@@ -206,6 +206,8 @@ class Store:
             )
         if getattr(cause, "sqlite_errorname", "").startswith(_DAMAGED) or "decode" in reason:
             return IntegrityError(f"the ledger's database is damaged ({reason}); {_DAMAGE}")
+        if reason.startswith("no such table"):
+            return IntegrityError(f"the ledger's database holds no ledger ({reason}); {_DAMAGE}")
         if isinstance(error, OperationalError) and "full" in reason:
             return self._refused(f"{reason}; nothing was done: free space, then run the step again")
         return self._refused(f"{reason}; nothing was done: mend it, then run the step again")

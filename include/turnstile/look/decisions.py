@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from turnstile.look.looking import Asked
 
 _MODES = "source.modes"
+_SHARES_KEY = "source.set_aside_at_most"
 _NEAR = 0.15  # of the ratio of two units
 _SINGLE_BYTE = (Encoding.LATIN_1, Encoding.WINDOWS_1252)
 _SHARES = ("1/50", "1/20", "1/10", "1/5", "1/3", "1/2", "2/3", "3/4", "9/10", "1")
@@ -247,6 +248,8 @@ def _of_units(asked: Asked, seen: Seen) -> Iterator[Decision]:
             else ""
         )
         why = "what vehicles say of their speed is not what their positions tell in the stated unit"
+        if is_open and not stops:
+            why = "nobody has decided the unit of speeds; positions tell which it is"
         yield Decision("source.speed_unit", line, why, must=is_open or stops)
 
 
@@ -307,25 +310,20 @@ def _of_findings(seen: Seen) -> Iterator[Decision]:
             "unknown_mode_many",
         }:
             continue
-        if finding.rule == "set_aside_small":
-            yield from _of_shares(seen)
-            continue
         key, line = _MENDS.get(finding.rule, (finding.rule, ""))
+        rule = finding.rule.removesuffix("_many")
+        if rule in shares_at_most(seen.programme) and finding.rule not in _MENDS:
+            key, line = _SHARES_KEY, _share_of(seen, rule)
         yield Decision(key, line, f"{finding.rule}: {finding.sentence}", must=True)
 
 
-def _of_shares(seen: Seen) -> Iterator[Decision]:
-    """Yield the shares that would let through what was set aside, if it is right."""
+def _share_of(seen: Seen, rule: str) -> str:
+    """Return the line of the share that would let through what a rule set aside, if it is right."""
     counts = dict(counts_of(seen.snapshot))
     whole = max(counts["rows_in"] - counts.get("outside_week", 0), 1)
-    for rule, most in shares_at_most(seen.programme).items():
-        share = counts.get(rule, 0) / whole
-        if share <= most:
-            continue
-        enough = next((one for one in _SHARES if _value(one) >= share), "1")
-        line = f'set_aside_at_most: {{{rule}: "{enough}"}}   # if that is right; it becomes public'
-        why = f"{rule} sets aside more than it may: correct mapping or files, or state the share"
-        yield Decision("source.set_aside_at_most", line, why, must=True)
+    share = counts.get(rule, 0) / whole
+    enough = next((one for one in _SHARES if _value(one) >= share), "1")
+    return f'set_aside_at_most: {{{rule}: "{enough}"}}   # if that is right; it becomes public'
 
 
 def _value(share: str) -> float:

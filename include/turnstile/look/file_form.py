@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+import pyarrow.parquet as pq
+
 from turnstile.programme.source_spec import (
     DecimalMark,
     Delimiter,
@@ -104,6 +106,28 @@ def found_form(file: RawFile, wanted: Iterable[str] = ()) -> FoundForm | None:
     )
     decimals = tuple(column for column, own in by_column.items() if _mostly(_BEHIND_COMMA, own))
     return FoundForm(spec, columns, tuple(_epochs(by_column.items())), decimals, has_mark)
+
+
+def has_records(file: RawFile, spec: FileSpec) -> bool:
+    """Return whether a file holds any record: not so a header alone, or nothing in brackets.
+
+    Args:
+        file: as it was delivered; of an archive it is taken for granted.
+        spec: how it is written.
+    """
+    if file.form is FileForm.PARQUET:
+        return bool(pq.read_metadata(file.path).num_rows)
+    if file.form not in {FileForm.CSV, FileForm.JSON}:
+        return True
+    with opened(file.path) as stream:
+        begin = stream.read(_LOOKED_AT_BYTES)
+    if len(begin) == _LOOKED_AT_BYTES:
+        return True
+    is_marked = begin.startswith(_MARKS)
+    text = begin.decode("utf-16" if is_marked else spec.encoding, errors="replace").strip("\ufeff")
+    if file.form is FileForm.JSON:
+        return bool(text.strip("[] \r\n\t"))
+    return any(line.strip() for line in text.splitlines()[spec.header_row :])
 
 
 def yaml_of(spec: FileSpec) -> str:

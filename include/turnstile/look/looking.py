@@ -27,7 +27,7 @@ from turnstile.quality.findings import QualityReport
 from turnstile.service_calendar import ServicePeriod, ServiceWeek
 from turnstile.sources.feeds.layout import INSTANTS, NUMBERS, names_in_source
 from turnstile.sources.feeds.registry import layout_of
-from turnstile.sources.ingest.canonical import RULES
+from turnstile.sources.ingest.canonical import rules_broken
 from turnstile.sources.ingest.landing import RawFile, find_files, unpack
 from turnstile.sources.ingest.snapshot import Snapshot, counts_of
 from turnstile.sources.ingest.week import ingest, open_fields
@@ -282,7 +282,7 @@ def _lines_of_rules(
     left = counts["rows_in"]
     yield f"- records read {left}, rows {counts['rows_out']}, duplicates {counts['duplicates']}, "
     yield f"  joined to another record's row {counts['joined']}"
-    for rule in RULES[programme.source.feed.shape]:
+    for rule in rules_broken(programme.source.feed):
         aside = counts.get(rule, 0)
         left -= aside
         yield f"- `{rule}`: {aside} set aside, {left} go on"

@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import logging
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from turnstile.errors import InputError, NotFinal
 from turnstile.ledger.custody.custody import clock_known_until
 from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.records import Attempt
+from turnstile.look.file_form import has_records
 from turnstile.pipeline.bounding_key import require_known_key
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.current_snapshot import current_snapshot
@@ -25,6 +27,7 @@ from turnstile.programme.gtfs.timetable import read_calls
 from turnstile.quality.findings import Finding
 from turnstile.release.plan import ReleasePlan, require_service
 from turnstile.release.zones import bounding_secret, commitment, write_atomically
+from turnstile.sources.ingest.landing import RawFile, form_of
 from turnstile.sources.ingest.snapshot import Snapshot
 from turnstile.sources.ingest.week import ingest as ingest_files
 
@@ -52,7 +55,7 @@ def ingest(release: Release) -> str:
     require_known_key(release.settings, release.ledger)
     snapshot = _ingest(release)
     require_decided(release, snapshot)
-    digests = "\n".join(digest for _, digest in snapshot.files)
+    digests = "\n".join(_digests_of_records(release, snapshot))
     write_atomically(release.folders.private / "files", digests.encode())
     write_atomically(release.folders.private / "snapshot", snapshot.digest.encode())
     release.say("rows ingested")
@@ -184,6 +187,15 @@ def _ingest(release: Release) -> Snapshot:
         memory=release.settings.memory_limit,
         timetable=read_calls(release.programme, release.settings.include, release.week.days),
     )
+
+
+def _digests_of_records(release: Release, snapshot: Snapshot) -> Iterator[str]:
+    """Yield the digests of the files that hold records: a header alone is of no people."""
+    spec, landing = release.programme.source.written, release.settings.landing
+    for name, digest in snapshot.files:
+        path = landing / name
+        if not path.is_file() or has_records(RawFile(name, path, form_of(name)), spec):
+            yield digest
 
 
 def _sealed_before(release: Release, sealed: Attempt) -> str:

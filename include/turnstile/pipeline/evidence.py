@@ -18,6 +18,7 @@ from turnstile.ledger.charged_releases import ChargedRelease
 from turnstile.ledger.custody.folders import release_folders
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.preflight import trials
+from turnstile.pipeline.sampler_fits import misfits_of
 from turnstile.programme.domain.public_file import open_public_file
 from turnstile.release.numbers import Vector
 from turnstile.release.sealed import decode
@@ -33,7 +34,10 @@ def evidence_of(release: Release) -> Evidence:
     return Evidence(
         balances=tuple(release.ledger.balance(release.programme.family)),
         charged=charged,
-        copy=PipelineCopy(observed=trials(release)),
+        copy=PipelineCopy(
+            observed=trials(release),
+            misfits=misfits_of(release.plan.events, release.settings.small_worlds),
+        ),
         sealed_digests=tuple(
             sorted(digest_of(path.read_bytes()) for path in embargoed.glob("sealed-*"))
         ),

@@ -26,6 +26,7 @@ from turnstile.release.zones import (
     ReleaseFolders,
     bounding_secret,
     commitment,
+    known_secrets,
     landing_place,
     name_of_secret,
 )
@@ -120,8 +121,9 @@ class PlannedRelease:
             week=str(self.plan.charged_in),
             first_week=str(self.week.weeks[0]),
             landing=landing_place(self.settings, self.programme.source.landing),
-            files=tuple(
-                commitment(secret, digest)
+            files=tuple(  # under earlier keys too: files of a group from before a rotation
+                commitment(known, digest)
+                for known in known_secrets(self.settings)
                 for digest in self.recorded("files", step="ingest").split()
             ),
             exact=commitment(secret, self.recorded("exact", step="count")),

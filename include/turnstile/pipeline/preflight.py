@@ -19,6 +19,7 @@ from turnstile.pipeline.code_version import code_version
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.gain import no_gain
 from turnstile.pipeline.publishable import require_columns, require_place
+from turnstile.pipeline.sampler_fits import misfits_of
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.release.zones import write_atomically
 
@@ -43,8 +44,9 @@ def require_preflight(release: Release) -> None:
     nothing = no_gain(release.programme, release.domain, release.settings.include)
     if nothing is not None:
         raise RefusedError(f"{release.key}: {nothing}; nothing was charged")
-    copy = PipelineCopy(observed=_tried(release))
     programme, events = release.programme, release.plan.events
+    misfits = misfits_of(events, release.settings.small_worlds)
+    copy = PipelineCopy(observed=_tried(release), misfits=misfits)
     gates = plan_gates(programme, events, copy, audits_of(programme, events, copy))
     failed = next((gate for gate in gates if not gate.passed), None)
     if failed is not None:

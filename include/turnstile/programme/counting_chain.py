@@ -62,8 +62,7 @@ def chain_of_vector(programme: Programme, tables: tuple[TableSpec, ...], statist
         bound=None if rule is None else Bound(rule.unit, rule.records_max),
         project=Project(tuple(table.by for table in tables)),
         count=Count(
-            adds_up=is_of_vehicles,
-            mean_range=tables[0].mean_range if statistic == "sum" else None,
+            adds_up=is_of_vehicles, mean_range=tables[0].mean_range if statistic == "sum" else None
         ),
     )
 

@@ -196,11 +196,7 @@ FIELDS: tuple[Field, ...] = (
     *(
         Field(name, _T.STRING, "", title, text, Role.DIMENSION, tables=_TRIPS)
         for name, title, text in (
-            (
-                "day_period",
-                "Period",
-                "Period of the day of the tap-on, by its public name.",
-            ),
+            ("day_period", "Period", "Period of the day of the tap-on, by its public name."),
             ("origin_region", "Origin region", "Public region of the tap-on's location."),
             ("origin_zone", "Origin zone", "REGION/ZONE of the tap-on's location."),
             ("destination_region", "Destination region", "Public region of the tap-off."),
@@ -208,13 +204,7 @@ FIELDS: tuple[Field, ...] = (
         )
     ),
     Field(
-        "slot",
-        _T.STRING,
-        "HH:MM",
-        "Time",
-        "Start of the slot.",
-        Role.DIMENSION,
-        tables=_TELEMETRY,
+        "slot", _T.STRING, "HH:MM", "Time", "Start of the slot.", Role.DIMENSION, tables=_TELEMETRY
     ),
     Field(
         "cell",

@@ -51,11 +51,7 @@ class MechanismSpec:
         Key("stability_histogram: our threshold, or that of the 2017 release", "source"),
     ] = Calibration.TIGHT
     joint_marginals: Annotated[
-        Flag,
-        Key(
-            "dense_gaussian with once_per_finest_cell: slots and places of a tap share one bound",
-            "true",
-        ),
+        Flag, Key("once_per_finest_cell: slots and places share one bound", "true")
     ] = False
 
 
@@ -75,10 +71,6 @@ class CapSpec:
     delta: Annotated[Amount | None, Key("delta at which the loss is shown", '"1e-6"')] = None
     window_weeks: Annotated[
         Positive | None,
-        Key(
-            "card and bus: the cap holds for every so many weeks in a row",
-            "52",
-            default=str(WINDOW_WEEKS),
-        ),
+        Key("card and bus: weeks in a row of the cap", "52", default=str(WINDOW_WEEKS)),
     ] = None
     line: int = field(default=0, compare=False)

@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from turnstile.measures.registry import Measure
+from turnstile.measures.registry import OF_SPEEDS, Measure
 from turnstile.privacy.accounts import posted_whole
 from turnstile.privacy.mechanisms.registry import Calibration, MechanismKind
 from turnstile.privacy.units import ProtectionUnit, Subject
@@ -94,8 +94,8 @@ def _source(file: Sections) -> Iterator[Fault]:
         yield ("source", "modes"), f"{source.feed} tells no modes apart; write one"
     if source.timetable is None and source.stop_within_m is not None:
         yield ("source", "stop_within_m"), "goes with timetable; add it"
-    if source.timetable is not None and not vehicles:
-        yield ("source", "timetable"), "is for vehicles; remove it"
+    if source.timetable is not None and (not vehicles or source.feed.names_stops):
+        yield ("source", "timetable"), "is for positions of vehicles; remove it"
     if source.without_action is not None and source.feed is not Feed.TAPS:
         yield ("source", "without_action"), f"is for {Feed.TAPS}; remove it"
     if source.written.zone is not None and source.feed is Feed.OPAL_TRIPS:
@@ -252,6 +252,11 @@ def _table_of_vehicles(
     if table.by[:1] != (time,) or len(table.by) == 1 or table.by != in_order:
         rule = f"must be {time} and one or more of {', '.join(others)}, in this order"
         yield (*loc, "by"), rule
+    if file.source.feed.names_stops and "cell" in table.by:
+        rule = f"{file.source.feed} states no position: count by {STOP} or route, of a public list"
+        yield (*loc, "by"), rule
+    if file.source.feed.names_stops and table.measure in OF_SPEEDS:
+        yield (*loc, "measure"), f"{file.source.feed} states no speed; use mean_delay or headway"
     for key in ("trips_at_most", "per_cell_at_most", "year_to_date_from"):
         if file.stated(*loc, key):
             yield (*loc, key), "is for tables of trips; remove it"
@@ -313,7 +318,7 @@ def _listed(file: Sections) -> Iterator[Fault]:
             if BY_NAME[name].is_listed and name not in listed:
                 rule = f"counts by {name}, and no public list says which there are; add it, for "
                 yield loc, f"{rule}example domain: {{lists: {{{name}: domains/{name}s.csv}}}}"
-            elif name == STOP and source.timetable is None:
+            elif name == STOP and source.timetable is None and not source.feed.names_stops:
                 rule = "counts by stop, which positions tell by a timetable alone; name a public "
                 yield loc, f"{rule}GTFS feed as source.timetable"
 

@@ -43,15 +43,21 @@ class Feed(StrEnum):
     TIDES_FARE_TRANSACTIONS = "tides_fare_transactions"
     TIDES_PASSENGER_EVENTS = "tides_passenger_events"
     TAPS = "taps"
+    HIRED_TRIPS = "hired_trips"
+    GATE_COUNTS = "gate_counts"
+    GATE_COUNTERS = "gate_counters"
     ITMS = "itms"
     TIDES_VEHICLE_LOCATIONS = "tides_vehicle_locations"
     GTFS_VEHICLE_POSITIONS = "gtfs_vehicle_positions"
+    HFP = "hfp"
+    SIRI_VM = "siri_vm"
+    GTFS_TRIP_UPDATES = "gtfs_trip_updates"
+    IST_DATEN = "ist_daten"
 
     @property
     def shape(self) -> RowShape:
         """Shape of the canonical rows that this feed becomes."""
-        vehicles = (Feed.ITMS, Feed.TIDES_VEHICLE_LOCATIONS, Feed.GTFS_VEHICLE_POSITIONS)
-        return RowShape.TELEMETRY if self in vehicles else RowShape.TRIPS
+        return RowShape.TELEMETRY if self in _OF_VEHICLES else RowShape.TRIPS
 
     @property
     def joins_taps(self) -> bool:
@@ -61,20 +67,35 @@ class Feed(StrEnum):
     @property
     def names_nobody(self) -> bool:
         """True if a row is a boarding or an alighting alone, and no card says whose."""
-        return self is Feed.TIDES_PASSENGER_EVENTS
+        return self in (Feed.TIDES_PASSENGER_EVENTS, Feed.GATE_COUNTS, Feed.GATE_COUNTERS)
 
     @property
     def states(self) -> tuple[str, ...]:
-        """Columns that its rows may have: how late a vehicle is, how full it is."""
-        if self in (Feed.ITMS, Feed.TIDES_VEHICLE_LOCATIONS):
-            return ("delay_s",)
-        return ("occupancy",) if self is Feed.GTFS_VEHICLE_POSITIONS else ()
+        """Columns that its rows may have: how late a vehicle is, how full it is, at which stop."""
+        return _OF_VEHICLES.get(self, ())
+
+    @property
+    def names_stops(self) -> bool:
+        """True if a row is a call at a stop, without a position or a speed."""
+        return "stop" in self.states
 
     @property
     def speed_unit(self) -> SpeedUnit:
         """Unit of speeds by the feed's own specification, unless a programme says otherwise."""
-        metric = (Feed.TIDES_VEHICLE_LOCATIONS, Feed.GTFS_VEHICLE_POSITIONS)
+        metric = (Feed.TIDES_VEHICLE_LOCATIONS, Feed.GTFS_VEHICLE_POSITIONS, Feed.HFP)
         return SpeedUnit.MS if self in metric else SpeedUnit.KMH
+
+
+# and what rows of each may have
+_OF_VEHICLES: dict[Feed, tuple[str, ...]] = {
+    Feed.ITMS: ("delay_s",),
+    Feed.TIDES_VEHICLE_LOCATIONS: ("delay_s",),
+    Feed.GTFS_VEHICLE_POSITIONS: ("occupancy",),
+    Feed.HFP: ("delay_s",),
+    Feed.SIRI_VM: ("delay_s",),
+    Feed.GTFS_TRIP_UPDATES: ("delay_s", "stop"),
+    Feed.IST_DATEN: ("delay_s", "stop"),
+}
 
 
 class MissingDay(StrEnum):
@@ -237,21 +258,11 @@ class SourceSpec:
 
     feed: Annotated[Feed, Key("layout of the files (FEEDS.md)", "opal_trips")]
     landing: Annotated[
-        str,
-        Read(_landing),
-        Key(
-            "files of a week below the landing zone; {week} stands for the week's name",
-            '"opal/{week}/*"',
-        ),
+        str, Read(_landing), Key("a week's files; {week} stands for its name", '"opal/{week}/*"')
     ]
     modes: Annotated[Texts, Key("public list of modes", "[bus, ferry, train]")]
     missing_day: Annotated[
-        MissingDay,
-        Key(
-            "a service day without a row stops the week; or it does not, and a day is stated as a "
-            "gap where files are named by service day and it has none (FEEDS.md)",
-            "refuse",
-        ),
+        MissingDay, Key("a day without a row stops the week, or is a gap (FEEDS.md)", "refuse")
     ] = MissingDay.REFUSE
     file: Annotated[FileSpec | None, Key("how text files are written (FEEDS.md)")] = None
     columns: Annotated[
@@ -289,9 +300,7 @@ class SourceSpec:
     ] = None
     date_form: Annotated[DateForm, Key("how dates are written", "DD/MM/YYYY")] = DateForm.ISO
     grid_decimals: Annotated[
-        int,
-        whole(0, _GRID_FINEST),
-        Key("taps with coordinates: decimals of a degree of the grid", "2"),
+        int, whole(0, _GRID_FINEST), Key("taps at coordinates: decimals of the grid", "2")
     ] = 1
     extent: Annotated[Extent | None, Key("box in degrees: what lies outside is no position")] = None
     without_card: Annotated[
@@ -299,34 +308,17 @@ class SourceSpec:
     ] = WithoutCard.DROP
     files_at_least: Annotated[Positive, Key("files that a complete week has at least", "7")] = 1
     marker: Annotated[
-        Text,
-        Key(
-            "file that the authority writes when a week is complete, as landing; empty: none",
-            '"opal/{week}.done"',
-        ),
+        Text, Key("file written when a week is complete; empty: none", '"opal/{week}.done"')
     ] = ""
     absent_days: Annotated[
-        Days,
-        Key(
-            "service days without service, known beforehand: neither drawn nor charged, and stated "
-            "as gaps; their rows are not read",
-            "[2016-12-25]",
-        ),
+        Days, Key("days without service: not read, drawn or charged; gaps", "[2016-12-25]")
     ] = ()
     timetable: Annotated[
-        Text | None,
-        Key(
-            "vehicles: public GTFS feed; delays and stops are worked out from positions by it",
-            "domains/gtfs.zip",
-        ),
+        Text | None, Key("vehicles: public GTFS feed; tells delays and stops", "domains/gtfs.zip")
     ] = None
     stop_within_m: Annotated[
         Positive | None,
-        Key(
-            "beside timetable: how near to a stop a position is a call at it, meters",
-            "60",
-            default=str(STOP_WITHIN_M),
-        ),
+        Key("how near to a stop is a call at it, m", "60", default=str(STOP_WITHIN_M)),
     ] = None
     card_form: Annotated[
         IdForm | None, Key(f"trips: the one spelling of card ids; {_UNSTATED}")

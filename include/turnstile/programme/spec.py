@@ -37,12 +37,7 @@ from turnstile.programme.key import (
 )
 from turnstile.programme.mechanism_spec import CapSpec, MechanismSpec
 from turnstile.programme.source_spec import SourceSpec
-from turnstile.service_calendar import (
-    DAYS_PER_WEEK,
-    MINUTES_PER_DAY,
-    ServicePeriod,
-    ServiceWeek,
-)
+from turnstile.service_calendar import DAYS_PER_WEEK, MINUTES_PER_DAY, ServicePeriod, ServiceWeek
 
 _H3_FINEST = 15
 
@@ -70,12 +65,7 @@ class TimeSpec:
         Key("length of a slot; divides a day", "15"),
     ]
     day_starts: Annotated[
-        DayStarts,
-        Key(
-            "hour at which a service day begins; slots then run on to it, as 28:00",
-            '"04:00"',
-            default="00:00",
-        ),
+        DayStarts, Key("hour at which a service day begins", '"04:00"', default="00:00")
     ] = 0
 
     @property
@@ -118,7 +108,7 @@ class DomainSpec:
     service_area: Annotated[
         Text | None,
         Key(
-            "telemetry: GeoJSON polygon, or CSV of H3 cells or of stops",
+            "GeoJSON polygon, or CSV of H3 cells or stops",
             "domains/area.geojson",
             default="required",
         ),
@@ -147,24 +137,11 @@ class DomainSpec:
     ] = None
     lists: Annotated[
         tuple[tuple[str, str], ...],
-        Named(
-            Annotated[
-                Text,
-                Key(
-                    "CSV of value and label, for route and direction; of trips also fare_product "
-                    "and vehicle_trip, of passenger events boarding_visit and alighting_visit",
-                    "domains/routes.csv",
-                ),
-            ]
-        ),
+        Named(Annotated[Text, Key("CSV of value and label (FEEDS.md)", "domains/routes.csv")]),
         Key("our category: its public list"),
     ] = ()
     regions: Annotated[
-        Text | None,
-        Key(
-            "trips: CSV of area, region and zone; for tables of origins and destinations",
-            "domains/regions.csv",
-        ),
+        Text | None, Key("trips: CSV of area, region and zone, for flows", "domains/regions.csv")
     ] = None
     periods: Annotated[
         tuple[Period, ...],
@@ -190,13 +167,7 @@ class UnitBound:
         Flag, Key("no two counted records of a unit share a slot and place", "true")
     ] = False
     coarse_cell_max: Annotated[
-        Positive | None,
-        Key(
-            "beside once_per_finest_cell: counted records of a unit, mode and day in a coarser "
-            "cell",
-            "2",
-            name="coarse_cell_at_most",
-        ),
+        Positive | None, Key("records of a unit in a coarser cell", "2", name="coarse_cell_at_most")
     ] = None
 
 
@@ -259,20 +230,10 @@ class TableSpec:
         Limits, Key("buses_over: integer speed limits, km/h", "[40, 60]", default="required")
     ] = ()
     trips_max: Annotated[
-        Positive | None,
-        Key(
-            "trips of a bounded unit that this table counts: a bound of its own",
-            "40",
-            name="trips_at_most",
-        ),
+        Positive | None, Key("trips of a unit that this table counts", "40", name="trips_at_most")
     ] = None
     per_cell_max: Annotated[
-        Positive | None,
-        Key(
-            "beside trips_at_most: those of one mode and day in one cell",
-            "8",
-            name="per_cell_at_most",
-        ),
+        Positive | None, Key("those of one mode, day and cell", "8", name="per_cell_at_most")
     ] = None
     year_from: Annotated[
         Annotated[
@@ -288,12 +249,7 @@ class TableSpec:
         ),
     ] = None
     clamp_minutes: Annotated[
-        Positive | None,
-        Key(
-            "mean_delay: delays are clamped to this early and this late, minutes",
-            "15",
-            default="required",
-        ),
+        Positive | None, Key("clamp of delays, early and late, minutes", "15", default="required")
     ] = None
     classes: Annotated[
         tuple[int, ...],
@@ -349,11 +305,7 @@ class ScheduleSpec:
     )
     first_day: Annotated[
         Day | None,
-        Key(
-            "periods other than weeks: the first service day of the first one",
-            "2021-11-15",
-            default="required",
-        ),
+        Key("periods of other days: the very first day", "2021-11-15", default="required"),
     ] = None
 
 
@@ -362,23 +314,14 @@ class RetentionSpec:
     """How long private data stay."""
 
     backfill_days: Annotated[
-        Positive,
-        Key(
-            "days after a period in which it may be released or corrected; nothing is deleted "
-            "earlier",
-            "60",
-        ),
+        Positive, Key("days after a period in which it may be released or corrected", "60")
     ]
     raw_days: Annotated[
         Positive, Key("days after a period until its raw files and rows are deleted", "90")
     ]
     exact_days: Annotated[
         Positive,
-        Key(
-            "days after a period until its exact tables and figures are deleted; with "
-            "year_to_date_from not before their year is over",
-            "120",
-        ),
+        Key("days until exact tables go, with year_to_date_from not before it ends", "120"),
     ]
 
 
@@ -451,12 +394,7 @@ class Programme:
     title: Annotated[Text, Key("title of the published package", "Opal taps by place and time")]
     description: Annotated[Text, Key("what is published, in words", "Numbers of tap-ons ...")]
     family: Annotated[
-        Text,
-        Key(
-            "budget group: programmes that touch the same people or vehicles share one set of "
-            "accounts",
-            "opal_cards",
-        ),
+        Text, Key("budget group: shared by programmes of the same people or vehicles", "opal_cards")
     ]
     source: Annotated[SourceSpec, Key("where the rows come from")]
     time: Annotated[TimeSpec, Key("the agency's clock")]

@@ -57,6 +57,7 @@ _FIELDS = fields_from(Path(__file__).with_suffix(".txt").read_text(encoding="utf
 SERIES: Fields = _FIELDS.pop("series/index.json")
 SERIES_PACKAGES: Fields = _FIELDS.pop("series/packages.json")
 TOMBSTONE: Fields = _FIELDS.pop("tombstone.json")
+PAGES: Fields = _FIELDS.pop("pages")  # elements and attributes of pages and pictures
 EXPLORER: Fields = _FIELDS.pop("explore/index.js")
 # Beside those of the registry (`files`), which name their own sources.
 OTHER_FILES: Mapping[str, Source] = {"assessment.html": Source.SYNTHETIC}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
+import yaml
 
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.field import PUBLIC_ROLES, Role
@@ -30,12 +32,29 @@ from turnstile.publishing.allowed_contents import (
     TOMBSTONE,
     UNIT,
 )
-from turnstile.publishing.data_tables import Layout
+from turnstile.publishing.data_tables import Layout, labels_of
+from turnstile.publishing.inner_contents import unknown_inside
 from turnstile.publishing.package_reader import DATA, Tables
 from turnstile.publishing.week.gtfs_ride import RIDE_COLUMNS
 from turnstile.publishing.week.tides_shapes import ACTIVITY_COLUMNS
 from turnstile.publishing.week.tides_visits import VISIT_COLUMNS
 
+_LIBRARIES = (
+    "duckdb", "great-expectations", "h3", "numpy", "opendp", "pyarrow", "python", "scipy", "spark",
+    "turnstile",
+)  # fmt: skip
+_COLUMNS_OF_DRAWS = ("tap", "limit_kmh")
+_LONGEST_NAME = 100
+_UNLISTED_IN_VERSION_1 = frozenset(
+    {
+        "cells.geojson",
+        "croissant.json",
+        "dcat.jsonld",
+        "statement.intoto.json",
+        "registry_entry.yaml",
+    }
+)  # whose fields nobody listed then
+_FREE_IN_VERSION_1 = ("estimates.promise.", "estimates.errors.", "estimates.correlations.")
 _SHAPES = ACTIVITY_COLUMNS | VISIT_COLUMNS | RIDE_COLUMNS
 
 
@@ -53,13 +72,28 @@ def unknown_contents(folder: Path) -> tuple[str, ...]:
     except (OSError, ValueError, KeyError, TypeError):
         return ("plan.json is missing or cannot be read, so nothing says what was planned",)
     found: list[str] = []
+    declared = _declared(planned, folder) if tables.version > 1 else None
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if path.is_symlink() or not path.is_dir():
             is_data = name.startswith(f"{DATA}/")
             problems = _of_data(path, name, data, planned) if is_data else None
-            found += _of_file(path, name, planned) if problems is None else problems
-    return tuple(found)
+            found += _of_file(path, name, planned, declared) if problems is None else problems
+    return tuple(found) or (tuple(unknown_inside(folder)) if tables.version > 1 else ())
+
+
+def _declared(planned: set[tuple[str, str]], folder: Path) -> frozenset[str]:
+    """Return the names that a field may have where any declared name may stand."""
+    tables = {f"{table}{suffix}" for table, _ in planned for suffix in ROLL_UPS}
+    labels = {f"{table}/{statistic}" for table, statistic in planned}
+    statistics = {statistic for _, statistic in planned}
+    for path in (folder / DATA).glob("*.parquet"):
+        with suppress(pa.ArrowInvalid, OSError):
+            labels |= set(labels_of(pq.read_schema(path).names))
+    with suppress(OSError, ValueError, KeyError, TypeError):  # who is meant, in the words of risks
+        risks = json.loads((folder / "assessment.json").read_bytes())["risk_by_unit"]
+        labels |= {str(one["who"]) for one in risks if len(str(one["who"])) < _LONGEST_NAME}
+    return frozenset({*tables, *labels, *statistics, *_LIBRARIES, *_COLUMNS_OF_DRAWS})
 
 
 def unknown_in_series(
@@ -85,13 +119,15 @@ def unknown_in_explorer(index: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(_unknown(index, EXPLORER))
 
 
-def _of_file(path: Path, name: str, planned: set[tuple[str, str]]) -> list[str]:
+def _of_file(
+    path: Path, name: str, planned: set[tuple[str, str]], declared: frozenset[str] | None
+) -> list[str]:
     """Name what is unknown in one file."""
     if path.is_symlink():
         return [f"{name}: is a link, not a file of the package"]
-    if name in JSON_FILES or name in _SHAPES:
-        is_json = name in JSON_FILES
-        problems = _of_json(path, JSON_FILES[name]) if is_json else _of_shape(path, name)
+    is_json = name in JSON_FILES and not (declared is None and name in _UNLISTED_IN_VERSION_1)
+    if is_json or name in _SHAPES:
+        problems = _of_json(path, JSON_FILES[name], declared) if is_json else _of_shape(path, name)
         return [f"{name}: {problem}" for problem in problems]
     if name in OTHER_FILES or name in _written() or name in FILES_OF_VERSION_1:
         return []
@@ -130,14 +166,20 @@ def _written() -> frozenset[str]:
     return frozenset(file.path for file in FILES)
 
 
-def _of_json(path: Path, allowed: Mapping[str, object]) -> Iterator[str]:
-    """Name what is unknown in the fields of a JSON file."""
+def _of_json(
+    path: Path, allowed: Mapping[str, object], declared: frozenset[str] | None
+) -> Iterator[str]:
+    """Name what is unknown in the fields of a file of JSON or YAML."""
     try:
-        content = json.loads(path.read_bytes())
-    except ValueError:
+        text = path.read_text(encoding="utf-8")
+        content = yaml.safe_load(text) if path.suffix == ".yaml" else json.loads(text)
+    except (ValueError, yaml.YAMLError):
         yield "cannot be read"
         return
-    yield from (f"field {field} has no source" for field in _unknown(content, allowed))
+    for field in _unknown(content, allowed, declared=declared):
+        if declared is None and field.startswith(_FREE_IN_VERSION_1):
+            continue
+        yield f"field {field} has no source"
 
 
 def _of_shape(path: Path, name: str) -> Iterator[str]:
@@ -196,11 +238,20 @@ def _schema(path: Path) -> pa.Schema:
         return reader.schema
 
 
-def _unknown(content: object, allowed: object, path: str = "") -> Iterator[str]:
-    """Yield the fields of plain values that an allow-list has no entry for."""
+def _unknown(
+    content: object, allowed: object, path: str = "", *, declared: frozenset[str] | None = None
+) -> Iterator[str]:
+    """Yield the fields of plain values that an allow-list has no entry for.
+
+    Args:
+        content: plain values.
+        allowed: what may stand there.
+        path: of the content.
+        declared: names that a field of any name may have; None for any.
+    """
     if isinstance(content, list):
         for one in content:
-            yield from _unknown(one, allowed, path)
+            yield from _unknown(one, allowed, path, declared=declared)
     elif isinstance(content, dict):
         if not isinstance(allowed, Mapping):
             yield path
@@ -211,10 +262,10 @@ def _unknown(content: object, allowed: object, path: str = "") -> Iterator[str]:
             entry = allowed.get(key)
             if entry is None and key in set(ProtectionUnit):
                 entry = allowed.get(UNIT)
-            if entry is None:
+            if entry is None and (declared is None or key in declared):
                 entry = allowed.get(NAME)
             here = f"{path}.{key}" if path else key
             if entry is None:
                 yield here
             else:
-                yield from _unknown(value, entry, here)
+                yield from _unknown(value, entry, here, declared=declared)

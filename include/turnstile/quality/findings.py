@@ -77,7 +77,7 @@ class QualityReport:
 
         Examples:
             >>> bad = Finding("days_present", Severity.ERROR, passed=False, sentence="a day lacks")
-            >>> QualityReport("opal", "2016-W30", (bad,)).refusal()
+            >>> QualityReport("opal", "2016-W30", (bad,)).refusal().partition(". ")[0]
             'opal 2016-W30 stops at validation, nothing is charged: days_present: a day lacks'
         """
         reasons = []
@@ -87,4 +87,8 @@ class QualityReport:
             elif finding.stops:
                 reasons.append(f"{finding.rule}: {finding.sentence}")
         where = f"{self.programme} {self.period} stops at validation, nothing is charged"
-        return f"{where}: {'; '.join(reasons)}"
+        return (
+            f"{where}: {'; '.join(reasons)}. Examples and the lines that mend them: turnstile look "
+            f"{self.programme} --week {self.period}; what was set aside lies in "
+            f"private/{self.programme}/{self.period}/snapshots/*/quarantine"
+        )

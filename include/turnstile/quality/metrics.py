@@ -22,7 +22,13 @@ from turnstile.quality.earlier_figures import Figures, earlier_figures
 from turnstile.quality.plausible import clock_off, speeds_off_unit, unlisted
 from turnstile.quality.rules import unlisted_at_most
 from turnstile.service_calendar import ServicePeriod
-from turnstile.sources.ingest.canonical import RULES, SPEED_SCALE, columns_of, may_be_null, names_of
+from turnstile.sources.ingest.canonical import (
+    SPEED_SCALE,
+    columns_of,
+    may_be_null,
+    names_of,
+    rules_broken,
+)
 from turnstile.sources.ingest.snapshot import TOTALS, Snapshot, counts_of
 from turnstile.sources.ingest.stated_gaps import stated_gaps
 
@@ -142,7 +148,7 @@ def measure(  # noqa: PLR0913 - the keyword-only rest is where it runs
         finally:
             connection.close()
     earlier = earlier_figures(programme.name, week, private)
-    counted = dict.fromkeys(RULES[programme.source.feed.shape], 0) | dict(counts_of(snapshot))
+    counted = dict.fromkeys(rules_broken(programme.source.feed), 0) | dict(counts_of(snapshot))
     totals = _totals(
         counted,
         days,

@@ -8,7 +8,7 @@ public list has is nobody's route. All figures are exact and stay in the private
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import nan
 from statistics import median
 from typing import TYPE_CHECKING
@@ -35,14 +35,15 @@ MOVING_KMH = {  # daily medians of what moves; a bus where nothing else is said
 _PAIRS_AT_LEAST = 100  # of a day; fewer say nothing
 _ROWS_LOOKED_AT = 500_000  # of those vehicles alone that a week needs
 _TIGHT = 1.6  # upper by lower quartile of speed said by speed covered: above, positions say nothing
-_OFF = 1.06  # what a mast of steel may add to either
-_SLOWER = 0.8  # nobody covers more ground than speed: at any interval
+_OFF = 1.06  # what noise of positions may add to the square root of that
+_SLOWER = 0.8  # at any interval nobody covers more ground than speed allows
 _HOURS = 24
-_WINDOW = 4
-_CONTRAST = 0.4  # quiet hours have at most this part of their share of a flat day
-_LEAST_SHARE = 0.01
+_QUIET = 0.4  # of an hour's share of a flat day
+_QUIET_HOURS = range(
+    3, 17
+)  # of a day: files of some hours, or of a city that never sleeps, say less
+_NIGHT, _APART = 2.5, 4.25  # hours: the middle of a night, and how far it may be from there
 _RECORDS_AT_LEAST = 500
-_NIGHT = (22, 7)
 
 # A pair is two positions of a vehicle, 5 s to 3 minutes and more than 100 m apart, between which
 # it moved at about the same speed: then what it covered is what it said, in the right unit.
@@ -126,14 +127,14 @@ def _off_unit(pairs: int, low: float, middle: float, high: float) -> float:
 
 
 def clock_off(connection: DuckDBPyConnection, source: SourceSpec) -> float:
-    """Return how much busier the quietest hours of the night are than those of the day.
+    """Return how far the middle of the quiet hours is from a night's; above 1 is too far.
 
     Args:
         connection: engine with `rows_read`.
         source: says when it is quietest, where that is not at night.
 
     Returns:
-        1 where the night is quietest; NaN where no hours are quiet, or records are few.
+        NaN where records are few, or too few or too many hours are quiet to tell.
     """
     minute = (
         "coalesce(tap_on_minute, tap_off_minute)"
@@ -142,22 +143,28 @@ def clock_off(connection: DuckDBPyConnection, source: SourceSpec) -> float:
     )
     hours = f"SELECT {minute} // 60 % {_HOURS}, count(*) FROM rows_read GROUP BY 1"
     found = {int(hour): count for hour, count in connection.execute(hours).fetchall()}
-    total = sum(found.values())
-    if total < _RECORDS_AT_LEAST:
+    return _off_night([found.get(hour, 0) for hour in range(_HOURS)], source.quiet_hours)
+
+
+def _off_night(by_hour: Sequence[int], quiet_hours: tuple[int, int] | None) -> float:
+    """Return how far the middle of the quiet hours of a day is from that of a night.
+
+    Examples:
+        >>> by_day = [0] * 5 + [100] * 17 + [0] * 2
+        >>> _off_night(by_day, None) < 1 < _off_night(by_day[5:] + by_day[:5], None)
+        True
+        >>> _off_night([100] * 24, None), _off_night([0] * 7 + [999] + [0] * 16, None)
+        (nan, nan)
+    """
+    total = sum(by_hour)
+    quiet = [hour for hour, count in enumerate(by_hour) if count < _QUIET * total / _HOURS]
+    if total < _RECORDS_AT_LEAST or len(quiet) not in _QUIET_HOURS:
         return nan
-    shares = {
-        begin: sum(found.get((begin + n) % _HOURS, 0) for n in range(_WINDOW)) / total
-        for begin in range(_HOURS)
-    }
-    quietest = min(shares.values())
-    if quietest > _CONTRAST * _WINDOW / _HOURS:
-        return nan
-    first, last = _NIGHT
-    if source.quiet_hours:
-        first, last = source.quiet_hours[0] // 60, -(-source.quiet_hours[1] // 60)
-    length = max((last - first) % _HOURS or _HOURS, _WINDOW)
-    own = min(shares[(first + n) % _HOURS] for n in range(length - _WINDOW + 1))
-    return float(max(own, _LEAST_SHARE) / max(quietest, _LEAST_SHARE))
+    turns = [math.tau * (hour + 0.5) / _HOURS for hour in quiet]
+    middle = math.atan2(sum(map(math.sin, turns)), sum(map(math.cos, turns))) * _HOURS / math.tau
+    night = _NIGHT if quiet_hours is None else sum(quiet_hours) / 120
+    apart = (middle - night) % _HOURS
+    return min(apart, _HOURS - apart) / _APART
 
 
 def unlisted(

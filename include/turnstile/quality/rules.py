@@ -17,22 +17,22 @@ from turnstile.programme.source_spec import MissingDay, RowShape
 from turnstile.programme.spec import Programme
 from turnstile.quality.findings import Severity
 from turnstile.quality.plausible import moving_range
-from turnstile.sources.ingest.canonical import DUPLICATES, RULES, columns_of
+from turnstile.sources.ingest.canonical import DUPLICATES, columns_of, rules_broken
 
 _MANY_UNKNOWN = 0.001
 _MANY_UNREADABLE = 0.01
 _MANY_QUARANTINED = 0.2
 _MANY_OF_A_RULE = 0.02
-_DIRECTION = "direction"
+_DIRECTION, _LATER = "direction", "future_date"
 # What no sender can help, or what is delivered so by design: it has shares of its own.
 _MANY_OF_THESE = {
     "card_id_missing": 0.2,
     "tap_off_without_tap_on": 0.1,  # a rider forgot
     "other_action": 1.0,
     "outside_week": 1.0,
+    "not_observed": 1.0,
     DUPLICATES: 1.0,
 }
-_BUSIER_THAN_QUIET = 3.0
 _FEW = 0.01
 _MANY_UNKNOWN_TAPS = 0.1
 _USUAL_VOLUME = (0.5, 2.0)
@@ -217,7 +217,7 @@ def _meaning_rules() -> tuple[Rule, ...]:
         "(unknown_direction and so on)"
     )
     return (
-        _ranged("clock", error, week, ("clock_off", None, _BUSIER_THAN_QUIET), clock),
+        _ranged("clock", error, week, ("clock_off", None, 1), clock),
         _ranged("unlisted_words", error, week, ("words_off", None, 1), words),
     )
 
@@ -270,8 +270,14 @@ _MANY = {
         _MANY_UNKNOWN,
         "rows say how full a vehicle is in a word that GTFS-realtime lacks; correct the files",
     ),
-    "unparsable_timestamp": (_MANY_UNREADABLE, "many timestamps cannot be read; check the files"),
-    "malformed_line": (_MANY_UNREADABLE, "many lines cannot be read; check the files"),
+    "unparsable_timestamp": (
+        _MANY_UNREADABLE,
+        "many times cannot be read; state source.file.times, of taps source.date_form, or columns",
+    ),
+    "malformed_line": (
+        _MANY_UNREADABLE,
+        "many lines cannot be read; state source.file (encoding, delimiter, quote, header_row)",
+    ),
 }
 
 
@@ -283,7 +289,7 @@ def shares_at_most(programme: Programme) -> dict[str, float]:
     """
     stated, rules = (
         programme.source.set_aside_at_most,
-        (*RULES[programme.source.feed.shape], DUPLICATES),
+        (*rules_broken(programme.source.feed), DUPLICATES),
     )
     usual = dict.fromkeys(rules, _MANY_OF_A_RULE) | _MANY_OF_THESE
     usual |= {rule: most for rule, (most, _) in _MANY.items()}
@@ -324,28 +330,30 @@ def known_values(
 
 def _quarantine_rules(programme: Programme) -> tuple[Rule, ...]:
     """One rule for each that rows may break, under the same name, and limits on how many may."""
-    week, at_most = Frame.WEEK, shares_at_most(programme)
-    large = (
-        "a rule sets aside more of the records than it may (source.set_aside_at_most; one in fifty "
-        "where nothing is stated); it is among those that warn: correct mapping or files, or state "
-        "the share that is right"
-    )
-    found = [
-        _ranged("set_aside_small", Severity.ERROR, week, (f"share_{rule}", None, most), large)
-        for rule, most in at_most.items()
-        if rule not in _MANY
-    ]
-    for rule in RULES[programme.source.feed.shape]:
-        sentence = f"rows went to quarantine as {rule}; look at them in the private zone"
+    week, at_most, found = Frame.WEEK, shares_at_most(programme), []
+    look = f"turnstile look {programme.name} shows them in the private zone"
+    for rule in rules_broken(programme.source.feed):
+        sentence = f"rows went to quarantine as {rule}; {look}"
         severity = Severity.WARN
-        if rule == "future_date":
+        if rule == _LATER:
             severity = Severity.ERROR
             sentence = "rows are dated long after the week, as by a wrong clock; correct the files"
         found.append(_ranged(rule, severity, week, (f"share_{rule}", None, 0), sentence))
-        if rule in _MANY:
-            span = (f"share_{rule}", None, at_most[rule])
-            found.append(_ranged(f"{rule}_many", Severity.ERROR, week, span, _MANY[rule][1]))
-    sentence = "more than a fifth of the week's rows went to quarantine; check feed and mapping"
+    for rule, most in at_most.items():
+        if rule != _LATER:
+            sentence = _MANY[rule][1] if rule in _MANY else _large(rule)
+            span = (f"share_{rule}", None, most)
+            found.append(_ranged(f"{rule}_many", Severity.ERROR, week, span, sentence))
+    sentence = f"more than a fifth of the week's rows went to quarantine; {look}"
     span = ("share_quarantined", None, _MANY_QUARANTINED)
     found.append(_ranged("quarantine_small", Severity.ERROR, week, span, sentence))
     return tuple(found)
+
+
+def _large(rule: str) -> str:
+    """Say that a rule takes more than its share."""
+    return (
+        f"{rule} sets aside more of the records than it may (source.set_aside_at_most.{rule}; "
+        "one in fifty where nothing is stated, docs/FEEDS.md): correct mapping or files, or state "
+        "the share that is right"
+    )

@@ -112,6 +112,12 @@ def bounding_secret(settings: Settings) -> bytes:
     return path.read_bytes()
 
 
+def known_secrets(settings: Settings) -> tuple[bytes, ...]:
+    """Return the deployment's secret and those before it, which rotations keep to verify with."""
+    earlier = sorted(settings.private.glob(f"bounding-{'[0-9a-f]' * _NAME_DIGITS}.key"))
+    return (bounding_secret(settings), *(path.read_bytes() for path in earlier))
+
+
 def name_of_secret(secret: bytes) -> str:
     """Return what the ledger calls a secret by; it tells nothing of it."""
     return commitment(secret, "the bounding key of a deployment of turnstile")[:_NAME_DIGITS]

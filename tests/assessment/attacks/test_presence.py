@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from membership import membership_accuracy
 from reference_formulas import average_half_width, proof_rounded
 
 from turnstile.assessment.attacks.presence import (
@@ -17,7 +18,6 @@ from turnstile.assessment.attacks.presence import (
     proof_integer,
     step_of,
 )
-from turnstile.assessment.attacks.synthetic import membership_accuracy
 from turnstile.assessment.attacks.unit_changes import Change
 from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.noise_families import NoiseFamily

@@ -1,20 +1,12 @@
-"""Differencing, rows, timetables, reconstruction."""
+"""Differencing, rows, timetables."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from differencing_of_cells import derived_deviation, hidden_cell
 
-from turnstile.assessment.attacks.reconstruction import (
-    NoisyMarginals,
-    exact_share,
-    least_squares,
-    linear_program,
-)
 from turnstile.assessment.attacks.timetable import StopEvent, exposed_cells
 from turnstile.privacy.noise_terms import NoiseDistribution, Term
-from turnstile_lab.baselines import discrete_laplace, uniforms
 from turnstile_lab.rows import RowBalance, expected_rows
 
 
@@ -51,26 +43,3 @@ def test_a_night_bus_is_one_vehicle_and_a_busy_street_is_not() -> None:
     assert found[0].is_one_vehicle
     assert found[1].is_one_stop
     assert not found[1].is_one_vehicle
-
-
-def marginals(truth: np.ndarray, scale: float) -> NoisyMarginals:
-    """Noisy cells and margins of a table."""
-    return NoisyMarginals(
-        truth + discrete_laplace("cells", truth.size, scale).reshape(truth.shape),
-        truth.sum(axis=1) + discrete_laplace("rows", truth.shape[0], scale),
-        truth.sum(axis=0) + discrete_laplace("columns", truth.shape[1], scale),
-        (scale, scale, scale),
-    )
-
-
-def test_tiny_noise_is_undone_and_declared_noise_is_not() -> None:
-    truth = np.floor(4 * uniforms("truth", 120)).astype(np.int64).reshape(12, 10)
-    for attack in (least_squares, linear_program):
-        assert exact_share(attack(marginals(truth, 0.15)), truth) > 0.95
-        assert exact_share(attack(marginals(truth, 4.0)), truth) < 0.5
-
-
-def test_a_table_too_large_for_the_attack_is_refused() -> None:
-    truth = np.zeros((60, 60), dtype=np.int64)
-    with pytest.raises(ValueError, match="take a part"):
-        least_squares(marginals(truth, 1.0))

@@ -11,13 +11,12 @@ from pathlib import Path
 from statistics import NormalDist
 
 import pytest
+from membership import membership_accuracy
 
 from turnstile.assessment.attacks.presence import best_guess
 from turnstile.assessment.attacks.risk import Span, UnitRisk, forecast
-from turnstile.assessment.attacks.synthetic import membership_accuracy
 from turnstile.assessment.attacks.unit_changes import (
     Change,
-    summed_up,
     typical_changes,
     units_of_events,
     worst_changes,
@@ -83,26 +82,6 @@ def test_the_guess_after_many_gaussian_draws_is_that_of_one_of_their_sum(
     exact = NormalDist().cdf(math.sqrt(cells) / sigma / 2)
     found = best_guess({Change(GAUSSIAN, Fraction(sigma), 1): cells})
     assert found == pytest.approx(exact, abs=1e-3 if cells > 1 else 6e-3)
-
-
-@pytest.mark.parametrize("noise", [GAUSSIAN, LAPLACE])
-@pytest.mark.parametrize("scale", ["1", "2", "14"])
-def test_cells_that_are_summed_up_show_as_much(noise: NoiseFamily, scale: str) -> None:
-    changes = {Change(noise, Fraction(scale), 1): 9, Change(noise, Fraction(scale) * 3, 2): 1}
-    together = summed_up(changes)
-    assert (sum(together.values()) < sum(changes.values())) == (noise is GAUSSIAN and scale != "1")
-    assert best_guess(together) == pytest.approx(best_guess(changes), abs=1e-3)
-    one_cell_less = changes | {Change(noise, Fraction(scale), 1): 5}
-    assert best_guess(together) != pytest.approx(best_guess(one_cell_less), abs=1e-3)
-
-
-def test_simulated_guesses_of_summed_up_cells_are_those_of_each_cell() -> None:
-    canaries = 20_000
-    changes = {Change(GAUSSIAN, Fraction(6), 1): 9, Change(GAUSSIAN, Fraction(12), 2): 4}
-    (share,) = membership_accuracy(summed_up(changes), weeks=1, canaries=canaries)
-    (of_each,) = membership_accuracy(changes, weeks=1, canaries=canaries)
-    assert abs(share - of_each) <= 6.2 * 0.5 * math.sqrt(2 / canaries)
-    assert abs(share - best_guess(changes)) <= 6.2 * 0.5 / math.sqrt(canaries)
 
 
 def test_a_commuter_of_the_shipped_programme_is_recognised_as_often_as_simulated() -> None:

@@ -15,15 +15,17 @@ from turnstile.assessment.audits.one_run import audit, lower_bound, p_value
 from turnstile.assessment.audits.pipeline_copy import (
     ObservedSensitivity,
     PipelineCopy,
+    draw_once,
     run_canaries,
 )
 from turnstile.assessment.audits.release_audit import DrawAudit, audit_release
-from turnstile.assessment.audits.sampler import misfit
+from turnstile.assessment.audits.sampler import DRAWS, mean_limits, misfit, misfit_of
 from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.mechanisms.dispatch import draw
 from turnstile.privacy.noise_families import NoiseFamily
+from turnstile.privacy.noise_terms import Term, pmf
 from turnstile.privacy.units import ProtectionUnit
-from turnstile_lab.baselines import discrete_laplace
+from turnstile_lab.baselines import discrete_laplace, uniforms
 
 _UNIT = ProtectionUnit.CARD_DAY
 LAPLACE, GAUSSIAN = NoiseFamily.DISCRETE_LAPLACE, NoiseFamily.DISCRETE_GAUSSIAN
@@ -196,3 +198,49 @@ def test_the_production_sampler_fits_and_broken_ones_do_not() -> None:
     assert found(made_up) is None
     for name, broken in BROKEN.items():
         assert found(broken) is not None, name
+
+
+def cut(noise: np.ndarray, deviations: float, deviation: float) -> np.ndarray:
+    """Noise without its tails: what lies in them is set to their beginning."""
+    most = int(deviations * deviation)
+    return np.clip(noise, -most, most)
+
+
+FINE: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "cut at 4 deviations": lambda z: cut(z, 4.0, 40.0),
+    "cut at 3 deviations": lambda z: cut(z, 3.0, 40.0),
+    "1 % too small": lambda z: np.rint(0.99 * z).astype(np.int64),
+    "a hundredth of a deviation too high": lambda z: z + (np.arange(z.size) % 5 < 2),
+}
+
+
+@pytest.mark.parametrize("noise", [GAUSSIAN, LAPLACE])
+def test_very_many_draws_show_fine_faults_and_few_do_not(noise: NoiseFamily) -> None:
+    one = replace(event("40"), noise=noise)
+    term = Term(noise, 40.0)
+    values, chances = pmf(term, reach=1_600)
+    picked = np.searchsorted(np.cumsum(chances), uniforms(f"fine {noise}", 2**20))
+    right = values[picked.clip(0, values.size - 1)]
+    assert misfit_of(right, one, alpha=1e-9) is None
+    if noise is LAPLACE:
+        return  # its tails are heavier: whatever is cut there shows in a few draws
+    for name, spoil in FINE.items():
+        assert misfit_of(spoil(right), one, alpha=1e-9) is not None, name
+    assert misfit_of(cut(right[:DRAWS], 4.0, 40.0), one, alpha=1e-9) is None
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("noise", [GAUSSIAN, LAPLACE])
+def test_very_many_draws_of_the_product_fit(noise: NoiseFamily) -> None:
+    one = replace(event("34"), noise=noise)
+    assert misfit(one, draw_once, alpha=1e-9, draws=2**20) is None
+
+
+@pytest.mark.parametrize("noise", [GAUSSIAN, LAPLACE])
+def test_a_mean_leaves_its_limits_no_more_often_than_stated(noise: NoiseFamily) -> None:
+    values, chances = pmf(Term(noise, 6.0), reach=240)
+    deviation = float(np.sqrt(values.astype(float) ** 2 @ chances))
+    low, high = mean_limits(values / deviation, chances, 500, 0.05)
+    drawn = np.searchsorted(np.cumsum(chances), uniforms(f"means {noise}", 500 * 1_000))
+    means = values[drawn.clip(0, values.size - 1)].reshape(1_000, 500).mean(axis=1) / deviation
+    assert 0 < int(np.sum((means < low) | (means > high))) <= 50

@@ -61,8 +61,20 @@ def test_a_report_is_one_page_and_one_json_file_without_any_network_reference(
     assert {gate["gate"] for gate in content["gates"]} >= {"support", "one_run_audit"}
     assert len(content["averaging"]) == 3
     assert content["differencing"][0]["terms"] == 10
-    assert 0 < content["reconstruction_of_synthetic_table"]["from_least_squares"] < 1
     assert sorted(path.name for path in folder.iterdir()) == [PAGE_NAME, JSON_NAME]
+
+
+def test_the_first_page_has_four_figures_and_no_digest(release: Drawn, tmp_path: Path) -> None:
+    write_report(release, Evidence(), tmp_path)
+    page = (tmp_path / PAGE_NAME).read_text(encoding="utf-8")
+    first, _, below = page.partition("</section>")
+    digest = str(release.attempt.artefact_digest)
+    assert digest not in first
+    assert not re.search(r"[0-9a-f]{32}", first)
+    assert digest in below
+    assert len(re.findall(r"<b>(\d+|more than 99)</b>", first)) in (2, 4)
+    for asked in ("Who is protected?", "From whom?", "For how long?", "What is not protected?"):
+        assert asked in first
 
 
 def test_the_search_for_references_finds_one() -> None:

@@ -18,6 +18,7 @@ from turnstile.privacy.noise_sums import half_width
 from turnstile.privacy.noise_terms import term_of
 from turnstile.publishing.contents_check import unknown_contents
 from turnstile.publishing.describe.manifest import differences
+from turnstile.publishing.inner_contents import NOT_JUDGED
 from turnstile.publishing.package_reader import Package, axes_of, texts_of
 from turnstile_lab.disclosures import Disclosure
 from turnstile_lab.package.numbers import judged_package, layouts_of_package
@@ -58,9 +59,11 @@ def _contents(package: Package) -> Disclosure:
     statement = (
         f"{len(unknown)} files, columns or fields have no declared source: {'; '.join(unknown[:5])}"
         if unknown
-        else "every file, column and field has a declared source"
+        else "every file, column and field has a declared source, every copy of a number is one; "
+        f"not judged: {'; '.join(NOT_JUDGED.values())}"
     )
-    return Disclosure("contents", bool(unknown), statement, {"unknown": list(unknown)})
+    figures = {"unknown": list(unknown), "not_judged": dict(NOT_JUDGED)}
+    return Disclosure("contents", bool(unknown), statement, figures)
 
 
 def _gates(package: Package) -> Iterator[Disclosure]:

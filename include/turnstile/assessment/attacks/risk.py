@@ -118,10 +118,10 @@ class UnitRisk:
             return f"Nothing bounds {self.unit.noun}: {more}; {self.verdict}."
         beside = ""
         if self.alone is not None and self.guess_right - self.alone >= _APART:
-            beside = f"; {_percent(self.alone)} from this release alone"
+            beside = f"; {percent(self.alone)} from this release alone"
         return (
             f"{f'{self.over}, ' if self.over else ''}an attacker who knows everything else "
-            f"recognises {self.who} {_percent(self.guess_right)} times in 100 (50 by chance"
+            f"recognises {self.who} {percent(self.guess_right)} times in 100 (50 by chance"
             f"{beside}); {self.verdict}."
         ).capitalize()
 
@@ -390,7 +390,7 @@ def _why_smaller_show_more(units: Sequence[UnitRisk]) -> Iterator[str]:
             ).capitalize()
 
 
-def _percent(chance: float) -> str:
+def percent(chance: float) -> str:
     """Return a chance in 100, in words."""
     times = 100 * chance
     return f"{times:.0f}" if times < 99.5 else "more than 99"  # noqa: PLR2004 - percent

@@ -94,13 +94,27 @@ def negatives_false_alarm(stops: int, scale: float, alpha: float) -> float:
     if stops == 0:
         return 0.0
     chance = -math.expm1(-1 / scale)
+    few, many = steps_refuted(stops, scale, alpha)
+    return failures_at_most(few - 1, stops, chance) + failures_at_least(many, stops, chance)
+
+
+@lru_cache(maxsize=4096)
+def steps_refuted(stops: int, scale: float, alpha: float) -> tuple[int, int]:
+    """Return below how many steps, and from how many on, a scale's p-value is below alpha.
+
+    Args:
+        stops: numbers below zero, >= 1.
+        scale: b, in counts.
+        alpha: that the p-value is held against.
+    """
+    chance = -math.expm1(-1 / scale)
     most = 1
     while failures_at_least(most, stops, chance) >= alpha / 2:
         most *= 2
     steps = range(most)
     few = bisect_left(steps, True, key=lambda n: failures_at_most(n, stops, chance) >= alpha / 2)
     many = bisect_left(steps, True, key=lambda n: failures_at_least(n, stops, chance) < alpha / 2)
-    return failures_at_most(few - 1, stops, chance) + failures_at_least(many, stops, chance)
+    return few, many
 
 
 def _scale_of_ratio(ratio: float) -> float:

@@ -10,8 +10,8 @@ from the centre of a sum as it could be, every day.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt, sqrt
 
@@ -23,7 +23,6 @@ from turnstile.privacy.year_to_date import column_squared
 
 TRIPS_A_DAY = 2
 DAYS_A_WEEK = 5
-_WIDE = 2  # scale from which on sums of discrete Gaussians are discrete Gaussians
 _DAILY = (ProtectionUnit.TRIP, ProtectionUnit.CARD_DAY, ProtectionUnit.BUS_DAY)
 _WORST = {
     ProtectionUnit.TRIP: "the trip that shows most",
@@ -196,26 +195,6 @@ def _travelled(days: int) -> int:
     """
     weeks, rest = divmod(days, 7)
     return DAYS_A_WEEK * weeks + min(rest, DAYS_A_WEEK)
-
-
-def summed_up(changes: Mapping[Change, int]) -> Changes:
-    """Return changes that show as much, with the cells of a Gaussian change summed up into one.
-
-    Their sum is all that a guess uses. A sum of m discrete Gaussians is one of sqrt(m) sigma but
-    for a chance of 10 m e^(-pi^2 sigma^2) (Kairouz, Liu & Steinke 2021): 7e-17 m from sigma = 2 on.
-
-    Examples:
-        >>> summed_up({Change(NoiseFamily.DISCRETE_GAUSSIAN, Fraction(3), 1): 4})
-        Counter({Change(noise=<NoiseFamily.DISCRETE_GAUSSIAN: ...>, scale=Fraction(6, 1), by=4): 1})
-    """
-    found: Changes = Counter()
-    for change, cells in changes.items():
-        if change.noise.record.adds_up and change.scale >= _WIDE:
-            scale = Fraction(sqrt(cells) * float(change.scale))  # a float64, as every draw's
-            found[replace(change, scale=scale, by=cells * change.by)] += 1
-        else:
-            found[change] += cells
-    return found
 
 
 def units_of_events(events: Iterable[DrawEvent]) -> list[ProtectionUnit]:

@@ -12,12 +12,14 @@ import math
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from turnstile.assessment.attacks.presence import log_ratios
 from turnstile.privacy.events import DrawEvent, Sensitivity
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.units import ProtectionUnit
 
 Draw = Callable[[DrawEvent, NDArray[np.int64]], tuple[NDArray[np.int64], ...]]
@@ -57,10 +59,13 @@ class PipelineCopy:
         observed: by label of a draw and unit, how far bounding and counting let the unit change it;
             as far as is declared where an entry is missing.
         draw: event, cells -> every vector that is published of that table.
+        misfits: what very many draws of each noise and scale showed to be wrong, once for this
+            version of the code; None where nothing did.
     """
 
     observed: Mapping[tuple[str, ProtectionUnit], ObservedSensitivity] = field(default_factory=dict)
     draw: Draw = draw_once
+    misfits: Mapping[tuple[NoiseFamily, Fraction], str | None] = field(default_factory=dict)
 
     def sensitivity(
         self, event: DrawEvent, unit: ProtectionUnit, declared: Sensitivity

@@ -40,8 +40,6 @@ SHOWN_CONFIDENCE = 0.95
 ALPHA = 1e-9  # chance that a correct release is stopped by this gate
 GAUSSIAN_DELTA = Fraction(1, 10**5)
 _REACH_SDS = 40
-_POWER = 0.99
-_EPSILON_MOST = 20.0  # beyond, no number of canaries would say more
 _Noise = tuple[NoiseFamily, Fraction, int | None]
 _Kind = tuple[_Noise, ProtectionUnit, Sensitivity, ObservedSensitivity]
 
@@ -190,20 +188,3 @@ def claimed_epsilon(event: DrawEvent, sensitivity: Sensitivity) -> float:
     if loss.rho is None:
         raise ValueError("a unit without a bound has no claim to audit")
     return float(epsilon_tight(Zcdp(loss.rho), GAUSSIAN_DELTA) or 0)
-
-
-def loss_found(audit: DrawAudit, audits: int) -> float:
-    """Return by what share a loss must pass its claim to be refuted with 99 %, about.
-
-    The right guesses are binomial; a larger loss of the whole group moves their share by p(1 - p)
-    for each unit of epsilon (randomised response, the worst of its epsilon).
-
-    Args:
-        audit: whose claim and canaries are meant.
-        audits: that share the chance of a false alarm.
-    """
-    epsilon = max(audit.claimed, audit.claimed * math.ceil(1 / audit.claimed))
-    right = 1 / (1 + math.exp(-min(epsilon, _EPSILON_MOST)))
-    deviates = NormalDist().inv_cdf(1 - ALPHA / audits / 3) + NormalDist().inv_cdf(_POWER)
-    slope = right * (1 - right)
-    return float(deviates * math.sqrt(slope / audit.canaries) / slope / epsilon)

@@ -1,10 +1,15 @@
-"""Goodness of fit of the production sampler: is the noise as declared?"""
+"""Goodness of fit of the production sampler: is the noise as declared?
+
+A few draws are looked at in every week; very many once for each version of the code, which see
+tails that were cut at four deviations and a mean or a size that is one hundredth off.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +21,12 @@ from turnstile.privacy.noise import noise_pmf
 from turnstile.privacy.tail_probabilities import binomial_at_least
 
 DRAWS = 20_000
-_POWER = 0.99
+MANY_DRAWS = 2**20
+TAILS = (3.0, 3.5, 4.0)  # deviations
 _SHARE_OF_ALPHA = 0.1  # the chi-squared limit is short in the tail (`privacy.goodness`)
-_BINS = 40  # about: what a misfit is spread over
+_TESTS = 5 + 2 * len(TAILS)
+_TILTS = np.geomspace(1e-3, 0.3, 40)  # over a deviation: of Chernoff's bound
+Floats = NDArray[np.float64]
 
 
 def misfit(event: DrawEvent, draw: Draw, *, alpha: float, draws: int = DRAWS) -> str | None:
@@ -38,41 +46,71 @@ def misfit(event: DrawEvent, draw: Draw, *, alpha: float, draws: int = DRAWS) ->
 def misfit_of(noise: NDArray[np.int64], event: DrawEvent, *, alpha: float) -> str | None:
     """Return what is wrong with noise; None if it has the declared distribution.
 
-    A chi-squared test and the number of equal neighbors; neither can prove that noise is
-    unpredictable, which is up to the randomness that the sampler is fed.
+    A chi-squared test, the number of equal neighbors, the mean, the mean size, and how much lies in
+    the tails; none can prove that noise is unpredictable, which is up to the randomness that the
+    sampler is fed.
 
     Args:
         noise: that was added to cells, in the order of drawing.
         event: that declares it.
         alpha: chance that the right noise is found wrong.
     """
+    each = alpha / _TESTS
     fit = p_value(noise, event.noise, event.scale)
-    if fit < alpha / 2 * _SHARE_OF_ALPHA:
+    if fit < each * _SHARE_OF_ALPHA:
         return f"does not fit (p = {fit:.1g})"
-    _, probabilities = noise_pmf(event.noise, event.scale, reach=int(40 * event.scale) + 1)
-    same = float(np.sum(probabilities**2))
+    values, chances = noise_pmf(event.noise, event.scale, reach=int(40 * event.scale) + 1)
+    same = float(np.sum(chances**2))
     for start in (0, 1):  # disjoint pairs of neighbors are independent of each other
         pairs = noise[start : noise.size - (noise.size - start) % 2].reshape(-1, 2)
         equal = int((pairs[:, 0] == pairs[:, 1]).sum())
-        if binomial_at_least(equal, len(pairs), same) < alpha / 4:
+        if binomial_at_least(equal, len(pairs), same) < each / 2:
             return f"{equal} of {len(pairs)} pairs of draws are equal"
-    return None
+    numbers, deviation = (
+        values.astype(np.float64),
+        math.sqrt(values.astype(np.float64) ** 2 @ chances),
+    )
+    for words, of, own in (
+        ("mean", numbers, float(noise.mean())),
+        ("mean size", np.abs(numbers), float(np.abs(noise).mean())),
+    ):
+        low, high = mean_limits(of / deviation, chances, noise.size, each)
+        if not low <= own / deviation <= high:
+            return f"its {words} is not as declared"
+    return next(_wrong_tails(noise, values, chances, deviation, each), None)
 
 
-def shift_found(alpha: float, *, draws: int = DRAWS) -> float:
-    """Return by how many scales noise must be shifted to be found with 99 %, about.
+def _wrong_tails(
+    noise: NDArray[np.int64],
+    values: NDArray[np.int64],
+    chances: Floats,
+    deviation: float,
+    alpha: float,
+) -> Iterator[str]:
+    """Yield which tails hold too much or too little."""
+    for reach in TAILS:
+        beyond = int((np.abs(noise) > reach * deviation).sum())
+        chance = float(chances[np.abs(values) > reach * deviation].sum())
+        if binomial_at_least(beyond, noise.size, chance) < alpha:
+            yield f"too much lies beyond {reach:g} deviations"
+        if binomial_at_least(noise.size - beyond, noise.size, 1 - chance) < alpha:
+            yield f"too little lies beyond {reach:g} deviations"
 
-    The statistic grows by n d^2 for a shift by d scales (Fisher information of a location).
+
+def mean_limits(values: Floats, chances: Floats, draws: int, alpha: float) -> tuple[float, float]:
+    """Return between which limits a mean of so many draws lies but for alpha (Chernoff 1952).
+
+    Args:
+        values: that one draw takes, in deviations.
+        chances: of each.
+        draws: number.
+        alpha: of both sides together.
     """
-    deviates = NormalDist().inv_cdf(1 - alpha) + NormalDist().inv_cdf(_POWER)
-    return float((deviates * (2 * _BINS) ** 0.5 / draws) ** 0.5)
-
-
-def scale_found(alpha: float, *, draws: int = DRAWS) -> float:
-    """Return how far off a scale must be to be found with 99 %, by the chi-squared test, about.
-
-    The statistic grows by 2 n d^2 for a relative error d of the scale (Fisher information of a
-    normal scale), and scatters by the root of twice its bins.
-    """
-    deviates = NormalDist().inv_cdf(1 - alpha) + NormalDist().inv_cdf(_POWER)
-    return float((deviates * (2 * _BINS) ** 0.5 / (2 * draws)) ** 0.5)
+    enough, held = math.log(2 / alpha) / draws, chances > 0
+    ends = []
+    for sign in (-1, 1):
+        tilted = np.outer(sign * _TILTS, values[held]) + np.log(chances[held])
+        most = tilted.max(axis=1)  # so that nothing overflows where the noise is next to none
+        logs = np.log(np.exp(tilted - most[:, None]).sum(axis=1)) + most
+        ends.append(sign * float(((logs + enough) / _TILTS).min()))
+    return ends[0], ends[1]

@@ -14,7 +14,9 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import bdtrik
 
+from turnstile.assessment.gates.measured_power import measured, steps_from, uniforms
 from turnstile.assessment.gates.numbers import Judged
 from turnstile.assessment.gates.result import (
     ALPHA,
@@ -53,7 +55,15 @@ def geometric_below_zero(numbers: Judged, alpha: float = ALPHA) -> GateResult:
     label, sizes = max(judged.items(), key=lambda one: one[1][0][1])
     _, least, stop = sizes[0]
     few, _, _ = _limits(least, stop, alpha / len(judged) / len(sizes))
-    share = few - 2.33 * math.sqrt(least * stop * (1 - stop))
+    start = (least * stop - few + 2 * math.sqrt(least * stop)) / (least * stop)
+    detects = measured(
+        steps_from(start, most=1.0),
+        lambda share, trials: np.ceil(bdtrik(uniforms(trials), least, stop * (1 - share))) <= few,
+        lambda share: (
+            f"{share:.0%} fewer zeros than the noise makes among the {least:,} numbers at "
+            f"and below zero of {label}"
+        ),
+    )
     return GateResult(
         _NAME,
         not wrong,
@@ -61,8 +71,7 @@ def geometric_below_zero(numbers: Judged, alpha: float = ALPHA) -> GateResult:
         if wrong
         else f"{len(judged)} dense tables and days of them are geometric at and below zero",
         chance,
-        f"{1 - share / (least * stop):.0%} fewer zeros than the noise makes among the {least:,} "
-        f"numbers at and below zero of {label}",
+        detects,
         reached_by=ANY_COUNTS,
     )
 

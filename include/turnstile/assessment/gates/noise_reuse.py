@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 from scipy.fft import fft, ifft, next_fast_len
 from scipy.special import ive
 
+from turnstile.assessment.gates.measured_power import measured, steps_from, uniforms
 from turnstile.assessment.gates.numbers import Judged
 from turnstile.assessment.gates.result import ALPHA, GateResult, not_applicable
 from turnstile.privacy.events import DrawEvent
@@ -56,6 +57,7 @@ _STRETCH_TIMES, _STRETCH_LEAST = 4, 64  # each width is a fourth of the next, do
 _KNOTS = 1.05  # limits are worked out for numbers of cells so far apart, and hold below
 Floats = NDArray[np.float64]
 Phases = NDArray[np.complex64]
+Bools = NDArray[np.bool_]
 
 
 class _Noise(NamedTuple):
@@ -174,7 +176,7 @@ def drawn_once(numbers: Judged, alpha: float = ALPHA) -> GateResult:
 
 
 def share_found(event: DrawEvent, cells: int, *, alpha: float, is_moved: bool = False) -> float:
-    """Return in which share of the cells noise that serves again is found with 99 %; 1 if never.
+    """Return the share of cells from which noise that serves again is found half of the time.
 
     In these cells the raw counts differ by one number that is small beside the noise, or by none.
 
@@ -185,10 +187,16 @@ def share_found(event: DrawEvent, cells: int, *, alpha: float, is_moved: bool = 
         is_moved: whether the noise serves again within the same draw.
     """
     noise = _noise(event)
-    turns = min(TURNS, math.pi * float(event.scale))
-    kind = _Kind((noise, noise), turns, is_moved)
-    share = float(_limits(kind, alpha, cells)[1][-1]) / cells
-    return min(1.0, share + 2.33 * math.sqrt(0.5 / cells))
+    kind = _Kind((noise, noise), min(TURNS, math.pi * float(event.scale)), is_moved)
+    return float(_limits(kind, alpha, cells)[1][-1]) / cells
+
+
+def found_in(event: DrawEvent, cells: int, alpha: float, *, share: float, trials: int) -> Bools:
+    """Simulate noise that serves again in a share of the cells: in which trials it is found."""
+    own = round(share * cells)
+    angles = 2 * math.pi * uniforms(trials, cells - own)
+    long = np.abs(own + np.exp(1j * angles.astype(np.float32)).sum(axis=1))
+    return np.asarray(long >= share_found(event, cells, alpha=alpha) * cells)
 
 
 def _detects(numbers: Judged, placed: float, moved: float) -> str:
@@ -196,16 +204,22 @@ def _detects(numbers: Judged, placed: float, moved: float) -> str:
     largest = max(numbers.vectors, key=lambda vector: vector.values.size)
     least = min(numbers.vectors, key=lambda vector: vector.values.size)
     days = sum(one.event.label == least.event.label for one in numbers.vectors)
-    shares = [
-        f"{share_found(one.event, cells, alpha=alpha):.1%} of the {cells:,} cells of "
-        f"{one.event.table}{words}"
-        for one, cells, alpha, words in (
-            (largest, largest.values.size, placed, " cell by cell"),
-            (largest, largest.values.size, moved, " at any distance"),
-            (least, days * least.values.size, moved, " on all days"),
+    found = [
+        measured(
+            steps_from(share_found(event, cells, alpha=alpha) + 2 / math.sqrt(cells), most=1.0),
+            lambda share, trials, e=event, n=cells, a=alpha: found_in(  # type: ignore[misc]
+                e, n, a, share=share, trials=trials
+            ),
+            lambda share, w=words, n=cells: f"{share:.1%} of the {n:,} cells of {w}",  # type: ignore[misc]
+            numbers=cells,
+        )
+        for event, cells, alpha, words in (
+            (largest.event, largest.values.size, placed, f"{largest.event.table} cell by cell"),
+            (largest.event, largest.values.size, moved, f"{largest.event.table} at any distance"),
+            (least.event, days * least.values.size, moved, f"{least.event.table} on all days"),
         )
     ]
-    return f"noise that serves again, under any scale and sign, in {', '.join(shares)}"
+    return f"noise that serves again, under any scale and sign, in {'; '.join(found)}"
 
 
 def _noise(event: DrawEvent) -> _Noise:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import nbdtrik
 
 from turnstile.assessment.attacks.scale_of_noise import (
     from_negatives,
     negatives_false_alarm,
     negatives_p_value,
+    steps_refuted,
 )
+from turnstile.assessment.gates.measured_power import measured, steps_from, uniforms
 from turnstile.assessment.gates.numbers import Judged, Totals, kinds_of, relative_reach
 from turnstile.assessment.gates.result import (
     ALPHA,
@@ -24,7 +28,7 @@ from turnstile.assessment.gates.result import (
 )
 from turnstile.assessment.gates.sums_of_squares import limits
 from turnstile.privacy.events import DrawEvent
-from turnstile.privacy.noise_sums import tail
+from turnstile.privacy.noise_sums import integer_pmf, tail
 from turnstile.privacy.noise_terms import Term
 
 
@@ -51,7 +55,7 @@ def below_zero(numbers: Judged, alpha: float = ALPHA) -> GateResult:
         for label, estimate in known.items()
         if estimate is not None
     ]
-    most = max(estimate.samples for estimate in known.values() if estimate is not None)
+    fullest = max(known, key=lambda label: estimate.samples if (estimate := known[label]) else 0)
     chances = [_false_alarm(event, values, each) for event, values in pooled.values()]
     chances += [_false_alarm(one.event, one.values, each) for one in tested]
     return GateResult(
@@ -59,8 +63,7 @@ def below_zero(numbers: Judged, alpha: float = ALPHA) -> GateResult:
         not wrong,
         f"not as declared in {', '.join(wrong)}; {'; '.join(shown)}" if wrong else "; ".join(shown),
         sum(chances),
-        f"a scale {relative_reach(most, alpha=each, power=POWER, scatter=4.0):.1%} off, from "
-        f"{most:,} numbers below zero",
+        _scale_found(*pooled[fullest], each),
         reached_by=ANY_COUNTS,
     )
 
@@ -78,6 +81,21 @@ def _false_alarm(event: DrawEvent, values: NDArray[np.int64], alpha: float) -> f
 def _is_tested(event: DrawEvent) -> bool:
     """Whether numbers below zero can only be noise, of a distribution with a geometric tail."""
     return event.noise.record.has_geometric_tail and event.statistic != "sum"
+
+
+def _scale_found(event: DrawEvent, values: NDArray[np.int64], alpha: float) -> str:
+    """State how far off a scale is found, from the numbers below zero of one kind of draw."""
+    scale, stops = float(event.scale), int((values < 0).sum())
+    few, many = steps_refuted(stops, scale, alpha)
+
+    def found(off: float, trials: int) -> NDArray[np.bool_]:
+        """Simulate noise so much too small; as many numbers below zero."""
+        steps = np.ceil(nbdtrik(uniforms(trials), stops, -math.expm1(-1 / (scale * (1 - off)))))
+        return np.asarray((steps < few) | (steps >= many))
+
+    start = relative_reach(stops, alpha=alpha, power=POWER, scatter=4.0)
+    words = f"too small, from {stops:,} numbers below zero of {event.label}"
+    return measured(steps_from(start, most=0.99), found, lambda off: f"a scale {off:.1%} {words}")
 
 
 def nested_scale(numbers: Judged, alpha: float = ALPHA) -> GateResult:
@@ -107,17 +125,37 @@ def nested_scale(numbers: Judged, alpha: float = ALPHA) -> GateResult:
     )
     if wrong:
         statement += f"; not as declared in {', '.join(wrong[-3:])}"
-    size = sum(one.residuals.size for one in numbers.totals)
-    scatter = float(np.mean([one.variance_of_square for one in numbers.totals]))
-    off = relative_reach(size, alpha=each, power=POWER, scatter=scatter)
     return GateResult(
         name,
         not wrong,
         statement,
         alpha,
-        f"noise {off:.1%} too small or too large in all tables together; a day's finest table "
-        f"without noise ({len(numbers.totals)} days and pairs)",
+        _noise_found(numbers.totals, each),
         reached_by=ANY_COUNTS,
+    )
+
+
+def _noise_found(totals: Sequence[Totals], alpha: float) -> str:
+    """State how far off the noise of all tables together is found."""
+    kinds = kinds_of(totals)
+    low, high = limits(kinds, alpha)
+    size = sum(number for number, _ in kinds)
+
+    def found(off: float, trials: int) -> NDArray[np.bool_]:
+        """Simulate differences of noise so much too small, and so much too large."""
+        squares = np.zeros(trials)
+        for number, terms in kinds:
+            values, chances = integer_pmf(terms)
+            own = values.astype(np.float64) ** 2
+            drawn = np.searchsorted(np.cumsum(chances), uniforms(trials, number))
+            squares += own[drawn.clip(0, own.size - 1)].sum(axis=1) / float(own @ chances)
+        return np.asarray(((1 - off) ** 2 * squares < low) & ((1 + off) ** 2 * squares > high))
+
+    scatter = float(np.mean([one.variance_of_square for one in totals]))
+    start = relative_reach(size, alpha=alpha, power=POWER, scatter=scatter)
+    words = f"too small or too large in all tables together, from {size:,} differences"
+    return measured(
+        steps_from(start, most=0.99), found, lambda off: f"noise {off:.1%} {words}", numbers=size
     )
 
 

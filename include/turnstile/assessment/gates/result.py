@@ -21,8 +21,8 @@ class GateResult:
         false_alarm: chance, at most, that it stops a correct release; 0 where it is exact.
         reached_by: raw counts of which it is the chance itself: any (`ANY_COUNTS`), or cells that
             are all empty (`EMPTY_CELLS`), others having a smaller one; '' where it is a bound only.
-        detects: the fault that it finds in a release of this size, with a chance of at least 99 %
-            unless it says otherwise.
+        detects: the fault that it finds in a release of this size, and how often it was found where
+            it was simulated.
         is_applicable: whether it judged; False where the release holds nothing that it reads.
     """
 

@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import bdtrik
 
+from turnstile.assessment.gates.measured_power import measured, steps_from, uniforms
 from turnstile.assessment.gates.numbers import Judged
 from turnstile.assessment.gates.result import ALPHA, EMPTY_CELLS, GateResult
 from turnstile.privacy.noise import noise_pmf
@@ -91,20 +93,25 @@ def largest_probability(one: Vector) -> float:
 
 
 def _detects(dense: tuple[Vector, ...], alpha: float) -> str:
-    """State the share of an empty table that is found without noise, and the shortest stretch."""
+    """State the share of the largest table, if it is empty, that is found without noise."""
     if not dense:
         return "a thresholded table with numbers below its threshold"
     one = max(dense, key=lambda vector: vector.values.size)
     cells, most = one.values.size, largest_probability(one)
     alpha /= len(dense) * (math.log2(max(2, cells)) + 1)
     least = binomial_limit(alpha, cells, most)
-    share = min(1.0, max(0.0, (least - cells * most) / (cells * (1 - most))))
-    # What noise itself leaves scatters too: with this power the zeros reach their limit.
-    share += float(2.33 * math.sqrt(most * (1 - most) / cells))
-    run = math.ceil(math.log(alpha * _WINDOW_LEAST / cells) / math.log(most))
-    return (
-        f"{min(1.0, share):.1%} of an empty {one.event.table} without noise, or "
-        f"{max(2 * _WINDOW_LEAST, 2 * run)} empty cells of it in a row"
+
+    def found(share: float, trials: int) -> NDArray[np.bool_]:
+        """Simulate an empty table with a share of its cells left alone."""
+        bare = round(share * cells)
+        noised = np.ceil(bdtrik(uniforms(trials), cells - bare, most))
+        return np.asarray(bare + noised >= least)
+
+    start = max(1 / cells, (least - cells * most) / (cells * (1 - most)))
+    return measured(
+        steps_from(start, most=1.0),
+        found,
+        lambda share: f"{share:.1%} of an empty {one.event.table} without noise",
     )
 
 

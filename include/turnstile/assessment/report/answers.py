@@ -1,16 +1,20 @@
-"""The first page of the report: what is protected, from whom, how well, how long; what is not."""
+"""The first page of the report: who is protected from whom, how long, four figures; what is not."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from turnstile.assessment.attacks.risk import Forecast
+from turnstile.assessment.attacks.risk import Forecast, Span, percent
 from turnstile.privacy.units import VEHICLE_UNITS, ProtectionUnit
 from turnstile.programme.spec import Programme
 
 _WHOM = (
     "From everybody who sees what is published, whatever else they know: even somebody who knows "
     "all records but those of one unit. Not from the operator, who holds the raw records."
+)
+_HOW_LONG = (
+    "For ever: noise that was drawn is never drawn again, and whatever is learned later takes "
+    "nothing from it. What one that is in every week shows grows with the weeks."
 )
 
 
@@ -21,13 +25,16 @@ class Answers:
     Args:
         what: is protected.
         whom: it is protected from.
-        how_well: over what time, one sentence a unit, typical and worst.
+        how_long: the protection lasts.
+        figures: chances of the best guess in 100, and whose they are: of the unit that the
+            programme protects, by all that was charged, and of whoever is there all year.
         not_protected: sentences.
     """
 
     what: str
     whom: str
-    how_well: tuple[str, ...]
+    how_long: str
+    figures: tuple[tuple[str, str], ...]
     not_protected: tuple[str, ...]
 
 
@@ -52,11 +59,8 @@ def answers_of(programme: Programme, risk: Forecast) -> Answers:
     return Answers(
         what,
         _WHOM,
-        tuple(
-            f"{'At worst: ' if one.is_worst else ''}{one.sentence}"
-            for one in risk.units
-            if one.guess_right is not None
-        ),
+        _HOW_LONG,
+        _figures(own, risk),
         (
             *dict.fromkeys(
                 one.sentence if one.guess_right is None else f"{one.verdict}.".capitalize()
@@ -69,4 +73,15 @@ def answers_of(programme: Programme, risk: Forecast) -> Answers:
             ),
             "The list of cells, the programme and its bounds, and whether a week appears at all.",
         ),
+    )
+
+
+def _figures(own: ProtectionUnit, risk: Forecast) -> tuple[tuple[str, str], ...]:
+    """Return four chances: of the protected unit as charged, and of whoever is there all year."""
+    chosen = [one for one in risk.units if one.unit is own and one.span is Span.LEDGER]
+    chosen += [one for one in risk.units if one.unit.is_lifetime and one.span is Span.YEAR]
+    return tuple(
+        (percent(one.guess_right), f"{one.who}{', over a year' * (one.span is Span.YEAR)}")
+        for one in chosen
+        if one.guess_right is not None
     )

@@ -23,6 +23,7 @@ from turnstile.assessment.gates.result import GateResult, headline
 from turnstile.assessment.pages import render
 from turnstile.assessment.report import sections
 from turnstile.assessment.report.answers import answers_of
+from turnstile.publishing.inner_contents import NOT_JUDGED
 from turnstile.release.drawn import Drawn
 from turnstile.release.zones import write_atomically
 
@@ -67,5 +68,6 @@ def page_of(found: Assessment) -> str:
         timetable=sections.timetable(found),
         ledger=sections.ledger(found),
         limits=LIMITS,
-        sources=SOURCES,
+        not_judged=tuple(NOT_JUDGED.values()),
+        sources=[tuple(row.values()) for row in SOURCES],
     )

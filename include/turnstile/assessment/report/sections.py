@@ -63,7 +63,7 @@ def risk_picture(found: Assessment) -> str:
 
 def gates(found: Assessment) -> Section:
     """Return what each gate found, and what it could have found."""
-    head = ("gate", "outcome", "what was found", "chance of a false alarm", "finds (99 %)")
+    head = ("gate", "outcome", "what was found", "chance of a false alarm", "finds")
     rows = [
         (
             gate.gate,
@@ -130,30 +130,13 @@ def audits(found: Assessment) -> Section:
 
 
 def attacks(found: Assessment) -> Section:
-    """Return presence, differencing, reconstruction and membership."""
+    """Return what is proven of presence, and differencing."""
     is_thresholded = any(event.threshold is not None for event in found.drawn.events)
-    rebuilt = found.reconstruction
-    program = (
-        ""
-        if rebuilt.from_linear_program is None
-        else f", {rebuilt.from_linear_program:.0%} by linear program"
-    )
-    unit = found.drawn.programme.mechanism.unit.noun
     return {
         "proof": (
             "Tables are thresholded: a released cell proves that it was not empty."
             if is_thresholded
             else "No number proves that a cell was not empty: empty cells are noised like others."
-        ),
-        "reconstruction": (
-            f"Reconstruction: of the cells of a small synthetic table with this noise and "
-            f"{rebuilt.margins} tables of its sums, {rebuilt.from_cells:.0%} are right by "
-            f"rounding, {rebuilt.from_least_squares:.0%} by least squares{program}."
-        ),
-        "membership": (
-            f"Membership, simulated: whether {unit}, typical and alike in every week, is in the "
-            f"data is guessed rightly after one to {len(found.membership)} weeks in "
-            f"{', '.join(f'{share:.3f}' for share in found.membership)} of trials (0.5 by chance)."
         ),
         "differencing": {
             "head": (

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from sqlalchemy.engine import Connection
@@ -28,6 +28,8 @@ from turnstile.ledger.tlog.beginning import begin_log
 
 _CLOCK_SLACK = timedelta(days=1)
 QUIET_AT_MOST = timedelta(days=35)
+_FROM_NOTHING = frozenset({EntryKind.LOSS_DECLARED, EntryKind.RECOVERED})
+"""What a ledger begins with that came back from files alone."""
 """Between two entries of a live deployment; else a person confirms the clock."""
 
 
@@ -197,12 +199,15 @@ def clock_known_until(entries: Iterable[Entry], now: datetime) -> datetime:
 
     A jump is a longer silence between two entries, or before now, than a live deployment has, or an
     entry before the one that it follows; what the clock says after it counts for nothing until a
-    person has confirmed it, however much was written meanwhile.
+    person has confirmed it, however much was written meanwhile. Of a ledger that a recovery made
+    from files alone nothing is known before that.
     """
     last: datetime | None = None
     for entry in entries:
         at = datetime.fromisoformat(entry.at)
-        if entry.kind is EntryKind.CLOCK_CONFIRMED or last is None or _follows(last, at):
+        if last is None and entry.kind in _FROM_NOTHING:
+            last = datetime.min.replace(tzinfo=UTC)  # nothing is left to hold the clock against
+        elif entry.kind is EntryKind.CLOCK_CONFIRMED or last is None or _follows(last, at):
             last = at
     return now if last is None or _follows(last, now) else last
 

@@ -11,8 +11,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sqlalchemy.engine import Connection
@@ -28,7 +28,22 @@ from turnstile.ledger.custody.shipped import last_shipped, shipped_entries
 from turnstile.ledger.custody.traces import Trace, TraceKind, traces
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.fold import Fold
+from turnstile.ledger.landing_paths import note_landing
+from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.states import CHARGED_STATES, SEALED_STATES, ReleaseState, Transition
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """What a deployment still knows of the files of releases whose entries are lost.
+
+    Args:
+        landing: pattern of the landing files of each programme, as its file says now.
+        files: returns commitments to the files that a release was read from; none if they are gone.
+    """
+
+    landing: Mapping[str, str] = field(default_factory=dict)
+    files: Callable[[ReleaseKey], tuple[str, ...]] = lambda _: ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +72,7 @@ def recover(
     families: dict[str, str],
     said: tuple[str, str],
     salvaged: Sequence[Entry] = (),
+    delivered: Delivered | None = None,
 ) -> Recovery:
     """Bring the ledger back to what its traces prove; a repeat finds nothing to do but say so.
 
@@ -65,6 +81,7 @@ def recover(
         families: budget group of a programme, where neither ledger nor card names it.
         said: person and reason.
         salvaged: entries of a damaged database that still read, from the first on.
+        delivered: of which files releases are, so that no second group gets a budget for them.
 
     Raises:
         InputError: a trace cannot be read, or a budget group is not known.
@@ -77,7 +94,7 @@ def recover(
     def act(connection: Connection) -> Recovery:
         facts.head(connection, locked=True)
         returned = _bring_back(connection, custody, salvaged)
-        declared = _declare(connection, custody, found, families, said)
+        declared = _declare(connection, custody, found, families, said, delivered or Delivered())
         published = _publish(connection, custody, found, said)
         ended = _end_open(connection, custody, said)
         history = read_history(connection)
@@ -164,12 +181,13 @@ def _tail(folder: Path, history: History, head: int) -> list[Entry]:
     return [entry for entry in held if entry.sequence > head]
 
 
-def _declare(
+def _declare(  # noqa: PLR0913, PLR0917 - each a source of what is lost
     connection: Connection,
     custody: Custody,
     found: tuple[Trace, ...],
     families: dict[str, str],
     said: tuple[str, str],
+    delivered: Delivered,
 ) -> tuple[str, ...]:
     """Charge what files prove and entries do not hold; return the releases."""
     history, declared = read_history(connection), []
@@ -183,9 +201,13 @@ def _declare(
         body = proof.body(family, len(own) + 1, said)
         if is_sealed:  # the key has its bytes: these are others, drawn and charged, never its own
             body |= {"state": "burned", "artefact_digest": None, "manifest_digest": None}
+        if files := delivered.files(proof.key):
+            body["files"] = list(files)
         at = facts.instant(custody.clock())
         accounts.lock_family(connection, family)
         store(connection, facts.append(connection, at, EntryKind.LOSS_DECLARED, body))
+        if landing := delivered.landing.get(proof.key.programme):
+            note_landing(connection, at, (landing, family, proof.key.programme))
         declared.append(str(proof.key))
     return tuple(declared)
 

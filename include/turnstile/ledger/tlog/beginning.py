@@ -97,7 +97,7 @@ def set_key_aside(witnesses: Witnesses) -> None:
         name = _digits_of(Signer.load(path))
     except InputError:  # gone, or torn by a disk
         name = f"unreadable-{secrets.token_hex(4)}"
-    with suppress(FileNotFoundError), naming(path.parent):
+    with naming(path.parent), suppress(FileNotFoundError):
         path.rename(path.with_name(f"log-key-{name}.pem"))
 
 

@@ -44,10 +44,7 @@ class ScheduledCalls:
 
 
 def scheduled_calls(
-    found: Iterable[Call],
-    services_on: Iterable[tuple[str, date]],
-    zone: ZoneInfo,
-    sha256: str,
+    found: Iterable[Call], services_on: Iterable[tuple[str, date]], zone: ZoneInfo, sha256: str
 ) -> ScheduledCalls:
     """Return calls and days as tables.
 

@@ -107,11 +107,11 @@ def _of_pair(pair: str) -> tuple[str, str]:
     return f"nullif(({found}).latitude, '')", f"nullif(({found}).longitude, '')"
 
 
-def typed_sql(programme: Programme, week: ServicePeriod) -> str:
-    """Return the SELECT from `raw` to canonical telemetry."""
+def typed_sql(programme: Programme, week: ServicePeriod, relation: str = "raw") -> str:
+    """Return the SELECT from the fields of records to canonical telemetry."""
     source = programme.source
     zone, written = programme.time.zone, source.written.zone
-    stamped = stamped_sql("raw", "observed_at", zone, week, written)
+    stamped = stamped_sql(relation, "observed_at", zone, week, written)
     clock = ServiceClock(programme.time.day_starts)
     states_delay = "delay_s" in programme.carried and source.timetable is None
     factor = float(source.speed_unit.milli_kmh)  # of whole kilometres a whole number, so exact

@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING, Any
 from turnstile.duckdb_engine import name, text
 from turnstile.errors import ProgrammeError
 from turnstile.programme.fields import categories
-from turnstile.programme.source_spec import (
-    DecimalMark,
-    FileSpec,
-    RowShape,
-    SourceSpec,
-    WithoutCard,
-)
+from turnstile.programme.source_spec import DecimalMark, FileSpec, RowShape, SourceSpec, WithoutCard
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.feeds.made_records import Record
@@ -37,7 +31,8 @@ if TYPE_CHECKING:
 # Rows later than this after a week's end come from a wrong clock, not from a file of several weeks.
 _WRONG_CLOCK_AFTER = timedelta(days=31)
 _TRIP = "trip"
-NUMBERS, INSTANTS = ("latitude", "longitude", "speed", "delay"), ("tapped_at", "observed_at")
+NUMBERS = ("latitude", "longitude", "speed", "delay")
+INSTANTS = ("tapped_at", "observed_at", "ended_at")
 
 
 class ColumnMissing(LookupError):  # noqa: N818 - a finding of a layout, reported as InputError by ingest
@@ -171,9 +166,8 @@ def _of_columns(layout: FeedLayout, carried: tuple[str, ...]) -> tuple[str, ...]
 def carried_sql(programme: Programme) -> str:
     """Return SQL of the canonical columns that need no reading: categories, each with a comma."""
     carried = carried_names(programme.source.feed.shape, programme.listed)
-    return "".join(
-        f"NULL AS {name}, " if name in FROM_TIMETABLE else f"{name}, " for name in carried
-    )
+    later = () if programme.source.feed.names_stops else FROM_TIMETABLE
+    return "".join(f"NULL AS {name}, " if name in later else f"{name}, " for name in carried)
 
 
 def plain_fields(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

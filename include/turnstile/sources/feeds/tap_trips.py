@@ -39,11 +39,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 TRIP_HOURS_AT_MOST = 6
-_OWN = (
-    ("tap_id", "VARCHAR"),
-    ("action", "VARCHAR"),
-    ("tapped_at_utc", "TIMESTAMP"),
-)
+_OWN = (("tap_id", "VARCHAR"), ("action", "VARCHAR"), ("tapped_at_utc", "TIMESTAMP"))
 _ENDS = ("tap_off_date", "tap_off_minute", "tap_off_location")
 # What may be one end of a trip. A tap-off stands as broken until its tap-on is found.
 _HALF_OF_TRIP = "(broken_rule IS NULL OR broken_rule = 'tap_off_without_tap_on')"

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from turnstile.duckdb_engine import text
-from turnstile.programme.source_spec import DateForm, RowShape, TapAction
+from turnstile.programme.source_spec import DateForm, RowShape, SourceSpec, TapAction
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.feeds.layout import ColumnMissing, FeedLayout, if_there
@@ -65,19 +65,25 @@ def grid_cell_sql(latitude: str, longitude: str, decimals: int) -> str:
     return " || ' ' || ".join(sides)
 
 
-def typed_sql(programme: Programme, week: ServicePeriod) -> str:
-    """Return the SELECT from `raw` to taps."""
-    source = programme.source
+def tapped_at_sql(source: SourceSpec) -> str:
+    """Return SQL of the time of a tap: `tapped_at`, or `tap_date` and `tap_time`."""
     own = f"strftime(TRY_STRPTIME(tap_date, {text(_DATE_FORMATS[source.date_form])}), '%Y-%m-%d')"
     # as a column of dates or instants prints, whatever the form of those that are texts
     typed = " OR ".join(f"tap_date GLOB '{_TYPED}{rest}'" for rest in ("", " 00:00:00"))
     day = f"CASE WHEN {typed} THEN left(tap_date, 10) ELSE {own} END"
     clock = r"CASE WHEN regexp_matches(tap_time, '^\d(:|$)') THEN '0' || tap_time ELSE tap_time END"
     clock = f"({clock}) || CASE WHEN length(tap_time) <= 2 THEN ':00' ELSE '' END"
+    return f"coalesce(tapped_at, {day} || ' ' || {clock})"
+
+
+def typed_sql(programme: Programme, week: ServicePeriod) -> str:
+    """Return the SELECT from `raw` to taps."""
+    source = programme.source
+    tapped_at = tapped_at_sql(source)
     grid = grid_cell_sql("latitude", "longitude", source.grid_decimals)
     relation = f"""(
         SELECT * REPLACE (
-            coalesce(tapped_at, {day} || ' ' || {clock}) AS tapped_at,
+            {tapped_at} AS tapped_at,
             coalesce(place, {grid}) AS place,
             coalesce(action, {text(source.without_action or TapAction.ENTER)}) AS action
         ), NULL AS riders

@@ -138,11 +138,7 @@ LAYOUT = FeedLayout(
     typed_sql=typed_sql,
     made=made,
     joining=Joining(
-        columns=(
-            ("tap_id", "VARCHAR"),
-            ("tapped_at_utc", "TIMESTAMP"),
-            ("riders", "BIGINT"),
-        ),
+        columns=(("tap_id", "VARCHAR"), ("tapped_at_utc", "TIMESTAMP"), ("riders", "BIGINT")),
         join=one_row_a_passenger,
     ),
     composed=dict.fromkeys(VISITS, ("scheduled_trip", "stop_sequence")),

@@ -121,11 +121,7 @@ class ServiceClock:
 
 
 def stamped_sql(
-    relation: str,
-    column: str,
-    zone: ZoneInfo,
-    week: ServicePeriod,
-    written: ZoneInfo | None = None,
+    relation: str, column: str, zone: ZoneInfo, week: ServicePeriod, written: ZoneInfo | None = None
 ) -> str:
     """Return the SQL of a relation with two more columns, read from a text column of timestamps.
 

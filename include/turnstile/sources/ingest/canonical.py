@@ -69,6 +69,15 @@ RULES: dict[RowShape, tuple[str, ...]] = {
     ),
 }
 
+# of calls at stops alone: a forecast or one that did not take place, and one without a stop
+_OF_CALLS = ("not_observed", "null_stop")
+
+
+def rules_broken(feed: Feed) -> tuple[str, ...]:
+    """Return the rules that a row of a feed may break."""
+    return (*RULES[feed.shape], *(_OF_CALLS if feed.names_stops else ()))
+
+
 _MAY_BE_NULL = frozenset(
     {
         *("tap_off_date", "tap_off_minute", "delay_s", "occupancy"),

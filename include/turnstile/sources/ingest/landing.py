@@ -30,16 +30,24 @@ class FileForm(StrEnum):
     JSON = "json"
     PARQUET = "parquet"
     ARROW = "arrow"
+    WORKBOOK = "workbook"
+    PROTOBUF = "protobuf"
+    XML = "XML"
     ZIP = "zip"
 
 
 _PACKED = ("", ".gz", ".zst")
+BY_LINE = (".ndjson", ".geojsonl", ".geojsons")
+_OF_JSON = ("json", "ndjson", "geojson", "geojsonl", "geojsons")
 _FORMS = (
     *((f".{text}{packed}", FileForm.CSV) for text in ("csv", "txt", "tsv") for packed in _PACKED),
-    *((f".{text}{packed}", FileForm.JSON) for text in ("json", "ndjson") for packed in _PACKED),
+    *((f".{text}{packed}", FileForm.JSON) for text in _OF_JSON for packed in _PACKED),
+    *((f".pb{packed}", FileForm.PROTOBUF) for packed in _PACKED),
+    *((f".xml{packed}", FileForm.XML) for packed in _PACKED),
     (".parquet", FileForm.PARQUET),
     (".feather", FileForm.ARROW),
     (".arrow", FileForm.ARROW),
+    (".xlsx", FileForm.WORKBOOK),
     (".zip", FileForm.ZIP),
 )
 

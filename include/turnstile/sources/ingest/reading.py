@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from turnstile.duckdb_engine import name, one_file, text
 from turnstile.durable_files import refuse_if_full
 from turnstile.errors import InputError
 from turnstile.programme.source_spec import FileSpec
-from turnstile.sources.ingest.landing import FileForm, RawFile
+from turnstile.sources.ingest.landing import BY_LINE, FileForm, RawFile
 from turnstile.sources.ingest.lines import (
     AS_IT_STANDS,
     UNREADABLE,
@@ -29,10 +30,20 @@ from turnstile.sources.ingest.lines import (
     sort_lines,
 )
 from turnstile.sources.ingest.plain_text import PlainText
+from turnstile.sources.ingest.worksheet import as_parquet
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+GEOMETRY = {
+    "geometry.longitude": "$.geometry.coordinates[0]",
+    "geometry.latitude": "$.geometry.coordinates[1]",
+    "location": "$.geometry",
+}
+"""What a feature of GeoJSON says beside its properties, by the names that columns have for it."""
+_DOCUMENTS = (FileForm.PROTOBUF, FileForm.XML)
+# By its name, as feeds are: a programme rests on it if its files are such (docs/TRUSTED_CORE.md).
+_READER_OF_DOCUMENTS = "turnstile.sources.ingest.documents"
 _DEEPEST = 12  # levels of a type; the engine takes minutes for sixty
 # A character that cannot be in JSON text stands where a delimiter must: a line is one column.
 _ONE_COLUMN = (
@@ -128,8 +139,12 @@ def open_source(
             source = _csv(file, wanted, folder, spec)
         elif file.form is FileForm.JSON:
             source = _json(file, wanted, folder)
+        elif file.form in _DOCUMENTS:
+            table = import_module(_READER_OF_DOCUMENTS).as_table(file, wanted, folder)
+            source = _parquet(connection, replace(file, path=table.path))
+            source = replace(source, records=table.records, rejected=table.rejected)
         else:
-            source = _parquet(connection, _as_parquet(file, folder))
+            source = _parquet(connection, _as_parquet(file, folder, spec))
     if file.form is not FileForm.JSON and len(set(source.columns)) < len(source.columns):
         rule = "a column is named twice; name each column once"
         raise InputError(where=file.name, field="header", rule=rule)
@@ -212,14 +227,14 @@ def _json(file: RawFile, wanted: tuple[str, ...], folder: Path) -> Source:
     Raises:
         InputError: a file that promises JSON begins with something else.
     """
-    begin = first_character(file)
-    if begin == "[" and not file.name.lower().endswith(".ndjson"):
+    begin, by_line = first_character(file), file.name.lower().endswith(BY_LINE)
+    if begin == "[" and not by_line:
         records = (
             f"read_json_objects({one_file(file.path)}, format='array', hive_partitioning=false)"
         )
-        keys = f"SELECT DISTINCT unnest(json_keys(json)) FROM {records}"
-        return Source(wanted, _extracted(wanted, "json", records), None, keys=keys)
-    if begin != "{" and not file.name.lower().endswith(".ndjson"):
+        keys = _keys("json", records, file)
+        return Source(wanted, _extracted(wanted, "json", records, file), None, keys=keys)
+    if begin != "{" and not by_line:
         rule = "is no JSON: it begins with neither '[' nor '{'; deliver it again"
         raise InputError(where=file.name, field="file", rule=rule)
     lines = sort_lines(file, folder, has_quotes=False)
@@ -228,19 +243,33 @@ def _json(file: RawFile, wanted: tuple[str, ...], folder: Path) -> Source:
     objects = f"(SELECT record FROM {read} WHERE {_IS_OBJECT})"
     return Source(
         columns=wanted,
-        relation=_extracted(wanted, "record", objects),
+        relation=_extracted(wanted, "record", objects, file),
         records=lines.count,
         rejected=lines.rejected if lines.rejected_count else None,
         is_by_line=True,
         malformed=f"SELECT record AS fields FROM {read} WHERE NOT ({_IS_OBJECT})",
-        keys=f"SELECT DISTINCT unnest(json_keys(record)) FROM {objects}",
+        keys=_keys("record", objects, file),
     )
 
 
-def _extracted(wanted: tuple[str, ...], column: str, records: str) -> str:
+def _keys(column: str, records: str, file: RawFile) -> str:
+    """SQL of the names of columns that occur."""
+    if not _is_geojson(file):
+        return f"SELECT DISTINCT unnest(json_keys({column})) FROM {records}"
+    own = f"SELECT DISTINCT unnest(json_keys({column}, '$.properties')) FROM {records}"
+    return f"{own} UNION VALUES {', '.join(f'({text(one)})' for one in GEOMETRY)}"
+
+
+def _is_geojson(file: RawFile) -> bool:
+    """Return whether records are features of GeoJSON (RFC 7946)."""
+    return ".geojson" in file.name.lower()
+
+
+def _extracted(wanted: tuple[str, ...], column: str, records: str, file: RawFile) -> str:
     """SQL of the wanted columns of each JSON record; NULL where it has none."""
     escaped = (key.replace("\\", "\\\\").replace('"', '\\"') for key in wanted)
-    paths = ", ".join(text(f'$."{key}"') for key in escaped)
+    above, geometry = ("$.properties", GEOMETRY) if _is_geojson(file) else ("$", {})
+    paths = ", ".join(text(geometry.get(key, f'{above}."{key}"')) for key in escaped)
     named = ", ".join(f"found[{n}] AS {name(key)}" for n, key in enumerate(wanted, start=1))
     found = f"SELECT json_extract_string({column}, [{paths}]) AS found FROM {records}"
     return f"SELECT {named} FROM ({found})"
@@ -256,8 +285,11 @@ def _levels(kind: str) -> int:
     return kind.count("(") + kind.count("[")
 
 
-def _as_parquet(file: RawFile, folder: Path) -> RawFile:
-    """Return a file of Arrow (feather) as one of Parquet; one of Parquet as it is."""
+def _as_parquet(file: RawFile, folder: Path, spec: FileSpec) -> RawFile:
+    """Return a file of Arrow (feather) or a workbook as one of Parquet; Parquet as it is."""
+    if file.form is FileForm.WORKBOOK:
+        folder.mkdir(parents=True)
+        return replace(file, path=as_parquet(file, folder / "sheet.parquet", spec.header_row))
     if file.form is not FileForm.ARROW:
         return file
     import pyarrow as pa

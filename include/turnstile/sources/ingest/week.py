@@ -35,7 +35,7 @@ from turnstile.sources.feeds.layout import (
 )
 from turnstile.sources.feeds.registry import layout_of
 from turnstile.sources.feeds.stop_approaches import hold_against
-from turnstile.sources.ingest.canonical import FROM_TIMETABLE, RULES, carried_names, names_of
+from turnstile.sources.ingest.canonical import FROM_TIMETABLE, carried_names, names_of, rules_broken
 from turnstile.sources.ingest.equal_rows import each_once
 from turnstile.sources.ingest.identity import in_form, refuse_inexact
 from turnstile.sources.ingest.landing import RawFile, find_files, unpack
@@ -359,7 +359,7 @@ def _write(
         )
     duplicates = joined.duplicates + kept - rows_out
     totals = {"rows_in": records + joined.added, "rows_out": rows_out, "duplicates": duplicates}
-    broken_rules = {rule: by_rule.get(rule, 0) for rule in RULES[work.layout.shape]}
+    broken_rules = {rule: by_rule.get(rule, 0) for rule in rules_broken(work.programme.source.feed)}
     return tuple(rows_of_day), totals | {"joined": joined.joined} | broken_rules
 
 

@@ -1,0 +1,208 @@
+"""What stands inside the files of a package beside fields and columns, and what cannot be judged.
+
+Copies are made again from the tables and compared: CSV from Parquet, the first table, the numbers
+of the map, the list of digests. Pages hold the elements and attributes that templates write, and no
+comment; pictures hold shapes alone; rows stand in one order, which no number decides.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from turnstile.publishing.allowed_contents import PAGES
+from turnstile.publishing.data_tables import labels_of
+from turnstile.publishing.package_reader import DATA, Tables, csv_file
+
+START, MAP, SUMS = "START_HERE.csv", "cells.geojson", "SHA256SUMS"
+_PAGES, _TEXTS = (".html", ".svg"), (".md",)
+NOT_JUDGED: Mapping[str, str] = {
+    "words": "texts, titles and descriptions: what they say is read by people",
+    "pictures": "the shapes that pages draw: made by publishing, and not measured again",
+    "estimates": (
+        "an estimate that was moved within its interval, alike in every copy: the tools of the "
+        "package work out intervals, not the model again"
+    ),
+    "order": "an order of rows that is alike in all tables and in the map",
+    "tools": "programs in tools/, which are those of the version that made the package",
+    "explorer": "the pages beside the packages, but for the fields of their index",
+}
+"""What a reader of a package alone cannot compare with anything: named where it is assessed."""
+_METAS = frozenset({"viewport", "color-scheme", None})
+_CHUNKS = frozenset(
+    {b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND", b"pHYs", b"sRGB", b"gAMA", b"sBIT"}
+)
+_COMMENT = re.compile(r"<!--|/\*(?! layout)")
+_Order = defaultdict[tuple[str, object], dict[object, int]]
+_ROUNDED = 0.051  # a half of the last place of each number, and what binary numbers add
+
+
+def unknown_inside(folder: Path) -> Iterator[str]:
+    """Yield what stands inside the files of a package and comes from nowhere that is known.
+
+    Args:
+        folder: of the package, of version 2.
+    """
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        name = path.relative_to(folder).as_posix()
+        for problem in _of_kind(path):
+            yield f"{name}: {problem}"
+    yield from _of_tables(folder, Tables(folder))
+    yield from _of_sums(folder)
+
+
+def _of_kind(path: Path) -> Iterator[str]:
+    """Yield what does not belong into a page, a text, a picture or a list."""
+    if path.suffix in _PAGES:
+        page = _Page()
+        page.feed(path.read_text(encoding="utf-8"))
+        yield from sorted(page.problems)
+    elif path.suffix in _TEXTS and _COMMENT.search(path.read_text(encoding="utf-8")):
+        yield "a comment that nobody reads"
+    elif path.suffix == ".yaml":
+        lines = path.read_text(encoding="utf-8").splitlines()
+        if any(line.lstrip().startswith("#") for line in lines):
+            yield "a comment that nobody reads"
+    elif path.suffix == ".png":
+        yield from (f"metadata {kind}" for kind in _kinds(path.read_bytes()) if kind)
+
+
+class _Page(HTMLParser):
+    """Collects what a page holds beside what templates write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.problems: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Look at an element and its attributes."""
+        if tag not in PAGES["elements"]:
+            self.problems.add(f"element {tag}")
+        known = PAGES["attributes"]
+        self.problems |= {f"attribute {name} of {tag}" for name, _ in attrs if name not in known}
+        named = dict(attrs)
+        if tag == "meta" and named.get("name") not in _METAS:
+            self.problems.add(f"metadata {named.get('name')}")
+
+    def handle_comment(self, data: str) -> None:
+        """A comment is read by nobody."""
+        del data
+        self.problems.add("a comment that nobody reads")
+
+    def handle_pi(self, data: str) -> None:
+        """An instruction is none of a page's."""
+        if not data.startswith("xml version"):
+            self.problems.add("an instruction")
+
+
+def _kinds(content: bytes) -> Iterator[str]:
+    """Yield the chunks of a PNG that hold no pixels, and what follows its end."""
+    at = 8
+    while at + 8 <= len(content):
+        size, kind = int.from_bytes(content[at : at + 4], "big"), content[at + 4 : at + 8]
+        if kind not in _CHUNKS:
+            yield kind.decode("latin-1")
+        at += 12 + size
+        if kind == b"IEND":
+            break
+    if at != len(content):
+        yield "after its end"
+
+
+def _of_tables(folder: Path, tables: Tables) -> Iterator[str]:
+    """Yield which copies of numbers are not those of the tables, and rows in another order."""
+    order: _Order = defaultdict(dict)
+    first = (folder / START).read_bytes() if (folder / START).exists() else None
+    copies: list[bytes] = []
+    for name in tables.layouts:
+        rows = tables.rows(name)
+        path, content = csv_file(f"{DATA}/{name}", rows)
+        copies.append(content)
+        if not (folder / path).exists() or (folder / path).read_bytes() != content:
+            yield f"{path}: is not what {name}.parquet holds"
+        if not _in_order(rows, order):
+            yield f"{DATA}/{name}.parquet: its rows stand in an order of their own"
+        if any(field.metadata for field in rows.schema):
+            yield f"{DATA}/{name}.parquet: a column has metadata"
+        for problem in _beside_intervals(rows):
+            yield f"{DATA}/{name}.parquet: {problem}"
+    if first is not None and first not in copies:
+        yield f"{START}: is no copy of a table"
+    if (folder / MAP).exists():
+        yield from _of_map(json.loads((folder / MAP).read_bytes()), tables, order)
+
+
+def _in_order(rows: pa.Table, order: _Order) -> bool:
+    """Tell whether rows go by their labels, each label in the place that other tables give it."""
+    names = labels_of(rows.column_names)
+    columns = {name: rows.column(name).to_pylist() for name in names}
+    modes = columns.get("mode", [None] * rows.num_rows)
+    keys = [
+        tuple(_rank(order, name, mode, label) for name, label in zip(names, labels, strict=True))
+        for mode, *labels in zip(modes, *columns.values(), strict=True)
+    ]
+    return keys == sorted(keys)
+
+
+def _rank(order: _Order, name: str, mode: object, label: object) -> int:
+    """Return the place of a label among those of its mode, the next one where it is new."""
+    known = order[name, None if name == "mode" else mode]
+    return known.setdefault(label, len(known))
+
+
+def _beside_intervals(rows: pa.Table) -> Iterator[str]:
+    """Yield if a number lies outside of its own interval."""
+    names = {"value", "low_95", "high_95"}
+    if not names <= set(rows.column_names):
+        return
+    value, low, high = (rows.column(name).to_pylist() for name in ("value", "low_95", "high_95"))
+    if any(
+        None not in own and not own[1] - _ROUNDED <= own[0] <= own[2] + _ROUNDED
+        for own in zip(value, low, high, strict=True)
+    ):
+        yield "a number lies outside of its interval"
+
+
+def _of_map(shapes: Mapping[str, Any], tables: Tables, order: _Order) -> Iterator[str]:
+    """Yield where the map's numbers are not sums of a table's, or its places in another order."""
+    if "location" not in tables.layouts:
+        return  # the map of vehicles shows means, which do not add up
+    sums: defaultdict[tuple[object, ...], list[float]] = defaultdict(list)
+    for row in tables.rows("location").to_pylist():
+        if row.get("tap", "on") == "on" and row["value"] is not None:
+            sums[row["mode"], row["location"]].append(row["value"])
+    places = [one["properties"] for one in shapes["features"]]
+    for one in places:
+        parts = sums[one.get("mode"), one.get("location")]
+        off = abs((one.get("value") or 0) - sum(parts))
+        if one.get("value") is not None and off > _ROUNDED * (1 + len(parts)):
+            yield f"{MAP}: the number of {one.get('location')} is not that of its table"
+            return
+    ranks = [
+        (
+            order["mode", None].get(one["mode"], 0),
+            order["location", one["mode"]].get(one["location"], 0),
+        )
+        for one in places
+    ]
+    if ranks != sorted(ranks):
+        yield f"{MAP}: its places stand in an order of their own"
+
+
+def _of_sums(folder: Path) -> Iterator[str]:
+    """Yield which lines of the list of digests are of no file of the package."""
+    if not (folder / SUMS).exists():
+        return
+    for line in (folder / SUMS).read_text(encoding="utf-8").splitlines():
+        digest, _, name = line.partition("  ")
+        path = folder / name
+        if not name or not path.is_file() or sha256(path.read_bytes()).hexdigest() != digest:
+            yield f"{SUMS}: {name or 'a line'} is no file of the package as it is"

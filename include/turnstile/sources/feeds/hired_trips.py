@@ -1,0 +1,137 @@
+"""Feed `hired_trips`: one record a trip that no card made: bikes, scooters, taxis.
+
+Columns are those of the bike-share systems of North America where a programme names no others. A
+trip begins and ends at a station, or at a position, which becomes a grid cell of
+`source.grid_decimals`. An account is a card; where there is none, each trip is a unit of its own
+(`source.without_card`), told from others by all of its fields. An end without a time or a place is
+UNKNOWN altogether.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from turnstile.duckdb_engine import text
+from turnstile.programme.source_spec import RowShape
+from turnstile.programme.spec import Programme
+from turnstile.service_calendar import ServicePeriod
+from turnstile.sources.feeds.layout import (
+    ColumnMissing,
+    FeedLayout,
+    carried_sql,
+    if_there,
+    mode_sql,
+    set_aside,
+    unit_sql,
+    week_rules,
+)
+from turnstile.sources.feeds.made_ids import spelt
+from turnstile.sources.feeds.made_records import MadeTrip, Record, clock_of, named
+from turnstile.sources.feeds.taps import grid_cell_sql
+from turnstile.sources.feeds.zoned import ServiceClock, stamped_sql
+from turnstile.sources.ingest.canonical import UNKNOWN
+from turnstile.sources.ingest.identity import another_form_rule
+
+_NAMES = (
+    ("trip_id", "ride_id"),
+    ("card_id", "account_id"),
+    ("mode", "mode"),
+    ("tapped_at", "started_at"),
+    ("ended_at", "ended_at"),
+    ("place", "start_station_id"),
+    ("end_place", "end_station_id"),
+    ("latitude", "start_lat"),
+    ("longitude", "start_lng"),
+    ("end_latitude", "end_lat"),
+    ("end_longitude", "end_lng"),
+)
+_FIELDS = tuple(field for field, _ in _NAMES)
+_READ_ON_THE_WAY = "utc, local, stamp_read, stamp_is_local, stamp_told, stamp_parts"
+
+
+def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return the SQL of each field; NULL for columns that the file does not need to have.
+
+    Raises:
+        ColumnMissing: no begin, no end, or no place.
+    """
+    for field in ("tapped_at", "ended_at"):
+        if names[field] not in columns:
+            raise ColumnMissing(names[field])
+    if not {names["latitude"], names["longitude"]} <= columns and names["place"] not in columns:
+        raise ColumnMissing(names["place"])
+    return if_there(columns, names, _FIELDS)
+
+
+def typed_sql(programme: Programme, week: ServicePeriod) -> str:
+    """Return the SELECT from `raw` to canonical trips."""
+    source, zone = programme.source, programme.time.zone
+    written = source.written.zone
+    legal = ", ".join(text(mode) for mode in source.modes)
+    only_mode = text(source.modes[0]) if len(source.modes) == 1 else "NULL"
+    clock = ServiceClock(programme.time.day_starts)
+    on, off = (
+        (clock.day(local), clock.minute(f"(60 * hour({local}) + minute({local}))"))
+        for local in ("on_local", "local")
+    )
+    grid = source.grid_decimals
+    places = f"""
+        coalesce(place, {grid_cell_sql("latitude", "longitude", grid)}) AS start_at,
+        coalesce(end_place, {grid_cell_sql("end_latitude", "end_longitude", grid)}) AS end_at
+    """
+    begun = f"""(
+        SELECT * EXCLUDE ({_READ_ON_THE_WAY}), local AS on_local, utc AS on_utc
+        FROM {stamped_sql("raw", "tapped_at", zone, week, written)}
+    )"""
+    return f"""
+        SELECT unit AS card_id, own_mode AS mode, {on[0]} AS service_date,
+            {on[1]} AS tap_on_minute, start_at AS tap_on_location,
+            CASE WHEN has_end THEN {off[0]} END AS tap_off_date,
+            CASE WHEN has_end THEN {off[1]} END AS tap_off_minute,
+            CASE WHEN has_end THEN end_at ELSE {text(UNKNOWN)} END AS tap_off_location,
+            {carried_sql(programme)}
+            CASE
+                WHEN on_local IS NULL OR (ended_at IS NOT NULL AND local IS NULL)
+                    THEN 'unparsable_timestamp'
+                {week_rules(on[0], programme, week)}
+                WHEN unit IS NULL THEN 'card_id_missing'
+                {another_form_rule(source)}
+                WHEN own_mode IS NULL OR own_mode NOT IN ({legal}) THEN 'unknown_mode'
+                WHEN start_at IS NULL THEN 'null_location'
+                WHEN has_end AND utc < on_utc THEN 'tap_off_before_tap_on'
+            END AS broken_rule,
+            {set_aside(_FIELDS)} AS fields
+        FROM (
+            SELECT *, local IS NOT NULL AND end_at IS NOT NULL AS has_end
+            FROM (
+                SELECT *, coalesce({mode_sql("mode", source)}, {only_mode}) AS own_mode, {places},
+                    {unit_sql(programme, _FIELDS)} AS unit
+                FROM {stamped_sql(begun, "ended_at", zone, week, written)}
+            )
+        )
+    """
+
+
+def made(trip: MadeTrip, programme: Programme, names: Mapping[str, str]) -> list[Record]:
+    """Return the record of a made-up trip."""
+    begun = trip.on_second or 0
+    ended = "" if trip.off_second is None else f"{clock_of(trip.day, trip.off_second)}"
+    found: Record = {
+        "trip_id": f"{trip.card} {trip.day} {begun}",
+        "card_id": spelt(trip.card, programme.source.card_form, trip.spelling + begun),
+        "mode": trip.mode,
+        "tapped_at": f"{clock_of(trip.day, begun)}",
+        "ended_at": ended,
+        "place": trip.on_location,
+        "end_place": trip.off_location,
+    }
+    return [named(found | dict(trip.categories), names)]
+
+
+LAYOUT = FeedLayout(
+    shape=RowShape.TRIPS,
+    names=_NAMES,
+    fields_of=fields_of,
+    typed_sql=typed_sql,
+    made=made,
+)

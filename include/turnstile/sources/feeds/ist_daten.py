@@ -1,0 +1,96 @@
+"""Feed `ist_daten`: calls of all public transport of Switzerland (opentransportdata.swiss).
+
+A record is a call of a run at a stop, named by its number (`BPUIC`), with the scheduled arrival and
+the actual one. A run of a day is what it names, and what is protected; where circulations are known
+a programme names that column, `vehicle_id: UMLAUF_ID`. An arrival is observed if its status is
+`REAL` and the run was not cancelled; the first stop of a run has none. Times are the agency's own
+clock, `25.07.2016 08:00:30`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from turnstile.duckdb_engine import name
+from turnstile.programme.source_spec import RowShape
+from turnstile.programme.spec import Programme
+from turnstile.service_calendar import ServicePeriod
+from turnstile.sources.feeds import stop_calls
+from turnstile.sources.feeds.layout import ColumnMissing, FeedLayout, if_there
+from turnstile.sources.feeds.made_records import (
+    MadeReading,
+    Record,
+    clock_of,
+    fields_of_reading,
+    named,
+)
+
+_ALWAYS = ("vehicle_id", "observed_at", "scheduled_at", "stop")
+_OBSERVED, _CANCELLED = "REAL", "true"
+_FORMATS = "['%d.%m.%Y %H:%M:%S', '%d.%m.%Y %H:%M', '%Y-%m-%d %H:%M:%S', '%Y-%m-%d %H:%M']"
+
+
+def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return the SQL of each field; NULL for columns that the file does not need to have.
+
+    Raises:
+        ColumnMissing: no run, no stop, or no time.
+    """
+    for field in _ALWAYS:
+        if names[field] not in columns:
+            raise ColumnMissing(names[field])
+    always = tuple((field, name(names[field])) for field in _ALWAYS)
+    return (*always, *if_there(columns, names, ("status", "cancelled")))
+
+
+def typed_sql(programme: Programme, week: ServicePeriod) -> str:
+    """Return the SELECT from `raw` to calls."""
+    arrived, scheduled = (
+        f"TRY_STRPTIME({field}, {_FORMATS})" for field in ("observed_at", "scheduled_at")
+    )
+    return stop_calls.typed_sql(
+        programme,
+        week,
+        f"""(
+            SELECT * REPLACE (coalesce(CAST({arrived} AS VARCHAR), observed_at) AS observed_at),
+                CAST(epoch({arrived}) - epoch({scheduled}) AS VARCHAR) AS delay,
+                observed_at IS NOT NULL AND coalesce(status, '{_OBSERVED}') = '{_OBSERVED}'
+                    AND coalesce(lower(cancelled), '') <> '{_CANCELLED}' AS is_observed
+            FROM raw
+        )""",
+    )
+
+
+def made(reading: MadeReading, programme: Programme, names: Mapping[str, str]) -> list[Record]:
+    """Return a made-up call, as late as it says."""
+    own = fields_of_reading(reading, programme, names)
+    form = "%d.%m.%Y %H:%M:%S"
+    at = clock_of(reading.day, reading.second)
+    times: Record = {
+        "observed_at": f"{at:{form}}",
+        "scheduled_at": f"{at - timedelta(seconds=reading.delay_s):{form}}",
+        "status": _OBSERVED,
+        "cancelled": "false",
+        "stop": own.get("stop", "a stop"),
+    }
+    kept = {field: value for field, value in own.items() if field in names and field != "speed"}
+    return [named(kept | times, names)]
+
+
+LAYOUT = FeedLayout(
+    shape=RowShape.TELEMETRY,
+    names=(
+        ("vehicle_id", "FAHRT_BEZEICHNER"),
+        ("scheduled_at", "ANKUNFTSZEIT"),
+        ("observed_at", "AN_PROGNOSE"),
+        ("status", "AN_PROGNOSE_STATUS"),
+        ("cancelled", "FAELLT_AUS_TF"),
+        ("stop", "BPUIC"),
+        ("route", "LINIEN_TEXT"),
+    ),
+    fields_of=fields_of,
+    typed_sql=typed_sql,
+    made=made,
+    composed={"delay_s": ("observed_at", "scheduled_at"), "stop": ("stop",)},
+)

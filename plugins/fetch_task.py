@@ -1,0 +1,78 @@
+"""The task that copies a week's new files from where the authority keeps them, before the wait."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseOperator
+from step_task import of_run
+
+from turnstile.errors import TurnstileError
+from turnstile.pipeline.fetching import address_of, fetch_new
+from turnstile.programme.loading import load_programme
+from turnstile.service_calendar import parse_period
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+    from run_reports import RunOfWeek
+
+
+class FetchNew(BaseOperator):
+    """Copy what is new at the authority's server (`TURNSTILE_LANDING_FROM`) into the landing zone.
+
+    Each file comes whole or not at all. The wait after it looks there again, for what comes later.
+    A week whose files retention has deleted is left alone.
+    """
+
+    def __init__(self, *, programme: str, **operator: Any) -> None:  # noqa: ANN401 - Airflow's own
+        super().__init__(**operator)
+        self.programme = programme
+
+    def execute(self, context: Context) -> str:
+        """Copy; return a sentence without a name of a file."""
+
+        def act(run: RunOfWeek) -> str:
+            return fetched_words(fetch_for(run))
+
+        return of_run(self.programme, self.task_id, context, act)
+
+
+def fetch_for(run: RunOfWeek) -> int:
+    """Copy what is new of a run's week; return how many files that were.
+
+    Raises:
+        TurnstileError: no address, a missing provider, or an object that is written to.
+        OSError: the server does not answer.
+    """
+    from landing_servers import server_of
+
+    from turnstile.ledger.of_deployment import open_ledger
+
+    address = address_of(run.programme, run.settings)
+    if address is None or run.is_sealed():
+        return 0
+    programme = load_programme(run.programme, run.settings.include)
+    source = (address, _asked(lambda: server_of(address)))
+    period, landing = parse_period(run.week), run.settings.landing
+    ledger = open_ledger(run.settings)
+    return len(_asked(lambda: fetch_new(programme, period, landing, ledger, source)))
+
+
+def fetched_words(number: int) -> str:
+    """Say how many files came."""
+    return "no new file" if not number else f"{number} new file{'s' if number > 1 else ''}"
+
+
+def _asked(act: Any) -> Any:  # noqa: ANN401 - whatever it returns
+    """Do what a server takes part in; let what its library raises be a failure that is tried again.
+
+    Raises:
+        TurnstileError: our own.
+        ConnectionError: anything else.
+    """
+    try:
+        return act()
+    except (TurnstileError, OSError):
+        raise
+    except Exception as error:
+        raise ConnectionError(type(error).__name__) from error

@@ -1,0 +1,135 @@
+"""The servers that landing files are fetched from, by Airflow's own hooks of each kind.
+
+A hook belongs to a provider, which is installed where a connection needs it, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from stat import S_ISDIR
+from typing import TYPE_CHECKING, Any
+
+from turnstile.errors import InputError
+from turnstile.pipeline.fetching import SETTING, Address, Elsewhere, Server
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Sftp:
+    """A folder of an SSH server."""
+
+    def __init__(self, connection: str) -> None:
+        self._hook = _hook("sftp", "sftp.hooks.sftp", "SFTPHook")(ssh_conn_id=connection)
+
+    def files(self, folder: str) -> Iterator[Elsewhere]:
+        """Yield the files of a folder; none of one that is not there yet."""
+        try:
+            found = self._hook.list_directory_with_attr(folder)
+        except FileNotFoundError:
+            return
+        for one in found:
+            if not S_ISDIR(one.st_mode):
+                yield Elsewhere(one.filename, one.st_size, int(one.st_mtime))
+
+    def copy(self, folder: str, name: str, to: Path) -> None:
+        """Write a file's bytes."""
+        self._hook.retrieve_file(f"{folder}/{name}", str(to))
+
+
+class S3:
+    """A prefix of a bucket of S3."""
+
+    def __init__(self, connection: str) -> None:
+        hook = _hook("amazon", "amazon.aws.hooks.s3", "S3Hook")(aws_conn_id=connection)
+        self._client = hook.get_conn()
+
+    def files(self, folder: str) -> Iterator[Elsewhere]:
+        """Yield the objects right below a prefix."""
+        bucket, prefix = _of_bucket(folder)
+        pages = self._client.get_paginator("list_objects_v2")
+        for page in pages.paginate(Bucket=bucket, Prefix=prefix, Delimiter="/"):
+            for one in page.get("Contents", ()):
+                changed = int(one["LastModified"].timestamp())
+                yield Elsewhere(one["Key"].removeprefix(prefix), one["Size"], changed)
+
+    def copy(self, folder: str, name: str, to: Path) -> None:
+        """Write an object's bytes."""
+        bucket, prefix = _of_bucket(folder)
+        self._client.download_file(bucket, prefix + name, str(to))
+
+
+class Gcs:
+    """A prefix of a bucket of Google Cloud Storage."""
+
+    def __init__(self, connection: str) -> None:
+        self._hook = _hook("google", "google.cloud.hooks.gcs", "GCSHook")(gcp_conn_id=connection)
+
+    def files(self, folder: str) -> Iterator[Elsewhere]:
+        """Yield the objects right below a prefix."""
+        bucket, prefix = _of_bucket(folder)
+        for one in self._hook.get_conn().list_blobs(bucket, prefix=prefix, delimiter="/"):
+            yield Elsewhere(one.name.removeprefix(prefix), one.size, int(one.updated.timestamp()))
+
+    def copy(self, folder: str, name: str, to: Path) -> None:
+        """Write an object's bytes."""
+        bucket, prefix = _of_bucket(folder)
+        self._hook.download(bucket, prefix + name, filename=str(to))
+
+
+class Wasb:
+    """A prefix of a container of Azure Blob Storage."""
+
+    def __init__(self, connection: str) -> None:
+        own = _hook("microsoft-azure", "microsoft.azure.hooks.wasb", "WasbHook")
+        self._hook = own(wasb_conn_id=connection)
+
+    def files(self, folder: str) -> Iterator[Elsewhere]:
+        """Yield the blobs right below a prefix."""
+        container, prefix = _of_bucket(folder)
+        client = self._hook.get_conn().get_container_client(container)
+        for one in client.walk_blobs(name_starts_with=prefix, delimiter="/"):
+            if getattr(one, "last_modified", None) is not None:  # else it is a folder
+                changed = int(one.last_modified.timestamp())
+                yield Elsewhere(one.name.removeprefix(prefix), one.size, changed)
+
+    def copy(self, folder: str, name: str, to: Path) -> None:
+        """Write a blob's bytes."""
+        container, prefix = _of_bucket(folder)
+        self._hook.get_file(str(to), container, prefix + name)
+
+
+_SERVERS: dict[str, Callable[[str], Server]] = {"sftp": Sftp, "s3": S3, "gs": Gcs, "wasb": Wasb}
+
+
+def server_of(address: Address) -> Server:
+    """Return the server of an address.
+
+    Raises:
+        InputError: no such kind is known, or its provider is not installed.
+    """
+    if address.kind not in _SERVERS:
+        rule = f"{address.kind!r} is no kind of server; use one of {', '.join(_SERVERS)}"
+        raise InputError(where="environment", field=SETTING, rule=rule)
+    return _SERVERS[address.kind](address.connection)
+
+
+def _hook(provider: str, module: str, name: str) -> Any:  # noqa: ANN401 - a hook's class
+    """Return a hook of a provider.
+
+    Raises:
+        InputError: the provider is not installed.
+    """
+    try:
+        return getattr(import_module(f"airflow.providers.{module}"), name)
+    except ModuleNotFoundError as missing:
+        rule = f"needs apache-airflow-providers-{provider}, of which {missing.name} is not here; "
+        rule += "install it beside Airflow, on the workers of the queue `private`"
+        raise InputError(where="environment", field=SETTING, rule=rule) from None
+
+
+def _of_bucket(folder: str) -> tuple[str, str]:
+    """Return bucket and prefix."""
+    bucket, _, prefix = folder.partition("/")
+    return bucket, f"{prefix}/" if prefix else ""

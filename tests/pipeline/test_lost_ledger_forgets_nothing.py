@@ -1,0 +1,108 @@
+"""After a ledger is lost, or a bounding key rotated: no second budget, and nothing deleted early.
+
+Each was found by somebody who tried to break it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from retention_days import ledger_at
+from small_deployment import WEEK, Deployment
+
+from turnstile.operations.retention_day import RetentionDay
+from turnstile.settings import Settings, system_clock
+
+Cli = Callable[..., int]
+WHO = ("--person", "olga", "--reason", "the disk")
+
+
+@pytest.fixture
+def second(published: Deployment) -> Deployment:
+    """Another budget group whose files are copies of those that were released."""
+    published.make_siblings_examples("itms")
+    text = (published.include / "programmes/itms.yaml").read_text()
+    for old, new in {
+        "name: itms\n": "name: itms_second\n",
+        "family: itms_buses": "family: second_group",
+        'landing: "itms/': 'landing: "other/',
+    }.items():
+        assert old in text
+        text = text.replace(old, new, 1)
+    (published.include / "programmes/itms_second.yaml").write_text(text)
+    shutil.copytree(published.home / "landing/itms", published.home / "landing/other")
+    return published
+
+
+def lose_ledger(site: Deployment) -> None:
+    for path in site.home.glob("ledger.sqlite*"):
+        path.unlink()
+
+
+def refused(turnstile: Cli, capsys: pytest.CaptureFixture[str]) -> bool:
+    """Whether the second group may not charge the week, because of the first."""
+    capsys.readouterr()
+    code = turnstile("run", "itms_second", "--week", WEEK)
+    return code == 3 and "admit-family second_group" in capsys.readouterr().err
+
+
+def test_a_rotation_of_the_bounding_key_makes_no_second_budget(
+    second: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert second.home
+    assert turnstile("ledger", "rotate-bounding-key", *WHO) == 0
+    assert refused(turnstile, capsys)
+
+
+@pytest.mark.parametrize("place", ["other/", "itms/"])
+def test_a_recovery_from_files_alone_makes_no_second_budget(
+    second: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    """Neither over copies of the files, nor over the same landing path."""
+    second.edit("itms_second", 'landing: "other/', f'landing: "{place}')
+    lose_ledger(second)
+    assert turnstile("ledger", "recover", *WHO) == 0
+    assert turnstile("ledger", "confirm-clock", *WHO) == 0
+    assert refused(turnstile, capsys)
+
+
+def test_the_clock_of_a_ledger_that_came_back_from_nothing_is_not_known(
+    published: Deployment,
+) -> None:
+    published.make_siblings_examples("itms")
+    lose_ledger(published)
+    later = system_clock() + timedelta(days=200)
+    ledger_at(later).recover("olga", "the disk")
+    due = [one for one in RetentionDay(Settings.from_environment(), later).verdicts() if one.due]
+    assert due
+    assert all("confirm-clock" in one.held for one in due if one.due and one.due <= later)
+    assert RetentionDay(Settings.from_environment(), later).act() == ()
+    ledger_at(later).confirm_clock("olga", "it is right")
+    assert RetentionDay(Settings.from_environment(), later).act()
+
+
+def test_an_empty_database_is_a_damaged_one(
+    published: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lose_ledger(published)
+    (published.home / "ledger.sqlite").write_bytes(b"")
+    for words in (("ledger", "verify"), ("ledger", "balance"), ("doctor",)):
+        assert turnstile(*words) == 4, words
+        said = "".join(capsys.readouterr())
+        assert "ledger recover" in said
+    assert turnstile("ledger", "recover", *WHO) == 0
+    assert turnstile("ledger", "verify") == 0
+
+
+def test_a_staged_package_of_a_lost_ledger_has_a_repair(
+    published: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(
+        published.home / f"public/itms/{WEEK}/r0",
+        published.home / f"embargoed/itms/{WEEK}/r1/package",
+    )
+    assert turnstile("doctor") == 4
+    assert "staged" in capsys.readouterr().out

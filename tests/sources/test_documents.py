@@ -1,0 +1,178 @@
+"""Protobuf and XML: a record decides nothing about another, and a broken frame is refused."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from collections.abc import Callable
+from typing import Any
+from xml.sax.saxutils import escape
+
+import pytest
+
+from turnstile.errors import InputError
+from turnstile.programme.source_spec import Feed, SpeedUnit
+from turnstile.programme.spec import Programme
+from turnstile.sources.ingest.gtfs_realtime import message_of
+from turnstile.sources.ingest.snapshot import counts_of
+
+WEEK, SECONDS = "2016-W30", 1_469_413_800  # 2016-07-25 02:30 UTC, 08:00 in India
+READ = "vehicle_id, minute_of_day, latitude, speed_milli_kmh"
+
+
+def entity(bus: str, second: int = SECONDS, **more: Any) -> bytes:
+    own = message_of("FeedEntity")(id=bus.encode())
+    own.vehicle.vehicle.id = bus.encode()
+    own.vehicle.timestamp = second
+    own.vehicle.position.latitude, own.vehicle.position.longitude = 21.25, 72.75
+    own.vehicle.position.speed = more.get("speed", 10.0)
+    return bytes(own.SerializeToString())
+
+
+def message(*entities: bytes) -> bytes:
+    own = message_of("FeedMessage")(entity=entities)
+    own.header.timestamp = SECONDS
+    return bytes(own.SerializeToString())
+
+
+def activity(bus: str, more: str = "") -> str:
+    place = (
+        "<VehicleLocation><Longitude>72.75</Longitude><Latitude>21.25</Latitude></VehicleLocation>"
+    )
+    return (
+        "<VehicleActivity><RecordedAtTime>2016-07-25T08:00:00+05:30</RecordedAtTime>"
+        f"<MonitoredVehicleJourney><VehicleRef>{bus}</VehicleRef>{place}<Velocity>10</Velocity>"
+        f"{more}</MonitoredVehicleJourney></VehicleActivity>"
+    )
+
+
+def document(*activities: str) -> bytes:
+    begin = '<Siri xmlns="http://www.siri.org.uk/siri"><ServiceDelivery>'
+    return f"{begin}{''.join(activities)}</ServiceDelivery></Siri>".encode()
+
+
+def hostile_entity(chance: random.Random) -> bytes:
+    """A unit's own entity, or anything in its place."""
+    whole = entity("unit", SECONDS + chance.randrange(3600))
+    return chance.choice(
+        [
+            chance.randbytes(chance.randrange(60)),
+            whole[: chance.randrange(len(whole))],
+            whole + chance.randbytes(9),
+            whole.replace(b"unit", b"\xff\xfe\x00\n"),
+            whole * 2,
+        ]
+    )
+
+
+def hostile_activity(chance: random.Random) -> str:
+    texts = [
+        "<![CDATA[<VehicleActivity>]]>",
+        "&#10;\u2028",
+        "x" * 99_999,
+        "<!-- <Siri> -->",
+        "<a/>",
+    ]
+    inner = "<VehicleActivity><MonitoredVehicleJourney/></VehicleActivity>"
+    more = chance.choice([*texts, inner, "<a>" * 40 + "</a>" * 40])
+    return activity(escape("unit"), f"<VehicleRef>other 1</VehicleRef>{more}")
+
+
+FORMS: dict[str, tuple[Feed, str, Callable[..., bytes], Callable[[str], Any], Any]] = {
+    "protobuf": (Feed.GTFS_VEHICLE_POSITIONS, "a.pb", message, entity, hostile_entity),
+    "XML": (Feed.SIRI_VM, "a.xml", document, activity, hostile_activity),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_whatever_a_unit_sends_the_rows_of_others_are_the_same(
+    zones: Any, programme_of: Callable[..., Programme], rows_of: Any, form: str
+) -> None:
+    feed, name, frame, record, hostile = FORMS[form]
+    programme = programme_of("itms", feed=feed, speed_unit=SpeedUnit.MS)
+    others = [record(f"other {n}") for n in range(5)]
+    chance, seen = random.Random(form), set()  # noqa: S311 - made-up bytes
+    for _ in range(12):
+        records = [*others]
+        for _ in range(4):
+            records.insert(chance.randrange(len(records) + 1), hostile(chance))
+        zones.deliver(WEEK, {name: frame(*records)})
+        snapshot = zones.ingest(programme, WEEK)
+        found = [row for row in rows_of(snapshot, READ) if row[0].startswith("other")]
+        assert found == [(f"other {n}", 480, 21.25, 36_000) for n in range(5)]
+        seen |= {rule for rule, number in counts_of(snapshot).items() if number}
+    assert form != "protobuf" or "malformed_line" in seen
+
+
+BROKEN = {
+    "cut off within an entity": ("a.pb", message(entity("a"), entity("b"))[:-3]),
+    "no message": ("a.pb", b"<html>no such file</html>"),
+    "cut off": ("a.xml", document(activity("a"))[:-20]),
+    "no document": ("a.xml", b"vehicle_id,speed\n"),
+    "type declaration": (
+        "a.xml",
+        b'<!DOCTYPE s [<!ENTITY a "aaaa">]>' + document(activity("&a;")),
+    ),
+    "damaged gzip": ("a.pb.gz", gzip.compress(message(entity("a")))[:-9]),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_file_whose_frame_is_broken_is_refused(
+    zones: Any, programme_of: Callable[..., Programme], case: str
+) -> None:
+    name, content = BROKEN[case]
+    feed = Feed.SIRI_VM if "xml" in name else Feed.GTFS_VEHICLE_POSITIONS
+    zones.deliver(WEEK, {name: content})
+    with pytest.raises(InputError, match="cut off or damaged") as error:
+        zones.ingest(programme_of("itms", feed=feed), WEEK)
+    assert "other" not in str(error.value)
+
+
+def test_files_of_every_form_lie_together(
+    zones: Any, programme_of: Callable[..., Programme], rows_of: Any
+) -> None:
+    place = "vehicle.position.latitude,vehicle.position.longitude,vehicle.position.speed"
+    table = f"vehicle.vehicle.id,vehicle.timestamp,{place}\nc,{SECONDS},21.25,72.75,10\n"
+    packed = gzip.compress(message(entity("b"), entity("b"), entity("a", SECONDS + 60)))
+    zones.deliver(WEEK, {"a.pb": message(entity("a")), "b.pb.gz": packed, "c.csv": table})
+    programme = programme_of("itms", feed=Feed.GTFS_VEHICLE_POSITIONS, speed_unit=SpeedUnit.MS)
+    snapshot = zones.ingest(programme, WEEK)
+    found = [(bus, minute) for bus, minute, _, _ in rows_of(snapshot, READ)]
+    assert sorted(found) == [("a", 480), ("a", 481), ("b", 480), ("c", 480)]
+    assert counts_of(snapshot)["duplicates"] == 1
+
+
+@pytest.mark.parametrize(
+    ("duration", "seconds"),
+    [
+        ("PT1M30S", 90),
+        ("-PT20S", -20),
+        ("P1D", 86_400),
+        ("PT1H1M", 3660),
+        ("PT2.5S", 2),
+        ("PT", None),
+        ("9", None),
+    ],
+)
+def test_a_delay_of_siri_is_a_duration(
+    zones: Any,
+    programme_of: Callable[..., Programme],
+    rows_of: Any,
+    duration: str,
+    seconds: int | None,
+) -> None:
+    zones.deliver(WEEK, {"a.xml": document(activity("a", f"<Delay>{duration}</Delay>"))})
+    programme = programme_of("itms_delays", feed=Feed.SIRI_VM)
+    assert rows_of(zones.ingest(programme, WEEK), "delay_s") == [(seconds,)]
+
+
+@pytest.mark.parametrize(("name", "rows"), [("itms", 0), ("itms_delays", 1)])
+def test_a_speed_is_asked_for_where_a_table_measures_speeds(
+    zones: Any, programme_of: Callable[..., Programme], name: str, rows: int
+) -> None:
+    own = activity("a").replace("<Velocity>10</Velocity>", "")
+    zones.deliver(WEEK, {"a.xml": document(own)})
+    programme = programme_of(name, feed=Feed.SIRI_VM)
+    counts = counts_of(zones.ingest(programme, WEEK))
+    assert (counts["rows_out"], counts["null_speed"]) == (rows, 1 - rows)

@@ -1,0 +1,142 @@
+"""Gates that count, trips without a card: what a record becomes, and what one ride can move."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from datetime import date
+from functools import partial
+
+import pytest
+from ingested_weeks import Read
+
+from turnstile.programme.source_spec import DateForm, Feed, WithoutCard
+from turnstile.sources.feeds.gate_counts import MOST_OF_RECORD
+
+MONDAY = date(2016, 7, 25)
+READ = "service_date, tap_on_minute, tap_on_location, tap_off_minute, tap_off_location"
+GATES = {"read": READ, "modes": ("train",), "card_form": None}
+COUNTERS = "C/A,UNIT,SCP,STATION,DATE,TIME,DESC,ENTRIES,EXITS"
+TRIPS = "ride_id,started_at,ended_at,start_station_id,end_station_id"
+TRIPS += ",start_lat,start_lng,end_lat,end_lng"
+
+
+@pytest.fixture
+def gates(ingested: Read) -> Read:
+    header = "gate_id,station_id,interval_start,entries,exits"
+    return partial(ingested, header=header, feed=Feed.GATE_COUNTS, **GATES)
+
+
+@pytest.fixture
+def counters(ingested: Read) -> Read:
+    form = DateForm.MONTH_FIRST
+    return partial(ingested, header=COUNTERS, feed=Feed.GATE_COUNTERS, date_form=form, **GATES)
+
+
+@pytest.fixture
+def trips(ingested: Read) -> Read:
+    own = WithoutCard.OWN_UNIT
+    hired = Feed.HIRED_TRIPS
+    return partial(ingested, header=TRIPS, read=READ, feed=hired, modes=("bike",), without_card=own)
+
+
+def test_entries_and_exits_are_rows_of_one_end(gates: Read) -> None:
+    rows, counts = gates("g,A,2016-07-25T08:00:00,1,2", "g,B,2016-07-25T08:00:00,0,0")
+    off = (MONDAY, None, None, 480, "A")
+    assert rows == [(MONDAY, 480, "A", None, None), off, off]
+    assert (counts["rows_in"], counts["rows_out"]) == (3, 3)
+
+
+def test_numbers_that_are_none_are_set_aside_and_a_flood_is_a_full_gate(gates: Read) -> None:
+    bad = ["x,1", "1,", "-1,1", "1.5,1", "1e9,0", "99999999999999999999,0"]
+    lines = [f"g{n},A,2016-07-25T08:00:00,{pair}" for n, pair in enumerate(bad)]
+    flood, twice = "f,A,2016-07-25T08:00:00,99999999,0", "t,A,2016-07-25T08:00:00"
+    rows, counts = gates(*lines, flood, f"{twice},3,0", f"{twice},3,0", f"{twice},2,0")
+    assert len(rows) == MOST_OF_RECORD + 3
+    assert (counts["no_riders"], counts["duplicates"]) == (len(bad), 2)
+
+
+def reading(
+    gate: str, clock: str, entries: object, exits: object = 0, day: str = "07/25/2016"
+) -> str:
+    return f"A,R1,{gate},S,{day},{clock},REGULAR,{entries},{exits}"
+
+
+def test_what_lies_between_two_readings_counts_where_it_begins(counters: Read) -> None:
+    rows, counts = counters(
+        reading("a", "00:00:00", 10, 5),
+        reading("a", "04:00:00", 12, 5),
+        reading("a", "08:00:00", 12, 6),
+        reading("b", "03:00:00", 500),
+        reading("b", "07:00:00", 0),  # set back
+        reading("b", "11:00:00", 1),
+        reading("c", "00:00:00", 1),
+        reading("c", "01:00:00", 9, day="07/27/2016"),  # nobody knows when
+    )
+    on, off = (lambda m: (MONDAY, m, "R1", None, None)), (MONDAY, None, None, 240, "R1")
+    assert Counter(rows) == Counter([on(0), on(0), off, on(420)])
+    assert counts["rows_out"] == 4
+
+
+def test_the_next_weeks_first_reading_ends_the_weeks_last_interval(counters: Read) -> None:
+    last = reading("a", "20:00:00", 1, day="07/31/2016")
+    first = reading("a", "00:00:00", 3, day="08/01/2016")
+    rows, counts = counters(last, first)
+    assert rows == [(date(2016, 7, 31), 1200, "R1", None, None)] * 2
+    assert counts["outside_week"] == 1
+    assert counters(last)[0] == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_one_ride_more_is_one_row_more_or_none(counters: Read, seed: int) -> None:
+    """Every later reading of its gate is one more; set back, flooded, anything (rides, R2)."""
+    chance = random.Random(seed)  # noqa: S311 - made-up readings
+    total, before = 0, []
+    for hour in range(0, 24, 2):
+        total = chance.choice([total, total + 3, 0, 40_000, total + MOST_OF_RECORD])
+        before.append((hour, total))
+    ride = chance.randrange(24)
+    after = [(hour, count + (hour > ride)) for hour, count in before]
+    first, second = (
+        Counter(counters(*(reading("a", f"{hour:02}:00:00", n) for hour, n in own))[0])
+        for own in (before, after)
+    )
+    moved = (second - first) + (first - second)
+    assert moved.total() <= 1
+
+
+def test_a_trip_begins_and_ends_where_and_when_it_says(trips: Read) -> None:
+    rows, counts = trips(
+        "1,2016-07-25 23:50:00,2016-07-26 00:10:00.5,A,B,,,,",
+        "2,2016-07-25 08:00:00,2016-07-25 08:20:00,,,-33.866,151.206,-33.94,151.2",
+        "3,2016-07-25 08:00:00,,A,,,,,",
+        "4,2016-07-25 08:00:00,2016-07-25 07:59:00,A,B,,,,",
+        "5,2016-07-25 08:00:00,soon,A,B,,,,",
+        "6,2016-07-25 08:00:00,2016-07-25 08:10:00,,B,,,,",
+        "6,2016-07-25 08:00:00,2016-07-25 08:10:00,A,B,,,,",
+        "6,2016-07-25 08:00:00,2016-07-25 08:10:00,A,B,,,,",
+    )
+    assert Counter(rows) == Counter(
+        [
+            (MONDAY, 1430, "A", 10, "B"),
+            (MONDAY, 480, "-33.9 151.2", 500, "-33.9 151.2"),
+            (MONDAY, 480, "A", None, "UNKNOWN"),
+            (MONDAY, 480, "A", 490, "B"),
+        ]
+    )
+    rules = {"tap_off_before_tap_on": 1, "unparsable_timestamp": 1, "null_location": 1}
+    assert counts == {"rows_in": 8, "rows_out": 4, "duplicates": 1} | rules
+
+
+@pytest.mark.parametrize(("account", "units"), [("a,a", 1), ("a,b", 2), (",", 2)])
+def test_an_account_is_a_card_and_a_trip_without_one_a_unit(
+    ingested: Read, account: str, units: int
+) -> None:
+    lines = [
+        f"{n},2016-07-25 08:0{n}:00,2016-07-25 08:20:00,A,B,{own}"
+        for n, own in enumerate(account.split(","))
+    ]
+    header = "ride_id,started_at,ended_at,start_station_id,end_station_id,account_id"
+    own = {"feed": Feed.HIRED_TRIPS, "modes": ("bike",), "without_card": WithoutCard.OWN_UNIT}
+    rows, _ = ingested(*lines, header=header, read="card_id", **own)
+    assert (len(rows), len(set(rows))) == (2, units)
