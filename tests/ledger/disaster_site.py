@@ -96,8 +96,9 @@ class Site:
             shutil.copytree(staged, public)
         series = self.home / "public/opal/series"
         series.mkdir(exist_ok=True)
-        (series / "index.json").write_text('{"weeks": []}')
-        ledger.sign_public_zone()
+        about = b'{"weeks": []}'
+        (series / "index.json").write_bytes(about)
+        ledger.sign_public_zone({"opal/series/index.json": hashlib.sha256(about).hexdigest()})
         return public
 
 

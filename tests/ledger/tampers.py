@@ -36,7 +36,17 @@ def edited(path: str, old: str, new: str) -> Change:
 
 def added(path: str) -> Change:
     """Put a file that nobody published."""
-    return lambda site, _: (site.root / path).write_text("card,time\n1,2\n") and None
+
+    def act(site: Site, _: Stores) -> None:
+        (site.root / path).parent.mkdir(exist_ok=True)
+        (site.root / path).write_text("card,time\n1,2\n")
+
+    return act
+
+
+def linked(path: str, target: str) -> Change:
+    """Put a link."""
+    return lambda site, _: (site.root / path).symlink_to(site.root / target)
 
 
 def removed(path: str) -> Change:

@@ -25,6 +25,7 @@ from tampers import (
     guard_gone,
     guard_that_never_asks,
     key_replaced,
+    linked,
     recomputed,
     removed,
     rows,
@@ -246,6 +247,44 @@ TABLE: dict[str, tuple[Change, str]] = {
     "a draw of an attempt that nobody charged": (
         appended(EntryKind.DRAW_STARTED, {"attempt": "nobody", "key": "opal/2016-W30/r0"}),
         "starts a draw that was not charged",
+    ),
+    "a link to a private file among the public ones": (
+        linked("home/public/opal/rows.csv", "home/ledger-key.pem"),
+        "rows.csv is a file that nobody published",
+    ),
+    "a link to a private folder": (
+        linked("home/public/private", "home/embargoed"),
+        "public/private is a file that nobody published",
+    ),
+    "a folder linked into a package": (
+        linked(f"home/public/{W0}/more", "home/embargoed"),
+        "more is not listed",
+    ),
+    "the newest release pointed elsewhere": (
+        linked("home/public/opal/latest", "home/embargoed"),
+        "latest is a file that nobody published",
+    ),
+    "a hidden file": (added("home/public/opal/.rows.csv"), ".rows.csv is a file that nobody"),
+    "a hidden folder": (added("home/public/.rows/rows.csv"), "rows.csv is a file that nobody"),
+    "a hidden file beside a package": (
+        added(f"home/public/{W0[:-3]}/.rows.csv"),
+        ".rows.csv is a file that nobody published",
+    ),
+    "a staged package altered": (
+        edited(f"home/embargoed/{W1}/package/tables/on_time.csv", "12", "13"),
+        "on_time.csv was altered",
+    ),
+    "a plan under embargo altered": (
+        edited(f"home/embargoed/{W2}/plan.json", '"scale"', '"scales"'),
+        "is not the plan that was charged",
+    ),
+    "the indexes of the database dropped": (
+        sql("DROP INDEX one_open_attempt", "DROP INDEX one_sealed_attempt"),
+        "the index one_open_attempt is gone",
+    ),
+    "an index of the database that keeps nobody out": (
+        sql("DROP INDEX one_sealed_attempt", "CREATE INDEX one_sealed_attempt ON attempt (week)"),
+        "the index one_sealed_attempt is gone",
     ),
 }
 

@@ -127,6 +127,10 @@ PLANTED = {
     "bytes that are no text": lambda log: (log / "checkpoints/3").write_bytes(b"\xff"),
     "a folder for a checkpoint": lambda log: (log / "checkpoints/3").mkdir(),
     "a file of nobody": lambda log: (log / "rows.csv").write_text("card,time\n"),
+    "a hidden file": lambda log: (log / ".rows.csv").write_text("card,time\n"),
+    "its key replaced": lambda log: (log / "log.pub").write_text("evil+deadbeef+AQIDBA==\n"),
+    "its key extended": lambda log: _edit(log, "\n", "\ncard,time\n", "log.pub"),
+    "its key deleted": lambda log: (log / "log.pub").unlink(),
     "a log of nobody": lambda log: shutil.copytree(log, log.with_name("00000000")),
     "a proof altered": lambda log: _edit(
         log.parents[1] / "opal" / week_number(0), "index ", "index 1", "*.tlog-proof"
@@ -415,3 +419,39 @@ class TestCosigners:
     ) -> None:
         assert run("cosign") == 0
         assert "log-policy.txt" in capsys.readouterr().out
+
+
+UNSIGNED = {
+    "rows among the series": ("opal/series/cards.csv", "is a file that nobody published"),
+    "rows among the explorer": ("opal/explore/cards.csv", "is a file that nobody published"),
+    "a page of nobody": ("rail/index.html", "is a file that nobody published"),
+    "an index altered": ("opal/series/index.json", "was altered"),
+    "a record of a release altered": ("opal/{}/proof-r0.tlog-proof", "was altered"),
+    "an index removed": ("opal/series/index.json", "is missing"),
+    "a note removed": ("opal/{}/checkpoint-r0.note", "is missing"),
+}
+
+
+@pytest.mark.parametrize("name", UNSIGNED)
+def test_what_nobody_wrote_is_signed_by_no_later_signing(name: str, site: Site) -> None:
+    """Found by a hostile reader: the next signing took up whatever lay among the series."""
+    path, problem = UNSIGNED[name]
+    path = path.format(week_number(0))
+    target = site.home / "public" / path
+    if "missing" in problem:
+        target.unlink()
+    else:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text("card,time\n")
+    for sign in (lambda: run("cosign"), lambda: run("rotate-key", *WHO), lambda: run("cosign")):
+        assert sign() == 0
+        found = [one.problem for one in site.ledger.verify() if one.check == "public zone"]
+        assert len(found) == 1, found
+        assert found[0].startswith(f"{target} {problem}")
+    if not path.endswith("index.json"):
+        site.publish(2)  # who writes the series says what it wrote
+        found = [one.problem for one in site.ledger.verify() if one.check == "public zone"]
+        assert len(found) == 1, found
+    else:
+        site.publish(2)
+        assert site.ledger.verify() == ()

@@ -288,10 +288,13 @@ def _older(log: Path) -> None:
 def test_what_surrounds_a_package_is_checked_with_it(
     name: str, zone: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert _checked(zone) == 0
+    address = (zone / f"opal/{WEEK}/r0").as_uri()
+    assert verify_package.main([address]) == 0
     alter, sentence = ALTERED[name]
     alter(zone)
-    assert _checked(zone) == 4
+    assert _checked(zone) == 4  # by the signed list, which is compared with the whole folder
+    capsys.readouterr()
+    assert verify_package.main([address]) == 4
     assert sentence in capsys.readouterr().err
 
 
@@ -307,7 +310,99 @@ def test_a_package_without_its_proof_is_no_answer_to_who_kept_a_checkpoint(
     assert _checked(zone) == 0  # as any package of before the log
     assert _checked(zone, "--since", str(log / "checkpoint")) == 4
     assert _checked(zone, "--log-key", str(log / "log.pub")) == 4
-    assert "sealed.tlog-proof" in capsys.readouterr().err
+    assert "statement.intoto.json is missing" in capsys.readouterr().err
+
+
+def _stripped(zone: Path) -> None:
+    """Take away what is signed, alter a file, and make the digests agree."""
+    package = zone / OPAL / "r0"
+    for name in (STATEMENT, SUMS):
+        (package / name).unlink()
+    (package / "README.md").write_text("forged")
+    old = json.loads((package / MANIFEST).read_bytes())
+    content = manifest_bytes(package, key=old["key"], sealed_digest=old["sealed_sha256"])
+    (package / MANIFEST).write_bytes(content)
+
+
+def _of_another_log(zone: Path, *, is_true: bool = False) -> None:
+    """Put a proof of publication in the place that a log of nobody signed."""
+    path = zone / f"{OPAL}/proof-r0.tlog-proof"
+    signer = Signer.make(zone.parent / "other.pem")
+    head, _, note = path.read_text().partition("\n\n")
+    _, size, root = note.split("\n")[:3]
+    begun = signer.line_of("eve")
+    path.write_text(f"{head}\n\n" + signer.note("eve", f"eve\n{size}\n{root}\n"))
+    if is_true:
+        (zone / "ledger-log" / begun.split("+")[1]).mkdir()
+        (zone / "ledger-log" / begun.split("+")[1] / "log.pub").write_text(begun)
+
+
+def _unsigned_note(zone: Path) -> None:
+    path = zone / f"{OPAL}/checkpoint-r0.note"
+    _, _, *said = path.read_text().partition("\n\n")[0].split("\n")
+    path.write_text("\n".join(["evil", "1", *said]) + "\n\n")
+
+
+def _without_list(zone: Path) -> None:
+    for path in zone.glob("zone-index.*"):
+        path.unlink()
+
+
+def _planted(name: str) -> Callable[[Path], None]:
+    def plant(zone: Path) -> None:
+        (zone / name).write_text("{}")
+
+    return plant
+
+
+FORGED_WITHOUT_A_KEY: dict[str, tuple[Callable[[Path], None], str]] = {
+    "statement stripped": (_stripped, "statement.intoto.json is missing"),
+    "publication proof of a log of nobody": (_of_another_log, "cannot be fetched"),
+    "publication proof of a log of a stranger": (
+        lambda zone: _of_another_log(zone, is_true=True),
+        "not known to have begun",
+    ),
+    "note without signature": (_unsigned_note, "checkpoint-r0.note"),
+    "list removed": (_without_list, "zone-index.txt"),
+    "log removed": (lambda zone: shutil.rmtree(zone / "ledger-log"), "ledger-log"),
+    "withdrawal forged": (_planted(f"{OPAL}/withdrawn-r0.json"), "withdrawn-r0.json"),
+    "foreign file": (_planted("rows.csv"), "rows.csv"),
+    "series removed": (
+        lambda zone: (zone / "opal/series/index.json").unlink(),
+        "opal/series/index.json",
+    ),
+    "linked folder": (
+        lambda zone: (zone / f"{OPAL}/r0/more").symlink_to(zone.parent),
+        "cannot be read as a package",
+    ),
+}
+
+
+OF_A_FOLDER = ("foreign file", "series removed", "linked folder")
+"""What a web address does not show."""
+
+
+@pytest.mark.parametrize("name", FORGED_WITHOUT_A_KEY)
+def test_who_kept_key_and_checkpoint_sees_what_is_done_without_a_key(
+    name: str, zone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Found by a hostile reader, who altered packages and zones and got exit code 0."""
+    (log,) = (zone / "ledger-log").iterdir()
+    for path in (log / "checkpoint", log / "log.pub", zone / "ledger.pub"):
+        shutil.copy(path, tmp_path / path.name)
+    of_log = ("--since", str(tmp_path / "checkpoint"), "--log-key", str(tmp_path / "log.pub"))
+    of_all = (*of_log, "--key", str(tmp_path / "ledger.pub"))
+    assert _checked(zone, *of_all) == 0
+    alter, sentence = FORGED_WITHOUT_A_KEY[name]
+    alter(zone)
+    package = zone / f"{OPAL}/r0"
+    for kept in (of_log, of_all):
+        said = ""
+        for address in (str(package), package.as_uri()):
+            code = verify_package.main([address, *kept])
+            said += capsys.readouterr().err
+            assert code == 4 or (name in OF_A_FOLDER and address != str(package))
+        assert sentence in said
 
 
 def test_no_tree_grows_by_hashes_of_other_lengths() -> None:

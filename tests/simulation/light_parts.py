@@ -20,7 +20,7 @@ from unittest.mock import patch
 import numpy as np
 
 from turnstile.counting.exact import ExactTable
-from turnstile.durable_files import replace_durably, sync_tree
+from turnstile.durable_files import replace_durably, sha256_of, sync_tree
 from turnstile.errors import IntegrityError
 from turnstile.pipeline.bounding_key import require_known_key
 from turnstile.pipeline.context import Release
@@ -140,7 +140,7 @@ def build_package(folder: Path, drawn: Any, *, ledger: Any, embargoed: Path, **_
     (folder / MANIFEST).write_bytes(manifest)
 
 
-def write_series(programme: Any, ledger: Any, public: Path, include: Path) -> None:
+def write_series(programme: Any, ledger: Any, public: Path, include: Path) -> dict[str, str]:
     """An index of what is public, as stores compare it."""
     folder = public / programme.name / "series"
     folder.mkdir(parents=True, exist_ok=True)
@@ -157,6 +157,9 @@ def write_series(programme: Any, ledger: Any, public: Path, include: Path) -> No
     for name in ("index.html", "feed.atom", "feed.json"):
         replace_durably(folder.parent / name, b"")
     replace_durably(public / "index.html", b"")
+    pages = (folder.parent / name for name in ("index.html", "feed.atom", "feed.json"))
+    made = (*folder.iterdir(), *pages, public / "index.html")
+    return {path.relative_to(public).as_posix(): sha256_of(path) for path in made if path.is_file()}
 
 
 def _module(name: str, **content: object) -> ModuleType:

@@ -366,6 +366,73 @@ def test_what_a_restored_store_lacks_is_put_back_by_the_machine_that_has_it(
     assert "lacking" not in json.loads(place.backup()[f"index/{UNIT}.json"])
 
 
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_newer_bytes_of_a_file_that_the_older_store_has_come_back_from_whoever_has_them(
+    place: Place, is_asked: object
+) -> None:
+    """Found by a hostile reader: who restores saw the newer index, and has not the bytes."""
+    one, two = place.worker("one"), place.worker("two")
+    write(one, exact="old", plan="p")
+    one.put(UNIT)
+    backup = place.backup()
+    fetched(two)
+    write(two, exact="new")
+    two.put(UNIT)
+    with one.working_on(UNIT):
+        one.fetch((UNIT,), lambda _: False)
+    place.put_back(backup)
+    assert list(one.restore()) == [(UNIT, 0, 0)]
+    if is_asked:
+        assert list(two.restore()) == [(UNIT, 1, 0)]
+        assert list(two.restore()) == []
+    assert fetched(two) == fetched(one) == {"exact": "new", "plan": "p"}
+    assert "lacking" not in json.loads(place.backup()[f"index/{UNIT}.json"])
+
+
+def _aside(zone: UnitZone) -> list[str]:
+    return [path.read_text() for path in (zone.folder / ".store/aside").rglob("exact")]
+
+
+@pytest.mark.parametrize("own", [(UNIT,), ()])
+def test_what_others_wrote_over_takes_the_last_copy_from_nobody(
+    place: Place, own: tuple[str, ...]
+) -> None:
+    """Where others went on the newer bytes stay beside the unit, and so after a recount."""
+    one, two = place.worker("one"), place.worker("two")
+    write(one, exact="old", plan="p")
+    one.put(UNIT)
+    backup = place.backup()
+    write(one, exact="new")
+    one.put(UNIT)
+    place.put_back(backup)
+    fetched(two)
+    write(two, other="z")
+    two.put(UNIT)
+    assert list(one.restore()) == [(UNIT, 0, 1)]
+    one.fetch(own, everything)
+    assert seen(one) == {"exact": "old", "plan": "p", "other": "z"}
+    assert _aside(one) == ["new"]
+
+
+def test_a_recount_since_the_restore_sets_the_lost_bytes_aside(place: Place) -> None:
+    one, two = place.worker("one"), place.worker("two")
+    write(one, plan="p")
+    one.put(UNIT)
+    backup = place.backup()
+    fetched(two)
+    write(two, exact="new")
+    two.put(UNIT)
+    with one.working_on(UNIT):
+        one.fetch((UNIT,), lambda _: False)
+    place.put_back(backup)
+    assert list(one.restore()) == [(UNIT, 0, 0)]
+    fetched(one)
+    write(one, exact="recounted")
+    one.put(UNIT)
+    assert fetched(two) == {"exact": "recounted", "plan": "p"}
+    assert _aside(two) == ["new"]
+
+
 def test_a_store_with_other_sealed_bytes_is_not_restored_over(place: Place) -> None:
     one, two = ahead_of_its_store(place, **{SEALED: "noise"}), place.worker("two")
     fetched(two)

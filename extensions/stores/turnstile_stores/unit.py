@@ -28,6 +28,9 @@ from turnstile.errors import IntegrityError
 STATE = ".store"
 """Folder of a zone that says what of the store is here; it goes with the zone."""
 
+OTHERS = "-"
+"""In the place of a digest: other workers wrote the file, from an older index on."""
+
 
 class Stored(NamedTuple):
     """A file of a unit.
@@ -62,8 +65,9 @@ class UnitState:
         here: files that are here as in the store.
         steps: names of the steps that wrote the index and those before it, oldest first; none of
             an index that an earlier version wrote.
-        lacking: digest of files that the store lost and whoever restored it did not have; where one
-            of these bytes is, it is put back.
+        lacking: digest of files that the store lost and whoever restored it did not have, and after
+            a blank that of the older bytes which stand in their place. Where one of these bytes is,
+            it is put back; where others wrote the file since (`OTHERS`) it is set aside there.
     """
 
     tag: str | None = None
@@ -95,6 +99,10 @@ class UnitState:
         """Return whether a file is here as it is in the store."""
         return name in self.here and self.here[name] == stamp_of(folder / name)
 
+    def lacked(self, name: str) -> str:
+        """Return the digest that the store lost of a file; empty where it lost none."""
+        return self.lacking.get(name, "").partition(" ")[0]
+
     def has_seen_more_than(self, steps: tuple[str, ...]) -> bool:
         """Return whether an index of these steps lacks the last one that was seen here."""
         return bool(self.steps) and self.steps[-1] not in steps
@@ -118,7 +126,10 @@ def state_in(path: Path) -> Any:  # noqa: ANN401 - whatever was written
 def index_bytes(unit: UnitState) -> bytes:
     """Return the index of a unit."""
     content: dict[str, object] = {"files": dict(sorted(unit.files.items())), "steps": unit.steps}
-    if lacking := {name: one for name, one in unit.lacking.items() if name not in unit.files}:
+    files = {name: one.sha256 for name, one in unit.files.items()}
+    if lacking := {
+        name: one for name, one in unit.lacking.items() if unit.lacked(name) != files.get(name)
+    }:
         content["lacking"] = lacking
     return json.dumps(content, indent=1).encode()
 

@@ -28,6 +28,7 @@ from turnstile.settings import system_clock
 from turnstile_stores.bucket import AT_ONCE, Bucket
 from turnstile_stores.merging import SEALED, digest_of, merged, require_written_once
 from turnstile_stores.unit import (
+    OTHERS,
     STATE,
     Stored,
     UnitState,
@@ -138,6 +139,9 @@ class UnitZone:
                 there = self._index(unit)
                 if there.tag is None or seen.has_seen_more_than(there.steps):
                     yield (unit, *self._restore(unit, seen, there))
+                elif back := self._lacked(unit, there):  # by whoever restored it before
+                    self._given_back(unit, there)
+                    yield unit, len(back), 0
 
     def _restore(self, unit: str, seen: UnitState, there: UnitState) -> tuple[int, int]:
         """Put back a unit; return how many files came back, and how many stay as they are there."""
@@ -151,13 +155,14 @@ class UnitZone:
             if digest_of(there.files.get(name)) == one.sha256:
                 continue
             if name in there.files and not is_backup:
-                kept += 1
+                after.lacking[name], kept = f"{one.sha256} {OTHERS}", kept + 1
             elif one.object in objects:
                 after.files[name], back = one, back + 1
             elif _is_that(folder / name, one.sha256):
                 after.files[name], back = self._put_file(unit, name, one.sha256), back + 1
-            elif name not in there.files:
-                after.lacking[name] = one.sha256  # another machine may have it
+            else:  # another machine may have it
+                older = digest_of(there.files.get(name))
+                after.lacking[name] = f"{one.sha256} {older}".strip()
         self._put_index(unit, there, after, tuple(dict.fromkeys((*there.steps, *seen.steps))))
         for name, one in after.files.items():
             if _is_that(folder / name, one.sha256):
@@ -204,12 +209,15 @@ class UnitZone:
         if is_own or is_new:
             for name in [*self._own_files(unit)]:
                 if name not in state.files or (is_own and not state.is_here(name, folder)):
-                    self._clear(unit, name)
+                    self._clear(unit, name, state)
         missing = [
             name
             for name in state.files
             if wanted(self._path_in_zone(unit, name)) and not state.is_here(name, folder)
         ]
+        for name in missing:
+            if _is_that(folder / name, state.lacked(name)):
+                self._set_aside(unit, name)
         with ThreadPoolExecutor(AT_ONCE) as threads:
             done = threads.map(lambda name: self._bring(state.files[name], folder / name), missing)
             for name, _ in zip(missing, done, strict=True):
@@ -241,16 +249,25 @@ class UnitZone:
         found = self.bucket.read(f"{_INDEX}{unit}.json")
         return read_index(found and found.content, found and found.tag, unit)
 
+    def _lacked(self, unit: str, state: UnitState) -> dict[str, str]:
+        """Return what the store lost and is here, where nothing came in its place since."""
+        said = {name: one.partition(" ") for name, one in state.lacking.items()}
+        return {
+            name: digest
+            for name, (digest, _, older) in said.items()
+            if digest_of(state.files.get(name)) == older
+            and _is_that(self._place(unit) / name, digest)
+        }
+
     def _given_back(self, unit: str, state: UnitState) -> UnitState:
         """Put back what the store lost and this machine has: of those bytes it may be the last."""
-        folder = self._place(unit)
-        own = {name for name, one in state.lacking.items() if _is_that(folder / name, one)}
+        own = self._lacked(unit, state)
         if own:
-            files = {name: self._put_file(unit, name, state.lacking[name]) for name in own}
+            files = {name: self._put_file(unit, name, digest) for name, digest in own.items()}
             after = replace(state, files=state.files | files)
             self._put_index(unit, state, after, state.steps)
             for name in own:
-                self._note(after, name, folder)
+                self._note(after, name, self._place(unit))
             return after
         return state
 
@@ -263,15 +280,19 @@ class UnitZone:
                 "stores restore"
             )
 
-    def _clear(self, unit: str, name: str) -> None:
-        """Remove what is not the store's; sealed bytes, perhaps the only ones, are set aside."""
-        folder = self._place(unit)
-        if not PurePosixPath(name).name.startswith(SEALED):
+    def _clear(self, unit: str, name: str, state: UnitState) -> None:
+        """Remove what is not the store's; what may be the last copy is set aside."""
+        folder, is_sealed = self._place(unit), PurePosixPath(name).name.startswith(SEALED)
+        if is_sealed or _is_that(folder / name, state.lacked(name)):
+            self._set_aside(unit, name)
+        else:
             remove(folder, name)
-            return
+
+    def _set_aside(self, unit: str, name: str) -> None:
+        """Keep a file where no fetch reaches it."""
         aside = self.folder / STATE / _ASIDE / unit / secrets.token_hex(4) / name
         aside.parent.mkdir(parents=True)
-        (folder / name).rename(aside)
+        (self._place(unit) / name).rename(aside)
         sync_folder(aside.parent)
 
     def _bring(self, one: Stored, target: Path) -> None:
@@ -433,4 +454,4 @@ class UnitZone:
 
 def _is_that(path: Path, digest: str) -> bool:
     """Return whether a file is here by its bytes: a home that was copied has other times."""
-    return path.is_file() and sha256_of(path) == digest
+    return bool(digest) and path.is_file() and sha256_of(path) == digest

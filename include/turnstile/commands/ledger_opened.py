@@ -150,8 +150,8 @@ def publish_series(programme: str) -> None:
     spec = load_programme(programme, settings.include)
     # Not fetched again: what a command has written here is not in the store yet.
     ledger = open_ledger(settings, read_only=True)
-    write_series(spec, ledger, settings.public, settings.include)
-    zones(settings).send_public(ledger.sign_public_zone, programme)
+    series = write_series(spec, ledger, settings.public, settings.include)
+    zones(settings).send_public(lambda: ledger.sign_public_zone(series), programme)
 
 
 def publish_list(ledger: Ledger) -> tuple[Answer, ...]:

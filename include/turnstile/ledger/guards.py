@@ -35,6 +35,12 @@ GUARDS_0002 = GUARDS_0001 | {
 GUARDS_0003 = GUARDS_0002 | {"account_caps", "caps_stated", "caps_begin"}
 _GUARDS = {"0001": GUARDS_0001, "0002": GUARDS_0002}
 _ON_SERVER = frozenset({"entry_no_truncate", "attempt_no_truncate", "account_no_truncate"})
+_UNIQUE = {
+    "one_open_attempt": ("'reserved'", "'drawing'"),
+    "one_sealed_attempt": ("'sealed'", "'published'"),
+}
+_INDEXES = text("SELECT name, sql AS body FROM sqlite_master WHERE type = 'index' AND sql <> ''")
+_INDEXES_ON_SERVER = text("SELECT indexname AS name, indexdef AS body FROM pg_indexes")
 _DIGITS = 16
 _SQLITE = text(
     "SELECT name, tbl_name AS place, sql AS body FROM sqlite_master WHERE type = 'trigger'"
@@ -63,12 +69,26 @@ def guard_findings(connection: Connection, version: str) -> Iterator[Finding]:
     for name in sorted(name for name in places.keys() - wanted if places[name] in ours):
         yield Finding("guard", None, f"the trigger {name} is none that this house made")
     standing = {name for name, body in texts.items() if refuses in body}
+    yield from _index_findings(connection, is_server=is_server)
     for name in sorted(wanted - standing):
         yield Finding("guard", None, f"the trigger {name} is gone or switched off")
     if version not in _GUARDS:  # those of earlier versions were made otherwise
         for name in sorted(wanted & standing):
             if _digest(texts[name]) != _known()[connection.dialect.name, name]:
                 yield Finding("guard", None, f"the trigger {name} is not the one that was made")
+
+
+def _index_findings(connection: Connection, *, is_server: bool) -> Iterator[Finding]:
+    """Yield every index that keeps a second attempt out, and is gone or another one."""
+    rows = connection.execute(_INDEXES_ON_SERVER if is_server else _INDEXES)
+    bodies = {row.name: " ".join(row.body.split()) for row in rows}
+    for name, states in _UNIQUE.items():
+        body = bodies.get(name, "")
+        is_whole = all(word in body for word in ("UNIQUE", "(release_key)", *states))
+        if not is_whole or " AND " in body.upper():
+            yield Finding(
+                "guard", None, f"the index {name} is gone, or is not the one that was made"
+            )
 
 
 def _digest(body: str) -> str:

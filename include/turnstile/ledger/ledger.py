@@ -7,23 +7,27 @@ transaction per call; time comes from a clock, signatures from `witness`.
 
 from __future__ import annotations
 
+import hashlib
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
+from types import MappingProxyType
 
 from sqlalchemy.engine import Connection
 
 from turnstile.errors import IntegrityError
 from turnstile.ledger import attempts
 from turnstile.ledger.custody.known_history import read_history
+from turnstile.ledger.custody.notes import PUBLIC_KEY
 from turnstile.ledger.custody.witness import naming
-from turnstile.ledger.custody.zone_index import write_index
+from turnstile.ledger.custody.zone_index import LOG, Written, write_index
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.parties import LogBegun
 from turnstile.ledger.records import Publication, ReleaseKey
 from turnstile.ledger.states import ReleaseState, Transition
 from turnstile.ledger.stewardship import Stewardship
 from turnstile.ledger.tlog.beginning import log_signer
+from turnstile.ledger.tlog.checkpoints import Verifier
 from turnstile.ledger.tlog.cosigners import Answer, ask_all, cosigners_of
 from turnstile.ledger.tlog.merkle import Tree
 from turnstile.ledger.tlog.public_log import PublicLog
@@ -37,6 +41,7 @@ _RECORDS = {
     EntryKind.NO_RELEASE: ("no-release-r{}.json",),
 }
 """What stands in the public zone for an entry, in the folder of its period."""
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 _SEALS = {EntryKind.SEALED, EntryKind.LOSS_DECLARED}
 
 
@@ -87,8 +92,12 @@ class Ledger(Stewardship):
         self._custody.note((key, manifest_digest.removeprefix("sha256:")))
         return publication
 
-    def sign_public_zone(self) -> tuple[Answer, ...]:
+    def sign_public_zone(self, series: Mapping[str, str] = _NOTHING) -> tuple[Answer, ...]:
         """Bring log and signed list to what is public now; called after every change of the zone.
+
+        Args:
+            series: digests of what this process wrote of series and pages, by path in the zone;
+                of a file that nobody says to have written the list of before holds on.
 
         Returns:
             what each cosigner of the log said, where some are named.
@@ -100,13 +109,36 @@ class Ledger(Stewardship):
         if public is not None and public.is_dir() and self.has_key:
             with naming(public):
                 length, log = self.head()[0], self._log()
-                if log is not None:
-                    log.write(self._sign_as(log.begun))
+                proofs = {} if log is None else log.write(self._sign_as(log.begun))
                 answers = () if log is None else self._cosigned(log)
-                stated = frozenset(chain.from_iterable(map(_records_of, self.entries())))
-                write_index(public, length, stated, self.sign_payload)
+                write_index(public, length, self._written({**proofs, **series}), self.sign_payload)
                 return answers
         return ()
+
+    def _written(self, made: Mapping[str, str]) -> Written:
+        """Return what of the public zone may be signed."""
+        told = [one for one in self.entries() if one.kind in _RECORDS]
+        published = [one for one in told if one.kind is EntryKind.PUBLISHED]
+        of_ledger = {
+            f"{one.key}/manifest.json": one.body["manifest_digest"].removeprefix("sha256:")
+            for one in published
+        }
+        parties = self.parties()
+        if lines := "".join(parties.key_lines):
+            of_ledger[PUBLIC_KEY] = hashlib.sha256(lines.encode()).hexdigest()
+        for log in parties.logs:
+            path = f"{LOG}/{Verifier.of(log.public_line).digits}/log.pub"
+            of_ledger[path] = hashlib.sha256(log.public_line.encode()).hexdigest()
+        earlier = {f"{LOG}/{name}/log.pub" for log in parties.logs for name in log.earlier}
+        gone = {str(one.key) for one in told if one.kind is EntryKind.WITHDRAWN}
+        is_listed = sum("zone_index" in one.body for one in published)
+        return Written(
+            stated=frozenset((*chain.from_iterable(map(_records_of, told)), *earlier)),
+            made={**of_ledger, **made},
+            trusted=self.trusted_to_list(),
+            gone=frozenset(gone | {name.removesuffix(" package") for name in parties.lost}),
+            is_first=is_listed <= 1 and is_listed < len(published),
+        )
 
     def _cosigned(self, log: PublicLog) -> tuple[Answer, ...]:
         """Ask the cosigners that are named; none of them delays a publication by its silence."""

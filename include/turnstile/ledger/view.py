@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Self
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from turnstile.ledger import attempts, decisions, facts, leases, revisions
 from turnstile.ledger.bounding_keys import BoundingKeys, bounding_keys_in
@@ -18,6 +18,7 @@ from turnstile.ledger.custody.export import write_export
 from turnstile.ledger.custody.known_history import parties_in, read_history
 from turnstile.ledger.custody.traces import CARD, TraceKind, package_trace, trace_findings
 from turnstile.ledger.custody.witness import Witnesses
+from turnstile.ledger.custody.zone_index import signed_list
 from turnstile.ledger.damaged_database import damage_in
 from turnstile.ledger.database_tables import ENTRY
 from turnstile.ledger.entries import Entry, EntryKind, read_entry
@@ -36,7 +37,7 @@ from turnstile.ledger.records import (
 from turnstile.ledger.store import Store
 from turnstile.ledger.stored_accounts import account_balances
 from turnstile.ledger.verification import Scope, verify_store
-from turnstile.ledger.weeks import Week
+from turnstile.ledger.weeks import PUBLIC_KINDS, Week
 
 Clock = Callable[[], datetime]
 _ROWS_AT_ONCE = 200
@@ -183,6 +184,25 @@ class LedgerView(ChargingLedger):
     def parties(self) -> Parties:
         """Return the keys and witnesses that the ledger knows."""
         return self._store.read(parties_in)
+
+    def public_list(self) -> Mapping[str, str]:
+        """Return digests of the public zone by path, as its signed list has them."""
+        public = self._witnesses.public
+        return {} if public is None else signed_list(public, self.trusted_to_list())
+
+    def trusted_to_list(self) -> tuple[str, ...]:
+        """Return the public lines of which one has to have signed the list of the public zone.
+
+        An earlier key counts until something is published under the next one, and no longer: it may
+        have been stolen.
+        """
+        parties = self.parties()
+        own = self._witnesses.trusted_at(parties)(self.head()[0])
+        kinds = [kind.value for kind in PUBLIC_KINDS]
+        query = select(func.max(ENTRY.c.sequence)).where(ENTRY.c.kind.in_(kinds))
+        last = self._store.read(lambda c: c.execute(query).scalar_one())
+        is_new = bool(parties.keys) and parties.keys[-1][0] > (last or 0)
+        return tuple(dict.fromkeys((*own, *(parties.key_lines if is_new else ()))))
 
     def assessment(self, key: ReleaseKey) -> Assessed | None:
         """Return what the gates last said of a key, or None."""

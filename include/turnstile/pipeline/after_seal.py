@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
+from functools import partial
 from pathlib import Path
 
 from turnstile.durable_files import exclusively, sync_folder, sync_tree
@@ -136,8 +137,8 @@ def _write_series(release: Release) -> None:
     settings = release.settings
     # Of all weeks, so by the file as it is now, whatever text this week is bound to.
     programme = load_programme(release.programme.name, settings.include)
-    write_series(programme, release.ledger, settings.public, settings.include)
-    sign = release.ledger.sign_public_zone
+    series = write_series(programme, release.ledger, settings.public, settings.include)
+    sign = partial(release.ledger.sign_public_zone, series)
     zones(settings).send_public(sign, programme.name, release.key)
     if not programme.publish.to:
         return

@@ -112,7 +112,7 @@ def _proof(key: str, found: list[Trace]) -> Proof:
         draws=len(files),
         sealed=sha256_of(files[0].path) if is_sealed else None,
         manifest=None,
-        plan=_plan(folder, key),
+        plan=plan_beside(folder, key),
         family=None,
     )
 
@@ -132,7 +132,7 @@ def _of_package(key: str, trace: Trace, files: int) -> Proof:
         draws=max(1 + int(card.get("burned_draws") or 0), files),
         sealed=trace.sealed,
         manifest=trace.manifest if is_public else None,
-        plan=_plan(trace.path, key),
+        plan=plan_beside(trace.path, key),
         family=next((line["family"] for line in card.get("cumulative", ())), None),
     )
 
@@ -142,7 +142,7 @@ def _is_named_rightly(path: Path) -> bool:
     return path.name == f"sealed-{sha256_of(path)[:16]}.parquet"
 
 
-def _plan(folder: Path, key: str) -> dict[str, Any]:
+def plan_beside(folder: Path, key: str) -> dict[str, Any]:
     """Read the plan beside a trace, and check that it is the release's own.
 
     Raises:

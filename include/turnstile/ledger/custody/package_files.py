@@ -36,5 +36,5 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
     """Yield the files of a package by relative path, in order, but for the manifest."""
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        if path.is_file() and name != MANIFEST:
+        if (path.is_symlink() or not path.is_dir()) and name != MANIFEST:
             yield name, path

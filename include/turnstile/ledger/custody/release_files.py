@@ -8,8 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from turnstile.durable_files import sha256_of
+from turnstile.errors import InputError
 from turnstile.ledger.custody.custody import Custody
+from turnstile.ledger.custody.evidence_of_draws import PLAN, plan_beside
 from turnstile.ledger.custody.package_files import file_problems
+from turnstile.ledger.custody.traces import MANIFEST
 from turnstile.ledger.fold import Fold, FoldedAttempt
 from turnstile.ledger.records import Finding, ReleaseKey
 from turnstile.ledger.states import SEALED_STATES, ReleaseState
@@ -35,6 +38,7 @@ def file_findings(
     if custody.embargoed is not None:
         for one in sealed:
             yield from _sealed_findings(fold, one, custody.embargoed)
+            yield from _staged_findings(one, _package_of(one, custody.embargoed))
     public = custody.witnesses.public
     if public is None:
         return
@@ -62,6 +66,27 @@ def _sealed_findings(fold: Fold, one: FoldedAttempt, embargoed: Path) -> Iterato
         if path != own:
             problem = f"{path} is not the sealed file of {one.key}"
             yield Finding("sealed", one.reserved_sequence, problem)
+
+
+def _staged_findings(one: FoldedAttempt, folder: Path) -> Iterator[Finding]:
+    """Check plan and staged package of one release.
+
+    Of a store not all of it has to be here, and a plan that is lost is written again.
+    """
+    charged = one.bound[3]
+    try:
+        stated = (
+            plan_beside(folder, one.key)["plan_digest"] if (folder / PLAN).exists() else charged
+        )
+    except InputError:
+        stated = None
+    if stated != charged:
+        problem = f"{folder / PLAN} is not the plan that was charged; restore it, or take it away"
+        yield Finding("sealed", one.reserved_sequence, problem)
+    staged = folder / "package"
+    for problem in file_problems(staged) if (staged / MANIFEST).is_file() else ():
+        if not problem.endswith(" is missing"):
+            yield Finding("package", one.reserved_sequence, f"{staged}: {problem}")
 
 
 def _missing(fold: Fold, published: list[FoldedAttempt], public: Path) -> Iterator[Finding]:

@@ -27,11 +27,23 @@ INDEX, SIGNATURE = "zone-index.txt", "zone-index.sig.json"
 KIND = "application/vnd.turnstile.public-zone+json"
 _OWN = {INDEX, SIGNATURE, LATEST_NOTE}
 LOG = "ledger-log"
-"""Folder of the transparency log, which is compared with the entries themselves."""
+"""Folder of the transparency log, which is compared with the entries themselves.
+
+Of it the list names the keys alone: so the ledger vouches for every log that it began."""
 _PARTS_OF_PACKAGE = 4  # opal/2016-W30/r0/manifest.json
 _OF_SERIES = re.compile(
     r"index\.html|ledger\.pub|[^/]+/((index|explore)\.html|feed\.(atom|json)|(series|explore)/.+)"
 )
+_IN_WORK = re.compile(
+    r"(.*/)?\.((zone-index|series)\.lock|[^/]+\.[0-9a-f]{16}|space-[0-9a-f]{16}|r[0-9]+-[0-9a-f]{8}/.+)"
+    r"|\.store/[^/]+"
+)
+_LATEST, _RELEASE = (
+    re.compile(r"[^/]+/(latest|\.latest-[0-9a-f]{8})"),
+    re.compile(r"[^/.]+/r[0-9]+"),
+)
+_LOG_KEY = re.compile(rf"{LOG}/[0-9a-f]+/log\.pub")
+_NOTE = re.compile(r"[^/]+/[^/]+/checkpoint-r[0-9]+\.note")
 Sign = Callable[[str, bytes], tuple[str, bytes]]
 
 
@@ -52,20 +64,39 @@ class ZoneState:
     in_change: Callable[[int], frozenset[str]]
 
 
-def write_index(public: Path, length: int, stated: frozenset[str], sign: Sign) -> None:
-    """List and sign what is in the zone now; what is listed already is not written again.
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What may be signed, and why: nothing is, only because it lies there.
 
-    A file that neither the ledger states nor a series makes is not listed: planted today, it would
-    be signed tomorrow.
+    Args:
+        stated: manifests, notes and records of releases, by the ledger.
+        made: digests of files that this process wrote or the ledger states, by path.
+        trusted: public lines of which one has to have signed the list of before.
+        gone: release keys whose packages were withdrawn or declared lost.
+        is_first: whether the zone is older than its list, so that nothing tells what was written.
+    """
+
+    stated: frozenset[str]
+    made: Mapping[str, str]
+    trusted: tuple[str, ...]
+    gone: frozenset[str] = frozenset()
+    is_first: bool = False
+
+
+def write_index(public: Path, length: int, written: Written, sign: Sign) -> None:
+    """List and sign what was written; a list that would say the same is not written again.
+
+    What nobody says to have written stays as the list of before has it, there or not: a file that
+    was planted, altered or removed today would be signed tomorrow.
 
     Args:
         public: zone.
         length: of the ledger, before the zone was looked at.
-        stated: manifests, notes and records of releases, by the ledger.
+        written: what may be signed.
         sign: returns the public line and the signature of a payload of a kind.
     """
     with exclusively(public / ".zone-index.lock"):
-        own = {n: d for n, d in _here(public).items() if n in stated or _OF_SERIES.fullmatch(n)}
+        own = _listed_anew(_here(public), signed_list(public, written.trusted), written)
         text = "".join(f"{digest}  {path}\n" for path, digest in sorted(own.items()))
         said = {"sha256": hashlib.sha256(text.encode()).hexdigest(), "ledger_entries": length}
         payload = json.dumps(said, sort_keys=True).encode()
@@ -81,6 +112,37 @@ def write_index(public: Path, length: int, stated: frozenset[str], sign: Sign) -
         replace_durably(public / SIGNATURE, (json.dumps(signed, indent=1) + "\n").encode())
 
 
+def signed_list(public: Path, trusted: tuple[str, ...]) -> Mapping[str, str]:
+    """Return digests by path as the list has them; nothing where no key signed it that counts."""
+    return {} if _signed_length(public, trusted) is None else _listed(public)
+
+
+def _listed_anew(
+    here: Mapping[str, str], before: Mapping[str, str], written: Written
+) -> dict[str, str]:
+    """Return what the next list holds."""
+    own = dict[str, str]()
+    renewed = {name.partition("/")[0] for name in written.made if _OF_SERIES.fullmatch(name)}
+    for name in here.keys() | before.keys():
+        found, made = here.get(name) or None, written.made.get(name)
+        is_left = found is None and name.partition("/")[0] in renewed and name not in written.stated
+        is_note = _NOTE.fullmatch(name) is not None  # is signed itself, and compared with entries
+        if found is None and str(PurePosixPath(name).parent) in written.gone:
+            continue
+        if found is not None and (found == made or (is_note and name in written.stated)):
+            own[name] = found
+        elif name in before:
+            if not (is_left and made is None and _OF_SERIES.fullmatch(name)):
+                own[name] = before[name]
+        elif found is not None and made is not None:
+            own[name] = made  # was altered since
+        elif found is not None and (
+            name in written.stated or (written.is_first and _OF_SERIES.fullmatch(name))
+        ):
+            own[name] = found
+    return own
+
+
 def zone_findings(public: Path, state: ZoneState) -> Iterator[Finding]:
     """Yield every file of the public zone that is foreign, missing or altered by the list."""
     if not (public / INDEX).exists() and not (public / SIGNATURE).exists():
@@ -93,11 +155,13 @@ def zone_findings(public: Path, state: ZoneState) -> Iterator[Finding]:
         yield _finding(public / INDEX, problem)
         return
     listed, here, changing = _listed(public), _here(public), state.in_change(length)
+    if not any(map(_LOG_KEY.fullmatch, listed)):  # a list of before they stood in it
+        here = {name: own for name, own in here.items() if not _LOG_KEY.fullmatch(name)}
     for path in sorted(listed.keys() | here.keys()):
         if path.partition("/")[0] in changing or listed.get(path) == here.get(path):
             continue
         if path not in listed:
-            yield _finding(public / path, "is a file that nobody published; find out what it holds")
+            yield _finding(public / path, _nobodys(path))
         elif path in here:
             yield _finding(public / path, "was altered since it was published; restore it")
         elif str(PurePosixPath(path).parent) not in state.may_be_gone:
@@ -111,6 +175,13 @@ def _is_signed_already(public: Path, text: str, line: str) -> bool:
     except (OSError, ValueError):
         return False
     return is_same and _signed_length(public, (line,)) is not None
+
+
+def _nobodys(path: str) -> str:
+    """Say that nobody published a file."""
+    series = "; publishing a week of its programme again makes the series anew"
+    of_series = series if _OF_SERIES.fullmatch(path) else ""
+    return f"is a file that nobody published; find out what it holds{of_series}"
 
 
 def _finding(path: Path, problem: str) -> Finding:
@@ -139,19 +210,36 @@ def _listed(public: Path) -> Mapping[str, str]:
 
 
 def _here(public: Path) -> dict[str, str]:
-    """Return the digest of every file of the zone, of packages that of their manifests."""
+    """Return the digest of every file of the zone, of packages that of their manifests.
+
+    A link has none: it may lead out of the zone, and nothing here is one but `latest`.
+    """
     found = {}
     for path in sorted(public.rglob("*")):
         name = path.relative_to(public).as_posix()
-        if _is_listed(name) and path.is_file() and not path.is_symlink():
+        if path.is_symlink():
+            is_own = _LATEST.fullmatch(name) and _RELEASE.fullmatch(str(path.readlink()))
+            if not is_own and not _is_in_package(name):
+                found[name] = ""
+        elif _is_listed(name) and path.is_file():
             found[name] = sha256_of(path)
     return found
 
 
+def is_in_work(name: str) -> bool:
+    """Return whether a file is a lock, or a draft that a process which was killed may leave."""
+    return _IN_WORK.fullmatch(name) is not None
+
+
 def _is_listed(name: str) -> bool:
-    """Return whether a file stands in the list; hidden ones are drafts and locks."""
+    """Return whether a file has to stand in the list."""
+    if name.startswith(f"{LOG}/"):
+        return _LOG_KEY.fullmatch(name) is not None
+    is_listed_itself = not _is_in_package(name) or name.split("/")[3:] == ["manifest.json"]
+    return name not in _OWN and not is_in_work(name) and is_listed_itself
+
+
+def _is_in_package(name: str) -> bool:
+    """Return whether a file lies in the folder of a package, whose manifest lists it."""
     parts = name.split("/")
-    if name in _OWN or parts[0] == LOG or any(part.startswith(".") for part in parts):
-        return False
-    is_of_package = len(parts) >= _PARTS_OF_PACKAGE and revision_of(parts[2]) is not None
-    return not is_of_package or parts[3:] == ["manifest.json"]
+    return len(parts) >= _PARTS_OF_PACKAGE and revision_of(parts[2]) is not None

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from turnstile.errors import IntegrityError
 from turnstile.ledger.custody.folders import listed, period_folders, release_folders
 from turnstile.ledger.custody.notes import Note
 from turnstile.ledger.custody.signed_note import Checkpoint
-from turnstile.ledger.custody.zone_index import LOG
+from turnstile.ledger.custody.zone_index import LOG, is_in_work
 from turnstile.ledger.parties import LogBegun
 from turnstile.ledger.records import Finding
 from turnstile.ledger.tlog.checkpoints import (
@@ -106,8 +107,11 @@ class PublicLog:
         signed = sign(checkpoint_text(self.begun.origin, size, self.tree.root(size)))
         return Proof(index, self.tree.leaves[index], self.tree.inclusion(index, size), signed)
 
-    def write(self, sign: Callable[[str], str]) -> None:
+    def write(self, sign: Callable[[str], str]) -> dict[str, str]:
         """Bring the log to what is public: proofs, checkpoints, steps, the newest checkpoint.
+
+        Returns:
+            digests of the proofs that were made beside packages, by path in the zone.
 
         Args:
             sign: returns a text as a note that the log signed.
@@ -146,6 +150,10 @@ class PublicLog:
         for path, proof in proofs.items():  # after the checkpoints that they name
             create_durably(path, str(proof).encode())
         self.join()
+        return {
+            path.relative_to(self.public).as_posix(): sha256(str(proof).encode()).hexdigest()
+            for path, proof in proofs.items()
+        }
 
     def join(self) -> None:
         """Write the steps between checkpoints that lack one, and the newest checkpoint."""
@@ -181,7 +189,7 @@ class PublicLog:
                 path = self.folder / "checkpoints" / str(size)
                 yield Finding("log", min(size, len(self.tree.leaves)), f"{path} {problem}")
         for one in listed(self.folder / "steps"):
-            if not (one.name.startswith(".") or self._is_step(Path(one.path))):  # a draft is none
+            if not (is_in_work(one.name) or self._is_step(Path(one.path))):  # a draft is none
                 yield Finding("log", None, f"{one.path} is no step between two checkpoints")
         for old in sizes[:-2]:  # the last one is written a moment after its checkpoint
             if not (path := self.folder / "steps" / str(old)).exists():
@@ -189,6 +197,10 @@ class PublicLog:
         if not in_work and sizes and _text(self.folder / "checkpoint") != self.newest(sizes[-1]):
             problem = "is not the newest; publish a week again, which writes it"
             yield Finding("log", None, f"{self.folder / 'checkpoint'} {problem}")
+        path = self.folder / "log.pub"
+        if not in_work and path.parent.is_dir() and _text(path) != self.begun.public_line:
+            problem = "is not the log's key; take it away, and turnstile ledger cosign writes it"
+            yield Finding("log", None, f"{path} {problem}")
         yield from self._foreign()
 
     def proof_findings(self, *, is_last: bool) -> Iterator[Finding]:
@@ -288,7 +300,7 @@ class PublicLog:
             kind, *rest = path.relative_to(self.folder).parts
             is_folder = path.is_dir() and not rest and kind in _FILES
             is_own = kind in _FILES and _FILES[kind].fullmatch("/".join(rest)) and path.is_file()
-            if not (is_folder or is_own or path.name.startswith(".")):
+            if path.is_symlink() or not (is_folder or is_own or is_in_work(path.name)):
                 yield Finding("log", None, f"{path} is a file that nobody published")
 
 
@@ -315,7 +327,7 @@ def log_findings(
         yield from log.proof_findings(is_last=begun == logs[-1])
         yield from log.cosignature_findings(cosigners)
     for one in listed(public / LOG):
-        if one.name not in known and not one.name.startswith("."):
+        if one.name not in known:
             yield Finding("log", None, f"{one.path} is of no log of this ledger")
 
 

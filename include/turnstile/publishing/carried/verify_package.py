@@ -17,6 +17,7 @@ import hashlib
 import io
 import json
 import math
+import re
 import sys
 import tempfile
 from collections import Counter, defaultdict
@@ -32,6 +33,10 @@ MANIFEST, SUMS, STATEMENT = "manifest.json", "SHA256SUMS", "statement.intoto.jso
 PLAN, CARD, PAYLOAD = "plan.json", "release_card.json", b"application/vnd.in-toto+json"
 SEALED_PROOF, ZONE = "sealed.tlog-proof", "zone-index"
 ZONE_KIND = b"application/vnd.turnstile.public-zone+json"
+UNLISTED = re.compile(  # signed itself, or listed by a manifest, or hidden
+    rf"{ZONE}\.|ledger-checkpoint\.note$|ledger-log/|(.*/)?\.|[^/]+/latest$"
+    r"|([^/]+/){2}r[0-9]+/(?!manifest\.json$)"
+)
 WEB = ("http://", "https://", "file://")
 PRIME, ORDER = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
 CURVE = -121665 * pow(121666, -1, PRIME) % PRIME
@@ -54,7 +59,7 @@ def findings(folder: Path, key: str | None = None) -> list[str]:
         found = {
             path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in sorted(folder.rglob("*"))
-            if path.is_file() and path != folder / MANIFEST
+            if (path.is_symlink() or not path.is_dir()) and path != folder / MANIFEST
         }
         problems += [f"{name} is missing" for name in sorted(listed.keys() - found.keys())]
         problems += [f"{name} is not listed" for name in sorted(found.keys() - listed.keys())]
@@ -96,12 +101,23 @@ def _statements(folder: Path, digests: Any, manifest: Any, key: str | None) -> I
 
 def is_enveloped(envelope: Any, kind: bytes, key: str) -> bool:
     """Verify a DSSE envelope by the lines of a `ledger.pub`."""
-    lines = [line for line in key.splitlines() if line.count("+") > 1]
-    keys = [base64.b64decode(line.split("+", 2)[2])[1:] for line in lines]
     payload = base64.b64decode(envelope["payload"], validate=True)
     framed = b"DSSEv1 %d %s %d %s" % (len(kind), kind, len(payload), payload)
     signatures = [base64.b64decode(one["sig"]) for one in envelope["signatures"]]
-    return any(is_signed(k, framed, s) for k in keys for s in signatures)
+    return any(is_signed(k, framed, s) for k in _raw_keys(key) for s in signatures)
+
+
+def is_noted(note: str, key: str) -> bool:
+    """Verify a signed note (C2SP) by the lines of a `ledger.pub` or `log.pub`."""
+    text, _, lines = note.partition("\n\n")
+    signatures = [base64.b64decode(one.split(" ")[2])[4:] for one in lines.splitlines()]
+    return any(is_signed(k, f"{text}\n".encode(), s) for k in _raw_keys(key) for s in signatures)
+
+
+def _raw_keys(key: str) -> list[bytes]:
+    """Return the public keys of verifier lines."""
+    lines = [line for line in key.splitlines() if line.count("+") > 1]
+    return [base64.b64decode(line.split("+", 2)[2])[1:] for line in lines]
 
 
 def is_signed(key: bytes, message: bytes, signature: bytes) -> bool:
@@ -313,17 +329,37 @@ def series_findings(folders: list[Path]) -> list[str]:
 
 
 def zone_findings(address: str, folder: Path, key: str) -> Iterator[str]:
-    """Check that the package stands in the signed list of everything in the public zone."""
-    text, envelope = beside(address, f"{ZONE}.txt"), json.loads(beside(address, f"{ZONE}.sig.json"))
+    """Compare package and zone with the signed list of all that is public.
+
+    Of a web address only the package and a withdrawal are looked at: nothing lists what is there.
+    """
+    listed, envelope = listed_in(address), json.loads(beside(address, f"{ZONE}.sig.json"))
     stated = json.loads(base64.b64decode(envelope["payload"], validate=True))["sha256"]
-    if stated != hashlib.sha256(text.encode()).hexdigest() or not is_enveloped(
-        envelope, ZONE_KIND, key
-    ):
+    own = hashlib.sha256(read(address, f"../../../{ZONE}.txt")).hexdigest()
+    if stated != own or not is_enveloped(envelope, ZONE_KIND, key):
         yield f"{ZONE}.txt is not signed by the given key"
     manifest = (folder / MANIFEST).read_bytes()
-    line = f"{hashlib.sha256(manifest).hexdigest()}  {json.loads(manifest)['key']}/{MANIFEST}"
-    if line not in text.splitlines():
+    release = json.loads(manifest)["key"]
+    if listed.get(f"{release}/{MANIFEST}") != hashlib.sha256(manifest).hexdigest():
         yield f"{ZONE}.txt, which lists all that is public, does not hold this package"
+    period, _, revision = release.rpartition("/")
+    names = {f"{period}/withdrawn-{revision}.json"}
+    if not address.startswith(WEB):
+        zone = Path(address).resolve().parents[2]
+        there = (path for path in zone.rglob("*") if path.is_symlink() or not path.is_dir())
+        names |= listed.keys() | {path.relative_to(zone).as_posix() for path in there}
+    for name in sorted(names):
+        found = None
+        with suppress(OSError):
+            found = hashlib.sha256(read(address, f"../../../{parse.quote(name)}")).hexdigest()
+        if found != listed.get(name) and not UNLISTED.match(name):
+            yield f"{name}, in the zone of the package, is not what {ZONE}.txt lists"
+
+
+def listed_in(address: str) -> dict[str, str]:
+    """Return the digests of the list of all that is public."""
+    lines = beside(address, f"{ZONE}.txt").splitlines()
+    return {path: digest for digest, _, path in (one.partition("  ") for one in lines)}
 
 
 def climbed(at: int, last: int, path: Any, own: bytes, *, is_old: bool) -> Any:
@@ -361,12 +397,8 @@ def is_grown(size: int, root: bytes, to: int, new: bytes, path: list[bytes]) -> 
 
 def opened(note: str, key: str) -> tuple[int, bytes]:
     """Return size and root of a checkpoint that a log signed (C2SP tlog-checkpoint)."""
-    text, _, lines = note.partition("\n\n")
-    origin, size, root = text.split("\n")[:3]
-    name, _, encoded = key.strip().split("+", 2)
-    signatures = [base64.b64decode(one.split(" ")[2])[4:] for one in lines.splitlines()]
-    raw, said = base64.b64decode(encoded)[1:], f"{text}\n".encode()
-    if origin != name or not any(is_signed(raw, said, one) for one in signatures):
+    origin, size, root = note.split("\n")[:3]
+    if origin != key.partition("+")[0] or not is_noted(note, key):
         raise ValueError("a checkpoint is not signed by the log's key")
     return int(size), base64.b64decode(root, validate=True)
 
@@ -384,9 +416,13 @@ def proven(text: str, key: str) -> tuple[bytes, int, bytes]:
     return data, size, root
 
 
-def log_findings(address: str, folder: Path, key: str | None, kept: str | None) -> Iterator[str]:
+def log_findings(
+    address: str, folder: Path, ledger_key: str | None, key: str | None, kept: str | None
+) -> Iterator[str]:
     """Check that seal and publication are in the log, which grew from a kept checkpoint."""
-    period, _, revision = json.loads((folder / MANIFEST).read_bytes())["key"].rpartition("/")
+    content, is_asked = (folder / MANIFEST).read_bytes(), bool(key or kept)
+    release = json.loads(content)["key"]
+    period, _, revision = release.rpartition("/")
     sealed = (folder / SEALED_PROOF).read_text("utf-8")
     published = beside(address, f"{period}/proof-{revision}.tlog-proof")
     log, other = (  # the id of the key that signed each
@@ -394,15 +430,21 @@ def log_findings(address: str, folder: Path, key: str | None, kept: str | None) 
         for proof in (sealed, published)
     )
     key = key or beside(address, f"ledger-log/{log}/log.pub")
-    note = beside(address, f"{period}/checkpoint-{revision}.note").split("\n")
+    note, name = beside(address, f"{period}/checkpoint-{revision}.note"), f"checkpoint-{revision}"
+    said = note.partition("\n\n")[0].split("\n")
+    if said[3].split(" ") != ["release", release, hashlib.sha256(content).hexdigest()]:
+        yield f"{name}.note is of another release"
+    if ledger_key is not None and not is_noted(note, ledger_key):
+        yield f"{name}.note is not signed by the given key"
     points = [proven(sealed, key)[1:], *([opened(kept, key)] if kept else [])]
-    if note[3].split(" ")[:2] != ["release", f"{period}/{revision}"]:
-        yield f"checkpoint-{revision}.note is of another release"
-    if log == other:  # not of a log that was begun since
-        data, size, root = proven(published, key)
+    begun = f"ledger-log/{other}/log.pub"  # perhaps of a log that was begun since
+    data, size, root = proven(published, key if log == other else beside(address, begun))
+    if log == other:
         points.append((size, root))
-        if data != base64.b64decode(note[2]):
-            yield f"proof-{revision}.tlog-proof is of another entry than the note beside it"
+    elif is_asked and begun not in listed_in(address):
+        yield f"proof-{revision}.tlog-proof is of a log that the ledger is not known to have begun"
+    if data != base64.b64decode(said[2]):
+        yield f"proof-{revision}.tlog-proof is of another entry than the note beside it"
     newest = opened(beside(address, f"ledger-log/{log}/checkpoint"), key)
     for point in points:
         at = point
@@ -470,18 +512,19 @@ def main(arguments: list[str] | None = None) -> int:
             try:
                 folder = fetched(address, Path(scratch) / str(number))
                 folders.append(folder)
-                if key is None and (folder / STATEMENT).is_file():
-                    with suppress(OSError, ValueError):
+                is_asked = bool(args.since or args.log_key)  # then a package without proof differs
+                no_zone = () if is_asked or given else (OSError,)  # a package alone is no zone
+                if key is None and (is_asked or (folder / STATEMENT).is_file()):
+                    with suppress(*no_zone, ValueError):
                         key = beside(address, "ledger.pub")
                 own = findings(folder, key)
                 if not own and key is not None:
-                    with suppress(OSError):  # a package alone is no zone
+                    with suppress(*no_zone):
                         own += zone_findings(address, folder, key)
-                is_asked = bool(args.since or args.log_key)  # then a package without proof differs
                 if not own and (is_asked or (folder / SEALED_PROOF).is_file()):
-                    with suppress(*() if is_asked else (OSError,)):
-                        own += log_findings(address, folder, log_key, kept)
-            except (OSError, ValueError, KeyError, TypeError) as error:
+                    with suppress(*no_zone):
+                        own += log_findings(address, folder, key, log_key, kept)
+            except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
                 own = [f"cannot be fetched: {error}"]
             problems += [f"{address}: {problem}" for problem in own]
             signed = "signed" if key else "signature not checked: no key or no statement"

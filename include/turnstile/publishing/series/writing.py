@@ -48,7 +48,9 @@ _DAYS = f"{FOLDER}/days.csv"
 Kept = tuple[int, str]
 
 
-def write_series(programme: Programme, ledger: LedgerView, public: Path, include: Path) -> Path:
+def write_series(
+    programme: Programme, ledger: LedgerView, public: Path, include: Path
+) -> dict[str, str]:
     """Write index, dataset, means, explorer, pages, tombstones and `latest` of a programme.
 
     Args:
@@ -58,7 +60,8 @@ def write_series(programme: Programme, ledger: LedgerView, public: Path, include
         include: folder of public files.
 
     Returns:
-        The index.
+        Digests of all of it by path in the zone, to be signed: what was written, and what the
+        signed list knew already.
 
     Raises:
         IntegrityError: a package in the public zone is not the one that the ledger names.
@@ -69,7 +72,7 @@ def write_series(programme: Programme, ledger: LedgerView, public: Path, include
         periods = periods_of(ledger.weeks(programme.name))
         here = _here(periods, public)
         in_force = [one.in_force for one in periods if one.in_force in here and one.in_force]
-        known = _known(folder)
+        known = _known(folder, ledger.public_list())
         facts = facts_of(here, public, _kept_bytes(folder, known.get(PACKAGES)))
         tables = series_tables(in_force, here, {key: one.columns for key, one in facts.items()})
         files: dict[str, bytes | Kept] = dict(_parts(tables, folder, public, known))
@@ -97,16 +100,24 @@ def write_series(programme: Programme, ledger: LedgerView, public: Path, include
             raise IntegrityError(
                 f"{programme.name}: the series holds what nothing declares: {unknown}"
             )
-        for path, record in stones.items():
-            _write(folder / path, json_bytes(record))
-        for path, content in (files | programme_files(about, folder)).items():
+        files |= {path: json_bytes(record) for path, record in stones.items()}
+        files |= programme_files(about, folder)
+        for path, content in files.items():
             if isinstance(content, bytes):
                 _write(folder / path, content)
         _point_latest(folder, about["latest"])
+        files[INDEX] = json_bytes(about)
         _write(folder / INDEX, json_bytes(about))
-        _remove_others(folder, {*files, INDEX})
-    _write(public / "index.html", catalogue_page(_indexes(public)))
-    return folder / INDEX
+        _remove_others(folder, set(files))
+    catalogue = catalogue_page(_indexes(public))
+    _write(public / "index.html", catalogue)
+    return {
+        "index.html": digest_of(catalogue),
+        **{
+            f"{programme.name}/{path}": digest_of(one) if isinstance(one, bytes) else one[1]
+            for path, one in files.items()
+        },
+    }
 
 
 def _here(periods: Sequence[Period], public: Path) -> list[PublishedRevision]:
@@ -143,11 +154,19 @@ def _parts(
                 yield path, part_bytes(public / str(revision.key), table.name, revision)
 
 
-def _known(folder: Path) -> dict[str, Kept]:
-    """Return the files that the last index names: packages never change, so neither do they."""
+def _known(folder: Path, signed: Mapping[str, str]) -> dict[str, Kept]:
+    """Return the files that the last index names: packages never change, so neither do they.
+
+    What the signed list of the zone has otherwise is made again, for the index itself may have been
+    altered since.
+    """
     path = folder / INDEX
     listed = json.loads(path.read_bytes())["files"] if path.exists() else []
-    return {one["path"]: (one["bytes"], one["sha256"]) for one in listed}
+    return {
+        one["path"]: (one["bytes"], one["sha256"])
+        for one in listed
+        if signed.get(f"{folder.name}/{one['path']}") == one["sha256"]
+    }
 
 
 def _kept_bytes(folder: Path, known: Kept | None) -> bytes | None:
