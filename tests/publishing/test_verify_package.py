@@ -405,6 +405,22 @@ def test_who_kept_key_and_checkpoint_sees_what_is_done_without_a_key(
         assert sentence in said
 
 
+def test_a_publication_in_a_log_that_was_begun_since_is_proven_by_the_list(
+    published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The negative control of a stranger's log: the ledger's key vouches for this one."""
+    home = shutil.copytree(published.parent, tmp_path / "home", symlinks=True)
+    monkeypatch.setenv("TURNSTILE_HOME", str(home))
+    zone = home / "public"
+    (log,) = (zone / "ledger-log").iterdir()
+    kept = ("--since", str(log / "checkpoint"), "--log-key", str(log / "log.pub"))
+    (zone / f"{OPAL}/proof-r0.tlog-proof").unlink()
+    assert main(["ledger", "begin-log", "--person", "ada", "--reason", "a drill"]) == 0
+    assert len(list((zone / "ledger-log").iterdir())) == 2
+    assert verify_package.main([str(zone / f"{OPAL}/r0"), *kept]) == 0
+    assert main(["ledger", "verify"]) == 0
+
+
 def test_no_tree_grows_by_hashes_of_other_lengths() -> None:
     """Two hashes parted elsewhere hash alike: a root may keep no entry in its place."""
     first, second, third, fourth = (bytes([n]) * 32 for n in range(4))
