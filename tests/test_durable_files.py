@@ -81,6 +81,7 @@ _OWN_DRAFTS = {
     "durable_files.py": 3,  # its draft, and the one way
     "drawing_apart.py": 3,  # what a drawing process was asked and said
     "space.py": 1,  # a probe of free space
+    "fetching.py": 1,  # its draft of a landing file
     "week.py": 1,  # members of an archive, unpacked
     "before_charge.py": 1,  # a note that files changed, which they did not
     "writing.py": 1,  # the link `latest`

@@ -51,6 +51,7 @@ class AskedOnce:
         self._answers: dict[tuple[object, ...], Any] = {}
         self._with_tables: set[tuple[object, ...]] = set()
         self._written = 0
+        self._domains: dict[str, Any] = {}
 
     def forget(self) -> None:
         """The database is written to, or is another one."""
@@ -61,7 +62,7 @@ class AskedOnce:
         for name in _READINGS:
             yield patch.object(LedgerView, name, self._reading(getattr(LedgerView, name)))
         yield patch.object(Store, "_migrate", self._migrating(Store._migrate))
-        once: dict[Any, Any] = {make_plan: _plan, load_domain: _domain, binding_terms: _terms}
+        once: dict[Any, Any] = {make_plan: _plan, load_domain: self._domain, binding_terms: _terms}
         pure = [getattr(module, name) for module, names in _PURE for name in names]
         once |= {real: lru_cache(20_000)(real) for real in (*pure, read_entry)}
         for module in _modules():
@@ -80,6 +81,12 @@ class AskedOnce:
             return self._answers[question]
 
         return read
+
+    def _domain(self, programme: Any, include: Path) -> Any:
+        """Read a domain once in a world: a file is read, which is a call that may fail."""
+        if programme.digest not in self._domains:
+            self._domains[programme.digest] = load_domain(programme, include)
+        return self._domains[programme.digest]
 
     def _migrating(self, real: Callable[..., Any]) -> Callable[..., Any]:
         """Look for the tables once in a file; what is put in its place is another file."""
@@ -120,11 +127,6 @@ def _made(question: tuple[object, ...], make: Callable[[], Any]) -> Any:
 def _plan(programme: Any, domain: Any, week: Any, *, revision: int = 0) -> Any:
     asked = ("plan", programme.digest, domain.digest, str(week), revision)
     return _made(asked, lambda: make_plan(programme, domain, week, revision=revision))
-
-
-def _domain(programme: Any, include: Path) -> Any:
-    asked = ("domain", programme.digest, str(include))
-    return _made(asked, lambda: load_domain(programme, include))
 
 
 def _terms(programme: Any, period: Any) -> Any:

@@ -219,7 +219,7 @@ _FAULTS = {
     "no header": ({"trips.csv": f"{CANARY},bus,2016-07-25,08:00,A,,,\n"}, "card_id"),
     "another column": ({"trips.csv": CLEAN.replace("card_id", "kaart")}, "card_id"),
     "json without a column": ({"trips.json": _json().replace("mode", "mood")}, "mode"),
-    "a form that is not read": ({"trips.xlsx": "PK"}, "file name"),
+    "a form that is not read": ({"trips.ods": "PK"}, "file name"),
 }
 
 

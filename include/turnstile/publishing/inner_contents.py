@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
@@ -41,7 +42,9 @@ _CHUNKS = frozenset(
     {b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND", b"pHYs", b"sRGB", b"gAMA", b"sBIT"}
 )
 _COMMENT = re.compile(r"<!--|/\*(?! layout)")
-_Order = defaultdict[tuple[str, object], dict[object, int]]
+_Order = defaultdict[tuple[str, object], dict[object, set[object]]]
+"""Of each column and mode: which labels came just before each label."""
+_Key = tuple[object, tuple[object, ...]]
 _OF_PLACES = frozenset({"service_date", "mode", "tap", "location"})
 _ROUNDED = 0.051  # a half of the last place of each number, and what binary numbers add
 
@@ -142,21 +145,33 @@ def _of_tables(folder: Path, tables: Tables) -> Iterator[str]:
 
 
 def _in_order(rows: pa.Table, order: _Order) -> bool:
-    """Tell whether rows go by their labels, each label in the place that other tables give it."""
+    """Tell whether rows go by their labels, each label before those that it precedes elsewhere.
+
+    A table may leave cells out, so no table alone says the order of all labels.
+    """
     names = labels_of(rows.column_names)
-    columns = {name: rows.column(name).to_pylist() for name in names}
-    modes = columns.get("mode", [None] * rows.num_rows)
-    keys = [
-        tuple(_rank(order, name, mode, label) for name, label in zip(names, labels, strict=True))
-        for mode, *labels in zip(modes, *columns.values(), strict=True)
-    ]
-    return keys == sorted(keys)
+    columns = [rows.column(name).to_pylist() for name in names]
+    modes = columns[names.index("mode")] if "mode" in names else [None] * rows.num_rows
+    return _is_one_order(order, names, zip(modes, zip(*columns, strict=True), strict=True))
 
 
-def _rank(order: _Order, name: str, mode: object, label: object) -> int:
-    """Return the place of a label among those of its mode, the next one where it is new."""
-    known = order[name, None if name == "mode" else mode]
-    return known.setdefault(label, len(known))
+def _is_one_order(order: _Order, names: Sequence[str], keys: Iterable[_Key]) -> bool:
+    """Take in which label came after which, and tell whether that still is an order."""
+    before: tuple[object, ...] | None = None
+    for mode, key in keys:
+        if before is not None and key != before:
+            at = next(
+                n for n, (one, other) in enumerate(zip(key, before, strict=True)) if one != other
+            )
+            of_mode = order[names[at], None if names[at] == "mode" else mode]
+            of_mode.setdefault(key[at], set()).add(before[at])
+        before = key
+    try:
+        for of_mode in order.values():
+            TopologicalSorter(of_mode).prepare()
+    except CycleError:
+        return False
+    return True
 
 
 def _beside_intervals(rows: pa.Table) -> Iterator[str]:
@@ -190,14 +205,8 @@ def _of_map(shapes: Mapping[str, Any], tables: Tables, order: _Order) -> Iterato
         if one.get("value") is not None and off > _ROUNDED * (1 + len(parts)):
             yield f"{MAP}: the number of {one.get('location')} is not that of its table"
             return
-    ranks = [
-        (
-            order["mode", None].get(one.get("mode"), 0),
-            order["location", one.get("mode")].get(one.get("location"), 0),
-        )
-        for one in places
-    ]
-    if ranks != sorted(ranks):
+    keys = ((one.get("mode"), (one.get("mode"), one.get("location"))) for one in places)
+    if not _is_one_order(order, ("mode", "location"), keys):
         yield f"{MAP}: its places stand in an order of their own"
 
 
