@@ -152,7 +152,8 @@ def _in_order(rows: pa.Table, order: _Order) -> bool:
     names = labels_of(rows.column_names)
     columns = [rows.column(name).to_pylist() for name in names]
     modes = columns[names.index("mode")] if "mode" in names else [None] * rows.num_rows
-    return _is_one_order(order, names, zip(modes, zip(*columns, strict=True), strict=True))
+    keys = list(zip(*columns, strict=True)) or [()] * rows.num_rows
+    return _is_one_order(order, names, zip(modes, keys, strict=True))
 
 
 def _is_one_order(order: _Order, names: Sequence[str], keys: Iterable[_Key]) -> bool:
