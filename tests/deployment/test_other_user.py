@@ -66,7 +66,7 @@ def home(published: Deployment) -> Iterator[Path]:
     """The zones of a released week, where another user may come near them."""
     with tempfile.TemporaryDirectory(prefix="turnstile-users-") as base:
         Path(base).chmod(0o755)
-        home = shutil.copytree(published.home, Path(base) / "home")
+        home = shutil.copytree(published.home, Path(base) / "home", symlinks=True)
         made = (ROOT / "Dockerfile").read_text(encoding="utf-8")
         closed = re.findall(r"chmod -R 0700 (.*)", made)[0].split()
         assert "/var/lib/turnstile/landing" in closed

@@ -200,7 +200,10 @@ def test_places_and_days_of_both_taps_are_one_table_each(recommended: Deployment
     sums = places.groupby("tap", observed=True)["value"].sum()
     assert (sums - days.groupby("tap", observed=True)["value"].sum()).abs().max() < 1e-6
     names = {path.stem for path in package(recommended, "opal").glob("data/*.parquet")}
-    assert names == {"day", "hour", "slot", "location", "location_hour", "location_slot"}
+    of_regions = {"region", "region_hour", "region_slot"}
+    assert (
+        names == {"day", "hour", "slot", "location", "location_hour", "location_slot"} | of_regions
+    )
 
 
 def test_the_card_says_what_became_of_rows_without_a_card(recommended: Deployment) -> None:
