@@ -55,6 +55,12 @@ def connect(
     return connection
 
 
+def number_of(connection: DuckDBPyConnection, statement: str) -> int:
+    """Run a statement that answers with one number; 0 if it answers with nothing."""
+    row = connection.execute(statement).fetchone()
+    return int(row[0]) if row else 0
+
+
 def text(value: str | Path) -> str:
     """Quote a value as a SQL string.
 

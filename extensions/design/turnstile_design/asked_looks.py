@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from turnstile.errors import InputError, TurnstileError
-from turnstile.look.looking import Asked
+from turnstile.look.asked import Asked
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.gtfs.timetable import read_calls
 from turnstile.programme.key import UNDECIDED

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from turnstile.duckdb_engine import one_file
+from turnstile.look.asked import Asked
 from turnstile.look.fields_found import (
     CARDS_AT_LEAST,
     Word,
@@ -40,8 +41,6 @@ from turnstile.sources.ingest.snapshot import Snapshot, counts_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-
-    from turnstile.look.looking import Asked
 
 _MODES = "source.modes"
 _SHARES_KEY = "source.set_aside_at_most"

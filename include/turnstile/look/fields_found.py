@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
-from turnstile.duckdb_engine import name, text
+from turnstile.duckdb_engine import name, number_of, text
 from turnstile.programme.source_spec import DateForm, Feed, TapAction
 
 if TYPE_CHECKING:
@@ -91,9 +91,9 @@ def lines_of_fields(
         fields: its columns.
         unit: the one that names card or vehicle.
     """
-    total = _one(connection, "SELECT count(*) FROM said")
+    total = number_of(connection, "SELECT count(*) FROM said")
     for field in fields:
-        filled = _one(connection, f"SELECT count({field}) FROM said")
+        filled = number_of(connection, f"SELECT count({field}) FROM said")
         if not filled:
             continue
         yield f"- `{field}`: {_share(total - filled, total)} empty"
@@ -174,7 +174,7 @@ def date_form(connection: DuckDBPyConnection, days: Iterable[object]) -> DateFor
     """
     listed = ", ".join(f"DATE '{day}'" for day in days)
     found = {
-        form: _one(
+        form: number_of(
             connection,
             f"SELECT count(*) FROM said WHERE TRY_STRPTIME(tap_date, {text(pattern)})::DATE "
             f"IN ({listed})",
@@ -243,9 +243,3 @@ def asks_for_action(feed: Feed) -> bool:
 def _share(part: int, whole: int) -> str:
     """Return a share in words."""
     return f"{part / max(whole, 1):.2%}"
-
-
-def _one(connection: DuckDBPyConnection, statement: str) -> int:
-    """Run a statement that answers with one number."""
-    row = connection.execute(statement).fetchone()
-    return int(row[0]) if row else 0

@@ -9,17 +9,17 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnstile.duckdb_engine import connect, one_file
 from turnstile.errors import InputError, TurnstileError
 from turnstile.look import decisions
+from turnstile.look.asked import Asked
 from turnstile.look.decisions import Decision
 from turnstile.look.fields_found import columns_of_action, lines_of_fields, week_of
 from turnstile.look.file_form import FoundForm, found_form, yaml_of
-from turnstile.programme.gtfs.scheduled_calls import ScheduledCalls
 from turnstile.programme.source_spec import Feed
 from turnstile.programme.spec import Programme
 from turnstile.quality.checks import validate
@@ -38,33 +38,6 @@ if TYPE_CHECKING:
 _EXAMPLES = 3
 _LONGEST_EXAMPLE = 400
 Section = tuple[str, tuple[str, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What is looked at.
-
-    Args:
-        programme: as its file says, mended where nobody has decided yet.
-        undecided: keys that stand as `decide` in it.
-        week: whose files; None to take the one of most records.
-        landing: landing zone, or a folder that stands in its place.
-        private: private zone; scratch files are made there.
-        known: values of the public list of each category that rows carry.
-        timetable: where the programme names one.
-        memory: the most that the engine takes.
-        snapshot: what a release has read of these files; None to read them for the look.
-    """
-
-    programme: Programme
-    undecided: frozenset[str]
-    week: ServicePeriod | None
-    landing: Path
-    private: Path
-    known: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    timetable: ScheduledCalls | None = None
-    memory: str | None = None
-    snapshot: Snapshot | None = None
 
 
 @dataclass(frozen=True, slots=True)

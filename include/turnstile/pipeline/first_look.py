@@ -8,7 +8,8 @@ promised already, and is not stopped.
 from __future__ import annotations
 
 from turnstile.errors import InputError
-from turnstile.look.looking import Asked, look_at
+from turnstile.look.asked import Asked
+from turnstile.look.looking import look_at
 from turnstile.look.page import write_page
 from turnstile.pipeline.context import Release
 from turnstile.sources.ingest.snapshot import Snapshot, folder_of

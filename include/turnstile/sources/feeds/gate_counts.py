@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from turnstile.duckdb_engine import number_of
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
@@ -104,7 +105,7 @@ def rows_of(connection: DuckDBPyConnection, counted: str) -> Joined:
         counted: SELECT of these, each once, with numbers `entries` and `exits`.
     """
     connection.execute(f"CREATE TABLE gate AS {counted}")
-    records = _number(connection, "SELECT count(*) FROM staged WHERE broken_rule IS NULL")
+    records = number_of(connection, "SELECT count(*) FROM staged WHERE broken_rule IS NULL")
     connection.execute("DELETE FROM staged WHERE broken_rule IS NULL")
     off = "service_date AS tap_off_date, tap_on_minute AS tap_off_minute, "
     off += "tap_on_location AS tap_off_location, NULL AS tap_on_minute, NULL AS tap_on_location"
@@ -116,16 +117,10 @@ def rows_of(connection: DuckDBPyConnection, counted: str) -> Joined:
                     {replaced})
             FROM (SELECT *, unnest(range(least({end}, {MOST_OF_RECORD}))) AS number FROM gate)
         """)
-    once = _number(connection, "SELECT count(*) FROM gate")
-    rows = _number(connection, "SELECT count(*) FROM staged WHERE broken_rule IS NULL")
+    once = number_of(connection, "SELECT count(*) FROM gate")
+    rows = number_of(connection, "SELECT count(*) FROM staged WHERE broken_rule IS NULL")
     connection.execute("DROP TABLE gate")
     return Joined(duplicates=records - once, joined=0, added=rows - once)
-
-
-def _number(connection: DuckDBPyConnection, query: str) -> int:
-    """Run a query that answers with one number."""
-    row = connection.execute(query).fetchone()
-    return int(row[0]) if row else 0
 
 
 def ends_made(trip: MadeTrip) -> list[tuple[Record, str]]:

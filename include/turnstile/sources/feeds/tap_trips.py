@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from turnstile.duckdb_engine import text
+from turnstile.duckdb_engine import number_of, text
 from turnstile.programme.counting_chain import JOIN_OF_TAPS
 from turnstile.programme.fields import categories
 from turnstile.programme.source_spec import RowShape, TapAction
@@ -123,13 +123,13 @@ def action_sql(action_names: tuple[tuple[str, TapAction], ...]) -> str:
 
 def join_taps(connection: DuckDBPyConnection) -> Joined:
     """Turn the taps of `staged` into trips; return what came twice and what was joined."""
-    before = _count(connection, f"staged WHERE {_HALF_OF_TRIP}")
+    before = number_of(connection, f"SELECT count(*) FROM staged WHERE {_HALF_OF_TRIP}")
     connection.execute(f"""
         CREATE TABLE tap AS
         SELECT * EXCLUDE (fields, file), min(fields) AS fields, min(file) AS file
         FROM staged WHERE {_HALF_OF_TRIP} GROUP BY ALL
     """)
-    once = _count(connection, "tap")
+    once = number_of(connection, "SELECT count(*) FROM tap")
     connection.execute(f"DELETE FROM staged WHERE {_HALF_OF_TRIP}")
     _find_ends(connection)
     ends = ", ".join(f"CASE WHEN is_ended THEN next_{end} ELSE {end} END AS {end}" for end in _ENDS)
@@ -139,7 +139,7 @@ def join_taps(connection: DuckDBPyConnection) -> Joined:
         SELECT * EXCLUDE ({found}) REPLACE ({ends})
         FROM in_order WHERE NOT is_joined
     """)
-    joined = _count(connection, "in_order WHERE is_joined")
+    joined = number_of(connection, "SELECT count(*) FROM in_order WHERE is_joined")
     connection.execute("DROP TABLE tap; DROP TABLE in_order")
     return Joined(duplicates=before - once, joined=joined)
 
@@ -164,12 +164,6 @@ def _find_ends(connection: DuckDBPyConnection) -> None:
             ORDER BY tapped_at_utc, action, TRY_CAST(tap_id AS BIGINT), tap_id, tap_on_location,
                 tap_off_location{carried})
     """)
-
-
-def _count(connection: DuckDBPyConnection, source: str) -> int:
-    """Count rows."""
-    row = connection.execute(f"SELECT count(*) FROM {source}").fetchone()
-    return int(row[0]) if row else 0
 
 
 JOINING = Joining(columns=_OWN, join=join_taps)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from turnstile.duckdb_engine import number_of
 from turnstile.programme.fields import VISITS
 from turnstile.programme.source_spec import RowShape, TapAction
 from turnstile.programme.spec import Programme
@@ -78,7 +79,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
 def one_row_a_passenger(connection: DuckDBPyConnection) -> Joined:
     """Turn the events of `staged` into a row for each passenger; return what came twice."""
     records, once, rows = (
-        _number(connection, f"SELECT {figure} FROM {relation}")
+        number_of(connection, f"SELECT {figure} FROM {relation}")
         for figure, relation in (
             ("count(*)", "staged WHERE broken_rule IS NULL"),
             ("count(*)", f"({_ONCE})"),
@@ -101,12 +102,6 @@ _ONCE = """
         min(fields) AS fields, min(file) AS file, max(riders) AS riders
     FROM staged WHERE broken_rule IS NULL GROUP BY ALL
 """
-
-
-def _number(connection: DuckDBPyConnection, query: str) -> int:
-    """Run a query that answers with one number."""
-    row = connection.execute(query).fetchone()
-    return int(row[0]) if row else 0
 
 
 def made(trip: MadeTrip, programme: Programme, names: Mapping[str, str]) -> list[Record]:

@@ -7,7 +7,7 @@ cannot be read within its frame costs itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,16 +15,15 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from turnstile.sources.ingest.landing import FileForm, RawFile, refuse_bomb
-from turnstile.sources.ingest.plain_text import BLOCK_BYTES, opened
+from turnstile.sources.ingest.document_record import Found
+from turnstile.sources.ingest.landing import FileForm, RawFile
+from turnstile.sources.ingest.plain_text import unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _ROWS_AT_ONCE = 1 << 16
 _QUARANTINE = pa.schema([("fields", pa.string())])
-Found = Mapping[str, str] | bytes
-"""Texts by the path of their column; or what is no record, as it came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ def as_table(file: RawFile, wanted: tuple[str, ...], folder: Path) -> Table:
     good, bad = folder / "records.parquet", folder / "rejected.parquet"
     count = rejected = 0
     with pq.ParquetWriter(good, schema) as rows, pq.ParquetWriter(bad, _QUARANTINE) as others:
-        for part in _parts(readers[file.form](_chunks(file), wanted)):
+        for part in _parts(readers[file.form](unpacked(file), wanted)):
             own = [one for one in part if not isinstance(one, bytes)]
             rest = [{"fields": one.hex()} for one in part if isinstance(one, bytes)]
             rows.write_table(pa.Table.from_pylist([dict(one) for one in own], schema))
@@ -82,13 +81,3 @@ def _parts(found: Iterator[Found]) -> Iterator[list[Found]]:
             yield part
             part = []
     yield part
-
-
-def _chunks(file: RawFile) -> Iterator[bytes]:
-    """Yield the bytes of a file, unpacked."""
-    size, taken = file.path.stat().st_size, 0
-    with opened(file.path) as stream:
-        while chunk := stream.read(BLOCK_BYTES):
-            taken += len(chunk)
-            refuse_bomb(file.name, size, taken)
-            yield chunk

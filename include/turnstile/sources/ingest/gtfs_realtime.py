@@ -15,7 +15,7 @@ from typing import Any
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
-from turnstile.sources.ingest.documents import Found
+from turnstile.sources.ingest.document_record import Found
 
 _F = descriptor_pb2.FieldDescriptorProto
 _TEXT, _FLOAT, _WHOLE, _UNSIGNED = _F.TYPE_BYTES, _F.TYPE_FLOAT, _F.TYPE_INT64, _F.TYPE_UINT64

@@ -64,7 +64,7 @@ def plain_text(file: RawFile, spec: FileSpec) -> PlainText:
         OSError: the file cannot be read to its end; while the chunks are read.
         InputError: a compressed file unpacks to far more than rows do; while they are read.
     """
-    delivered = _delivered(file)
+    delivered = unpacked(file)
     begin = next(delivered, b"")
     chunks: Iterator[bytes] = chain((begin,), delivered)
     encoding = Encoding.UTF_16 if begin.startswith(_UTF_16) else spec.encoding
@@ -98,7 +98,7 @@ def exchange(spec: FileSpec, header: str) -> tuple[str, str]:
     return "".join(a + c for a, _, c, _ in both), "".join(b + d for _, b, _, d in both)
 
 
-def _delivered(file: RawFile) -> Iterator[bytes]:
+def unpacked(file: RawFile) -> Iterator[bytes]:
     """Yield the bytes of a file, unpacked."""
     size, taken = file.path.stat().st_size, 0
     with opened(file.path) as stream:

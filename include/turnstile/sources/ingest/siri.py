@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.parsers import expat
 
-from turnstile.sources.ingest.documents import Found
+from turnstile.sources.ingest.document_record import Found
 
 RECORD = "VehicleActivity"
 _DEEPEST, _LONGEST = 12, 1 << 16  # elements within a record; characters of a text

@@ -18,7 +18,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from turnstile.duckdb_engine import connect, name, one_file, text
+from turnstile.duckdb_engine import connect, name, number_of, one_file, text
 from turnstile.durable_files import sha256_of
 from turnstile.errors import InputError, IntegrityError
 from turnstile.programme.gtfs.scheduled_calls import ScheduledCalls
@@ -376,7 +376,7 @@ def _copy(work: _Work, select: str, path: Path, options: str = _KEPT) -> int:
     """Write a selection as Parquet; return how many rows."""
     path.parent.mkdir(parents=True, exist_ok=True)
     statement = f"COPY ({select}) TO {text(path)} (FORMAT parquet, {options})"
-    return _one_number(work.connection, statement)
+    return number_of(work.connection, statement)
 
 
 def _same(value: str) -> str:
@@ -385,12 +385,6 @@ def _same(value: str) -> str:
     Written as Parquet it is a text again; but nobody looks it up in a dictionary for each row.
     """
     return f"CAST({text(value)} AS ENUM({text(value)}))"
-
-
-def _one_number(connection: DuckDBPyConnection, statement: str) -> int:
-    """Run a statement that answers with one number."""
-    row = connection.execute(statement).fetchone()
-    return int(row[0]) if row else 0
 
 
 def _put_in_place(made: Path, target: Path) -> None:
