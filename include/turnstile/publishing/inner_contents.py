@@ -10,14 +10,16 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from turnstile.publishing.allowed_contents import PAGES
 from turnstile.publishing.data_tables import labels_of
@@ -44,7 +46,6 @@ _CHUNKS = frozenset(
 _COMMENT = re.compile(r"<!--|/\*(?! layout)")
 _Order = defaultdict[tuple[str, object], dict[object, set[object]]]
 """Of each column and mode: which labels came just before each label."""
-_Key = tuple[object, tuple[object, ...]]
 _OF_PLACES = frozenset({"service_date", "mode", "tap", "location"})
 _ROUNDED = 0.051  # a half of the last place of each number, and what binary numbers add
 
@@ -125,11 +126,11 @@ def _of_tables(folder: Path, tables: Tables) -> Iterator[str]:
     """Yield which copies of numbers are not those of the tables, and rows in another order."""
     order: _Order = defaultdict(dict)
     first = (folder / START).read_bytes() if (folder / START).exists() else None
-    copies: list[bytes] = []
+    is_copy = first is None
     for name in tables.layouts:
         rows = tables.rows(name)
         path, content = csv_file(f"{DATA}/{name}", rows)
-        copies.append(content)
+        is_copy = is_copy or content == first
         if not (folder / path).exists() or (folder / path).read_bytes() != content:
             yield f"{path}: is not what {name}.parquet holds"
         if not _in_order(rows, order):
@@ -138,7 +139,7 @@ def _of_tables(folder: Path, tables: Tables) -> Iterator[str]:
             yield f"{DATA}/{name}.parquet: a column has metadata"
         for problem in _beside_intervals(rows):
             yield f"{DATA}/{name}.parquet: {problem}"
-    if first is not None and first not in copies:
+    if not is_copy:
         yield f"{START}: is no copy of a table"
     if (folder / MAP).exists():
         yield from _of_map(json.loads((folder / MAP).read_bytes()), tables, order)
@@ -149,30 +150,46 @@ def _in_order(rows: pa.Table, order: _Order) -> bool:
 
     A table may leave cells out, so no table alone says the order of all labels.
     """
-    names = labels_of(rows.column_names)
-    columns = [rows.column(name).to_pylist() for name in names]
-    modes = columns[names.index("mode")] if "mode" in names else [None] * rows.num_rows
-    keys = list(zip(*columns, strict=True)) or [()] * rows.num_rows
-    return _is_one_order(order, names, zip(modes, keys, strict=True))
-
-
-def _is_one_order(order: _Order, names: Sequence[str], keys: Iterable[_Key]) -> bool:
-    """Take in which label came after which, and tell whether that still is an order."""
-    before: tuple[object, ...] | None = None
-    for mode, key in keys:
-        if before is not None and key != before:
-            at = next(
-                n for n, (one, other) in enumerate(zip(key, before, strict=True)) if one != other
-            )
-            of_mode = order[names[at], None if names[at] == "mode" else mode]
-            of_mode.setdefault(key[at], set()).add(before[at])
-        before = key
+    for column, before, label in _steps(rows):
+        order[column].setdefault(label, set()).add(before)
     try:
-        for of_mode in order.values():
-            TopologicalSorter(of_mode).prepare()
+        for known in order.values():
+            TopologicalSorter(known).prepare()
     except CycleError:
         return False
     return True
+
+
+def _steps(rows: pa.Table) -> Iterator[tuple[tuple[str, object], object, object]]:
+    """Yield column and mode of the first label that differs from the row before, and both labels.
+
+    Each step comes once, however many rows take it.
+    """
+    names = labels_of(rows.column_names)
+    if not names:
+        return
+    coded = [_coded(rows.column(name)) for name in names]
+    codes = np.stack([own for _, own in coded])
+    differ = codes[:, 1:] != codes[:, :-1]
+    first = differ.argmax(axis=0)
+    no_modes: tuple[list[object], NDArray[np.int64]] = ([None], np.zeros_like(codes[0]))
+    modes = coded[names.index("mode")] if "mode" in names else no_modes
+    for number, (name, (labels, own)) in enumerate(zip(names, coded, strict=True)):
+        at = np.flatnonzero(differ[number] & (first == number))
+        of_mode, mode = no_modes if name == "mode" else modes
+        pairs = (mode[at + 1] * len(labels) + own[at]) * len(labels) + own[at + 1]
+        for pair in np.unique(pairs).tolist():
+            both, label = divmod(pair, len(labels))
+            group, before = divmod(both, len(labels))
+            yield (name, of_mode[group]), labels[before], labels[label]
+
+
+def _coded(column: pa.ChunkedArray) -> tuple[list[object], NDArray[np.int64]]:
+    """Return the labels of a column, and the number of each row's."""
+    kind = column.type
+    plain = column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
+    coded = plain.combine_chunks().dictionary_encode(null_encoding="encode")
+    return coded.dictionary.to_pylist(), coded.indices.to_numpy().astype(np.int64)
 
 
 def _beside_intervals(rows: pa.Table) -> Iterator[str]:
@@ -180,11 +197,10 @@ def _beside_intervals(rows: pa.Table) -> Iterator[str]:
     names = {"value", "low_95", "high_95"}
     if not names <= set(rows.column_names):
         return
-    value, low, high = (rows.column(name).to_pylist() for name in ("value", "low_95", "high_95"))
-    if any(
-        None not in own and not own[1] - _ROUNDED <= own[0] <= own[2] + _ROUNDED
-        for own in zip(value, low, high, strict=True)
-    ):
+    columns = [rows.column(name) for name in ("value", "low_95", "high_95")]
+    known = np.logical_and.reduce([column.is_valid().to_numpy() for column in columns])
+    value, low, high = (column.to_numpy() for column in columns)
+    if not np.all((low - _ROUNDED <= value)[known] & (value <= high + _ROUNDED)[known]):
         yield "a number lies outside of its interval"
 
 
@@ -206,8 +222,8 @@ def _of_map(shapes: Mapping[str, Any], tables: Tables, order: _Order) -> Iterato
         if one.get("value") is not None and off > _ROUNDED * (1 + len(parts)):
             yield f"{MAP}: the number of {one.get('location')} is not that of its table"
             return
-    keys = ((one.get("mode"), (one.get("mode"), one.get("location"))) for one in places)
-    if not _is_one_order(order, ("mode", "location"), keys):
+    labels = {name: [one.get(name) for one in places] for name in ("mode", "location")}
+    if not _in_order(pa.table({n: pa.array(own, pa.string()) for n, own in labels.items()}), order):
         yield f"{MAP}: its places stand in an order of their own"
 
 
