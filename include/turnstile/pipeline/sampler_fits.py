@@ -6,18 +6,15 @@ is written down, beside what was found in small worlds.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 
 from turnstile.assessment.audits import sampler
 from turnstile.assessment.audits.pipeline_copy import draw_once
 from turnstile.assessment.gates.result import ALPHA
-from turnstile.durable_files import EVERYBODY_READS, replace_durably
 from turnstile.pipeline.code_version import code_version
+from turnstile.pipeline.kept_findings import kept_name, kept_or_found
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise_families import NoiseFamily
 
@@ -38,14 +35,9 @@ def misfits_of(events: Iterable[DrawEvent], folder: Path) -> Misfits:
 def _kept_or_found(event: DrawEvent, folder: Path) -> str | None:
     """Return what is wrong with one noise; None if nothing is."""
     of = f"{event.noise} {event.scale} {sampler.MANY_DRAWS} {code_version()}"
-    path = folder / f"sampler-{hashlib.sha256(of.encode()).hexdigest()[:32]}.json"
-    with suppress(OSError, ValueError, KeyError):
-        found = json.loads(path.read_bytes())["problem"]
-        return None if found is None else str(found)
-    problem = sampler.misfit(event, draw_once, alpha=ALPHA / 10, draws=sampler.MANY_DRAWS)
-    if folder.parent.is_dir():
-        with suppress(OSError):
-            folder.mkdir(exist_ok=True)
-            content = json.dumps({"problem": problem}) + "\n"
-            replace_durably(path, content.encode(), EVERYBODY_READS)
-    return problem
+    return kept_or_found(
+        folder / f"sampler-{kept_name(of)[:32]}.json",
+        lambda: sampler.misfit(event, draw_once, alpha=ALPHA / 10, draws=sampler.MANY_DRAWS),
+        written=lambda problem: {"problem": problem},
+        read=lambda kept: None if kept["problem"] is None else str(kept["problem"]),
+    )

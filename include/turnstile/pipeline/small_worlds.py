@@ -9,19 +9,17 @@ by the digest of both.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 from turnstile.counting.reference import Cells, ReferenceCount, Row
-from turnstile.durable_files import EVERYBODY_READS, replace_durably
 from turnstile.pipeline.code_version import code_version
+from turnstile.pipeline.kept_findings import kept_name, kept_or_found
 from turnstile.pipeline.worlds_of_units import DAYS, Rows, Shape, worlds
 from turnstile.privacy.events import Sensitivity
 from turnstile.privacy.stability import Chain
@@ -172,28 +170,28 @@ def _kept_or_found(
     shape: Shape, chains: tuple[Chain, ...], records: int, kept: Path | None
 ) -> Mapping[tuple[Chain, ProtectionUnit], _Size]:
     """Return `_farthest` as it was found before by this code, or find and keep it."""
-    path = None if kept is None else kept / _name_of(shape, chains, records)
-    if path is not None:
-        with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
-            content = json.loads(path.read_bytes())
-            return {
-                (chains[chain], ProtectionUnit(unit)): tuple(int(number) for number in size)
-                for chain, unit, size in content[_FARTHEST]
-            }
-    farthest = _farthest(shape, chains, records)
-    if path is not None and path.parent.parent.is_dir():
+    if kept is None:
+        return _farthest(shape, chains, records)
+
+    def written(farthest: Mapping[tuple[Chain, ProtectionUnit], _Size]) -> dict[str, object]:
         sizes = [(chains.index(chain), str(u), size) for (chain, u), size in farthest.items()]
-        content = {_FARTHEST: sizes}
-        with suppress(OSError):
-            path.parent.mkdir(exist_ok=True)
-            replace_durably(path, (json.dumps(content) + "\n").encode(), EVERYBODY_READS)
-    return farthest
+        return {_FARTHEST: sizes}
+
+    def read(content: Any) -> dict[tuple[Chain, ProtectionUnit], _Size]:  # noqa: ANN401 - JSON
+        return {
+            (chains[chain], ProtectionUnit(unit)): tuple(int(number) for number in size)
+            for chain, unit, size in content[_FARTHEST]
+        }
+
+    path = kept / _name_of(shape, chains, records)
+    return kept_or_found(
+        path, lambda: _farthest(shape, chains, records), written=written, read=read
+    )
 
 
 def _name_of(shape: Shape, chains: tuple[Chain, ...], records: int) -> str:
     """Name the file of what was found, by all that decides it."""
-    of = repr((shape, chains, records, code_version()))
-    return f"{hashlib.sha256(of.encode()).hexdigest()}.json"
+    return f"{kept_name(repr((shape, chains, records, code_version())))}.json"
 
 
 @lru_cache(maxsize=64)  # programmes share their chains

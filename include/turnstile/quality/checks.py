@@ -11,13 +11,12 @@ from turnstile.programme.spec import Programme
 from turnstile.quality.earlier_figures import keep, usual_frames
 from turnstile.quality.expectations import Outcome, judge
 from turnstile.quality.findings import Finding, QualityReport, Severity
-from turnstile.quality.metrics import measure
+from turnstile.quality.metrics import NOTHING_LISTED, measure
 from turnstile.quality.rules import Frame, Rule, learned_rules, rules_of
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.ingest.snapshot import Snapshot
 
 QUALITY_FILE = "quality.json"
-_NOTHING_LISTED: Mapping[str, frozenset[str]] = {}
 
 __all__ = ["Finding", "QualityReport", "Severity", "load_report", "validate"]
 
@@ -28,7 +27,7 @@ def validate(  # noqa: PLR0913 - the keyword-only rest is where it runs
     snapshot: Snapshot,
     *,
     private: Path,
-    known: Mapping[str, frozenset[str]] = _NOTHING_LISTED,
+    known: Mapping[str, frozenset[str]] = NOTHING_LISTED,
     memory: str | None = None,
 ) -> QualityReport:
     """Judge a snapshot; write `quality.json` beside its rows and, if it passes, its figures.

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _VOLUME_PERIODS = 8
-_NOTHING_LISTED: Mapping[str, frozenset[str]] = {}
+NOTHING_LISTED: Mapping[str, frozenset[str]] = {}
 # Not faults: rows of the weeks beside this one, and fare transactions that are no taps.
 _EXPECTED = ("outside_week", "other_action")
 
@@ -116,7 +116,7 @@ def measure(  # noqa: PLR0913 - the keyword-only rest is where it runs
     snapshot: Snapshot,
     *,
     private: Path,
-    known: Mapping[str, frozenset[str]] = _NOTHING_LISTED,
+    known: Mapping[str, frozenset[str]] = NOTHING_LISTED,
     memory: str | None = None,
 ) -> Metrics:
     """Make the figures of a snapshot.
