@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import csv
 import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from printed_commands import ROOT, clone_in, run
 
-ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/TUTORIAL.md").read_text()
 TAPS, COUNTERS, BUSES = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
 # A fresh clone's environment is that of this test; the rest of the line is as printed.
@@ -23,31 +20,7 @@ PRIVATE = ("var/private", "var/landing")
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
     """A folder with what a clone holds that people edit."""
-    for name in ("programmes", "domains"):
-        shutil.copytree(ROOT / "include" / name, tmp_path / "include" / name)
-    for name in ("examples.yaml", "people.yaml"):
-        shutil.copy(ROOT / "include" / name, tmp_path / "include" / name)
-    return tmp_path
-
-
-def run(command: str, clone: Path) -> str:
-    """Run one line in a shell, and return what it printed, errors included."""
-    done = subprocess.run(  # noqa: S603
-        ["/bin/bash", "-c", command],
-        cwd=clone,
-        env={
-            "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
-            "HOME": str(clone),
-            "PYTHONPATH": str(ROOT / "include"),
-            "TURNSTILE_INCLUDE": str(clone / "include"),
-            "TURNSTILE_HOME": str(clone / "var"),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
-    return done.stdout + done.stderr
+    return clone_in(tmp_path)
 
 
 def plant(clone: Path) -> list[str]:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
-import sys
 from datetime import date
 from pathlib import Path
 
@@ -15,6 +12,7 @@ import pytest
 from made_homes import ROOT
 from pandas_trips import pandas_tables
 from pandas_vehicles import vehicle_tables
+from printed_commands import clone_in, run
 from tutorial_rows import REAL, TRIED
 
 from turnstile.counting.exact_store import load_exact
@@ -36,12 +34,8 @@ Tables = dict[tuple[str, str, date | None], np.ndarray]
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
     """A folder with what a clone holds that people edit, and what was delivered to them."""
-    for name in ("programmes", "domains"):
-        shutil.copytree(ROOT / "include" / name, tmp_path / "include" / name)
-    for name in ("examples.yaml", "people.yaml"):
-        shutil.copy(ROOT / "include" / name, tmp_path / "include" / name)
     (tmp_path / "delivered").mkdir()
-    return tmp_path
+    return clone_in(tmp_path)
 
 
 def follow(page: str, clone: Path) -> list[str]:
@@ -51,28 +45,8 @@ def follow(page: str, clone: Path) -> list[str]:
         if part["keys"]:
             _write(clone / part["file"], part["under"], part["keys"].splitlines())
         else:
-            said += [_run(line, clone) for line in part["commands"].strip().splitlines()]
+            said += [run(line, clone) for line in part["commands"].strip().splitlines()]
     return said
-
-
-def _run(command: str, clone: Path) -> str:
-    """Run one line in a shell, and return what it printed."""
-    done = subprocess.run(  # noqa: S603
-        ["/bin/bash", "-c", command],
-        cwd=clone,
-        env={
-            "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
-            "HOME": str(clone),
-            "PYTHONPATH": str(ROOT / "include"),
-            "TURNSTILE_INCLUDE": str(clone / "include"),
-            "TURNSTILE_HOME": str(clone / "var"),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
-    return done.stdout + done.stderr
 
 
 def _write(file: Path, section: str, keys: list[str]) -> None:

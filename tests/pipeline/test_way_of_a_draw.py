@@ -8,19 +8,15 @@ second places and the copies of zones.
 from __future__ import annotations
 
 import shutil
-import sys
-from collections.abc import Callable
-from inspect import CO_OPTIMIZED
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
 import trusted_core
 from deployment_fixtures import STEADY_ITMS
+from house_entered import entered
 from small_deployment import WEEK, Deployment
 
-import turnstile
 from turnstile.errors import IntegrityError
 from turnstile.ledger.charging import ChargingLedger
 from turnstile.ledger.records import Attempt
@@ -31,29 +27,9 @@ from turnstile.pipeline.steps import step_named
 from turnstile.publishing.describe.licences import path_of
 from turnstile.release.sealed import Artefact
 
-HOUSE = Path(turnstile.__file__).parent
 MODULES_AT_MOST, OUTSIDE_AT_MOST = 61, 22
 ROOT = Path(__file__).resolve().parents[2]
 BEFORE_THE_DRAW = ("ingest", "validate", "plan", "count", "reserve")
-
-
-def entered(act: Callable[[], object]) -> set[str]:
-    """Modules of ours of which a function is called in this thread."""
-    found: set[str] = set()
-
-    def note(frame: FrameType, event: str, _: object) -> None:
-        file = frame.f_code.co_filename
-        is_function = frame.f_code.co_flags & CO_OPTIMIZED  # not a module that is imported first
-        if event == "call" and is_function and file.startswith(str(HOUSE)):
-            found.add(Path(file).relative_to(HOUSE).with_suffix("").as_posix())
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        act()
-    finally:
-        sys.setprofile(before)
-    return found
 
 
 def outside_of(found: set[str]) -> set[str]:

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import sys
-from collections.abc import Callable
-from inspect import CO_OPTIMIZED
-from pathlib import Path
-from types import FrameType
 
 import pytest
 from deployment_fixtures import STEADY_ITMS
+from house_entered import entered
 from small_deployment import WEEK, Deployment
 
-import turnstile
 from turnstile.assessment.assessment import assess_release
 from turnstile.ledger.store import Store
 from turnstile.pipeline.assessing import assess
@@ -23,28 +18,9 @@ from turnstile.pipeline.evidence import evidence_of
 from turnstile.pipeline.sealed_release import sealed_attempt
 from turnstile.pipeline.steps import step_named
 
-HOUSE = Path(turnstile.__file__).parent
 ROOMS = ("assessment", "pipeline")
 MODULES_AT_MOST = 40
 BEFORE = ("ingest", "validate", "plan", "count", "reserve", "draw", "reconcile")
-
-
-def entered(act: Callable[[], object]) -> set[str]:
-    """Modules of both rooms, and templates, of which a function is called."""
-    found: set[str] = set()
-
-    def note(frame: FrameType, event: str, _: object) -> None:
-        file = frame.f_code.co_filename
-        if event == "call" and frame.f_code.co_flags & CO_OPTIMIZED and file.startswith(str(HOUSE)):
-            found.add(Path(file).relative_to(HOUSE).with_suffix("").as_posix())
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        act()
-    finally:
-        sys.setprofile(before)
-    return {name for name in found if name.startswith(ROOMS)}
 
 
 @pytest.fixture
@@ -57,7 +33,7 @@ def sealed(landed: Deployment) -> Release:
 
 
 def test_an_assessment_enters_so_many_modules(sealed: Release) -> None:
-    found = entered(lambda: assess(sealed))
+    found = {name for name in entered(lambda: assess(sealed)) if name.startswith(ROOMS)}
     assert {"pipeline/assessing", "pipeline/evidence", "assessment/assessment"} <= found
     assert len(found) <= MODULES_AT_MOST, sorted(found)
 

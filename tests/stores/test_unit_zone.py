@@ -366,13 +366,10 @@ def test_what_a_restored_store_lacks_is_put_back_by_the_machine_that_has_it(
     assert "lacking" not in json.loads(place.backup()[f"index/{UNIT}.json"])
 
 
-@pytest.mark.parametrize("is_asked", [True, False])
-def test_newer_bytes_of_a_file_that_the_older_store_has_come_back_from_whoever_has_them(
-    place: Place, is_asked: object
-) -> None:
-    """Found by a hostile reader: who restores saw the newer index, and has not the bytes."""
+def restored_without_the_bytes(place: Place, **old: str) -> tuple[UnitZone, UnitZone]:
+    """A store put back, and restored by who saw the newer index; the other has the newer bytes."""
     one, two = place.worker("one"), place.worker("two")
-    write(one, exact="old", plan="p")
+    write(one, **old)
     one.put(UNIT)
     backup = place.backup()
     fetched(two)
@@ -382,6 +379,15 @@ def test_newer_bytes_of_a_file_that_the_older_store_has_come_back_from_whoever_h
         one.fetch((UNIT,), lambda _: False)
     place.put_back(backup)
     assert list(one.restore()) == [(UNIT, 0, 0)]
+    return one, two
+
+
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_newer_bytes_of_a_file_that_the_older_store_has_come_back_from_whoever_has_them(
+    place: Place, is_asked: object
+) -> None:
+    """Found by a hostile reader: who restores saw the newer index, and has not the bytes."""
+    one, two = restored_without_the_bytes(place, exact="old", plan="p")
     if is_asked:
         assert list(two.restore()) == [(UNIT, 1, 0)]
         assert list(two.restore()) == []
@@ -415,17 +421,7 @@ def test_what_others_wrote_over_takes_the_last_copy_from_nobody(
 
 
 def test_a_recount_since_the_restore_sets_the_lost_bytes_aside(place: Place) -> None:
-    one, two = place.worker("one"), place.worker("two")
-    write(one, plan="p")
-    one.put(UNIT)
-    backup = place.backup()
-    fetched(two)
-    write(two, exact="new")
-    two.put(UNIT)
-    with one.working_on(UNIT):
-        one.fetch((UNIT,), lambda _: False)
-    place.put_back(backup)
-    assert list(one.restore()) == [(UNIT, 0, 0)]
+    one, two = restored_without_the_bytes(place, plan="p")
     fetched(one)
     write(one, exact="recounted")
     one.put(UNIT)
