@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from turnstile.programme.domain.public_domain import UNKNOWN, Dimension, PublicDomain
 from turnstile.programme.fields import TAPS
-from turnstile.programme.spec import TableSpec
+from turnstile.programme.spec import Programme, TableSpec
 
 MINUTES_PER_HOUR = 60
 REGION_OF = {place: place.replace("location", "region") for _, place in TAPS}
@@ -75,6 +75,13 @@ def regions_of(tables: Sequence[TableSpec], domain: PublicDomain) -> dict[str, s
     if not any(table.by in TAPS for table in tables):
         return {}
     return {place.area: place.region for place in domain.places if place.region}
+
+
+def roll_ups_of(programme: Programme, domain: PublicDomain) -> tuple[RollUp, ...]:
+    """Return the roll-ups of the tables of a programme that share their records."""
+    tables, minutes = programme.shared_tables, programme.time.slot_minutes
+    regions = regions_of(tables, domain)
+    return roll_ups(tables, domain, slot_minutes=minutes, regions=regions)
 
 
 def roll_ups(
@@ -167,10 +174,10 @@ def _by_hour(axis: Dimension) -> Dimension:
 
 def _grouped(labels: Sequence[str], of: Callable[[str], str]) -> dict[str, tuple[int, ...]]:
     """Return the indices of the labels of each hour or region; UNKNOWN is one of its own."""
-    found: dict[str, tuple[int, ...]] = {}
+    found: dict[str, list[int]] = {}
     for index, label in enumerate(labels):
-        found[of(label)] = (*found.get(of(label), ()), index)
-    return found
+        found.setdefault(of(label), []).append(index)
+    return {name: tuple(indices) for name, indices in found.items()}
 
 
 def _hour(label: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from turnstile.estimates.combined_noise import Noise, SumError, integer_sum_error
-from turnstile.estimates.roll_ups import regions_of, roll_ups
+from turnstile.estimates.roll_ups import roll_ups_of
 from turnstile.estimates.trip_marginals import axes_of, marginal_errors
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.source_spec import RowShape
@@ -44,12 +44,7 @@ def _estimates(
 ) -> Iterator[dict[str, Any]]:
     """Yield the error of one number of each table and roll-up, by mode."""
     errors_of = marginal_errors(programme, domain, plan.events)
-    rolled = roll_ups(
-        programme.shared_tables,
-        domain,
-        slot_minutes=programme.time.slot_minutes,
-        regions=regions_of(programme.shared_tables, domain),
-    )
+    rolled = roll_ups_of(programme, domain)
     own = {event.table: event for event in plan.events if event.own_records and event.step == 1}
     for mode in domain.modes:
         for event in own.values():

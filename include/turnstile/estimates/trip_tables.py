@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from turnstile.estimates.combined_noise import SumError
 from turnstile.estimates.labelled import labelled
 from turnstile.estimates.reconciliation import Measured, Reconciled
-from turnstile.estimates.roll_ups import Blocks, regions_of, roll_ups
+from turnstile.estimates.roll_ups import Blocks, roll_ups_of
 from turnstile.estimates.thresholded_tables import synthetic_rows, thresholded_tables
 from turnstile.estimates.trip_marginals import (
     Axes,
@@ -54,12 +54,7 @@ def trip_tables(drawn: Drawn) -> dict[str, pa.Table]:
 def _reconciled_tables(drawn: Drawn) -> dict[str, pa.Table]:
     """Reconcile every partition, put the parts together again, and roll them up."""
     programme, domain = drawn.programme, drawn.domain
-    rolled = roll_ups(
-        programme.shared_tables,
-        domain,
-        slot_minutes=programme.time.slot_minutes,
-        regions=regions_of(programme.shared_tables, domain),
-    )
+    rolled = roll_ups_of(programme, domain)
     shared = shares_total(programme)
     errors = marginal_errors(programme, domain, drawn.events)
     days = list(drawn.vectors(programme.shared_tables[0], "count"))

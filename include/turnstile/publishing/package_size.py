@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from turnstile.errors import TurnstileError
-from turnstile.estimates.roll_ups import regions_of, roll_ups
+from turnstile.estimates.roll_ups import roll_ups_of
 from turnstile.measures.buses import BusesOver, Headway, Mean
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.domain.public_domain import PublicDomain
@@ -135,9 +135,7 @@ def _tables(
                 own = replace(table, name=table.name + suffix, by=by)
                 yield own, ESTIMATES, ("estimate",), domain
     if is_dense and programme.source.feed.shape is RowShape.TRIPS:
-        minutes, tables = programme.time.slot_minutes, programme.shared_tables
-        regions = regions_of(tables, domain)
-        for rolled in roll_ups(tables, domain, slot_minutes=minutes, regions=regions):
+        for rolled in roll_ups_of(programme, domain):
             yield rolled.table, ESTIMATES, ("estimate",), rolled.domain
 
 
