@@ -177,6 +177,39 @@ def test_what_a_process_that_was_killed_left_beside_its_files_stops_nothing(
     assert site.ledger.verify() == ()
 
 
+def test_a_step_that_a_killed_process_owed_is_written_by_the_next_publication(site: Site) -> None:
+    site.publish(2)
+    (first, *_) = sorted((log_of(site) / "steps").iterdir(), key=lambda one: int(one.name))
+    kept = first.read_text()
+    first.unlink()
+    assert run("verify") == 4
+    site.publish(3)
+    assert first.read_text() == kept
+    assert run("verify") == 0
+
+
+def test_a_step_of_a_log_that_was_left_is_written_too(site: Site) -> None:
+    site.publish(2)
+    (first, *_) = sorted((log_of(site) / "steps").iterdir(), key=lambda one: int(one.name))
+    kept = first.read_text()
+    assert run("begin-log", *WHO) == 0
+    first.unlink()
+    assert run("verify") == 4
+    site.publish(3)
+    assert first.read_text() == kept
+    assert run("verify") == 0
+
+
+def test_a_proof_that_a_loss_of_power_tore_is_made_again(site: Site) -> None:
+    proof = site.home / f"public/opal/{week_number(1)}/proof-r0.tlog-proof"
+    kept = proof.read_text()
+    proof.write_text("")
+    assert run("verify") == 4
+    site.publish(2)
+    assert proof.read_text() == kept
+    assert run("verify") == 0
+
+
 def test_no_second_root_is_signed_where_a_proof_holds_another(site: Site) -> None:
     """A ledger put back and grown again beside a package of the lost one would sign twice."""
     run("confirm-clock", *WHO)

@@ -480,3 +480,58 @@ def test_a_record_that_reads_as_nothing_is_exit_4_for_whoever_reads_all(
     assert "turnstile" in said
     with pytest.raises(IntegrityError):
         list(site.ledger.entries())
+
+
+def test_a_note_that_a_loss_of_power_tore_is_written_again(site: Site) -> None:
+    site.publish(0)
+    site.publish(1)
+    note = site.home / f"public/opal/{week_number(1)}/checkpoint-r0.note"
+    note.chmod(0o600)
+    note.write_bytes(b"")
+    with pytest.raises(IntegrityError, match="no readable checkpoint; take it away"):
+        site.draw(2)
+    assert run("recover", *WHO) == 0
+    goes_on(site, 2)
+    note.unlink()
+    assert run("recover", *WHO) == 0
+    goes_on(site, 3)
+
+
+def test_an_entry_that_a_witness_lost_is_shipped_again(
+    site: Site,
+    has_witness: bool,  # noqa: FBT001 - a fixture
+) -> None:
+    if not has_witness:
+        return
+    site.publish(0)
+    torn = sorted((site.witness / "entries").iterdir())[2]
+    kept = torn.read_bytes()
+    torn.chmod(0o600)
+    torn.write_bytes(kept[:40])
+    assert run("verify") == 4
+    assert run("recover", *WHO) == 0  # the ledger holds what nobody can read there
+    torn.unlink()
+    goes_on(site, 1)
+    assert torn.read_bytes() == kept
+
+
+def test_a_torn_entry_that_nobody_else_holds_is_given_up_by_a_person(
+    site: Site,
+    stores: Stores,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    has_witness: bool,  # noqa: FBT001 - a fixture
+) -> None:
+    if not has_witness:
+        return
+    site.publish(0)
+    site.publish(1)
+    last = max((site.witness / "entries").iterdir())
+    last.chmod(0o600)
+    last.write_bytes(b"")
+    site = lost_database(site, stores, monkeypatch)
+    assert run("recover", *WHO) == 2
+    assert "take away its entries from the one that verify names on" in capsys.readouterr().err
+    last.unlink()
+    assert run("recover", *WHO) == 0
+    goes_on(site, 2)

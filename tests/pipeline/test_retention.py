@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from retention_days import (
@@ -64,6 +64,17 @@ def test_rows_and_exact_tables_go_and_the_release_stays(published: Deployment) -
     assert (published.home / "private/bounding.key").exists()
     assert act() == {}, "once"
     assert open_ledger(Settings.from_environment()).verify() == ()
+
+
+def test_what_a_restored_store_left_aside_goes_on_its_day_too(published: Deployment) -> None:
+    aside = published.home / f"private/.store/aside/itms/{WEEK}/5f0c"
+    for name in ("snapshots/1/rows/part-000.parquet", "r0/exact"):
+        (aside / name).parent.mkdir(parents=True)
+        (aside / name).write_text("a card")
+    shutil.rmtree(published.home / "private/itms" / WEEK)  # the rest went before
+    assert act(datetime(2016, 9, 1, tzinfo=UTC)) == {}, "its day has not come"
+    assert set(act()) == {(WEEK, "rows"), (WEEK, "exact")}
+    assert not [path for path in aside.rglob("*") if path.is_file()]
 
 
 def test_a_programme_that_states_no_days_keeps_everything(published: Deployment) -> None:

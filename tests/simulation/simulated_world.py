@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import json
 import os
 import random
 import re
@@ -36,6 +37,7 @@ from light_parts import LABELS, day_of_draw, light_parts
 from memory_bucket import Kept, MemoryBucket
 from raw_auditor import Precious, Promise, RawAuditor, Violation
 from sqlalchemy import create_engine, event
+from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.pool import QueuePool
 
 import turnstile.commands.ledger_facts
@@ -531,7 +533,7 @@ class World:
             return "again"
         if isinstance(error, (IntegrityError, InputError)) or "clock" in said or "final on" in said:
             self.operate(said)
-            return "again"
+            return "retry"
         if isinstance(error, RefusedError):
             self.pass_time(120)
             return "again" if "inputs" in said or "changed" in said else "retry"
@@ -545,26 +547,26 @@ class World:
         if self.clock_error and (is_told or self.chance.random() < 0.5):
             self.clock_error = timedelta(0)
         if "confirm-clock" in said and not self.clock_error:
-            self.command("ledger", "confirm-clock", *_WHO)
+            said += self.command("ledger", "confirm-clock", *_WHO)[1]
+        for word in ("rotate-key", "begin-log"):
+            if word in said:
+                self.command("ledger", word, *_WHO)
+        self.take_away(said)
+        if self.has_stores:
+            self.command("stores", "restore")
+        if any(word in said for word in ("recover", "old copy", "the ledger is gone", "year")):
+            self.recover()
+
+    def take_away(self, said: str) -> None:
+        """Bring back or move away the file that a sentence names, as it says."""
         if "bounding.key" in said:
             self.bring_bounding_key_back()
         if "then move the file away" in said:
             Path(said.partition(" is damaged")[0]).unlink(missing_ok=True)
-        if "rotate-key" in said:
-            self.command("ledger", "rotate-key", *_WHO)
-        if "begin-log" in said:
-            self.command("ledger", "begin-log", *_WHO)
+        for torn in _TORN.findall(said):
+            Path(torn).unlink(missing_ok=True)
         if "move the folder aside" in said or "move it out of the" in said:
             self.move_aside(said)
-        if self.has_stores:
-            self.command("stores", "restore")
-        if (
-            "recover" in said
-            or "old copy" in said
-            or "the ledger is gone" in said
-            or "year" in said
-        ):
-            self.recover()
 
     def move_aside(self, said: str) -> None:
         """Take a package that is not whole out of its zone; nothing of it is deleted."""
@@ -578,9 +580,23 @@ class World:
         """Look at the clock, as RUNBOOK says, then bring back what can be proven."""
         self.clock_error = timedelta(0)
         families = [word for name in PROGRAMMES for word in ("--family", f"{name}=itms_buses")]
-        code, _ = self.command("ledger", "recover", *_WHO, *families)
+        code, told = self.command("ledger", "recover", *_WHO, *families)
+        if "take away its entries" in told:
+            self.tear_off()
+            code, _ = self.command("ledger", "recover", *_WHO, *families)
         self.is_whole |= code == 0
         store._file.cache_clear()
+
+    def tear_off(self) -> None:
+        """Take away the entries of the witness from the first on that nobody can read."""
+        is_torn = False
+        for path in sorted((self.root / "witness/entries").iterdir()):
+            with contextlib.suppress(ValueError):
+                json.loads(path.read_bytes())
+                if not is_torn:
+                    continue
+            is_torn = True
+            path.unlink()
 
     def bring_bounding_key_back(self) -> None:
         """From the safe, if it is there; else a new one is taken up."""
@@ -842,6 +858,7 @@ class NoThread:
 
 _WHO = ("--person", "olga", "--reason", "a bad day")
 _PACKAGE = re.compile(r"(/[^\s:;]+/r[0-9]+(?:/package)?)[:;]")
+_TORN = re.compile(r"(/[^\s:;]+) (?:holds no entry|is no readable checkpoint)")
 _FLOCK = __import__("fcntl").flock
 
 
@@ -919,6 +936,8 @@ def _engine_of() -> Any:
         engine = create_engine(url, poolclass=QueuePool)
         event.listen(engine, "connect", store._prepare_sqlite)
         event.listen(engine, "connect", _wait_for_nobody)
+        event.listen(engine, "connect", _opened_file)
+        event.listen(engine, "checkout", _require_the_same_file)
         event.listen(engine, "begin", store._begin_sqlite)
         made.append(engine)
         return engine
@@ -937,6 +956,23 @@ def _engine_of() -> Any:
 def _wait_for_nobody(connection: Any, _: object) -> None:
     """Be told at once that somebody else writes: in one thread nobody ever lets go meanwhile."""
     connection.execute("PRAGMA busy_timeout=0").close()
+
+
+def _opened_file(connection: Any, record: Any) -> None:
+    """Keep which file a connection is to."""
+    (_, _, path), *_ = connection.execute("PRAGMA database_list").fetchall()
+    record.info["file"] = Path(path), Path(path).stat().st_ino
+
+
+def _require_the_same_file(_: Any, record: Any, __: Any) -> None:
+    """Open anew where another file stands in the place of the one that was opened."""
+    path, inode = record.info["file"]
+    try:
+        is_same = path.stat().st_ino == inode
+    except FileNotFoundError:
+        is_same = False
+    if not is_same:
+        raise DisconnectionError
 
 
 @contextmanager

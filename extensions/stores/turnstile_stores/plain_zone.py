@@ -78,16 +78,17 @@ class PlainZone:
         """
         listed = {name: one for name, one in self.bucket.listed("").items() if _is_file(name)}
         copies = self._copies()
+        before = dict(copies)
         if gone := self._gone(copies, listed.keys()):
             raise IntegrityError(
                 f"{self.bucket.name}: {gone[0]} is gone, which was there; find out who deleted it, "
                 "or if a backup was put back: turnstile stores restore"
             )
-        choose = wanted(frozenset(listed))
+        chosen = set(filter(wanted(frozenset(listed)), listed))
         missing = [
             name
             for name, one in listed.items()
-            if choose(name) and not self._is_here(name, one, copies)
+            if name in chosen and not self._is_here(name, one, copies)
         ]
         try:
             last = [name for name in missing if name.endswith(_MANIFEST)]
@@ -96,13 +97,14 @@ class PlainZone:
                     came = threads.map(lambda name: self._bring(name, listed[name]), names)
                     copies |= dict(zip(names, came, strict=True))
             stale = set(files_here(self.folder)) if self.is_whole else set()
-            for name in (stale | copies.keys()) - {one for one in listed if choose(one)}:
+            for name in (stale | copies.keys()) - chosen:
                 if name in listed and not self.is_whole:
                     continue  # it is there, and was wanted by another step
                 remove(self.folder, name)
                 copies.pop(name, None)
         finally:
-            self._write(copies)
+            if copies != before:
+                self._write(copies)
 
     def packages_gone(self) -> list[str]:
         """Return the keys of packages that are here and were in the store, and are there no more.
@@ -140,7 +142,7 @@ class PlainZone:
 
     def _is_here(self, name: str, one: Listed, copies: dict[str, Copy]) -> bool:
         copy = copies.get(name)
-        return copy is not None and copy[::2] == (one.tag, stamp_of(self.folder / name))
+        return copy is not None and copy[::2] == (one.tag, stamp_of(f"{self.folder}/{name}"))
 
     def _bring(self, name: str, one: Listed) -> Copy:
         """Write a file here, whole or not at all."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from turnstile.release.zone_copies import changed_here
+from turnstile.release.zone_copies import ASIDE, changed_here
 from turnstile.settings import Settings
 from turnstile_stores.zone_stores import plain_zone, refresh, unit_zone
 
@@ -52,6 +52,8 @@ class PrivateCopies:
             if landing and path.is_relative_to(self.settings.landing):
                 with landing.alone():
                     landing.delete(path)
+            elif path.is_relative_to(self.settings.private / ASIDE):
+                continue  # no store has it
             elif private and path.is_relative_to(self.settings.private):
                 units.add("/".join(path.relative_to(self.settings.private).parts[:2]))
         for unit in units:

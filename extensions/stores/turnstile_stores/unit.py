@@ -17,6 +17,7 @@ than what it has seen, whichever backup it came from, and loses nothing to it.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
@@ -97,7 +98,7 @@ class UnitState:
 
     def is_here(self, name: str, folder: Path) -> bool:
         """Return whether a file is here as it is in the store."""
-        return name in self.here and self.here[name] == stamp_of(folder / name)
+        return name in self.here and self.here[name] == stamp_of(f"{folder}/{name}")
 
     def lacked(self, name: str) -> str:
         """Return the digest that the store lost of a file; empty where it lost none."""
@@ -115,7 +116,9 @@ def state_in(path: Path) -> Any:  # noqa: ANN401 - whatever was written
         IntegrityError: a disk damaged it: whether the store is older than it was nobody knows.
     """
     try:
-        return json.loads(path.read_bytes()) if path.exists() else None
+        return json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
     except ValueError:
         raise IntegrityError(
             f"{path} is damaged, which says what of the store was here; see that the store is the "
@@ -177,21 +180,37 @@ def make_folder(zone: Path, *, is_private: bool) -> None:
         zone.chmod(0o700)
 
 
-def stamp_of(path: Path) -> Stamp | None:
+def stamp_of(path: Path | str) -> Stamp | None:
     """Return how a file looks now; None if there is none."""
     try:
-        found = path.stat()
+        found = os.stat(path)  # noqa: PTH116 - for thousands of files a step, no paths
     except (FileNotFoundError, NotADirectoryError):
         return None
     return Stamp(found.st_size, found.st_mtime_ns)
 
 
 def files_here(folder: Path) -> Iterator[str]:
-    """Yield the files of a folder by their paths below it; hidden ones and links are none."""
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder).as_posix()
-        if is_plain(name) and path.is_file() and not path.is_symlink():
-            yield name
+    """Yield the files of a folder by their paths below it; hidden ones and links are none.
+
+    Without a `Path` for each: steps list zones of years, a dozen times a week.
+    """
+    yield from _files_below(os.fspath(folder), "")
+
+
+def _files_below(folder: str, prefix: str) -> Iterator[str]:
+    try:
+        with os.scandir(folder) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for entry in entries:
+        name = entry.name
+        if name.startswith("."):
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            yield from _files_below(entry.path, f"{prefix}{name}/")
+        elif entry.is_file(follow_symlinks=False):
+            yield prefix + name
 
 
 def remove(folder: Path, name: str) -> None:

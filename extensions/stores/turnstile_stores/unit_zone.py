@@ -24,6 +24,7 @@ from turnstile.durable_files import (
     sync_folder,
 )
 from turnstile.errors import IntegrityError, StoreConflict, StoreError
+from turnstile.release.zone_copies import ASIDE
 from turnstile.settings import system_clock
 from turnstile_stores.bucket import AT_ONCE, Bucket
 from turnstile_stores.merging import SEALED, digest_of, merged, require_written_once
@@ -45,7 +46,6 @@ ZONE = "zone"
 """The unit of files that lie in the zone's own folder."""
 Wanted = Callable[[str], bool]
 _INDEX, _FILES = "index/", "files/"
-_ASIDE = "aside"
 _TRIES = 5
 _LASTS_AT_MOST = timedelta(days=1)
 """A step; what it put and no index names after that belongs to nobody."""
@@ -92,7 +92,10 @@ class UnitZone:
         with exclusively(self._lock("")):
             listed = self.bucket.listed(_INDEX)
             there = {self._unit_named(name): one.tag for name, one in listed.items()}
-            if gone := [unit for unit in self._units_seen() if unit not in there]:
+            seen = {unit: UnitState.read(self._state(unit)) for unit in self._units_known()}
+            if gone := sorted(
+                unit for unit, state in seen.items() if state.tag and unit not in there
+            ):
                 raise IntegrityError(
                     f"{self.bucket.name}: the index of {gone[0]} is gone, which was there; "
                     "restore the store or find out who deleted it, then turnstile stores restore"
@@ -100,6 +103,9 @@ class UnitZone:
             for unit in sorted({*there, *own}):
                 if unit in own:
                     self._fetch(unit, there.get(unit), wanted, is_own=True)
+                    continue
+                state = seen.get(unit)
+                if state and state.tag == there[unit] and not self._missing(unit, state, wanted):
                     continue
                 with suppress(BlockingIOError), exclusively(self._lock(unit), waits=False):
                     self._fetch(unit, there[unit], wanted, is_own=False)
@@ -210,11 +216,7 @@ class UnitZone:
             for name in [*self._own_files(unit)]:
                 if name not in state.files or (is_own and not state.is_here(name, folder)):
                     self._clear(unit, name, state)
-        missing = [
-            name
-            for name in state.files
-            if wanted(self._path_in_zone(unit, name)) and not state.is_here(name, folder)
-        ]
+        missing = self._missing(unit, state, wanted)
         for name in missing:
             if _is_that(folder / name, state.lacked(name)):
                 self._set_aside(unit, name)
@@ -224,6 +226,15 @@ class UnitZone:
                 self._note(state, name, folder)
         if is_new or missing:
             state.write(self._state(unit))
+
+    def _missing(self, unit: str, state: UnitState, wanted: Wanted) -> list[str]:
+        """Return the files of a unit that are wanted and not here as in the store."""
+        folder = self._place(unit)
+        return [
+            name
+            for name in state.files
+            if wanted(self._path_in_zone(unit, name)) and not state.is_here(name, folder)
+        ]
 
     def _read_index(self, unit: str, tag: str | None, before: UnitState) -> UnitState:
         """Read an index; what is here of unchanged files stays known.
@@ -290,7 +301,7 @@ class UnitZone:
 
     def _set_aside(self, unit: str, name: str) -> None:
         """Keep a file where no fetch reaches it."""
-        aside = self.folder / STATE / _ASIDE / unit / secrets.token_hex(4) / name
+        aside = self.folder / ASIDE / unit / secrets.token_hex(4) / name
         aside.parent.mkdir(parents=True)
         (self._place(unit) / name).rename(aside)
         sync_folder(aside.parent)
@@ -433,9 +444,9 @@ class UnitZone:
 
     def _units_known(self) -> Iterator[str]:
         """Yield the units of which something is written down."""
-        folder = self.folder / STATE / "units"
-        for path in folder.rglob("*.json"):
-            yield path.relative_to(folder).as_posix().removesuffix(".json")
+        for name in files_here(self.folder / STATE / "units"):
+            if name.endswith(".json"):
+                yield name.removesuffix(".json")
 
     def _units_seen(self) -> list[str]:
         """Return the units whose index was here."""

@@ -108,8 +108,11 @@ class Ledger(Stewardship):
         public = self._custody.witnesses.public
         if public is not None and public.is_dir() and self.has_key:
             with naming(public):
-                length, log = self.head()[0], self._log()
+                length, logs = self.head()[0], self._logs()
+                log = logs[-1] if logs else None
                 proofs = {} if log is None else log.write(self._sign_as(log.begun))
+                for left in logs[:-1]:
+                    left.join()  # what a killed process owed it: that takes no key
                 answers = () if log is None else self._cosigned(log)
                 write_index(public, length, self._written({**proofs, **series}), self.sign_payload)
                 return answers
@@ -159,18 +162,19 @@ class Ledger(Stewardship):
         Raises:
             InputError: the log's key cannot be read.
         """
-        log = self._log()
-        if log is None:
+        logs = self._logs()
+        if not logs:
             return None
         seals = (one.sequence for one in self.entries_of(key) if one.kind in _SEALS)
-        return str(log.proof(max(seals), self._sign_as(log.begun)))
+        return str(logs[-1].proof(max(seals), self._sign_as(logs[-1].begun)))
 
-    def _log(self) -> PublicLog | None:
-        """Return the log in force; None if none was begun, or there is nowhere to keep it."""
+    def _logs(self) -> list[PublicLog]:
+        """Return every log, that in force last; none where there is nowhere to keep them."""
         public, history = self._custody.witnesses.public, self._store.read(read_history)
-        if public is None or not history.parties.logs:
-            return None
-        return PublicLog(public, history.parties.logs[-1], Tree.of(history.of_entries))
+        if public is None:
+            return []
+        tree = Tree.of(history.of_entries)
+        return [PublicLog(public, begun, tree) for begun in history.parties.logs]
 
     def _sign_as(self, begun: LogBegun) -> Callable[[str], str]:
         """Return what signs a text as a log."""

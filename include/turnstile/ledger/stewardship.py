@@ -191,6 +191,7 @@ class Stewardship(LedgerView):
                 self._name_keys((*earlier, own), person, reason)
         self._custody.ship()
         public, history = self._custody.witnesses.public, self._store.read(read_history)
+        self._custody.note_again(history)
         logs, hashes = history.parties.logs, history.of_entries
         if public is not None and (
             is_log_lost(self._witnesses, logs) or any(log_findings(public, logs, hashes))

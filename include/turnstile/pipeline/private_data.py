@@ -3,6 +3,7 @@
     landing/<source.landing>                         files, of one ISO week; several programmes
     private/<programme>/<period>/snapshots           rows
     private/<programme>/<period>/...                 exact: tables, figures, reports, and what died
+    private/.store/aside/<programme>/<period>/...    the same, where a store was put back
 
 Who corrects a week and why stays, in `revision.json`: it holds nothing of the rows.
 """
@@ -21,7 +22,7 @@ from turnstile.errors import InputError
 from turnstile.ledger.records import revision_of
 from turnstile.programme.calendar.release_schedule import period_containing
 from turnstile.programme.spec import Programme
-from turnstile.release.zone_copies import ChangedAt, changed_here
+from turnstile.release.zone_copies import ASIDE, ChangedAt, changed_here
 from turnstile.service_calendar import ServicePeriod, ServiceWeek, parse_period
 
 _SNAPSHOTS = "snapshots"
@@ -66,16 +67,22 @@ def private_data(
         private: private zone.
         changed_at: says when a file was last written, in seconds since 1970.
     """
-    for folder in sorted((private / programme.name).glob("*")):
+    folders: defaultdict[str, list[Path]] = defaultdict(list)
+    aside = f"{ASIDE}/{programme.name}/*/*"
+    for folder in sorted((*(private / programme.name).glob("*"), *private.glob(aside))):
+        name = folder.parent.name if folder.is_relative_to(private / ASIDE) else folder.name
+        folders[name].append(folder)
+    for name, found in folders.items():
         try:
-            period = parse_period(folder.name)
+            period = parse_period(name)
         except InputError:
             continue
-        rows = tuple(folder.glob(_SNAPSHOTS))
-        for part, paths in ((Part.ROWS, rows), (Part.EXACT, tuple(_others(folder)))):
+        rows = tuple(path for folder in found for path in folder.glob(_SNAPSHOTS))
+        others = tuple(path for folder in found for path in _others(folder))
+        for part, paths in ((Part.ROWS, rows), (Part.EXACT, others)):
             if paths:
                 users, written = ((programme, period),), _written(paths, changed_at)
-                yield Kept(part, folder.name, users, paths, written)
+                yield Kept(part, name, users, paths, written)
 
 
 def _others(folder: Path) -> Iterator[Path]:

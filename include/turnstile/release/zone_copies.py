@@ -20,6 +20,8 @@ from turnstile.service_calendar import ServicePeriod
 from turnstile.settings import Settings
 
 ChangedAt = Callable[[Path], float]
+ASIDE = Path(".store/aside")
+"""Below a zone: what a copy of a store kept back where the store lost it, unit by unit."""
 
 
 class Copies(Protocol):

@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 from turnstile.errors import IntegrityError
 from turnstile.ledger import facts
 from turnstile.ledger.custody.known_history import History, parties_in, read_history
-from turnstile.ledger.custody.notes import note_findings
+from turnstile.ledger.custody.notes import Note, NoteFolder, note_findings
 from turnstile.ledger.custody.shipped import last_shipped, make_witness, newest_findings
 from turnstile.ledger.custody.space import require_space
 from turnstile.ledger.custody.traces import Trace, TraceKind, trace_findings, traces
@@ -23,6 +23,7 @@ from turnstile.ledger.custody.witness import Witnesses, naming
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.parties import FIRST_USE
 from turnstile.ledger.records import Finding, ReleaseKey
+from turnstile.ledger.states import ReleaseState
 from turnstile.ledger.store import Store
 from turnstile.ledger.tlog.beginning import begin_log
 
@@ -175,6 +176,20 @@ class Custody:
         if self.is_wanted:
             parties, head = self.store.read(lambda c: (parties_in(c), facts.head(c)))
             self.witnesses.write(head, release, parties.is_superseded)
+
+    def note_again(self, history: History) -> None:
+        """Write the note beside every published package whose own is gone or torn."""
+        public = self.witnesses.public
+        for one in (one for own in history.attempts.values() for one in own):
+            if (
+                public is None
+                or one.manifest_digest is None
+                or not (public / str(one.key)).is_dir()
+            ):
+                continue
+            beside = NoteFolder(public, is_public=True).path_beside(one.key)
+            if one.state is ReleaseState.PUBLISHED and Note.read(beside).checkpoint is None:
+                self.note((one.key, one.manifest_digest.removeprefix("sha256:")))
 
     def _entries_after(self, sequence: int) -> tuple[Entry, ...]:
         """Return the entries after a number."""

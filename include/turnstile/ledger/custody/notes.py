@@ -114,7 +114,10 @@ def note_findings(
     """
     checkpoint = note.checkpoint
     if checkpoint is None:
-        yield Finding("checkpoint", None, f"{note.path} is no readable checkpoint")
+        problem = (
+            "is no readable checkpoint; take it away: recover writes one beside a package again"
+        )
+        yield Finding("checkpoint", None, f"{note.path} {problem}")
         return
     if superseded(checkpoint.sequence, checkpoint.hash):
         return

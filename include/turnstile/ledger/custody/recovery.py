@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from turnstile.ledger.custody.evidence_of_draws import Proof, proofs
 from turnstile.ledger.custody.known_history import History, read_history
 from turnstile.ledger.custody.package_files import file_problems
 from turnstile.ledger.custody.replay import replay, store
-from turnstile.ledger.custody.shipped import last_shipped, shipped_entries
+from turnstile.ledger.custody.shipped import last_shipped, shipped_entries, shipped_entry
 from turnstile.ledger.custody.traces import Trace, TraceKind, traces
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.fold import Fold
@@ -130,7 +131,7 @@ def _bring_back(connection: Connection, custody: Custody, salvaged: Sequence[Ent
     head = max(history.hashes)
     best = [entry for entry in _sound(salvaged) if entry.sequence > head]
     for folder in custody.witnesses.folders:
-        tail = _tail(folder, history, head)
+        tail = _tail(connection, folder, history)
         if len(tail) > len(best):
             best, other = tail, best
         else:
@@ -155,30 +156,37 @@ def _sound(entries: Sequence[Entry]) -> Iterator[Entry]:
         yield entry
 
 
-def _tail(folder: Path, history: History, head: int) -> list[Entry]:
+def _tail(connection: Connection, folder: Path, history: History) -> list[Entry]:
     """Return the entries of a witness after the ledger's head, checked against its own.
+
+    Of what the ledger holds itself one that is gone or cannot be read there is not needed.
 
     Raises:
         IntegrityError: they are another history, or do not follow each other.
     """
+    head = max(history.hashes)
+    for sequence in range(1, head + 1):
+        with suppress(OSError, ValueError):
+            if shipped_entry(folder, sequence).hash != history.hash_at(sequence):
+                raise IntegrityError(
+                    f"entry {sequence} of {folder} is not the ledger's: two copies lived on, or "
+                    "one was replaced; nothing was recovered: keep both and find out which is true"
+                )
     try:
-        held = list(shipped_entries(folder))
+        tail = list(shipped_entries(folder, after=head))
     except (OSError, ValueError) as error:
-        rule = f"an entry cannot be read ({type(error).__name__}); restore the witness"
+        rule = (
+            f"an entry cannot be read ({type(error).__name__}); restore the witness, or where "
+            "nobody can, take away its entries from the one that verify names on: they are lost"
+        )
         raise InputError(where=str(folder), field="witness", rule=rule) from error
-    if held and len(held) < last_shipped(folder):
+    if head + len(tail) < last_shipped(folder):
         raise IntegrityError(f"{folder} holds entries after a gap; restore it, then recover again")
     fold = Fold()
-    for entry in held:
-        known = history.hash_at(entry.sequence)
-        if known is not None and known != entry.hash:
-            raise IntegrityError(
-                f"entry {entry.sequence} of {folder} is not the ledger's: two copies lived on, or "
-                "one was replaced; nothing was recovered: keep both and find out which is true"
-            )
+    for entry in (*facts.entries_after(connection, 0), *tail):
         for finding in fold.follow(entry):
             raise IntegrityError(f"{folder}: {finding}; nothing was recovered")
-    return [entry for entry in held if entry.sequence > head]
+    return tail
 
 
 def _declare(  # noqa: PLR0913, PLR0917 - each a source of what is lost

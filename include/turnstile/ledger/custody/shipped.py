@@ -54,6 +54,14 @@ def last_shipped(folder: Path) -> int:
     return max(_numbers(folder), default=0)
 
 
+def first_gap(folder: Path) -> int:
+    """Return the number of the first entry that a witness does not hold."""
+    numbers, sequence = set(_numbers(folder)), 1
+    while sequence in numbers:
+        sequence += 1
+    return sequence
+
+
 def ship(folder: Path, entries: Iterable[Entry]) -> None:
     """Write entries to a witness, unless they are there.
 
@@ -88,8 +96,8 @@ def shipped_entry(folder: Path, sequence: int) -> Entry:
         raise ValueError("not an entry") from error
 
 
-def shipped_entries(folder: Path, *, after: int = 0) -> Iterator[Entry]:
-    """Yield the entries of a witness in order, up to the first gap.
+def shipped_entries(folder: Path, *, after: int) -> Iterator[Entry]:
+    """Yield the entries of a witness after a number in order, up to the first gap.
 
     Raises:
         ValueError: a file holds no entry.
@@ -139,7 +147,8 @@ def _compared(folder: Path, sequence: int, hash_at: HashAt) -> Iterator[Finding]
         written = json.loads(path.read_bytes())
         record, own = str(written["record"]), str(written["hash"])
     except (OSError, ValueError, KeyError, TypeError):
-        yield Finding("witness", sequence, f"{path} holds no entry")
+        problem = "holds no entry; restore it, or take it away: what the ledger holds comes again"
+        yield Finding("witness", sequence, f"{path} {problem}")
         return
     found = hash_at(sequence)
     if found is None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from turnstile.durable_files import create_durably, replace_durably
 from turnstile.errors import InputError, IntegrityError
 from turnstile.ledger.custody.notes import PUBLIC_KEY, Note, NoteFolder
-from turnstile.ledger.custody.shipped import last_shipped, ship, witness_id
+from turnstile.ledger.custody.shipped import first_gap, ship, witness_id
 from turnstile.ledger.custody.signed_note import Signer, parse_note
 from turnstile.ledger.entries import Entry
 from turnstile.ledger.parties import Parties
@@ -224,7 +224,7 @@ class Witnesses:
         return needed
 
     def ship(self, later: Callable[[int], Iterable[Entry]]) -> None:
-        """Write every entry that a witness does not hold yet to it.
+        """Write every entry that a witness does not hold yet to it, gaps among them too.
 
         Args:
             later: returns the ledger's entries after a number, in order.
@@ -235,7 +235,7 @@ class Witnesses:
         """
         for folder in self.mounted:
             with naming(folder):
-                ship(folder, later(max(0, last_shipped(folder) - 1)))
+                ship(folder, later(max(0, first_gap(folder) - 2)))
 
     def write(
         self,
@@ -269,7 +269,8 @@ class Witnesses:
             path = NoteFolder(self.public, is_public=True).path_beside(key)
             with naming(path.parent):
                 path.parent.mkdir(parents=True, exist_ok=True)
-                create_durably(path, signer.sign(head, (str(key), manifest_digest)).encode())
+                if Note.read(path).checkpoint is None:  # a disk may have torn it
+                    replace_durably(path, signer.sign(head, (str(key), manifest_digest)).encode())
         return note
 
 

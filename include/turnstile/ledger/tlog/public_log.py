@@ -120,6 +120,7 @@ class PublicLog:
             IntegrityError: a checkpoint that was signed is not of this ledger.
             OSError: a file cannot be written.
         """
+        self.join()
         for finding in self.findings(is_last=True, in_work=True):
             raise IntegrityError(
                 f"{finding}; nothing more is signed: restore the newest ledger; where entries are "
@@ -128,9 +129,10 @@ class PublicLog:
         self.folder.mkdir(parents=True, exist_ok=True)
         create_durably(self.folder / "log.pub", self.begun.public_line.encode())
         proofs = {
-            path: self.proof(note.sequence, sign)
+            path: proof
             for note, path in _notes(self.public)
-            if not path.exists() and note.sequence <= len(self.tree.leaves)
+            if not _is_of(path, note) and note.sequence <= len(self.tree.leaves)
+            if _is_owed(path, proof := self.proof(note.sequence, sign))
         }
         signed = [one.checkpoint for one in proofs.values()]
         signed += [one.checkpoint for one in map(_proof, _proofs(self.public)) if one is not None]
@@ -148,7 +150,7 @@ class PublicLog:
                     "checkpoints", found.size, sign(checkpoint_text(found.origin, found.size, root))
                 )
         for path, proof in proofs.items():  # after the checkpoints that they name
-            create_durably(path, str(proof).encode())
+            replace_durably(path, str(proof).encode())
         self.join()
         return {
             path.relative_to(self.public).as_posix(): sha256(str(proof).encode()).hexdigest()
@@ -157,14 +159,19 @@ class PublicLog:
 
     def join(self) -> None:
         """Write the steps between checkpoints that lack one, and the newest checkpoint."""
-        sizes = self.sizes()
-        for old, new in pairwise(sizes):
-            if not (self.folder / "steps" / str(old)).exists():
-                step = step_text(old, self.tree.consistency(old, new), self.signed(new))
-                self._create("steps", old, step)
-        path = self.folder / "checkpoint"
+        for old, new in self._steps_missing():
+            step = step_text(old, self.tree.consistency(old, new), self.signed(new))
+            self._create("steps", old, step)
+        sizes, path = self.sizes(), self.folder / "checkpoint"
         if sizes and _text(path) != (newest := self.newest(sizes[-1])):
             replace_durably(path, newest.encode())
+
+    def _steps_missing(self) -> Iterator[tuple[int, int]]:
+        """Yield checkpoints that no step leads from, and the next: both of this ledger."""
+        for sizes in pairwise(self.sizes()):
+            is_gone = not (self.folder / "steps" / str(sizes[0])).exists()
+            if is_gone and not any(self._problem(size, is_last=True) for size in sizes):
+                yield sizes
 
     def keep_cosignature(self, size: int, identity: str, seconds: int, line: str) -> None:
         """Keep what a cosigner said."""
@@ -191,8 +198,9 @@ class PublicLog:
         for one in listed(self.folder / "steps"):
             if not (is_in_work(one.name) or self._is_step(Path(one.path))):  # a draft is none
                 yield Finding("log", None, f"{one.path} is no step between two checkpoints")
-        for old in sizes[:-2]:  # the last one is written a moment after its checkpoint
-            if not (path := self.folder / "steps" / str(old)).exists():
+        for old, new in self._steps_missing():
+            if new != sizes[-1]:  # that one is written a moment after its checkpoint
+                path = self.folder / "steps" / str(old)
                 yield Finding("log", None, f"{path} is gone; publish a week again, which writes it")
         if not in_work and sizes and _text(self.folder / "checkpoint") != self.newest(sizes[-1]):
             problem = "is not the newest; publish a week again, which writes it"
@@ -359,6 +367,20 @@ def _proofs(public: Path) -> Iterator[Path]:
     for _, package in release_folders(public):
         if (package / PACKAGE_PROOF).is_file():
             yield package / PACKAGE_PROOF
+
+
+def _is_of(path: Path, note: Checkpoint) -> bool:
+    """Return whether a proof beside a package is one of the entry that its note names."""
+    found = _proof(path)
+    return found is not None and found.index == note.sequence - 1
+
+
+def _is_owed(path: Path, proof: Proof) -> bool:
+    """Return whether a proof is not there, ends early, or is of an entry that a note named before.
+
+    What else stands in its place somebody put there, and is for people to look at.
+    """
+    return _proof(path) is not None or str(proof).startswith(_text(path))
 
 
 def _proof(path: Path) -> Proof | None:
