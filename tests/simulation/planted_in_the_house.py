@@ -20,6 +20,7 @@ from turnstile.ledger.custody.custody import Custody
 from turnstile.ledger.records import Attempt
 from turnstile.ledger.states import ReserveAnswer, Transition
 from turnstile.pipeline import charged_draw, retention
+from turnstile_stores import unit_zone
 from turnstile_stores.unit import UnitState
 from turnstile_stores.unit_zone import UnitZone
 
@@ -79,7 +80,7 @@ def unlink_without_guard() -> AbstractContextManager[Any]:
     return _two(
         patch.object(UnitZone, "_clear", clear),
         patch.object(UnitState, "has_seen_more_than", lambda *_: False),
-        patch.object(UnitZone, "_units_seen", lambda _: []),
+        patch.object(unit_zone, "_gone", lambda *_: []),
     )
 
 
@@ -87,7 +88,7 @@ def older_index_trusted() -> AbstractContextManager[Any]:
     """An index of a backup is taken for the newest."""
     return _two(
         patch.object(UnitState, "has_seen_more_than", lambda *_: False),
-        patch.object(UnitZone, "_units_seen", lambda _: []),
+        patch.object(unit_zone, "_gone", lambda *_: []),
     )
 
 

@@ -93,9 +93,7 @@ class UnitZone:
             listed = self.bucket.listed(_INDEX)
             there = {self._unit_named(name): one.tag for name, one in listed.items()}
             seen = {unit: UnitState.read(self._state(unit)) for unit in self._units_known()}
-            if gone := sorted(
-                unit for unit, state in seen.items() if state.tag and unit not in there
-            ):
+            if gone := _gone(seen, there):
                 raise IntegrityError(
                     f"{self.bucket.name}: the index of {gone[0]} is gone, which was there; "
                     "restore the store or find out who deleted it, then turnstile stores restore"
@@ -461,6 +459,11 @@ class UnitZone:
         folder = self.folder / STATE / "locks"
         folder.mkdir(parents=True, exist_ok=True)
         return folder / (unit.replace("/", "+") + ".lock")
+
+
+def _gone(seen: dict[str, UnitState], there: dict[str, str]) -> list[str]:
+    """Return the units whose index was here, and is there no more."""
+    return sorted(unit for unit, state in seen.items() if state.tag and unit not in there)
 
 
 def _is_that(path: Path, digest: str) -> bool:
