@@ -20,8 +20,8 @@ class ScaleInterval:
     """Scales that a table does not contradict.
 
     Args:
-        low: lower end; 0 if none shows.
-        high: upper end; infinite if none shows.
+        low: lower end; 0 if none shows, or if no scale near the declared one fits.
+        high: upper end; infinite likewise.
         confidence: of the interval, at least, whatever the raw counts are.
         samples: numbers that it rests on.
     """
@@ -54,7 +54,10 @@ def interval(
     def is_refuted(factor: float) -> bool:
         return log_evidence(values, family, declared * factor, is_signed=is_signed) > enough
 
-    start = next((f for f in (1.0, 0.7, 1.5, 0.5, 2.0, 0.3, 3.0, 5.0) if not is_refuted(f)), 1.0)
+    tried = (1.0, 0.7, 1.5, 0.5, 2.0, 0.3, 3.0, 5.0)
+    start = next((factor for factor in tried if not is_refuted(factor)), None)
+    if start is None:
+        return ScaleInterval(0.0, math.inf, confidence, int(values.size))
     ends = []
     for far, none in ((start / _FARTHEST, 0.0), (start * _FARTHEST, math.inf)):
         kept, gone = start, far

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from turnstile_lab.natural_edge import lowest_start
 
-CONFIDENCE = 0.99
+CONFIDENCE = 0.999
 _WINDOW = 3.0  # numbers up to so many times the smallest are used
 _WINDOW_LEAST = 25
 _NUMBERS_LEAST = 30  # with fewer near the smallest, only an upper bound is stated
@@ -29,6 +29,8 @@ _GRID = 0.002
 _DEGREE = 2
 _CONVERGED = 1e-8
 _SMALLEST_SCALE = 1.0  # the interval allows for noise of this scale and more
+_BLURS = (1.0, 1.5, 2.5, 4.0)  # deviations of what may have moved numbers after the cut
+_BLURRED_AT = np.arange(-1.0, 6.1, 0.5)  # of a blurred cut, in deviations above the smallest number
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ class ThresholdEstimate:
         confidence: of the interval, at least.
         smallest: smallest published number.
         samples: published numbers that it rests on.
+        sharpness: logarithm of how much likelier a sharp end is than one that was blurred after it.
     """
 
     threshold: float
@@ -50,6 +53,7 @@ class ThresholdEstimate:
     confidence: float
     smallest: int
     samples: int
+    sharpness: float = 0.0
 
     @property
     def allows_integer(self) -> bool:
@@ -62,30 +66,9 @@ class ThresholdEstimate:
         return self.low > _NOWHERE
 
     @property
-    def statement(self) -> str:
-        """What was found, in words."""
-        if not self.is_located:
-            why = (
-                "too few small numbers to say where"
-                if self.samples < _NUMBERS_LEAST
-                else "the numbers may as well end there because no cell is any smaller"
-            )
-            return (
-                f"where the threshold lies is not identified; if there is one, it lies below "
-                f"{self.high:.2f} (smallest {self.smallest}): {why}"
-            )
-        rounding = (
-            f" A threshold after rounding, or of integers, that keeps {self.smallest} and more, is "
-            "not excluded."
-            if self.allows_integer
-            else f" A threshold after rounding is excluded: {self.smallest} is rarer than the "
-            "numbers above it."
-        )
-        return (
-            f"the threshold before rounding is {self.threshold:.2f}, between {self.low:.2f} and "
-            f"{self.high:.2f} with {self.confidence:.0%} confidence, from the {self.samples} "
-            f"smallest numbers of the table (smallest {self.smallest}).{rounding}"
-        )
+    def is_sharp(self) -> bool:
+        """Whether the end is too sharp for numbers that were moved after the cut."""
+        return self.sharpness >= math.log(1 / (1 - self.confidence))
 
 
 def recover_threshold(counts: NDArray[np.int64]) -> ThresholdEstimate | None:
@@ -95,7 +78,7 @@ def recover_threshold(counts: NDArray[np.int64]) -> ThresholdEstimate | None:
     cells are large and few has no threshold that shows, and gets an upper bound alone. Then a
     smooth curve (a log-quadratic Poisson regression on the logarithm of the count) is fitted to
     their histogram, with the first cell partly filled: a profile likelihood over the threshold. The
-    interval holds every threshold whose log likelihood is within ln(1/0.01) of the best, wide
+    interval holds every threshold whose log likelihood is within ln(1/0.001) of the best, wide
     enough for both its regular and its exponential side, and is stretched by what noise of scale 1
     or more can shift inside a unit cell, and by any over-dispersion.
 
@@ -129,6 +112,7 @@ def recover_threshold(counts: NDArray[np.int64]) -> ThresholdEstimate | None:
         confidence=CONFIDENCE,
         smallest=smallest,
         samples=int(found.sum()),
+        sharpness=(float(heights.max()) - _blurred(smallest, last, counts)) / spread,
     )
 
 
@@ -175,6 +159,24 @@ def _height(numbers: NDArray[np.int64], found: NDArray[np.float64], threshold: f
         return -math.inf
     fitted = _curve(numbers[used], found[used], share[used])
     return float(np.sum(found[used] * np.log(fitted) - fitted))
+
+
+def _blurred(smallest: int, last: int, counts: NDArray[np.int64]) -> float:
+    """Return the largest log likelihood of a cut after which numbers were moved by some noise.
+
+    Numbers below the smallest count too: none of them was seen.
+    """
+    from scipy.special import ndtr
+
+    heights = []
+    for deviation in _BLURS:
+        numbers = np.arange(max(1, smallest - math.ceil(6 * deviation)), last + 1)
+        found = np.bincount(counts[counts <= last], minlength=last + 1)[numbers[0] :]
+        for place in smallest + _BLURRED_AT * deviation:
+            share = np.maximum(ndtr((numbers - place) / deviation), 1e-12)
+            fitted = _curve(numbers, found.astype(np.float64), share)
+            heights.append(float(np.sum(found * np.log(fitted) - fitted)))
+    return max(heights)
 
 
 def _curve(

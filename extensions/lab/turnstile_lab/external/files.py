@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from turnstile.errors import InputError
+from turnstile_lab.external.marks import is_beyond, limit_of
 from turnstile_lab.external.table import DIMENSIONS, Cell, ExternalTable
-from turnstile_lab.external.treatments import is_beyond, limit_of
 from turnstile_lab.external.unpacking import texts_of
 
 _ALIASES = {

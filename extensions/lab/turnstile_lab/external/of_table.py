@@ -1,8 +1,13 @@
-"""What an external table of counts gives away: the findings of `turnstile assess` on a CSV file."""
+"""What an external table of counts gives away: the findings of `turnstile assess` on a CSV file.
+
+Facts that can be read off are said as they are. What is inferred is a comparison of explanations
+(`odds`): it is said with its odds, or that it cannot be told. Each statement names its claim, so that a
+corpus of made tables can hold it against what was done (`tests/assessment/external`).
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,102 +15,96 @@ from numpy.typing import NDArray
 from turnstile.privacy.noise_sums import half_width, tail
 from turnstile.privacy.noise_terms import NoiseDistribution, Term
 from turnstile_lab.disclosures import Disclosure
-from turnstile_lab.external.cell_kinds import rounded, spanned
+from turnstile_lab.external.below_zero import below_zero
+from turnstile_lab.external.cell_kinds import EVERY, by_kind, spanned
+from turnstile_lab.external.differences import noise_of_differences
+from turnstile_lab.external.ends import mark_below, piles
+from turnstile_lab.external.grids import described, grid_of
+from turnstile_lab.external.marks import marks
+from turnstile_lab.external.odds import told
 from turnstile_lab.external.paired_counts import GROUPS_LEAST, residuals
-from turnstile_lab.external.scales import scales
-from turnstile_lab.external.table import DIMENSIONS, Cell, ExternalTable
-from turnstile_lab.external.thresholds import SCALES_SHOWN, presence, thresholds
-from turnstile_lab.external.treatments import (
-    base_of,
-    limit_of,
-    rounding,
-    suppression,
-    zeros,
-)
+from turnstile_lab.external.small_cells import SCALES_SHOWN, Part, presence, small_cells
+from turnstile_lab.external.table import DIMENSIONS, ExternalTable
 from turnstile_lab.rows import RowBalance
-from turnstile_lab.threshold import is_mark
 
-_FLOAT_BITS = 53
 _NEARLY_ALL = 0.95
 _ALPHA = 0.05
-_BELOW_ONE = 0.5  # a raw count of 1 plus noise, below one half, lies on the grid of 2^-53
 ONE_TABLE = (
-    "one table alone does not identify the scale of the noise: every published count is an unknown "
-    "raw count plus noise, and any smooth raw histogram fits any scale; give on and off counts of "
-    "a point-to-point service, or totals beside their parts"
+    "one table alone does not identify the scale of the noise, or whether there is any: every "
+    "published count is an unknown raw count plus noise, and any smooth raw histogram fits any "
+    "scale; give on and off counts of a point-to-point service, or totals beside their parts"
+)
+NEVER_TOLD = (
+    "cannot tell from one table, whatever it holds: whether records or cells were swapped, small "
+    "groups merged, rows withheld at random, or numbers moved by noise that leaves none below 0"
 )
 
 
 def assess_external(table: ExternalTable) -> tuple[Disclosure, ...]:
     """Return everything that the attacks find in a table, in a fixed order."""
-    marked = is_mark(rounded(table))
-    in_marks = _marked(rounded(table)[marked])
-    table = table.without(marked)
-    base = base_of(rounded(table))
-    found_rounding, found_zeros = rounding(base), zeros(table) if base == 1 else None
-    treated = [
-        *suppression(table),
-        *(one for one in (in_marks, found_rounding, found_zeros) if one is not None),
-    ]
-    found_scales = scales(table) if base == 1 else []
-    found_thresholds = [*_of_marks(table), *(thresholds(table) if base == 1 else [])]
-    found = [*treated, *found_thresholds, *found_scales]
-    if not found_scales:
-        found.append(Disclosure("scale", False, ONE_TABLE, {"identified": False}))
-    named = [one.figures["scale"] for one in found_scales if one.figures["identified"]]
-    found += presence(found_thresholds, sorted(named, reverse=True))  # the most dangerous first
+    found, mark = marks(table), mark_below(table.counts)
+    marked = np.zeros(table.counts.size, dtype=np.bool_)
+    if mark is not None:
+        marked = table.counts == mark[0]
+        words = f"{int(marked.sum()):,} cells hold {mark[0]:g}, which stands for no count"
+        figures = {"claim": "mark_below", "mark": f"{mark[0]:g}", "cells": int(marked.sum())}
+        found.append(told("suppression", words, mark[1], figures, is_flaw=True))
+    counted = table.without(marked)
+    kinds = {
+        name: np.array(indices)
+        for name, indices in by_kind(table).items()
+        if not name.startswith(EVERY)
+    }
+    grids = {name: grid_of(table.counts[own[~marked[own]]]) for name, own in kinds.items()}
+    is_fine = not any(grid.may_hide for grid in grids.values())
+    if len({(grid.step, grid.decimals, grid.digits) for grid in grids.values()}) == 1:
+        found += described("every table" if len(grids) > 1 else next(iter(grids)), counted.counts)
+    else:
+        for name, own in kinds.items():
+            found += described(name, table.counts[own[~marked[own]]])
+    for name, own in kinds.items():
+        found += _of_one_table(name, table, own, marked, grids[name].may_hide)
+    found += noise_of_differences(counted) if is_fine else []
+    scales = [one for one in found if one.name == "scale"]
+    if not any(one.figures["identified"] for one in scales):
+        figures = {"claim": None, "identified": False}
+        found.append(Disclosure("scale", False, ONE_TABLE, figures))
+    named = [one.figures["scale"] for one in scales if one.figures["identified"]]
+    found += presence(found, sorted(named, reverse=True))  # the most dangerous first
     found += [
         finding
         for finding in (
             _rows(table),
-            _derived(table),
-            _differencing(table, found_scales) if base == 1 else None,
-            _repeated(table) if table.is_labelled else None,
-            _fractions(table),
+            _derived(counted),
+            _differencing(counted, scales) if is_fine else None,
             *_companions(table),
+            Disclosure("cannot_tell", False, NEVER_TOLD, {"claim": None}),
         )
         if finding is not None
     ]
     return tuple(found)
 
 
-def _marked(values: NDArray[np.int64]) -> Disclosure | None:
-    """Return that a number, 0 or below, stands for a suppressed cell; None where none does."""
-    if values.size == 0:
-        return None
-    mark = int(values[0])
-    return Disclosure(
-        "suppression",
-        True,
-        f"{values.size:,} cells hold {mark}, far below the smallest other number: a mark of "
-        "suppression, so that a cell holds it says that its count was small",
-        {"mark": str(mark), "cells": int(values.size), "below": None},
-    )
-
-
-def _of_marks(table: ExternalTable) -> list[Disclosure]:
-    """Return the thresholds that marks state, such as `<50`."""
-    limits = [(mark, limit_of(mark)) for mark, _ in table.marks]
-    return [
-        Disclosure(
-            "threshold",
-            True,
-            f"the threshold is stated: counts below {limit:g} hold the mark {mark!r}",
-            {
-                "table": f"cells marked {mark}",
-                "identified": True,
-                "cut": limit,
-                "low": limit,
-                "high": limit,
-                "confidence": 1.0,
-                "smallest_published": limit,
-                "samples": 0,
-                "cut_after_rounding_possible": True,
-            },
-        )
-        for mark, limit in limits
-        if limit is not None
-    ]
+def _of_one_table(
+    name: str,
+    table: ExternalTable,
+    indices: NDArray[np.int64],
+    marked: NDArray[np.bool_],
+    is_coarse: bool,  # noqa: FBT001 - one table, or one on a grid
+) -> list[Disclosure]:
+    """Return what the ends of one table, its numbers below zero and its missing cells say."""
+    numbers = table.counts[indices[~marked[indices]]]
+    if not np.array_equal(numbers, np.rint(numbers)):
+        return []
+    whole = numbers.astype(np.int64)
+    unit = max(1, math.gcd(*(int(one) for one in np.unique(whole))))
+    found = piles(name, whole // unit, unit)
+    below = below_zero(name, whole, is_coarse=is_coarse)
+    if is_coarse or below:
+        return found + below
+    cells = tuple(table.cells[index] for index in indices)
+    values = np.where(marked[indices], 0, table.counts[indices]).astype(np.int64)
+    return found + small_cells(Part(name, cells, values))
 
 
 def _rows(table: ExternalTable) -> Disclosure:
@@ -114,10 +113,12 @@ def _rows(table: ExternalTable) -> Disclosure:
     balance = RowBalance(spanned(cells), len(cells))
     return Disclosure(
         "rows",
-        balance.missing > 0,
-        f"{balance.statement} (domain as spanned by the table's own labels, "
-        f"{table.stray_lines} lines that are no rows)",
+        False,
+        f"{balance.published} of the {balance.expected} cells that the labels span are published; "
+        f"why {balance.missing} are not, the rows alone cannot tell ({table.stray_lines} lines are "
+        "no rows)",
         {
+            "claim": None,
             "expected_at_least": balance.expected,
             "published": balance.published,
             "missing": balance.missing,
@@ -127,19 +128,20 @@ def _rows(table: ExternalTable) -> Disclosure:
 
 
 def _derived(table: ExternalTable) -> Disclosure | None:
-    """Say that totals are sums of published parts, which loses what was suppressed in the parts."""
+    """Say that totals are sums of published parts, which lose what is missing in the parts."""
     for dimension in ("loc", "time"):
         sums = residuals(table, dimension)
         if sums is None or sums.values.size < GROUPS_LEAST:
             continue
-        if float(np.mean(sums.values == 0)) > _NEARLY_ALL and not sums.is_complete.all():
+        equal = float(np.mean(sums.values == 0))
+        if equal > _NEARLY_ALL and not sums.is_complete.all():
             return Disclosure(
                 "derived_from_thresholded",
                 True,
-                f"totals over {dimension} are the sums of the published parts, and parts were "
-                "suppressed: every total lacks them (a bias that grows with the number of "
-                "small cells)",
+                f"{equal:.0%} of the totals over {dimension} are the sums of the published parts: "
+                "whatever is not published in the parts, they lack too",
                 {
+                    "claim": "derived",
                     "dimension": dimension,
                     "groups": int(sums.values.size),
                     "incomplete_groups": int((~sums.is_complete).sum()),
@@ -148,16 +150,11 @@ def _derived(table: ExternalTable) -> Disclosure | None:
     return None
 
 
-def _differencing(table: ExternalTable, found_scales: list[Disclosure]) -> Disclosure | None:
+def _differencing(table: ExternalTable, scales: list[Disclosure]) -> Disclosure | None:
     """Estimate what is hidden in totals whose parts are not all published."""
-    scale = max(
-        (
-            f.figures["scale"]
-            for f in found_scales
-            if f.figures["identified"] and f.figures["source"] in ("pairs", "totals")
-        ),
-        default=None,
-    )
+    named = [one.figures for one in scales if one.figures["source"] in ("pairs", "totals")]
+    known = [one["deviation_high"] / math.sqrt(2) for one in named if "deviation_high" in one]
+    scale = max(known, default=None)
     for dimension in ("loc", "time"):
         sums = residuals(table, dimension)
         if sums is None:
@@ -178,10 +175,12 @@ def _differencing(table: ExternalTable, found_scales: list[Disclosure]) -> Discl
         return Disclosure(
             "differencing",
             True,
-            f"{int(own.sum())} totals over {dimension} have hidden parts; total minus parts gives "
-            f"what is hidden within +-{widths['0.95']:g} (95 %, {terms} noises of scale "
-            f"{shown:g}); {int(beyond.sum())} differ from zero by more than that",
+            f"{int(own.sum())} totals over {dimension} lack parts; total minus parts is what they "
+            f"lack, exactly where there is no noise, and within +-{widths['0.95']:g} (95 %) if it is "
+            f"{terms} Laplace noises of scale {shown:g}{'' if known else ' (assumed)'}; "
+            f"{int(beyond.sum())} differ from zero by more than that",
             {
+                "claim": None,
                 "dimension": dimension,
                 "groups": int(own.sum()),
                 "beyond_noise": int(beyond.sum()),
@@ -193,50 +192,6 @@ def _differencing(table: ExternalTable, found_scales: list[Disclosure]) -> Discl
             },
         )
     return None
-
-
-def _repeated(table: ExternalTable) -> Disclosure | None:
-    """Find cells that were published more than once with different counts."""
-    seen: defaultdict[Cell, list[float]] = defaultdict(list)
-    for cell, count in zip(table.cells, table.counts.tolist(), strict=True):
-        seen[cell].append(count)
-    several = [counts for counts in seen.values() if len(set(counts)) > 1]
-    if not several:
-        return None
-    draws = max(len(counts) for counts in several)
-    spread = float(np.sqrt(np.mean([np.var(counts, ddof=1) for counts in several])))
-    return Disclosure(
-        "fresh_noise",
-        True,
-        f"{len(several)} cells were published up to {draws} times with different counts: each "
-        f"rerun drew fresh noise (standard deviation {spread:.2f}), and the average of {draws} is "
-        f"only {spread / np.sqrt(draws):.2f} off",
-        {
-            "cells": len(several),
-            "draws_max": draws,
-            "noise_standard_deviation": round(spread, 4),
-            "standard_deviation_of_average": round(spread / float(np.sqrt(draws)), 4),
-        },
-    )
-
-
-def _fractions(table: ExternalTable) -> Disclosure | None:
-    """Find counts that are no integers, and those whose last bits rule out a raw count."""
-    if table.is_integer:
-        return None
-    scaled = np.ldexp(table.counts, _FLOAT_BITS)
-    off_grid = (np.abs(table.counts) < _BELOW_ONE) & (scaled != np.rint(scaled))
-    broken = int((table.counts != np.rint(table.counts)).sum())
-    return Disclosure(
-        "floating_point",
-        True,
-        f"{broken} counts are no integers: floating-point noise; {int(off_grid.sum())} of them lie "
-        "off the grid of 2^-53, which only a raw count of 0 can give (Mironov 2012)",
-        {
-            "not_whole": broken,
-            "surely_zero": int(off_grid.sum()),
-        },
-    )
 
 
 def _companions(table: ExternalTable) -> list[Disclosure]:
@@ -256,8 +211,8 @@ def _companions(table: ExternalTable) -> list[Disclosure]:
                 "true_values",
                 True,
                 f"column {name} holds nearly the same numbers as count (they differ by "
-                f"{deviation:.2f}): a true value beside a noisy one undoes the noise entirely",
-                {"column": name, "noise_standard_deviation": round(deviation, 4)},
+                f"{deviation:.2f}); if either is the true value, it undoes the other's noise",
+                {"claim": None, "column": name, "noise_standard_deviation": round(deviation, 4)},
             )
         )
     return found

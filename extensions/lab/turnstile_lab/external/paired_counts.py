@@ -35,12 +35,14 @@ class Residuals:
         values: shape (sums,), total minus parts.
         parts: shape (sums,), published parts in each.
         is_complete: shape (sums,), whether every label of the dimension is published.
+        levels: shape (sums,), size of the total.
     """
 
     dimension: str
     values: NDArray[np.float64]
     parts: NDArray[np.int64]
     is_complete: NDArray[np.bool_]
+    levels: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class Ends:
         end: label of the alighting location.
         lag: slots between them.
         differences: shape (pairs,), on minus off.
+        levels: shape (pairs,), on and off together.
     """
 
     mode: str | None
@@ -60,6 +63,7 @@ class Ends:
     end: str
     lag: int
     differences: NDArray[np.int64]
+    levels: NDArray[np.float64]
 
 
 def residuals(table: ExternalTable, dimension: str) -> Residuals | None:
@@ -80,7 +84,8 @@ def residuals(table: ExternalTable, dimension: str) -> Residuals | None:
     sizes = np.array([len(parts[cell]) for cell in known])
     wanted = np.array([len(labels[cell.mode, cell.tap]) for cell in known])
     values = np.array([totals[cell] - sum(parts[cell]) for cell in known])
-    return Residuals(dimension, values, sizes, sizes == wanted)
+    levels = np.abs(np.array([totals[cell] for cell in known]))
+    return Residuals(dimension, values, sizes, sizes == wanted, levels)
 
 
 def point_to_point(table: ExternalTable) -> tuple[Ends, ...]:
@@ -136,7 +141,7 @@ def _instants(cells: list[Cell]) -> list[tuple[str | None, str | None]]:
 
 
 def _of_mode(mode: str | None, on: _TapCounts, off: _TapCounts) -> list[Ends]:
-    """Return the best lag of each pair of locations that agrees."""
+    """Return the lag of each pair of locations that agrees best."""
     found = []
     alpha = _ALPHA / (len(on[0]) * len(off[0]) * _LAGS)
     threshold = float(min(np.nanmin(on[1]), np.nanmin(off[1])))
@@ -156,8 +161,13 @@ def _of_mode(mode: str | None, on: _TapCounts, off: _TapCounts) -> list[Ends]:
             ]
             agreeing = [ends for ends in tried if ends is not None]
             if agreeing:
-                found.append(max(agreeing, key=lambda ends: ends.differences.size))
+                found.append(min(agreeing, key=_disagreement))
     return found
+
+
+def _disagreement(ends: Ends) -> float:
+    """Return how far both ends differ, for their size: neighboring slots are alike, but less."""
+    return float(np.mean(ends.differences**2 / np.maximum(ends.levels, 1)))
 
 
 def _shifted(counts: NDArray[np.float64], others: NDArray[np.float64], lag: int) -> _Pairs:
@@ -192,4 +202,5 @@ def _ends(
     close = int((np.abs(early - late) < _CLOSE * spread).sum())
     if 2 * close < early.size or binom.sf(close - 1, early.size, _CLOSE_BY_CHANCE) > alpha:
         return None
-    return Ends(mode, *locations, lag, np.rint(early - late).astype(np.int64))
+    differences = np.rint(early - late).astype(np.int64)
+    return Ends(mode, *locations, lag, differences, np.abs(early + late))

@@ -1,0 +1,263 @@
+"""Whether small counts were left out of a table, and where the cut is.
+
+Rows may be missing, or hold 0 or a mark, because nobody was there, because nothing ran, at random,
+or because a count was small. Small counts were left out where two things hold: the numbers end more
+sharply than counts end by themselves (`threshold`, `natural_edge`), and what is missing is missing
+where the published numbers are small, by labels of place or time. Each has its own odds; either
+alone has other causes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnstile.assessment.attacks.presence import proof_continuous
+from turnstile_lab.disclosures import Disclosure
+from turnstile_lab.external.cell_kinds import spanned
+from turnstile_lab.external.odds import SURE, is_sure, told
+from turnstile_lab.external.table import Cell
+from turnstile_lab.threshold import ThresholdEstimate, recover_threshold
+
+_GROUPS = (1, 5, 12)
+SCALES_SHOWN = (1.0, 1.4, 2.0)
+_PARTED_BY = ("mode", "tap", "date")
+_LABELS_LEAST = 12
+_SLOTS_A_PEAK = 4  # neighboring times are alike: so many count as one
+_PRIOR = 0.1
+_ONES_LEAST = 20
+_BUSY, _BUSY_LEAST, _HIDDEN_MOST = 12.0, 20, 0.02  # a usual number, cells, share that is hidden
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The cells of one table, or of a part of it that has a threshold of its own.
+
+    Args:
+        name: in words.
+        cells: labels of the numbers and of what stands for a count.
+        counts: shape (cells,), whole numbers; 0 or less where no count stands.
+    """
+
+    name: str
+    cells: tuple[Cell, ...]
+    counts: NDArray[np.int64]
+
+    @property
+    def hidden(self) -> int:
+        """Cells that hold no count above 0: missing by the labels, or published as 0 or a mark."""
+        return spanned(set(self.cells)) - int((self.counts > 0).sum())
+
+
+def small_cells(part: Part) -> list[Disclosure]:
+    """Return whether small counts were left out of one table, and where."""
+    own = part.counts[part.counts > 0]
+    if own.size == 0 or part.hidden <= 0:
+        return []
+    pattern = pattern_of(part)
+    weight = hidden_where_small(pattern)
+    if int(own.min()) == 1:
+        return _empty_cells(part, pattern, weight)
+    found = [_left_out(one, weight) for one in _parted(part)]
+    return [one for one in found if one is not None]
+
+
+def presence(found: Sequence[Disclosure], scales: Sequence[float]) -> list[Disclosure]:
+    """Return the probability that a released cell proves presence, if zeros were left alone.
+
+    Args:
+        found: of `small_cells`.
+        scales: of the noise, recovered; some are assumed if it is empty.
+    """
+    return [
+        _proof(one.figures, scales)
+        for one in found
+        if one.name == "threshold" and one.figures.get("cut") is not None
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """Which cells hold no count, by place and time, beside what the published numbers are.
+
+    Args:
+        hidden: shape (places, times), share of days on which the cell holds no count above 0.
+        place: shape (places,), logarithm of how large its numbers are, freed of their times.
+        time: shape (times,), likewise, so that both together give a cell's usual number.
+    """
+
+    hidden: NDArray[np.float64]
+    place: NDArray[np.float64]
+    time: NDArray[np.float64]
+
+
+def hidden_where_small(pattern: _Pattern) -> float:
+    """Return the log odds that cells are hidden where the published numbers are small.
+
+    For each place, and each time: the share of its cells that is hidden, and how large its numbers
+    are, beside those of the others. If they have nothing to do with each other their ranks are not
+    correlated (Spearman 1904); the odds are those of a correlation of any size against none
+    (Schwarz 1978).
+    """
+    best = -math.inf
+    for axis, sizes in ((1, pattern.place), (0, pattern.time)):
+        shares = pattern.hidden.mean(axis=axis)
+        number = shares.size / (1 if axis else _SLOTS_A_PEAK)
+        if shares.size < _LABELS_LEAST or shares.std() == 0 or sizes.std() == 0:
+            continue
+        correlation = _rank_correlation(shares, sizes)
+        if correlation < 0:
+            gain = -number / 2 * math.log(max(1e-9, 1 - correlation**2))
+            best = max(best, gain - math.log(number) / 2 + math.log(_PRIOR))
+    return best
+
+
+def pattern_of(part: Part) -> _Pattern:
+    """Return which cells of a table hold no count; labels without any number are left out."""
+    own = part.counts > 0
+    cells = [cell for cell, shown in zip(part.cells, own, strict=True) if shown]
+    places, times = (
+        np.unique([str(getattr(cell, axis)) for cell in cells], return_inverse=True)[1]
+        for axis in ("loc", "time")
+    )
+    logs = np.log(part.counts[own].astype(np.float64))
+    place, time = np.zeros(places.max() + 1), np.zeros(times.max() + 1)
+    for _ in range(5):
+        time = np.bincount(times, logs - place[places]) / np.bincount(times)
+        place = np.bincount(places, logs - time[times]) / np.bincount(places)
+    shown = np.bincount(places * time.size + times, minlength=place.size * time.size)
+    layers = len({(cell.mode, cell.date, cell.tap) for cell in part.cells})
+    hidden = 1 - shown.reshape(place.size, time.size) / layers
+    return _Pattern(hidden, place, time)
+
+
+def _rank_correlation(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+    """Return Spearman's correlation."""
+    from scipy.stats import spearmanr
+
+    found = float(spearmanr(first, second).statistic)
+    return found if math.isfinite(found) else 0.0
+
+
+def _empty_cells(part: Part, pattern: _Pattern, weight: float) -> list[Disclosure]:
+    """Return whether rows of nobody are left out, in a table of numbers down to 1."""
+    if (part.counts <= 0).any():
+        return []
+    ones = int((part.counts == 1).sum())
+    usual = np.exp(pattern.place[:, None] + pattern.time)
+    busy = pattern.hidden[usual >= _BUSY]
+    is_shown = busy.size >= _BUSY_LEAST and float(busy.mean()) <= _HIDDEN_MOST
+    words = (
+        f"{part.name}: {part.hidden:,} rows are missing, hardly any where numbers are large, "
+        f"{ones:,} numbers are 1 and none is 0: rows of nobody are left out"
+    )
+    sure = weight if is_shown and ones >= _ONES_LEAST else min(weight, 0.0)
+    figures = {"claim": "zeros_omitted", "missing": part.hidden}
+    return [told("zeros_omitted", words, sure, figures)]
+
+
+def _parted(part: Part) -> list[Part]:
+    """Return a table as a whole, or in the parts that have different thresholds."""
+    for dimension in _PARTED_BY:
+        parts: defaultdict[str, list[int]] = defaultdict(list)
+        for index, cell in enumerate(part.cells):
+            parts[str(getattr(cell, dimension))].append(index)
+        found = [recover_threshold(part.counts[own]) for own in parts.values()]
+        located = [one for one in found if one is not None and one.is_located]
+        if any(one.high < other.low for one in located for other in located):
+            return [
+                Part(
+                    f"{part.name}, {dimension} {label}",
+                    tuple(part.cells[index] for index in own),
+                    part.counts[own],
+                )
+                for label, own in sorted(parts.items())
+            ]
+    return [part]
+
+
+def _left_out(part: Part, weight: float) -> Disclosure | None:
+    """Return whether small counts are left out of one part, and where the cut is."""
+    threshold = recover_threshold(part.counts[part.counts > 0])
+    if threshold is None:
+        return None
+    least = threshold.smallest
+    figures: dict[str, Any] = {
+        "claim": "left_out",
+        "table": part.name,
+        "cut": None,
+        "smallest_published": least,
+        "samples": threshold.samples,
+        "hidden": part.hidden,
+        "identified": False,
+    }
+    if not threshold.is_located or not is_sure(weight):
+        why = (
+            "numbers may end there by themselves"
+            if not threshold.is_located
+            else ("cells are hidden where numbers are not small, or too few labels say so")
+        )
+        words = (
+            f"{part.name}: that small counts, below {least}, are left out or set to 0 ({why}; "
+            f"{part.hidden:,} cells may be empty, not served, or withheld for another reason)"
+        )
+        return told("threshold", words, min(weight, math.log(SURE) - 1e-6, 0.0), figures)
+    words = f"{part.name}: counts below about {least} are left out or set to 0; {_where(threshold)}"
+    if threshold.is_sharp:
+        figures |= {
+            "cut": round(threshold.threshold, 3),
+            "low": round(threshold.low, 3),
+            "high": round(threshold.high, 3),
+            "identified": True,
+            "confidence": threshold.confidence,
+            "cut_after_rounding_possible": threshold.allows_integer,
+        }
+    return told("threshold", words, weight, figures, is_flaw=True)
+
+
+def _where(threshold: ThresholdEstimate) -> str:
+    """Return where the cut is, in words."""
+    if not threshold.is_sharp:
+        return "where the cut was cannot be told: numbers may have been moved after it"
+    whole = "is not excluded" if threshold.allows_integer else "is excluded by how rare it is"
+    return (
+        f"if numbers were cut before they were rounded, at {threshold.threshold:.2f}, between "
+        f"{threshold.low:.2f} and {threshold.high:.2f} ({threshold.confidence:.1%}); a cut of whole "
+        f"numbers that keeps {threshold.smallest} {whole}"
+    )
+
+
+def _proof(figures: dict[str, Any], scales: Sequence[float]) -> Disclosure:
+    """Return what a released cell of one table proves."""
+    threshold = figures["cut"]
+    if figures["cut_after_rounding_possible"]:
+        threshold = figures["smallest_published"] - 0.5
+    chances = {
+        f"{scale:g}": {
+            str(n): proof_continuous(n, threshold=threshold, scale=scale) for n in _GROUPS
+        }
+        for scale in scales or SCALES_SHOWN
+    }
+    scale, first = next(iter(chances.items()))
+    words = ", ".join(f"{chance:.2g} for {group}" for group, chance in first.items())
+    assumed = "" if scales else " (assumed; this table does not have it)"
+    return Disclosure(
+        "presence",
+        True,
+        f"{figures['table']}: if empty cells are left alone, a released cell proves that somebody "
+        f"was there; at noise scale {scale}{assumed} the chance is {words} people in an otherwise "
+        f"empty cell (1/2 exp(-(t - g)/p) with t = {threshold:g})",
+        {
+            "claim": None,
+            "table": figures["table"],
+            "cut_before_rounding": threshold,
+            "scale_is_assumed": not scales,
+            "probability_by_scale_and_group": chances,
+        },
+    )
