@@ -98,7 +98,7 @@ def test_every_fault_that_can_be_seen_without_raw_counts_is_caught_at_its_larges
         blind = whatever_the_counts(fault, own, fault.sizes[-1])
         return fault.told(own, fault.sizes[-1]).is_seen and (blind is None or blind.is_seen)
 
-    busy = {"no noise in the first cells of one table (share)"}  # who knew which they are could tell
+    busy = {"no noise in the first cells of one table (share)"}  # who knew them could tell
     assert {fault.name for fault in FAULTS if is_missed(fault)} <= busy | set(WHY_MISSED)
 
 
