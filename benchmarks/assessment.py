@@ -1,9 +1,10 @@
 """What the assessment sees: injected faults before and after a publication, and honest releases.
 
 python benchmarks/assessment.py faults    the table of faults
-python benchmarks/assessment.py honest    2,000 correct releases, and what stops them
+python benchmarks/assessment.py honest    4,000 correct releases, and what stops them
 python benchmarks/assessment.py histories what the ledger charged, against simulated attackers
 python benchmarks/assessment.py reuse     from which share of equal raw counts reused noise is found
+python benchmarks/assessment.py audits    audits of one run, beside each other
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from assessment_any_counts import whatever_the_counts
+from assessment_audits import audits
 from assessment_chances import honest, reuse
 from assessment_faults import FAULTS, WHY_MISSED, Fault, known_noise
 from assessment_histories import histories
@@ -213,7 +215,7 @@ def _a_day_on(case: Case, noise: Sequence[Ints]) -> list[Ints]:
 def main() -> None:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=RawTextHelpFormatter)
-    parser.add_argument("what", choices=("faults", "honest", "histories", "reuse"))
+    parser.add_argument("what", choices=("faults", "honest", "histories", "reuse", "audits"))
     parser.add_argument("--releases", type=int, default=4000)
     parser.add_argument("--programme", choices=FIVE, action="append", help="of the faults; all")
     parser.add_argument("--fault", default="", help="what the names of the faults hold")
@@ -224,6 +226,7 @@ def main() -> None:
         "honest": lambda: honest(args.releases),
         "histories": histories,
         "reuse": reuse,
+        "audits": audits,
     }
     commands[args.what]()
 
