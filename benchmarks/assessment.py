@@ -1,22 +1,29 @@
 """What the assessment sees: injected faults before and after a publication, and honest releases.
 
 python benchmarks/assessment.py faults    the table of faults
-python benchmarks/assessment.py honest    2,000 correct releases, and what stops them
+python benchmarks/assessment.py honest    4,000 correct releases, and what stops them
 python benchmarks/assessment.py histories what the ledger charged, against simulated attackers
 python benchmarks/assessment.py reuse     from which share of equal raw counts reused noise is found
+python benchmarks/assessment.py audits    audits of one run, beside each other
 """
 
 from __future__ import annotations
 
 import argparse
+import math
+from argparse import RawTextHelpFormatter
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
+from assessment_any_counts import whatever_the_counts
+from assessment_audits import audits
 from assessment_chances import honest, reuse
-from assessment_faults import FAULTS, UNSEEN, Fault
+from assessment_faults import FAULTS, WHY_MISSED, Fault, known_noise
 from assessment_histories import histories
+from assessment_noises import NATS, Gain
 from assessment_pipeline_faults import CONTENTS, PIPELINE
-from assessment_releases import PROGRAMMES, Case, Ints, case_of
+from assessment_releases import FIVE, Case, Ints, case_of
 
 from turnstile.assessment.gates.numbers import judged_release
 from turnstile.assessment.gates.registry import NUMBER_GATES
@@ -53,65 +60,122 @@ def failed(results: Sequence[GateResult]) -> list[str]:
     return [one.gate for one in results if not one.passed]
 
 
-def faults() -> None:
-    """Print the table of faults."""
-    cases = {name: case_of(name) for name in (*PROGRAMMES, "opal_year")}
-    caught = missed = 0
-    shares: Counter[str] = Counter()
-    sole: Counter[str] = Counter()
-    print("| fault | programme | caught at | by, before publication | after publication |")
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What became of one fault.
+
+    Args:
+        words: its name, and its size where it is tried at several.
+        programme: that it was put into.
+        gates: that stop it.
+        told: to a likelihood-ratio test that knows the fault and the raw counts.
+        blind: to one that knows the fault alone; None where nobody worked it out.
+        after: gates that stop it on what would have been published; None where nobody looked.
+    """
+
+    words: str
+    programme: str
+    gates: tuple[str, ...]
+    told: Gain
+    blind: Gain | None = None
+    after: str | None = None
+
+
+def faults(programmes: Sequence[str], named: str, *, is_again: bool) -> None:
+    """Print the table of faults.
+
+    Args:
+        programmes: that faults are put into.
+        named: what a fault's name holds.
+        is_again: whether the gates are asked again after a publication.
+    """
+    found: list[Tried] = []
+    print("| fault | programme | likelihood ratio | caught by | after publication |")
     print("|---|---|---|---|---|")
+    for name in programmes:
+        for one in _of_programme(name, named, is_again=is_again):
+            found.append(one)
+            seen = f"{one.told.mean:.3g} nats" if one.told.mean < math.inf else "certain"
+            print(
+                f"| {one.words} | {name} | {seen if one.told.is_seen else 'cannot tell'} | "
+                f"{', '.join(one.gates) or 'missed'} | {one.after or ''} |",
+                flush=True,
+            )
+    _summary(found)
+
+
+def _of_programme(name: str, named: str, *, is_again: bool) -> Iterator[Tried]:
+    """Yield what became of every fault in one programme."""
+    case = case_of(name)
     for fault in FAULTS:
-        for name in fault.only:
-            size, gates, again = _tried(fault, cases[name])
-            unseen = fault.name in UNSEEN
-            shares.update(gates)
-            sole.update(gates if len(gates) == 1 else [])
-            caught += bool(gates)
-            missed += not gates
-            shown = f"{size:g}" if len(fault.sizes) > 1 else "yes"
-            if not gates:
-                shown = "missed" + (" (cannot be seen)" if unseen else "")
-            print(f"| {fault.name} | {name} | {shown} | {', '.join(gates)} | {again} |")
-    for name, case in cases.items():
-        for words, gates in _across_weeks(case):
-            shares.update(gates)
-            sole.update(gates if len(gates) == 1 else [])
-            caught += bool(gates)
-            missed += not gates
-            print(f"| {words} | {name} | {'yes' if gates else 'missed'} | {', '.join(gates)} | |")
-    for words, name, found in (*PIPELINE(cases), *CONTENTS(cases)):
-        caught += bool(found)
-        missed += not found
-        print(f"| {words} | {name} | {'yes' if found else 'missed'} | {found} | |")
-    total = caught + missed
-    print(f"\n{total} faults: {caught} caught, {missed} missed ({caught / total:.1%} caught)")
+        if name not in fault.only or named not in fault.name:
+            continue
+        for size in fault.sizes:
+            words = f"{fault.name}: {size:g}" if len(fault.sizes) > 1 else fault.name
+            yield _tried(fault, case, size, words, is_again=is_again and size == fault.sizes[-1])
+    of_weeks = ((words, name, gates, gain) for words, gates, gain in _across_weeks(case))
+    cases = {name: case}
+    for words, programme, gates, told in (*of_weeks, *PIPELINE(cases), *CONTENTS(cases)):
+        if named in words:
+            yield Tried(words, programme, tuple(gates), told)
+
+
+def _tried(fault: Fault, case: Case, size: float, words: str, *, is_again: bool) -> Tried:
+    """Put a fault of one size into a release, and say what sees it."""
+    spoiled, told = fault.spoil(case, size), fault.told(case, size)
+    gates = tuple(failed(before(spoiled)))
+    blind = None if gates or not told.is_seen else whatever_the_counts(fault, case, size)
+    again = None
+    if gates and is_again:
+        again = "not published"
+        if not {"support", "integers"} & set(gates):
+            again = ", ".join(failed(after(spoiled))) or "missed"
+    return Tried(words, case.drawn.programme.name, gates, told, blind, again)
+
+
+def _summary(found: Sequence[Tried]) -> None:
+    """Print shares that are caught, what each gate catches, and why the others are missed."""
+    seen = [one for one in found if one.told.is_seen]
+    could = [one for one in seen if one.gates or one.blind is None or one.blind.is_seen]
+    caught = sum(bool(one.gates) for one in found)
+    print(f"\n{len(found)} faults in {len({one.programme for one in found})} programmes:")
+    for words, own in (
+        ("a likelihood-ratio test that knows the fault and the raw counts finds", seen),
+        ("one that knows the fault, and no raw counts, finds", could),
+    ):
+        by_gates = sum(bool(one.gates) for one in own)
+        share = by_gates / max(1, len(own))
+        print(f"- {words} {len(own)}; of these the gates stop {by_gates} ({share:.1%})")
+    print(f"- the gates stop {caught}")
+    catches = Counter(gate for one in found for gate in one.gates)
+    sole = Counter(one.gates[0] for one in found if len(one.gates) == 1)
     print("\n| gate | catches | alone |")
     print("|---|---|---|")
-    for gate, number in shares.most_common():
+    for gate, number in catches.most_common():
         print(f"| {gate} | {number} | {sole[gate]} |")
-    for name, why in UNSEEN.items():
-        print(f"- {name}: {why}")
+    print("\n| missed, though a likelihood-ratio test finds it | programme | why |")
+    print("|---|---|---|")
+    for one in seen:
+        if not one.gates:
+            print(f"| {one.words} | {one.programme} | {_why(one)} |")
 
 
-def _tried(fault: Fault, case: Case) -> tuple[float, list[str], str]:
-    """Return the first size that is caught, by which gates, and by which after publication."""
-    for size in fault.sizes:
-        spoiled = fault.spoil(case, size)
-        gates = failed(before(spoiled))
-        if gates:
-            again = "not published"
-            if not {"support", "integers"} & set(gates):
-                again = ", ".join(failed(after(spoiled))) or "missed"
-            return size, gates, again
-    return fault.sizes[-1], [], ""
+def _why(one: Tried) -> str:
+    """Return why a fault is missed that could be seen."""
+    if one.blind is None:
+        return WHY_MISSED.get(one.words.partition(":")[0], "?")
+    nats = f"{one.blind.mean:.3g} nats of {NATS:.3g} are told to it"
+    if not one.blind.is_seen:
+        return f"no test could tell that does not know the raw counts: {nats}"
+    return f"a test could tell that knows how often each raw count occurs: {nats}"
 
 
-def _across_weeks(case: Case) -> list[tuple[str, list[str]]]:
+def _across_weeks(case: Case) -> list[tuple[str, list[str], Gain]]:
     """Return what noise that served an earlier week shows."""
     name = case.drawn.programme.name
     other = case_of(name, label="another week")
-    noise = [noisy - exact for noisy, exact in zip(case.honest, case.exact, strict=True)]
+    noise = case.noise
+    every = known_noise(case, {n: own.size for n, own in enumerate(noise)})
     same = other.with_vectors([e + z for e, z in zip(other.exact, noise, strict=True)])
     finest = max(range(len(noise)), key=lambda n: noise[n].size)
     one = other.with_vectors(
@@ -124,9 +188,17 @@ def _across_weeks(case: Case) -> list[tuple[str, list[str]]]:
     shifted = _a_day_on(case, noise)
     later = other.with_vectors([e + z for e, z in zip(other.exact, shifted, strict=True)])
     return [
-        ("a fixed seed: the noise of an earlier week", failed(before(same, earlier))),
-        ("one finest table with an earlier week's noise", failed(before(one, earlier))),
-        ("every day's noise that of an earlier week's next day", failed(before(later, earlier))),
+        ("a fixed seed: the noise of an earlier week", failed(before(same, earlier)), every),
+        (
+            "one finest table with an earlier week's noise",
+            failed(before(one, earlier)),
+            known_noise(case, {finest: noise[finest].size}),
+        ),
+        (
+            "every day's noise that of an earlier week's next day",
+            failed(before(later, earlier)),
+            every,
+        ),
     ]
 
 
@@ -142,12 +214,21 @@ def _a_day_on(case: Case, noise: Sequence[Ints]) -> list[Ints]:
 
 def main() -> None:
     """Run what is asked for."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("faults", "honest", "histories", "reuse"))
-    parser.add_argument("--releases", type=int, default=2000)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=RawTextHelpFormatter)
+    parser.add_argument("what", choices=("faults", "honest", "histories", "reuse", "audits"))
+    parser.add_argument("--releases", type=int, default=4000)
+    parser.add_argument("--programme", choices=FIVE, action="append", help="of the faults; all")
+    parser.add_argument("--fault", default="", help="what the names of the faults hold")
+    parser.add_argument("--again", action="store_true", help="ask the gates after publication too")
     args = parser.parse_args()
-    commands = {"faults": faults, "histories": histories, "reuse": reuse}
-    commands.get(args.what, lambda: honest(args.releases))()
+    commands = {
+        "faults": lambda: faults(args.programme or FIVE, args.fault, is_again=args.again),
+        "honest": lambda: honest(args.releases),
+        "histories": histories,
+        "reuse": reuse,
+        "audits": audits,
+    }
+    commands[args.what]()
 
 
 if __name__ == "__main__":

@@ -12,11 +12,22 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
+from assessment_noises import declared
 from assessment_releases import PROGRAMMES, case_of, exact_of
 from numpy.typing import NDArray
+from scipy.special import ive
+from scipy.stats import poisson
 
+from turnstile.assessment.attacks.evidence_of_any_counts import log_evidence
 from turnstile.assessment.gates import measured_power
-from turnstile.assessment.gates.noise_reuse import share_found
+from turnstile.assessment.gates.noise_reuse import (
+    _TILTS,
+    TURNS,
+    _log_mean,
+    _Pair,
+    share_found,
+    ties_limit,
+)
 from turnstile.assessment.gates.numbers import judged_release
 from turnstile.assessment.gates.registry import NUMBER_GATES
 from turnstile.assessment.gates.result import ALPHA, ANY_COUNTS, EMPTY_CELLS
@@ -25,12 +36,14 @@ from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms.dispatch import draw
 from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.release.drawn import Drawn
+from turnstile.release.numbers import Vector
 
 SIZES = ((8, 5), (12, 6), (24, 10))
 REAL_SIZE = (96, 300)  # quarters of an hour, places of one mode; half a million numbers a week
-REAL_EVERY = 100
-OFTEN = 0.01
+REAL_EVERY = 200
+OFTEN = 0.001
 """A chance of a false alarm that can be counted; at 1e-9 none is expected in a lifetime."""
+_ODDS = 6.0  # tilt of the sums of phases that are turned into odds
 _AT_ONCE = 20_000
 _CANARIES = 40_000
 _WEEKS = 4
@@ -66,22 +79,38 @@ class Row(NamedTuple):
 
 @dataclass
 class Tally:
-    """What became of correct releases: at 1 in 100 a gate, unless it says otherwise.
+    """What became of correct releases: at 1 in 1,000 a gate, unless it says otherwise.
 
     Args:
         refused: releases that were stopped at 1e-9.
         judged: releases of each row.
         stated: sums of the chances that the gates state.
         stopped: releases that they stopped.
+        odds: e-values of the bets on one dense draw of each release, and on a pair of draws.
     """
 
     refused: int = 0
     judged: Counter[Row] = field(default_factory=Counter)
     stated: defaultdict[Row, float] = field(default_factory=lambda: defaultdict(float))
     stopped: Counter[Row] = field(default_factory=Counter)
+    odds: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+
+    def bet(self, drawn: Drawn, number: int) -> None:
+        """Bet against the noise of one dense draw, and against two draws being independent."""
+        dense = judged_release(drawn).dense
+        one = dense[number % len(dense)]
+        is_signed = one.event.statistic == "sum"
+        evidence = log_evidence(
+            one.values, one.event.noise, float(one.event.scale), is_signed=is_signed
+        )
+        self.odds["noise_kind"].append(math.exp(evidence))
+        for other in dense:
+            if other is not one and other.values.size == one.values.size:
+                self.odds["drawn_once"].append(math.exp(log_odds(one, other)))
+                return
 
     def judge(self, drawn: Drawn, *, is_empty: bool) -> None:
-        """Let every gate judge a release; what passes at 1 in 100 passes at 1e-9 too."""
+        """Let every gate judge a release; what passes at 1 in 1,000 passes at 1e-9 too."""
         numbers = judged_release(drawn)
         is_refused = not (support(drawn).passed and integers(numbers).passed)
         for gate in NUMBER_GATES:
@@ -121,23 +150,40 @@ def honest(releases: int) -> Tally:
             noise.take(event, cells.size) + (0 if is_empty else cells)
             for event, cells in zip(frame.drawn.events, exact, strict=True)
         ]
-        tally.judge(frame.with_vectors(vectors), is_empty=is_empty)
-    print("| gate | raw counts | releases | stated at 1 in 100 | stopped |")
-    print("|---|---|---|---|---|")
+        drawn = frame.with_vectors(vectors)
+        tally.judge(drawn, is_empty=is_empty)
+        tally.bet(drawn, number)
+    print("| gate | raw counts | releases | stated at 1 in 1,000 | stopped | chance of so many |")
+    print("|---|---|---|---|---|---|")
     for row in sorted(tally.judged):
         words = "" if row.is_itself else "at most "
         print(
             f"| {row.gate} | {row.counts} | {tally.judged[row]} | {words}{tally.stated[row]:.2f} | "
-            f"{tally.stopped[row]} |"
+            f"{tally.stopped[row]} | {poisson.sf(tally.stopped[row] - 1, tally.stated[row]):.2g} |"
         )
+    print("\n| gate | bets | mean e-value | its deviation | largest |")
+    print("|---|---|---|---|---|")
+    for gate, odds in tally.odds.items():
+        error = np.std(odds) / math.sqrt(len(odds))
+        print(f"| {gate} | {len(odds)} | {np.mean(odds):.3g} | {error:.2g} | {max(odds):.3g} |")
     (stated, stopped), (most, bounded) = (tally.sums(is_itself=own) for own in (True, False))
     print(
         f"\n{releases} correct releases, {releases // REAL_EVERY} of real size: {tally.refused} "
-        f"refused at 1e-9 a gate. Where they state the chance itself, 1 in 100: {stopped} stopped, "
-        f"{stated:.1f} +- {math.sqrt(stated):.1f} stated; where a bound is: {bounded} stopped, at "
-        f"most {most:.1f} stated"
+        f"refused at 1e-9 a gate. Where they state the chance itself, 1 in 1,000: {stopped} "
+        f"stopped, {stated:.1f} +- {math.sqrt(stated):.1f} stated; where a bound is: {bounded} "
+        f"stopped, at most {most:.1f} stated"
     )
     return tally
+
+
+def log_odds(one: Vector, other: Vector) -> float:
+    """Return the logarithm of I_0(t |W|) / M(t)^n at one tilt t: whose mean is 1 at most."""
+    pair = _Pair("", ((one, other),), is_known=True)
+    kind = pair.kind(TURNS)
+    tilt = int(np.searchsorted(_TILTS, _ODDS / math.sqrt(one.values.size)))
+    phases = [np.exp(1j * x.values * kind.turns / float(x.event.scale)) for x in (one, other)]
+    long = float(_TILTS[tilt] * abs(np.vdot(phases[1], phases[0])))
+    return math.log(ive(0, long)) + long - one.values.size * float(_log_mean(kind, 1.0)[tilt])
 
 
 def reuse() -> None:
@@ -150,10 +196,15 @@ def reuse() -> None:
     print(f"| cells | {' | '.join(f'{family} {scale}' for family, scale in kinds)} |")
     print("|---|---|---|---|---|")
     for cells in (100, 1_000, 10_000, 30_000):
-        shares = [
-            share_found(
-                replace(event, noise=family, scale=Fraction(scale)), cells, alpha=ALPHA / 10**6
-            )
-            for family, scale in kinds
-        ]
-        print(f"| {cells:,} | {' | '.join(f'{share:.1%}' for share in shares)} |")
+        draws = [replace(event, noise=family, scale=Fraction(scale)) for family, scale in kinds]
+        alpha = ALPHA / 10**6
+        for words, found in (("", share_found), (" at equal scales", share_of_ties)):
+            shares = [f"{found(own, cells, alpha=alpha):.1%}" for own in draws]
+            print(f"| {cells:,}{words} | {' | '.join(shares)} |")
+
+
+def share_of_ties(event: DrawEvent, cells: int, *, alpha: float) -> float:
+    """Return the share of cells, with equal raw counts, from which equal numbers are too many."""
+    chances = declared(event).chances
+    chance, most = float(chances @ chances), ties_limit(event, cells, alpha, is_known=True)
+    return min(1.0, (most / cells - chance) / (1 - chance))

@@ -6,18 +6,20 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from assessment_releases import Case, Ints
+from assessment_noises import CERTAIN, Gain, Law, bare, clipped, declared, laplace, moved
+from assessment_releases import Case
 
 from turnstile.assessment.audits.pipeline_copy import ObservedSensitivity, PipelineCopy
 from turnstile.assessment.audits.release_audit import audit_release
+from turnstile.assessment.audits.sampler import MANY_DRAWS, misfit_of
 from turnstile.assessment.evidence import Evidence
 from turnstile.assessment.gates.pipeline_copy import declared_sensitivity, one_run_audit, sampler
+from turnstile.assessment.gates.result import ALPHA, GateResult
 from turnstile.assessment.gates.sealed_numbers import one_byte_string
 from turnstile.estimates.release_tables import measurements
 from turnstile.ledger.encoding import encode_event
@@ -26,28 +28,26 @@ from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms.dispatch import draw
 from turnstile.publishing.contents_check import unknown_contents
 
-Found = tuple[str, str, str]
-
-
-def _halved(event: DrawEvent, exact: Ints) -> tuple[Ints, ...]:
-    """Draw with half of the scale."""
-    return (draw(replace(event, scale=Fraction(float(event.scale) / 2)), exact),)
-
-
-SAMPLERS: Mapping[str, Callable[[DrawEvent, Ints], tuple[Ints, ...]]] = {
-    "a sampler of half the scale": _halved,
-    "a sampler 10 % too narrow": lambda e, x: (
-        draw(replace(e, scale=Fraction(float(e.scale) * 0.9)), x),
-    ),
-    "a sampler that uses each draw twice": lambda e, x: (np.repeat(draw(e, x[::2]), 2)[: x.size],),
-    "a sampler shifted by one": lambda e, x: (draw(e, x) + 1,),
-    "a sampler that returns what it is given": lambda _, x: (x,),
-    "a sampler of even numbers": lambda e, x: (2 * (draw(e, x) // 2),),
+Found = tuple[str, str, list[str], Gain]
+Sampler = Callable[[DrawEvent], Law]
+SAMPLERS: Mapping[str, Sampler] = {
+    "a sampler of half the scale": lambda e: declared(e, 0.5),
+    "a sampler 10 % too narrow": lambda e: declared(e, 0.9),
+    "a sampler 5 % too narrow": lambda e: declared(e, 0.95),
+    "a sampler 1 % too narrow": lambda e: declared(e, 0.99),
+    "a sampler 1 % too wide": lambda e: declared(e, 1.01),
+    "a sampler whose mean is a hundredth of a deviation off": lambda e: moved(e, 0.01),
+    "a sampler whose tails are cut at 3 deviations": lambda e: clipped(e, 3.0),
+    "a sampler whose tails are cut at 3.5 deviations": lambda e: clipped(e, 3.5),
+    "a sampler whose tails are cut at 4 deviations": lambda e: clipped(e, 4.0),
+    "a sampler that returns what it is given": bare,
+    "a sampler of even numbers": lambda e: declared(e).put(lambda z: 2 * (z // 2)),
+    "a sampler that rounds Laplace noise of the same variance": laplace,
 }
 
 
 def PIPELINE(cases: Mapping[str, Case]) -> Iterator[Found]:  # noqa: N802 - one of two tables
-    """Yield fault, programme, and the gate that stops it, if any."""
+    """Yield fault, programme, the gates that stop it, and what a likelihood-ratio test is told."""
     for name, case in cases.items():
         drawn = case.drawn
         unit = drawn.programme.mechanism.unit
@@ -56,29 +56,36 @@ def PIPELINE(cases: Mapping[str, Case]) -> Iterator[Found]:  # noqa: N802 - one 
         if bound is None:
             continue
         farther = ObservedSensitivity(bound.l1 + 1, (bound.l1 + 1) ** 2)
-        moved = PipelineCopy(observed={(first.label, unit): farther})
-        yield (
-            "a unit counted once too often",
-            name,
-            _stops(declared_sensitivity(drawn.programme, drawn.events, moved)),
-        )
-        for words, by in SAMPLERS.items():
-            yield words, name, _stops(sampler(drawn.events, PipelineCopy(draw=by)))
-        twice = PipelineCopy(draw=lambda e, x: (draw(e, x), draw(e, x)))
-        for words, copy in (
-            ("tables drawn twice", twice),
-            ("half the scale, audited", PipelineCopy(draw=_halved)),
-        ):
-            yield words, name, _stops(one_run_audit(audit_release(drawn.events, unit, copy=copy)))
+        observed = PipelineCopy(observed={(first.label, unit): farther})
+        counted = declared_sensitivity(drawn.programme, drawn.events, observed)
+        yield "a unit counted once too often", name, _stops(counted), CERTAIN
+        for words, law in SAMPLERS.items():
+            yield words, name, *_sampled(first, law(first))
+        twice = PipelineCopy(draw=lambda e, x: (np.repeat(draw(e, x[::2]), 2)[: x.size],))
+        found = sampler([first], twice)
+        yield "a sampler that uses each draw twice", name, _stops(found), CERTAIN
+        both = PipelineCopy(draw=lambda e, x: (draw(e, x), draw(e, x)))
+        half = PipelineCopy(draw=lambda e, x: (draw(replace(e, scale=e.scale / 2), x),))
+        for words, copy in (("tables drawn twice", both), ("half the scale, audited", half)):
+            found = one_run_audit(audit_release(drawn.events, unit, copy=copy))
+            yield words, name, _stops(found), CERTAIN
         digests = Evidence(sealed_digests=("3" * 64, "4" * 64)).sealed_digests
-        yield "a second sealed file", name, _stops(one_byte_string(drawn, digests))
+        yield "a second sealed file", name, _stops(one_byte_string(drawn, digests)), CERTAIN
         burned = replace(drawn.attempt, state=ReleaseState.BURNED, artefact_digest=None)
         unsealed = replace(drawn, attempt=burned)
-        yield "a key without sealed bytes", name, _stops(one_byte_string(unsealed, None))
+        yield "a key without sealed bytes", name, _stops(one_byte_string(unsealed, None)), CERTAIN
+
+
+def _sampled(event: DrawEvent, law: Law) -> tuple[list[str], Gain]:
+    """Return what a sampler of another law shows by the draws that are made for a version of it."""
+    noise = law.sampled(f"{event.noise} {float(event.scale)}", MANY_DRAWS)
+    misfits = {(event.noise, event.scale): misfit_of(noise, event, alpha=ALPHA / 10)}
+    copy = PipelineCopy(draw=lambda _, x: (x + noise[: x.size],), misfits=misfits)
+    return _stops(sampler([event], copy)), law.against(declared(event)).times(MANY_DRAWS)
 
 
 def CONTENTS(cases: Mapping[str, Case]) -> Iterator[Found]:  # noqa: N802 - one of two tables
-    """Yield addition, programme, and what the check of contents says."""
+    """Yield addition, programme, what the check of contents says, and that it is certain."""
     for name, case in cases.items():
         for words, spoil in ADDED.items():
             with tempfile.TemporaryDirectory() as folder:
@@ -86,7 +93,8 @@ def CONTENTS(cases: Mapping[str, Case]) -> Iterator[Found]:  # noqa: N802 - one 
                 if unknown_contents(package):
                     raise RuntimeError("the honest package holds something unknown")
                 spoil(package)
-                yield words, name, "contents" if unknown_contents(package) else ""
+                found = ["contents"] if unknown_contents(package) else []
+                yield words, name, found, CERTAIN
 
 
 def _package(folder: Path, case: Case) -> Path:
@@ -150,6 +158,6 @@ ADDED: Mapping[str, Callable[[Path], None]] = {
 }
 
 
-def _stops(result: object) -> str:
+def _stops(result: GateResult) -> list[str]:
     """Return the name of a gate that did not pass."""
-    return "" if getattr(result, "passed", True) else str(getattr(result, "gate", ""))
+    return [] if result.passed else [result.gate]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -32,9 +32,9 @@ from turnstile_lab.baselines import uniforms
 INCLUDE = Path(__file__).resolve().parents[1] / "include"
 WEEK = ServiceWeek(2016, 30)
 PROGRAMMES = ("opal_trip", "opal", "itms")
+FIVE = ("opal_trip", "opal", "opal_year", "itms", "itms_delays")
 _KMH = 10
 Ints = NDArray[np.int64]
-Redraw = Callable[[DrawEvent, int, Ints], Ints]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,10 +54,10 @@ class Case:
         """The published vectors."""
         return [table.values for table in self.drawn.artefact.tables]
 
-    def redrawn(self, by: Redraw) -> Drawn:
-        """Return the release with vectors that a function draws: event, index, exact cells."""
-        pairs = zip(self.drawn.events, self.exact, strict=True)
-        return self.with_vectors([by(event, n, cells) for n, (event, cells) in enumerate(pairs)])
+    @property
+    def noise(self) -> list[Ints]:
+        """What was added."""
+        return [noisy - exact for noisy, exact in zip(self.honest, self.exact, strict=True)]
 
     def with_vectors(self, vectors: Sequence[Ints]) -> Drawn:
         """Return the release with other vectors."""
@@ -116,13 +116,14 @@ def _programme(name: str) -> Programme:
 
 def _domain(name: str, slots: int, stops: int) -> PublicDomain:
     """Return the domain: both taps of four modes with a quarter of the stops each, or cells."""
+    is_of_buses = name.startswith("itms")
     starts = tuple(f"{n * 24 // slots:02}:{n * 24 * 60 // slots % 60:02}" for n in range(slots))
-    places = tuple(f"place {n:03}" for n in range(stops if name == "itms" else stops // 4))
+    places = tuple(f"place {n:03}" for n in range(stops if is_of_buses else stops // 4))
     names = ("slot", "cell")
-    if name != "itms":
+    if not is_of_buses:
         names = ("tap_on_slot", "tap_on_location", "tap_off_slot", "tap_off_location")
     axes = tuple(Dimension(one, (starts, places)[n % 2]) for n, one in enumerate(names))
-    modes = ("bus",) if name == "itms" else ("bus", "ferry", "light_rail", "train")
+    modes = ("bus",) if is_of_buses else ("bus", "ferry", "light_rail", "train")
     return public_domain("made up", tuple(ModeCells(mode, axes) for mode in modes))
 
 
@@ -130,8 +131,9 @@ def _exact(name: str, domain: PublicDomain, event: DrawEvent, label: str) -> Int
     """Return made-up counts of a day: two peaks, few busy stops, many empty cells at night."""
     tables = {table.name: table for table in _programme(name).tables}
     table = tables[event.table]
+    is_of_buses = name.startswith("itms")
     taps = "off" if event.table.startswith("off") else "on"
-    segments = layout(domain, tables["speed" if name == "itms" else f"{taps}_time_location"])
+    segments = layout(domain, table if is_of_buses else tables[f"{taps}_time_location"])
     slots, stops = segments[0].shape[0], len(segments) * segments[0].shape[1]
     hours = np.arange(slots) * 24 / slots
     peaks = np.exp(-((hours - 8) ** 2) / 3) + np.exp(-((hours - 17.5) ** 2) / 5) + 0.01
@@ -142,7 +144,7 @@ def _exact(name: str, domain: PublicDomain, event: DrawEvent, label: str) -> Int
     spread = np.exp(np.sqrt(-2 * np.log(uniforms(seed, rates.size))).reshape(rates.shape) - 1)
     again = uniforms(f"{seed} again", rates.size).reshape(rates.shape)
     cells = np.floor(rates * spread / 2 + again * 0.9).astype(np.int64)
-    if name == "itms":
+    if is_of_buses:
         part = {"sum": -80, "buses": 1}.get(event.statistic)
         return (cells * part if part is not None else cells // 3).ravel()
     axes = tuple(

@@ -20,6 +20,7 @@ from turnstile.assessment.audits.pipeline_copy import (
 )
 from turnstile.assessment.audits.release_audit import DrawAudit, audit_release
 from turnstile.assessment.audits.sampler import DRAWS, mean_limits, misfit, misfit_of
+from turnstile.assessment.gates.pipeline_copy import sampler
 from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.mechanisms.dispatch import draw
 from turnstile.privacy.noise_families import NoiseFamily
@@ -202,13 +203,24 @@ def test_the_production_sampler_fits_and_broken_ones_do_not() -> None:
 
 def cut(noise: np.ndarray, deviations: float, deviation: float) -> np.ndarray:
     """Noise without its tails: what lies in them is set to their beginning."""
-    most = int(deviations * deviation)
+    most = round(deviations * deviation)
     return np.clip(noise, -most, most)
 
 
+def test_many_draws_that_were_wrong_stop_a_release_whether_an_audit_drew_that_noise_or_not() -> (
+    None
+):
+    one = event("40")
+    found = {(one.noise, one.scale): "its mean is not as declared"}
+    assert not sampler([one], PipelineCopy(misfits=found)).passed
+    assert sampler([one], PipelineCopy(misfits=dict.fromkeys(found))).passed
+    audits = audit_release([one], _UNIT)
+    assert not sampler([one], PipelineCopy(misfits=found), audits).passed
+
+
 FINE: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "cut at 4 deviations": lambda z: cut(z, 4.0, 40.0),
-    "cut at 3 deviations": lambda z: cut(z, 3.0, 40.0),
+    "cut at 4 deviations": lambda z: cut(z, 4.0, 40.1875),  # at 160.75, rounded: at 161
+    "cut at 3 deviations": lambda z: cut(z, 3.0, 40.1875),
     "1 % too small": lambda z: np.rint(0.99 * z).astype(np.int64),
     "a hundredth of a deviation too high": lambda z: z + (np.arange(z.size) % 5 < 2),
 }
@@ -216,8 +228,8 @@ FINE: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 @pytest.mark.parametrize("noise", [GAUSSIAN, LAPLACE])
 def test_very_many_draws_show_fine_faults_and_few_do_not(noise: NoiseFamily) -> None:
-    one = replace(event("40"), noise=noise)
-    term = Term(noise, 40.0)
+    one = replace(event("643/16"), noise=noise)
+    term = Term(noise, 40.1875)
     values, chances = pmf(term, reach=1_600)
     picked = np.searchsorted(np.cumsum(chances), uniforms(f"fine {noise}", 2**20))
     right = values[picked.clip(0, values.size - 1)]
@@ -226,7 +238,7 @@ def test_very_many_draws_show_fine_faults_and_few_do_not(noise: NoiseFamily) -> 
         return  # its tails are heavier: whatever is cut there shows in a few draws
     for name, spoil in FINE.items():
         assert misfit_of(spoil(right), one, alpha=1e-9) is not None, name
-    assert misfit_of(cut(right[:DRAWS], 4.0, 40.0), one, alpha=1e-9) is None
+    assert misfit_of(cut(right[:DRAWS], 4.0, 40.1875), one, alpha=1e-9) is None
 
 
 @pytest.mark.long

@@ -12,7 +12,7 @@ from assessment_releases import Case, Ints, case_of
 from scipy.special import ndtri
 from scipy.stats import binom
 
-from turnstile.assessment.gates.noise_reuse import drawn_once, share_found
+from turnstile.assessment.gates.noise_reuse import drawn_once, share_found, ties_limit
 from turnstile.assessment.gates.numbers import Judged, judged_release
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise_families import NoiseFamily
@@ -101,6 +101,38 @@ def test_noise_that_serves_again_in_a_stretch_is_found() -> None:
         assert drawn_once(Judged(pair, ())).passed is passed
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("family", [LAPLACE, GAUSSIAN])
+def test_scattered_cells_whose_noise_serves_again_under_the_same_scale_are_found(
+    family: NoiseFamily, sign: int
+) -> None:
+    one, other = (unit(family, n, 20_000) for n in (1, 2))
+    scattered = uniforms("scattered", one.size)
+    for share, passed in ((0.05, False), (0.0, True)):
+        mixed = np.where(scattered < share, sign * one, other)
+        first, again = (vector(family, 20, z, counts=0) for z in (one, mixed))
+        assert drawn_once(Judged((first, again), ())).passed is passed
+        assert drawn_once(judged(again, earlier=(first,))).passed is passed
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+@pytest.mark.parametrize(("family", "scale"), [(LAPLACE, 1), (GAUSSIAN, 12)])
+def test_equal_numbers_are_too_many_no_more_often_than_stated(
+    family: NoiseFamily, scale: int, *, is_known: bool
+) -> None:
+    trials, alpha, cells = 400, 0.05, 200
+    event = vector(family, scale, np.zeros(cells)).event
+    most = ties_limit(event, cells, alpha, is_known=is_known)
+    refused = 0
+    for trial in range(trials):
+        one, other = (
+            vector(family, scale, unit(family, 5000 + 2 * trial + n, cells), counts=9).values
+            for n in (0, 1)
+        )
+        refused += int(np.count_nonzero(one == (other if is_known else 0 * other))) >= most
+    assert binom.sf(refused - 1, trials, alpha) > 1e-3
+
+
 def test_noise_that_is_alike_in_part_is_found() -> None:
     one, other = (unit(GAUSSIAN, n, 20_000) for n in (1, 2))
     for correlation, passed in ((0.6, False), (0.0, True)):
@@ -151,7 +183,8 @@ def test_the_share_that_is_stated_is_found_and_a_third_of_it_is_not(release: Dra
             mixed = np.where(np.arange(cells) < part * cells, one, other).astype(np.int64)
             mixed = mixed[np.argsort(uniforms("order", cells))]
             one = one[np.argsort(uniforms("order", cells))]
-            pair = Vector(event, None, one.astype(np.int64)), Vector(event, None, mixed)
+            wider = replace(event, scale=2 * event.scale)  # no number is equal for that
+            pair = Vector(event, None, one.astype(np.int64)), Vector(wider, None, 2 * mixed)
             found.append(not drawn_once(Judged(pair, ()), 1e-9 * 2).passed)
     assert sum(found[::2]) >= 27
     assert sum(found[1::2]) <= 1

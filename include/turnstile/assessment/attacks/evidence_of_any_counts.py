@@ -2,12 +2,13 @@
 
 Every published number is an unknown integer c >= 0 (any integer for sums) plus noise, so a table is
 drawn from a mixture of shifted noise distributions. No such mixture can be narrower than the noise,
-or reach farther below zero than it. Half of the cells gives a distribution q that fits; p is the
+or reach farther below zero than it. Some of the cells give a distribution q that fits; p is the
 mixture of the declared distributions that is nearest to it. Then E[q(x)/p(x)] <= 1 for every c if
-the noise is as declared (Grunwald, de Heide & Koolen 2024, Theorem 1), so the product over the
-other half passes 1/alpha with a chance of at most alpha (Markov; Ville): no false alarm beyond it,
-with any raw counts. The power comes from cells that are alike, such as empty ones: without any, a
-smaller scale cannot be distinguished from scattered counts.
+the noise is as declared (Grunwald, de Heide & Koolen 2024, Theorem 1), so the product over the next
+cells, which q was not learned from, passes 1/alpha with a chance of at most alpha (Markov; Ville):
+no false alarm beyond it, with any raw counts. A fourth of the cells is learned from; each further
+fourth is bet on, then learned from too. The power comes from cells that are alike, such as empty
+ones: without any, a smaller scale cannot be distinguished from scattered counts.
 """
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ from turnstile.assessment.attacks.noise_outcomes import MEANS_PER_SCALE, Outcome
 from turnstile.privacy.noise_families import NoiseFamily
 
 _CHECKED_PER_SCALE = 24
-_ALTERNATIVES = (None, 0.5, 0.8, 1.25, 2.0)  # q: one half's numbers, or noise so many times as wide
+# q: the numbers so far, or noise so many times as wide
+_ALTERNATIVES = (None, 0.5, 0.8, 0.9, 1.1, 1.25, 2.0)
+_PARTS = 4
 _UNIFORM = 0.01  # of q, so that one odd number does not undo all evidence
 _GAP = 1e-3
-_HALF_A_BET = 10.0  # nats, of the 41 that both halves need for 1e-9 in one
+_WORTH = 10.0  # nats, of the 28 that three fourths of the numbers need for 1e-9
 _MANY = 10  # expected numbers, from which on their scatter is normal
 
 Floats = NDArray[np.float64]
@@ -37,7 +40,7 @@ def log_evidence(
 ) -> float:
     """Return the logarithm of the evidence against noise; above ln(1/alpha) it is refuted.
 
-    Bets are on other scales, and on what one half of the cells looks like itself.
+    Bets are on other scales, and on what the numbers look like themselves.
 
     Args:
         values: published numbers, any shape.
@@ -45,7 +48,31 @@ def log_evidence(
         scale: that is tested, in counts.
         is_signed: whether raw numbers may be below zero.
     """
-    return _log_mean(values, Outcomes(family, scale, is_signed))
+    return log_mean(log_bets(values, family, scale, is_signed=is_signed))
+
+
+def log_mean(logs: Floats) -> float:
+    """Return the logarithm of the mean of bets."""
+    return float(np.logaddexp.reduce(logs)) - math.log(logs.size)
+
+
+def log_bets(
+    values: NDArray[np.int64], family: NoiseFamily, scale: float, *, is_signed: bool = False
+) -> Floats:
+    """Return the logarithm of each bet's gain, in one order, so that bets on tables multiply."""
+    outcomes = Outcomes(family, scale, is_signed)
+    seen = outcomes.of(values.ravel())
+    if seen.size < _PARTS:
+        return np.zeros(len(_ALTERNATIVES))
+    parts = [seen[n::_PARTS] for n in range(_PARTS)]
+    logs = [
+        [
+            _log_product(outcomes, np.concatenate(parts[:n]), parts[n], times)
+            for times in _ALTERNATIVES
+        ]
+        for n in range(1, _PARTS)
+    ]
+    return np.asarray(np.sum(logs, axis=0))
 
 
 def is_worth_a_bet(
@@ -53,9 +80,8 @@ def is_worth_a_bet(
 ) -> bool:
     """Tell whether the declared noise fits so badly that a bet against it could pass 1e-9.
 
-    A bet with half of the numbers gains about half of what the likeliest mixture falls short of the
-    numbers' own shares, beyond what chance takes anyway. Not to bet is always allowed: it raises no
-    alarm.
+    A bet gains about three fourths of what the likeliest mixture falls short of the numbers' own
+    shares, beyond what chance takes anyway. Not to bet is always allowed: it raises no alarm.
 
     Args:
         values: published numbers, any shape.
@@ -70,7 +96,7 @@ def is_worth_a_bet(
     mixture = likeliest_mixture(declared[seen], counts[seen].astype(np.float64), gap=1.0)
     expected = values.size * (declared @ mixture.shares)
     short = float(np.sum(counts[seen] * np.log(counts[seen] / expected[seen])))
-    return short - float(_short_by_chance(expected).sum()) > _HALF_A_BET
+    return short - float(_short_by_chance(expected).sum()) > _WORTH
 
 
 def _short_by_chance(expected: Floats) -> Floats:
@@ -82,38 +108,19 @@ def _short_by_chance(expected: Floats) -> Floats:
     return np.where(expected < _MANY, (chances * counts * logs).sum(axis=1), 0.5)
 
 
-def _log_mean(values: NDArray[np.int64], outcomes: Outcomes) -> float:
-    """Return the logarithm of the mean of the bets, each half of the cells learning for the other.
-
-    Args:
-        values: published numbers, any shape.
-        outcomes: of the tested noise.
-    """
-    seen = outcomes.of(values.ravel())
-    halves = seen[::2], seen[1::2]
-    if min(half.size for half in halves) == 0:
-        return 0.0
-    logs = [
-        _log_product(outcomes, learned, tested, times)
-        for learned, tested in (halves, halves[::-1])
-        for times in _ALTERNATIVES
-    ]
-    return float(np.logaddexp.reduce(logs)) - math.log(len(logs))
-
-
 def _log_product(
     outcomes: Outcomes,
     learned: NDArray[np.int64],
     tested: NDArray[np.int64],
     times: float | None,
 ) -> float:
-    """Return the logarithm of the product of q(x)/p(x) over the tested half.
+    """Return the logarithm of the product of q(x)/p(x) over the tested numbers.
 
     Args:
         outcomes: that are distinguished.
-        learned: half that q is learned from.
-        tested: half that is bet on.
-        times: q is a mixture of noise so many times as large; None for the half as it is.
+        learned: numbers that q is learned from.
+        tested: numbers that are bet on.
+        times: q is a mixture of noise so many times as large; None for the numbers as they are.
     """
     counts = np.bincount(learned, minlength=outcomes.number).astype(np.float64)
     means = outcomes.means(MEANS_PER_SCALE)

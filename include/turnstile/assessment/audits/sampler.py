@@ -89,8 +89,9 @@ def _wrong_tails(
 ) -> Iterator[str]:
     """Yield which tails hold too much or too little."""
     for reach in TAILS:
-        beyond = int((np.abs(noise) > reach * deviation).sum())
-        chance = float(chances[np.abs(values) > reach * deviation].sum())
+        end = reach * deviation + 0.5  # what was cut there, and rounded, does not lie beyond
+        beyond = int((np.abs(noise) > end).sum())
+        chance = float(chances[np.abs(values) > end].sum())
         if binomial_at_least(beyond, noise.size, chance) < alpha:
             yield f"too much lies beyond {reach:g} deviations"
         if binomial_at_least(noise.size - beyond, noise.size, 1 - chance) < alpha:

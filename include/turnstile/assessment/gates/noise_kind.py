@@ -1,7 +1,7 @@
 """The noise is of the declared kind and scale, whatever the raw counts are.
 
-Of every dense table, half of the cells learns what the numbers look like, with no noise assumed and
-with noise of other scales; the other half bets on it against the nearest mixture of the declared
+Of every dense table, some of the cells learn what the numbers look like, with no noise assumed and
+with noise of other scales; the next ones bet on it against the nearest mixture of the declared
 noise (`evidence_of_any_counts`). Of such a bet a bound is known alone.
 """
 
@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.assessment.attacks.evidence_of_any_counts import log_evidence
+from turnstile.assessment.attacks.evidence_of_any_counts import log_bets, log_mean
 from turnstile.assessment.gates.numbers import Judged
 from turnstile.assessment.gates.result import ALPHA, GateResult, not_applicable
 from turnstile.privacy.events import DrawEvent
@@ -29,26 +29,25 @@ def noise_kind(numbers: Judged, alpha: float = ALPHA) -> GateResult:
     judged = numbers.by_day_and_pooled(numbers.dense)
     if not judged:
         return not_applicable(_NAME, "no dense table: a threshold hides the shape of its noise")
-    each = alpha / len(judged)
+    pooled = numbers.pooled(numbers.dense)
+    enough = math.log((len(judged) + 1) / alpha)
+    bets = {label: _bets(*judged[label]) for label in judged if label in numbers.doubtful}
     wrong = [
         f"{label}: the noise is not {event.noise} of scale {float(event.scale):.4g} alone"
-        for label, (event, values) in judged.items()
-        if label in numbers.doubtful and _is_refuted(values, event, each)
+        for label, (event, _) in judged.items()
+        if label in bets and log_mean(bets[label]) > enough
     ]
+    if bets and not wrong:  # one slip in all tables: their noise is independent, so bets multiply
+        known = [bets[label] if label in bets else _bets(*pooled[label]) for label in pooled]
+        if log_mean(np.sum(known, axis=0)) > enough:
+            wrong = ["all tables together: the noise of each is not of the declared kind and scale"]
     passed = (
         f"{len(judged)} dense tables and days of them: none shows noise of another kind or scale"
     )
-    return GateResult(
-        _NAME,
-        not wrong,
-        "; ".join(wrong) or passed,
-        alpha,
-        _DETECTS,
-    )
+    return GateResult(_NAME, not wrong, "; ".join(wrong) or passed, alpha, _DETECTS)
 
 
-def _is_refuted(values: NDArray[np.int64], event: DrawEvent, alpha: float) -> bool:
-    """Tell whether the bet on what one half of the numbers looks like is won."""
-    scale, is_signed = float(event.scale), event.statistic == "sum"
-    evidence = log_evidence(values, event.noise, scale, is_signed=is_signed)
-    return evidence > math.log(1 / alpha)
+def _bets(event: DrawEvent, values: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return what bets on other noise win, each its logarithm."""
+    is_signed = event.statistic == "sum"
+    return log_bets(values, event.noise, float(event.scale), is_signed=is_signed)

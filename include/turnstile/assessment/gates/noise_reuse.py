@@ -15,6 +15,11 @@ vector each number is in two products; those of every second stretch are indepen
 Cauchy and Schwarz M(2t)^(n/2) takes the place of M(t)^n. Of an earlier release's noise nothing is
 assumed: its numbers are taken as they are, and m_k is that of the own noise alone.
 
+Under equal scales noise that serves twice leaves equal numbers where the raw counts are equal. Of n
+cells with fresh noise at most Bin(n, p) are, with p the chance that two numbers of the noise are
+equal (the largest of one number's chances where the other's noise is not known): of scattered cells
+a few in a hundred show so.
+
 Vectors are compared cell by cell (as a whole, in stretches, with their axes in any order, and at a
 lower c, which sees noise that is alike in part), and at every distance of their cells, by a Fourier
 transform each: those of the release, of one day's tables over all days together, and those of
@@ -43,6 +48,7 @@ from turnstile.assessment.gates.result import ALPHA, GateResult, not_applicable
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_pmf
 from turnstile.privacy.noise_families import NoiseFamily
+from turnstile.privacy.tail_probabilities import binomial_limit
 from turnstile.programme.domain.public_domain import Segment
 from turnstile.release.numbers import Vector
 
@@ -153,7 +159,7 @@ def drawn_once(numbers: Judged, alpha: float = ALPHA) -> GateResult:
     known = _Known()
     orders = {id(one): list(_orders(numbers, one)) for one in numbers.vectors}
     tests = sum(
-        4 * len(orders[id(one)]) * sum(one.values.size // width for width in _widths(one))
+        2 * len(orders[id(one)]) * (1 + 2 * sum(one.values.size // n for n in _widths(one)))
         for pair in placed
         for one, _ in pair.vectors
     )
@@ -297,6 +303,8 @@ def _is_alike(
     released = np.ones(one.values.size, dtype=np.bool_)
     if one.event.threshold is not None or other.event.threshold is not None:
         released = (one.values != 0) & (other.values != 0)  # suppressed cells are alike anyhow
+    if _has_ties(pair, orders[id(one)], alpha):
+        return True
     for kind in (pair.kind(TURNS), pair.kind(FEW_TURNS)):
         limits = {width: _limits(kind, alpha, width)[1][-1] for width in _widths(one)}
         theirs = known.phases_of(other, kind.turns) * released
@@ -306,6 +314,28 @@ def _is_alike(
                 if any(_longest(products, width) >= limit for width, limit in limits.items()):
                     return True
     return False
+
+
+def _has_ties(pair: _Pair, orders: list[NDArray[np.intp]], alpha: float) -> bool:
+    """Tell whether more numbers of two dense vectors of one scale are equal than noise lets be."""
+    ((one, other),) = pair.vectors
+    if _noise(one.event) != _noise(other.event) or one.event.threshold is not None:
+        return False
+    most = ties_limit(one.event, one.values.size, alpha, is_known=pair.is_known)
+    ties = (
+        int(np.count_nonzero(one.values[order] == sign * other.values))
+        for order in orders
+        for sign in (1, -1)
+    )
+    return max(ties) >= most
+
+
+@lru_cache(maxsize=512)
+def ties_limit(event: DrawEvent, cells: int, alpha: float, *, is_known: bool) -> int:
+    """Return how many equal numbers of two dense draws have a chance of at most alpha."""
+    reach = math.ceil(_REACH_SCALES[event.noise.record.is_pure] * event.scale)
+    _, chances = noise_pmf(event.noise, event.scale, reach=reach)
+    return binomial_limit(alpha, cells, float(chances @ chances if is_known else chances.max()))
 
 
 def _widths(vector: Vector) -> list[int]:

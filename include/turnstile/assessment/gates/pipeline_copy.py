@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from turnstile.assessment.audits.pipeline_copy import PipelineCopy
 from turnstile.assessment.audits.release_audit import DrawAudit, audit_release
-from turnstile.assessment.audits.sampler import DRAWS, MANY_DRAWS, misfit, misfit_of
+from turnstile.assessment.audits.sampler import DRAWS, MANY_DRAWS, misfit
 from turnstile.assessment.gates.result import ALPHA, GateResult, not_applicable
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.units import ProtectionUnit
@@ -117,12 +117,10 @@ def sampler(
         if audit.event.threshold is None and audit.noise.size >= DRAWS
     }
     alpha = ALPHA / len(event_of)
-    problems = {
-        event: copy.misfits.get(kind) or misfit_of(drawn[kind], event, alpha=alpha)
-        if kind in drawn
-        else misfit(event, copy.draw, alpha=alpha)
-        for kind, event in event_of.items()
-    }
+    problems = {}
+    for kind, event in event_of.items():
+        draw = copy.draw if kind not in drawn else lambda *_, kind=kind: (drawn[kind],)
+        problems[event] = copy.misfits.get(kind) or misfit(event, draw, alpha=alpha)
     is_known = copy.misfits.keys() >= event_of.keys()
     known = f", and {MANY_DRAWS:,} with this code" if is_known else ""
     wrong = [
