@@ -13,6 +13,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
 from city_week import BUS_COLUMNS, WEEK, Form, Tap, readings, taps, written
 
@@ -22,6 +24,7 @@ from turnstile.pipeline import steps
 from turnstile.programme.source_spec import FileSpec
 from turnstile.sources.ingest.landing import RawFile, form_of
 
+TYPED = ("id_tarjeta", "momento", "parada", "modo", "tipo")
 SPANISH = ("CHECK IN", "CHECK OUT")
 DATED = Form(dates="DD/MM/YYYY")
 
@@ -355,3 +358,76 @@ def test_new_reads_the_header_of_a_workbook_under_its_titles(city: Any) -> None:
     assert code == 0
     assert "feed taps" in said
     assert "  file: {header_row: 3}" in city.yaml.read_text()
+
+
+def _as_parquet(file: Path, rows_of_group: int) -> None:
+    table = pyarrow.csv.read_csv(
+        file,
+        convert_options=pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(TYPED, "string")),
+    )
+    pq.write_table(table, file.with_suffix(".parquet"), row_group_size=rows_of_group)
+    file.unlink()
+
+
+@pytest.mark.parametrize("form", ["csv", "csv.gz", "csv.zst", "parquet"])
+def test_a_refusal_names_file_column_and_kind_and_the_page_the_line_or_row_group(
+    city: Any, form: str
+) -> None:
+    city.new(taps(), Form())
+    late = [replace(tap, at=tap.at.replace(year=2019)) for tap in taps(1)]
+    content = written([*taps(), *late], Form()).decode()
+    city.deliver(taps(), Form()).write_text(content.replace("2019-", "of "))
+    file = city.home / f"landing/city/{WEEK}/a.csv"
+    lines = content.splitlines()
+    if form == "parquet":
+        _as_parquet(file, 100)
+        at = f"row group {(len(lines) - 1 - len(late)) // 100}"
+    else:
+        packed = {"csv": bytes, "csv.gz": gzip.compress, "csv.zst": _zst}[form]
+        content_now = packed(file.read_bytes())
+        file.unlink()
+        file.with_name(f"a.{form}").write_bytes(content_now)
+        at = f"line {len(lines) - len(late) + 1}"
+    said = city.tells("run", "city", "--week", WEEK)[1]
+    assert "unparsable_timestamp_many: many times cannot be read; state source.file.times" in said
+    assert "most are" not in said  # one card has them all: nobody is told of what kind they are
+    record = city.look()[2]
+    (shown, *_) = [one for one in record["sections"]["Rules"] if "set aside, city/" in one]
+    assert f"a.{form}, {at[:-1]}" in shown  # of three examples the first, in the order of texts
+    assert at[:-1] not in said
+
+
+def _zst(content: bytes) -> bytes:
+    packed: bytes = pa.compress(content, codec="zstd", asbytes=True)
+    return packed
+
+
+# what makes a week wrong, and what the refusal says of it
+KINDS = {
+    "times in digits": (
+        lambda tap: (tap, Form(times="epoch_ms")),
+        "file (city/2016-W30/a.csv), column momento (whole numbers)",
+    ),
+    "times in words": (
+        lambda tap: (replace(tap, at=tap.at), Form(times="naive")),
+        "column momento (texts)",
+    ),
+    "no place": (lambda tap: (replace(tap, place=-1), Form()), "column parada (nothing)"),
+    "modes as numbers": (lambda tap: (replace(tap, mode="700"), Form()), "(whole numbers)"),
+}
+
+
+@pytest.mark.parametrize("what", KINDS)
+def test_a_refusal_says_of_what_kind_the_values_are_that_many_share(city: Any, what: str) -> None:
+    change, told = KINDS[what]
+    city.new(taps(), Form())
+    changed = [change(tap) for tap in taps()]
+    content = written([tap for tap, _ in changed], changed[0][1])
+    if what == "times in words":
+        content = content.replace(b"2016-07-", b"July ")
+    city.deliver(taps(), Form()).write_bytes(content)
+    code, said = city.tells("run", "city", "--week", WEEK)
+    assert code in {2, 3}
+    assert f"most are of file (city/{WEEK}/a.csv)" in said
+    assert told in said
+    assert "30850" not in said

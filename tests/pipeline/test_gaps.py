@@ -74,6 +74,21 @@ def test_a_week_of_buses_is_of_the_days_with_input(landed: Deployment, turnstile
     assert turnstile("estimates", "verify", package) == 0
 
 
+def test_a_week_of_buses_with_service_on_one_day_is_published(
+    landed: Deployment, turnstile: Cli
+) -> None:
+    days = ", ".join(f"2016-07-{n}" for n in range(26, 32))
+    landed.edit("itms", MISSING, f"{MISSING}\n  absent_days: [{days}]")
+    assert turnstile("run", "itms", "--week", WEEK) == 0
+    package = landed.public / "itms" / WEEK / "r0"
+    rows = pq.read_table(package / "data/speed_buses.parquet").to_pylist()
+    assert "service_date" not in rows[0]  # a table of the week, as that of every other week
+    assert all(abs(row["unbiased"] - row["measured"]) < 0.06 for row in rows)
+    assert [key for key in landed.spent() if key.startswith("bus_day")] == [f"bus_day:{MONDAY}"]
+    assert turnstile("estimates", "verify", package) == 0
+    assert turnstile("package", "verify", package) == 0
+
+
 @pytest.mark.parametrize("has_file", [True, False])
 def test_no_trip_decides_whether_a_day_is_a_gap(landed: Deployment, *, has_file: bool) -> None:
     """Its file is a header alone, or is not there; then one trip of the day, in any file, more."""

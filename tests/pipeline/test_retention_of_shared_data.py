@@ -16,6 +16,7 @@ from retention_days import (
     day,
     deletions,
     files_of,
+    ledger_at,
     names_of,
 )
 from small_deployment import WEEK, Deployment
@@ -23,6 +24,7 @@ from small_deployment import WEEK, Deployment
 from turnstile.errors import InputError, ProgrammeError, TurnstileError
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import open_ledger
+from turnstile.operations.retention_day import RetentionDay
 from turnstile.pipeline import retention
 from turnstile.pipeline.private_data import landing_data
 from turnstile.programme.loading import load_programme, parse_programme
@@ -137,6 +139,37 @@ def test_reports_of_failures_go_with_the_raw_data_of_their_programme(
     assert len(list(folder.iterdir())) == 3
     act(NOW + timedelta(days=91))
     assert sorted(path.name for path in folder.iterdir()) == names[1:]
+
+
+def test_looks_at_files_of_no_programme_go_with_the_raw_data(
+    published: Deployment, monkeypatch: pytest.MonkeyPatch, turnstile: Cli
+) -> None:
+    private, file = published.home / "private", next(published.landing("itms").glob("*.csv"))
+    turnstile("look", "--from", file, "--feed", "itms", "--zone", "Asia/Kolkata")
+    (page,) = private.glob("looks/*/look.md")
+    assert "PRIVATE" in page.read_text()
+    (private / ".look-died/said").mkdir(parents=True)  # a look that was killed
+    (private / ".landing-died").mkdir()
+    (private / ".landing-died/0-a.csv").symlink_to(file)
+    monkeypatch.setattr(retention.Retention, "verdicts", lambda _: ())
+    act(NOW + timedelta(days=89))
+    assert page.exists()
+    ledger_at(NOW).confirm_clock("ada", "a live deployment")
+    RetentionDay(Settings.from_environment(), NOW + timedelta(days=2000)).act()
+    assert page.exists(), "a clock that jumped deletes nothing"
+    act(NOW + timedelta(days=91))
+    assert not list(private.glob("looks/*"))
+    assert not list(private.glob(".l*-*"))
+    assert file.exists()
+
+
+def test_looks_stay_where_no_programme_states_days(published: Deployment) -> None:
+    published.edit("itms", "\nretention:", "\n# retention:")
+    page = published.home / "private/looks/a/look.md"
+    page.parent.mkdir(parents=True)
+    page.write_text("PRIVATE")
+    act(NOW + timedelta(days=4000))
+    assert page.exists()
 
 
 # -- a year ------------------------------------------------------------------------------------

@@ -49,7 +49,11 @@ EVENTS = (
     "passenger_event_id,service_date,event_timestamp,event_type,vehicle_id,stop_id,event_count,"
     "trip_stop_sequence\n"
 )
-ANSWERS = ("--speed-unit", "km/h", "--date-form", "DD/MM/YYYY", "--all-tap-on", "--protect", "day")
+CLOCK = ("--zone", "America/Los_Angeles")
+ANSWERS = (
+    *("--speed-unit", "km/h", "--date-form", "DD/MM/YYYY", "--all-tap-on", "--protect", "day"),
+    *CLOCK,
+)
 TELEMETRY = {"license_plate": "p", "observationDateTime": "t", "speed": 1}
 
 
@@ -132,17 +136,17 @@ def test_what_is_written_is_in_order_and_never_written_over(
         (
             TAPS,
             ("--feed", "taps", *(f"--column={pair}" for pair in OF_TAPS)),
-            {"source.date_form", "source.columns.action", "mechanism.unit"},
+            {"source.date_form", "source.columns.action", "mechanism.unit", "time.zone"},
         ),
         (
             "license_plate,observationDateTime,speed,latitude,longitude\n",
             (),
-            {"source.speed_unit", "mechanism.unit"},
+            {"source.speed_unit", "mechanism.unit", "time.zone"},
         ),
         (
             "at,v,latitude,longitude,kmh\n",
             tuple(f"--column={p}" for p in ("event_timestamp=at", "vehicle_id=v", "speed=kmh")),
-            {"source.feed", "mechanism.unit", "source.speed_unit"},
+            {"source.feed", "mechanism.unit", "source.speed_unit", "time.zone"},
         ),
     ],
 )
@@ -165,6 +169,7 @@ def test_what_no_column_says_is_asked_and_refused_until_somebody_answers(
     own = re.sub(r"speed_unit: decide", "speed_unit: mph", path.read_text())
     own = re.sub(r"date_form: decide", "date_form: DD/MM/YYYY", own)
     own = re.sub(r"feed: decide", "feed: tides_vehicle_locations", own)
+    own = re.sub(r"zone: decide", "zone: America/Los_Angeles", own)
     unit = "card_day" if "card_day" in own else "bus_day"
     own = re.sub(r"unit: decide", f"unit: {unit}", own)
     path.write_text(re.sub(r"\n    action: .*", "", own))
@@ -182,6 +187,38 @@ def test_a_column_goes_by_the_feeds_own_name_too_and_another_one_is_refused_with
     assert dict(load_programme("city", tmp_path / "include").source.columns) == {
         "observed_at": "at"
     }
+
+
+AT_NOON = {
+    "no offset": ("2016-07-25 12:00:00", True),
+    "no offset, ISO": ("2016-07-25T12:00:00", True),
+    "day first": ("25-07-2016 12:00", True),
+    "no record": ("", True),
+    "instants": ("2016-07-25T19:00:00Z", False),
+    "an offset": ("2016-07-25 12:00:00-07:00", False),
+    "since 1970": ("1469473200000", False),
+}
+
+
+@pytest.mark.parametrize("written", AT_NOON)
+def test_the_clock_of_times_without_an_offset_is_a_decision_even_where_a_feed_names_the_zone(
+    new: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str], written: str
+) -> None:
+    """Nothing in the files tells zones apart that are a few hours from each other."""
+    at, is_asked = AT_NOON[written]
+    lines = "card_id,tapped_at,place\n" + (f"a,{at},s1\n" * 3 if at else "")
+    given = ("--feed", "taps", "--all-tap-on", "--protect", "day", "--gtfs", "HERE/gtfs.zip")
+    assert new("x.csv", lines, *given, answers=()) == 0
+    assert ("to decide: time.zone" in capsys.readouterr().out) is is_asked
+    assert main(["check", "city"]) == (2 if is_asked else 0)
+    assert ("time.zone: is for a person to decide" in capsys.readouterr().err) is is_asked
+    page = (tmp_path / "include/programmes/city.decisions.md").read_text()
+    assert "agency states America/Los_Angeles; hours" in page or not is_asked
+    path = tmp_path / "include/programmes/city.yaml"
+    path.write_text(path.read_text().replace("zone: decide", "zone: America/Denver"))
+    assert main(["check", "city"]) == 0
+    stated = str(load_programme("city", tmp_path / "include").time.zone)
+    assert stated == ("America/Denver" if is_asked else "America/Los_Angeles")
 
 
 @given(st.fractions("1/100", 100, max_denominator=10**6), st.sampled_from(["epsilon", "rho"]))

@@ -398,3 +398,19 @@ def test_instants_of_another_clock_than_the_agencys(rows: Any) -> None:
     stamped = content.replace(b"10,A", b"10+00:00,A")
     assert rows("taps.csv", stamped, file=spec) == [("c", 480, "A", None, "UNKNOWN")]
     assert rows("taps.csv", content) == []  # negative control: a day before the week
+
+
+def test_damaged_parquet_is_refused_with_its_row_group_and_column(rows: Any) -> None:
+    columns = zip(HEADER.split(","), zip(*RECORDS, strict=True), strict=True)
+    sink = io.BytesIO()
+    pq.write_table(pa.table(dict(columns)), sink, row_group_size=2, compression="zstd")
+    content = bytearray(sink.getvalue())
+    chunk = pq.read_metadata(io.BytesIO(content)).row_group(1).column(5)
+    begin = chunk.dictionary_page_offset or chunk.data_page_offset
+    content[begin : begin + chunk.total_compressed_size] = bytes(chunk.total_compressed_size)
+    with pytest.raises(InputError, match="cut off or damaged") as error:
+        rows("taps.parquet", bytes(content))
+    assert "taps.parquet: file" in str(error.value)
+    assert "(row group 1, column 'place')" in str(error.value)
+    assert "hara" not in str(error.value).lower()
+    assert rows("taps.parquet", sink.getvalue()) == WANTED  # as it was written

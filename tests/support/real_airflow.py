@@ -296,6 +296,7 @@ def running(
     edits_of_buses: Mapping[str, str] = MappingProxyType({}),
     port: int | None = None,
     ran_before: bool = False,
+    packages: Path | None = None,
 ) -> Iterator[RealAirflow]:
     """Run an Airflow over a small checkout with landing data for some weeks; stop it afterwards.
 
@@ -307,6 +308,7 @@ def running(
         edits_of_buses: what is changed in the file of `itms`.
         port: TCP port of the API server, from `own_port`.
         ran_before: let the schedule go on with last week, as where the weeks before had runs.
+        packages: folder of packages that are installed beside Airflow, providers among them.
     """
     include = small_checkout(base, edits, edits_of_buses)
     if ran_before:
@@ -325,6 +327,9 @@ def running(
     users = ",".join(f"{user}:{role}" for user, role in ROLES.items())
     environment |= {"AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": users, **extra}
     environment["PYTHONPATH"] = hold_draws(base / "held")
+    if packages is not None:
+        with (base / "held/sitecustomize.py").open("a") as code:
+            code.write(f"sys.path.append({str(packages)!r})\n")
     try:
         with metadata_database() as its, NativeStack(home, environment | its) as stack:
             airflow = RealAirflow(base, f"http://127.0.0.1:{chosen}", stack)

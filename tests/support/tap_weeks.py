@@ -57,6 +57,7 @@ def other_estimate_is_found(
 # Door counters, as an agency would: TIDES in, TIDES out.
 
 EVENT_MARKS = tuple(f"CANARY{number:02d}Q" for number in range(15))  # one for each column
+CLOCK = ("--zone", "America/Los_Angeles")
 PROTECT = ("--protect", "day")
 LISTS = """  lists:
     route: domains/apc_routes.csv
@@ -73,7 +74,15 @@ def make_apc(deployment: Deployment) -> None:
     """Let `new` make a programme of a sample, and add tables by route and by stop visit."""
     tells("sample", "apc", "--weeks", WEEK, "--rows", 6000)
     feed = deployment.home / "apc_gtfs.zip"
-    tells("new", "apc", "--from", *sorted(deployment.landing("apc").glob("*.csv")), "--gtfs", feed)
+    tells(
+        "new",
+        "apc",
+        "--from",
+        *sorted(deployment.landing("apc").glob("*.csv")),
+        "--gtfs",
+        feed,
+        *CLOCK,
+    )
     for of, name in (("route", "routes"), ("stop_visit", "visits")):
         out = deployment.include / f"domains/apc_{name}.csv"
         tells("domain", "lists", feed, "--of", of, "--out", out)
@@ -147,7 +156,16 @@ def make_tides(deployment: Deployment) -> None:
     """Let `new` make a programme of a sample, and add a table by each category."""
     tells("sample", "tides", "--weeks", WEEK, "--rows", 2000)
     files = sorted(deployment.landing("tides").glob("*.csv"))
-    tells("new", "tides", "--from", *files, "--gtfs", deployment.home / "tides_gtfs.zip", *PROTECT)
+    tells(
+        "new",
+        "tides",
+        "--from",
+        *files,
+        "--gtfs",
+        deployment.home / "tides_gtfs.zip",
+        *CLOCK,
+        *PROTECT,
+    )
     for name, (_, values) in COLUMNS.items():
         write_list(deployment, name, {value: f"label of {value}" for value in values})
     lists = ", ".join(f"{name}: domains/{name}.csv" for name in COLUMNS)

@@ -40,6 +40,8 @@ _NO_BEGINNING = (
     zlib.error,
     RecursionError,
 )
+_OF_INSTANTS = (Feed.GTFS_VEHICLE_POSITIONS, Feed.GTFS_TRIP_UPDATES, Feed.HFP, Feed.SIRI_VM)
+"""Standards by which a time is an instant, whatever the zone."""
 _UNNAMED = "(a column whose name is not repeated here)"
 
 
@@ -53,6 +55,7 @@ class Delivery:
         others: its other columns, as far as their names may be repeated.
         renamed: pairs (field, column) that differ from the layout's own.
         written: YAML of `source.file`; empty where nothing has to be stated.
+        tells_instants: True if its times are instants whatever the zone.
     """
 
     feed: Feed
@@ -60,6 +63,7 @@ class Delivery:
     others: tuple[str, ...]
     renamed: tuple[tuple[str, str], ...]
     written: str = ""
+    tells_instants: bool = False
 
     @property
     def is_plain(self) -> bool:
@@ -136,6 +140,7 @@ def look_at(
     instants, numbers = (
         [field_of[one] for one in kind if one in field_of] for kind in (INSTANTS, NUMBERS)
     )
+    is_told = form is not None and bool(instants) and form.tells_instants(instants)
     if found is Feed.GTFS_VEHICLE_POSITIONS:  # reads seconds by itself
         instants = []
     others = (c if _NAME.fullmatch(c) else _UNNAMED for c in sorted(set(columns) - used))
@@ -147,6 +152,7 @@ def look_at(
             (f, c) for f, c in sorted(_by_field(LAYOUTS[found], renamed).items()) if own.get(f) != c
         ),
         written="" if form is None else yaml_of(form.stated(instants, numbers)),
+        tells_instants=is_told or found in _OF_INSTANTS,
     )
 
 

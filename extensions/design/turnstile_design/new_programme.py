@@ -44,7 +44,7 @@ class PublicSources:
         gtfs: GTFS feed (zip or folder), or a bare stops.txt; None if an area is given.
         area: GeoJSON polygon, for vehicles; None if a feed is given.
         mode: the one mode of the rows; None to take the modes of the feed.
-        zone: time zone; None to take that of the feed's agency.
+        zone: time zone; None to take that of the feed's agency, if files do not rest on it.
     """
 
     gtfs: Path | None
@@ -144,14 +144,14 @@ def new_programme(  # noqa: PLR0913 - the keyword-only rest is what the package 
         zone_named(zone, where="new")
     measures = None if trips else vehicle_measures(delivery, sources.gtfs, zone)
     suffix = ".geojson" if sources.area else ".csv"
-    asked = answers.keys_of(delivery, zone)
+    asked = answers.keys_of(delivery, zone if delivery.tells_instants else sources.zone)
     values = _values(name, delivery, modes, measures, asked) | {
         "typical_volume": answers.typical_volume,
         "domain": f"domains/{name}{suffix}",
         "curator": curator,
         "contact": contact,
         "cells": cells,
-        "zone_of_feed": sources.zone is None and zone is not None,
+        "zone_of_feed": zone if sources.zone is None else None,
     }
     files = [(f"domains/{name}{suffix}", domain.encode())]
     if measures is not None:
@@ -174,7 +174,7 @@ def draft_of(delivery: Delivery, zone: str | None) -> str:
     measures = None if trips else vehicle_measures(delivery, None, None)
     answers = Answers(row=delivery.feed, protects_day=True)
     values = _values("look", delivery, [_THE_MODE], measures, answers.keys_of(delivery, zone))
-    none = {"typical_volume": None, "zone_of_feed": False, "curator": "none", "contact": "none"}
+    none = {"typical_volume": None, "zone_of_feed": None, "curator": "none", "contact": "none"}
     return _rendered("programme.yaml.j2", values | none | {"domain": "domains/none.csv"})
 
 

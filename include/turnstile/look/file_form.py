@@ -44,6 +44,7 @@ _EPOCHS = {
     19: TimeForm.EPOCH_NS,
 }
 _EPOCH = re.compile(r"[12]\d{9}(\d{3}){0,3}")
+_WITH_OFFSET = re.compile(r".*:\d\d(\.\d+)? ?(Z|[-+]\d\d(:?\d\d)?)")
 _NAME = re.compile(r"[^\W\d]")
 _CHARACTERS = {QuoteMark.DOUBLE: '"', QuoteMark.SINGLE: "'"}
 
@@ -58,6 +59,7 @@ class FoundForm:
         epochs: columns of numbers that are units since 1970, and which.
         decimals: columns of numbers with decimals behind a comma.
         has_mark: True if a byte order mark says that it is UTF-16.
+        offsets: columns of times that state their offset.
     """
 
     spec: FileSpec
@@ -65,6 +67,11 @@ class FoundForm:
     epochs: tuple[tuple[str, TimeForm], ...] = ()
     decimals: tuple[str, ...] = ()
     has_mark: bool = False
+    offsets: tuple[str, ...] = ()
+
+    def tells_instants(self, instants: Iterable[str]) -> bool:
+        """Return whether columns name instants whatever the zone: by an offset, or since 1970."""
+        return {*instants} <= {*self.offsets, *(column for column, _ in self.epochs)}
 
     def stated(self, instants: Iterable[str] = (), numbers: Iterable[str] = ()) -> FileSpec:
         """Return what a programme has to state, for its columns of instants and of numbers."""
@@ -105,7 +112,8 @@ def found_form(file: RawFile, wanted: Iterable[str] = ()) -> FoundForm | None:
         header_row=row + 1,
     )
     decimals = tuple(column for column, own in by_column.items() if _mostly(_BEHIND_COMMA, own))
-    return FoundForm(spec, columns, tuple(_epochs(by_column.items())), decimals, has_mark)
+    offsets = tuple(column for column, own in by_column.items() if _mostly(_WITH_OFFSET, own))
+    return FoundForm(spec, columns, tuple(_epochs(by_column.items())), decimals, has_mark, offsets)
 
 
 def has_records(file: RawFile, spec: FileSpec) -> bool:

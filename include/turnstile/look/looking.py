@@ -20,6 +20,7 @@ from turnstile.look.asked import Asked
 from turnstile.look.decisions import Decision
 from turnstile.look.fields_found import columns_of_action, lines_of_fields, week_of
 from turnstile.look.file_form import FoundForm, found_form, yaml_of
+from turnstile.look.places import place_of
 from turnstile.programme.source_spec import Feed
 from turnstile.programme.spec import Programme
 from turnstile.quality.checks import validate
@@ -102,7 +103,7 @@ class _Looking:
             if self.asked.snapshot is None:
                 programme = decisions.as_said(self.connection, self.asked, programme, week)
         if week is not None:
-            self._rules(programme, week)
+            self._rules(programme, week, {file.name: file for file in members})
         if self.asked.snapshot is None:
             mended = decisions.of_form(self.asked, programme.source.written, forms)
             self.decisions = [*mended, *self.decisions]
@@ -181,14 +182,16 @@ class _Looking:
             unread = [column for column in columns if column not in names]
             self.actions.update(columns_of_action(self.connection, relation, unread))
 
-    def _rules(self, programme: Programme, week: ServicePeriod) -> None:
+    def _rules(
+        self, programme: Programme, week: ServicePeriod, files: Mapping[str, RawFile]
+    ) -> None:
         """Read the week as a release would, and judge it, where a release has not."""
         try:
             snapshot, report = self._judged(programme, week)
         except TurnstileError as error:
             self._refused(error)
             return
-        lines = tuple(_lines_of_rules(self.connection, programme, snapshot))
+        lines = tuple(_lines_of_rules(self.connection, programme, snapshot, files))
         self.sections.append(("Rules", lines))
         self.sections.append(("Days", tuple(_lines_of_days(self.connection, week, snapshot))))
         if report is not None:
@@ -248,7 +251,10 @@ def _lines_of_forms(members: list[RawFile], forms: Mapping[str, FoundForm | None
 
 
 def _lines_of_rules(
-    connection: DuckDBPyConnection, programme: Programme, snapshot: Snapshot
+    connection: DuckDBPyConnection,
+    programme: Programme,
+    snapshot: Snapshot,
+    files: Mapping[str, RawFile],
 ) -> Iterator[str]:
     """Yield what each rule would keep and set aside, with examples of both."""
     counts = dict(counts_of(snapshot))
@@ -262,8 +268,9 @@ def _lines_of_rules(
         if aside:
             kept = one_file(snapshot.folder / "quarantine" / f"{rule}.parquet")
             select = f"SELECT file, fields FROM read_parquet({kept}) LIMIT {_EXAMPLES}"
-            for file, fields in connection.execute(select).fetchall():
-                yield f"  - set aside, {file}: {str(fields)[:_LONGEST_EXAMPLE]}"
+            for file, record in connection.execute(select).fetchall():
+                at = place_of(connection, files.get(file), programme.source.written, str(record))
+                yield f"  - set aside, {file}{at}: {str(record)[:_LONGEST_EXAMPLE]}"
     if snapshot.days:
         rows = connection.execute(
             f"SELECT * FROM read_parquet('{snapshot.rows_glob}') LIMIT {_EXAMPLES}"

@@ -47,7 +47,7 @@ class RetentionDay:
         gone = tuple(one for one in found if one.may_go(self.now))
         for one in gone:
             retention.delete(one)
-        retention.delete_failures()
+        retention.delete_reports()
         return gone
 
     def _retention(self) -> Retention:

@@ -40,6 +40,7 @@ from turnstile.settings import Settings
 
 ALARM = timedelta(days=ALARM_DAYS)
 ANNOUNCED_DAYS = 7
+_OF_NO_PERIOD = ("failures/*.txt", "looks/*/", ".look-*", ".landing-*")
 MOST_A_DAY = 30
 """Of a deployment: a week of ten programmes is 20 or 30 parts; a slip of a file, years of them."""
 Alarmed = Callable[[str, str, datetime, str], datetime | None]
@@ -134,14 +135,18 @@ class Retention:
             if folder != self.settings.landing and not any(folder.iterdir()):
                 folder.rmdir()
 
-    def delete_failures(self) -> None:
-        """Delete reports of failed tasks, which may hold a raw value, after the days of raw data.
+    def delete_reports(self) -> None:
+        """Delete what holds raw values and is of no period, after the days of raw data.
 
-        They are named `<programme>-<task>-<instant>.txt`.
+        Reports of failed tasks are named `<programme>-<task>-<instant>.txt`. Looks at files that no
+        programme names, and what a look that died left, go by the shortest days of any programme.
         """
         days = {one.name: one.retention.raw_days for one in self._programmes() if one.retention}
-        for path in (self.settings.private / "failures").glob("*.txt"):
-            kept_days = days.get(path.stem.rsplit("-", 2)[0])
+        if not days or not self._is_clock_known:
+            return
+        for path in [one for glob in _OF_NO_PERIOD for one in self.settings.private.glob(glob)]:
+            of_programme = path.stem.rsplit("-", 2)[0] if path.suffix == ".txt" else None
+            kept_days = days.get(of_programme) if of_programme else min(days.values())
             age = timedelta(seconds=self.now.timestamp() - path.lstat().st_ctime)
             if kept_days is not None and age > timedelta(days=kept_days):
                 _remove(path)

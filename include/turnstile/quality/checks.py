@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from turnstile.durable_files import replace_durably
@@ -11,6 +12,7 @@ from turnstile.programme.spec import Programme
 from turnstile.quality.earlier_figures import keep, usual_frames
 from turnstile.quality.expectations import Outcome, judge
 from turnstile.quality.findings import Finding, QualityReport, Severity
+from turnstile.quality.kinds_set_aside import where_most_are
 from turnstile.quality.metrics import NOTHING_LISTED, measure
 from turnstile.quality.rules import Frame, Rule, learned_rules, rules_of
 from turnstile.service_calendar import ServicePeriod
@@ -56,7 +58,10 @@ def validate(  # noqa: PLR0913 - the keyword-only rest is where it runs
     # A rule of which nothing is learned yet gives no verdict: neither pass nor warn.
     learned = (rule for rule in learned_rules() if rule.frame in frames)
     rules = (*rules_of(programme, len(programme.days_of(week))), *learned)
-    findings = _findings(zip(rules, judge(rules, frames), strict=True))
+    findings = tuple(
+        replace(one, sentence=one.sentence + _seen_in(one, programme, snapshot, memory))
+        for one in _findings(zip(rules, judge(rules, frames), strict=True))
+    )
     report = QualityReport(programme.name, str(week), findings)
     _write(report, snapshot)
     if report.passed:
@@ -79,6 +84,12 @@ def _findings(judged: Iterable[tuple[Rule, Outcome]]) -> tuple[Finding, ...]:
         )
         for name, parts in by_name.items()
     )
+
+
+def _seen_in(finding: Finding, programme: Programme, snapshot: Snapshot, memory: str | None) -> str:
+    """Return where most of what stops the week is, and of what kind."""
+    rule = finding.rule.removesuffix("_many")
+    return where_most_are(programme, snapshot, rule, memory) if finding.stops else ""
 
 
 def _write(report: QualityReport, snapshot: Snapshot) -> None:

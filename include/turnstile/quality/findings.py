@@ -1,6 +1,7 @@
 """Findings of the quality checks: a rule, how grave it is, and whether the week keeps it.
 
-A finding holds no number: only pass, warn or fail per rule leaves the private zone.
+A finding holds no number: what leaves the private zone of a rule is pass, warn or fail, and of one
+that stops a week the file, the columns and the kind of value (PRIVACY 9.2).
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ class Finding:
         passed: whether the week keeps it.
         is_broken_check: True if the check itself failed to run; then the data are not judged, and
             the week stops whatever the severity.
-        sentence: what the rule says and what to do; constant text of the program.
+        sentence: what the rule says and what to do, and of what stops a week its file, columns and
+            kind of value; no value.
     """
 
     rule: str

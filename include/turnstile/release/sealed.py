@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from turnstile.arrow_columns import column, dates, texts, vector
 from turnstile.errors import IntegrityError
 from turnstile.privacy.events import DrawEvent
+from turnstile.privacy.units import Subject
 
 _GAPS = b"turnstile.gaps"
 _CARRIED = b"turnstile.carried"
@@ -50,9 +51,12 @@ class NoisyTable:
 
 
 def day_of_draw(event: DrawEvent) -> date | None:
-    """Return the service day of a draw; None where it covers several."""
-    days = {block.service_date for block in event.blocks}
-    return days.pop() if len(days) == 1 else None
+    """Return the service day of a draw of trips; None of vehicles, whose days are added up.
+
+    A period of vehicles may have one day of service: its draw is of the period all the same.
+    """
+    of_buses = any(unit.subject is Subject.BUS for unit, _ in event.sensitivities)
+    return None if of_buses else event.blocks[0].service_date
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,10 @@ from __future__ import annotations
 import csv
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,6 +45,7 @@ GEOMETRY = {
 _DOCUMENTS = (FileForm.PROTOBUF, FileForm.XML)
 # By its name, as feeds are: a programme rests on it if its files are such (docs/TRUSTED_CORE.md).
 _READER_OF_DOCUMENTS = "turnstile.sources.ingest.documents"
+_LONGEST_NAME = 80
 _DEEPEST = 12  # levels of a type; the engine takes minutes for sixty
 # A character that cannot be in JSON text stands where a delimiter must: a line is one column.
 _ONE_COLUMN = (
@@ -111,8 +113,25 @@ def raised_as_input_error(file: RawFile) -> Iterator[None]:
         raise InputError(where="environment", field="TURNSTILE_MEMORY_LIMIT", rule=rule) from None
     except (duckdb.Error, OSError, EOFError, UnicodeError, zlib.error) as error:
         refuse_if_full(error)
-        rule = f"cut off or damaged: it does not read as {file.form} to its end; deliver it again"
+        rule = f"cut off or damaged: it does not read as {file.form} to its end"
+        rule += f"{_unreadable_part(file)}; deliver it again"
         raise InputError(where=file.name, field="file", rule=rule) from None
+
+
+def _unreadable_part(file: RawFile) -> str:
+    """Return the row group and column of Parquet that do not read; empty of other files."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if file.form is not FileForm.PARQUET:
+        return ""
+    with suppress(pa.ArrowException, OSError, ValueError), pq.ParquetFile(file.path) as own:
+        for group, column in product(range(own.num_row_groups), own.schema_arrow.names):
+            try:
+                sum(one.num_rows for one in own.iter_batches(row_groups=[group], columns=[column]))
+            except (pa.ArrowException, OSError, ValueError):
+                return f" (row group {group}, column {column[:_LONGEST_NAME]!r})"
+    return ""
 
 
 def open_source(
@@ -315,7 +334,8 @@ def _parquet(connection: DuckDBPyConnection, file: RawFile) -> Source:
     rows = connection.execute(footer).fetchone()
     columns = tuple(str(row[0]) for row in found)
     if deep := next((str(row[0]) for row in found if _levels(str(row[1])) > _DEEPEST), None):
-        rule = f"column {deep[:80]!r} is more than {_DEEPEST} levels deep; deliver plain columns"
+        rule = f"column {deep[:_LONGEST_NAME]!r} is more than {_DEEPEST} levels deep; "
+        rule += "deliver plain columns"
         raise InputError(where=file.name, field="schema", rule=rule)
     texts = ", ".join(_printed(str(row[0]), str(row[1])) for row in found)
     records = None if rows is None else int(rows[0])
