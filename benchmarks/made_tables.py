@@ -1,10 +1,11 @@
 """120 made tables of counts with what was done to them, made to mislead whoever reads them.
 
-Counts are heavy-tailed, few, tied, even by nature, with natural gaps, floors and capacities, placed by
-stop and hour or without any order; treatments come alone and two at once, and some tables have
+Counts are heavy-tailed, few, tied, even by nature, with natural gaps, floors and capacities, placed
+by stop and hour or without any order; treatments come alone and two at once, and some tables have
 nothing done to them. Each is made from a seed that stands in its name.
 """
 
+# ruff: noqa: TID251 - made tables, no noise that protects anybody
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -21,6 +22,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Random = np.random.Generator
 STOPS, SLOTS, DAYS = 40, 48, 4
+_CUT = 15
 
 
 @dataclass(frozen=True)
@@ -301,7 +303,7 @@ def holed(share: float) -> Treatment:
     return treat
 
 
-def by_night(random: Random, raw: Ints) -> tuple[ExternalTable, Truth]:
+def by_night(_: Random, raw: Ints) -> tuple[ExternalTable, Truth]:
     """Leave out hours at which nothing runs, more of them at quiet stops."""
     sizes = raw.sum(axis=(0, 1)).argsort().argsort()
     hours = np.arange(raw.shape[1])[None, :, None] >= (sizes.size - sizes) // 4
@@ -379,11 +381,11 @@ def cut_and_then(what: str) -> Treatment:
     """Cut whole counts, and move or round what is left."""
 
     def treat(random: Random, raw: Ints) -> tuple[ExternalTable, Truth]:
-        truth = Truth(cut=15)
+        truth = Truth(cut=_CUT)
         if what == "round":
-            return table_of(nearest(raw, 5), raw >= 15), replace(truth, step=Fraction(5))
+            return table_of(nearest(raw, 5), raw >= _CUT), replace(truth, step=Fraction(5))
         moved = raw + laplace(random, raw.shape, 1.5)
-        return table_of(moved, raw >= 15), replace(truth, is_moved=True)
+        return table_of(moved, raw >= _CUT), replace(truth, is_moved=True)
 
     return treat
 

@@ -1,6 +1,6 @@
 """What is said of tables of others: of 120 made ones with their truth, and of real ones.
 
-python benchmarks/tables_of_others.py made [OFFSET]  each feature: how many tables have it, and say so
+python benchmarks/tables_of_others.py made [OFFSET]  features: how many tables have them, and say so
 python benchmarks/tables_of_others.py control        the same tables read with odds of 1 to 1
 python benchmarks/tables_of_others.py real FOLDER    what is said of the files of ../shared/data
 """

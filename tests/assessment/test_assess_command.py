@@ -126,10 +126,11 @@ def test_a_folder_without_manifest_is_no_package_and_a_broken_one_is_refused(
 def test_a_external_table_is_assessed_in_words(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    raw = np.floor(np.exp(2 + 4 * uniforms("bare", 30_000)))
+    places = np.repeat(2 + 4 * uniforms("bare", 300), 100)  # each by a hundred times
+    raw = np.floor(np.exp(places + 2 * uniforms("bare times", 30_000) - 1))
     noisy = np.rint((raw + naive_laplace("bare noise", raw.size, 1.0))[raw > 0])
     lines = [
-        f"bus,20160725,on,{n // 300:02},{n % 300},{int(count)}"
+        f"bus,20160725,on,{n % 100:02},{n // 100},{int(count)}"
         for n, count in enumerate(noisy)
         if count >= 18
     ]

@@ -124,7 +124,7 @@ def _scale(name: str, counts: NDArray[np.int64], family: str, weight: float) -> 
 
 
 def _normal_scales(counts: NDArray[np.int64], sizes: NDArray[np.int64]) -> tuple[float, float]:
-    """Return the scales of normal noise that the whole table allows, whatever its raw counts are."""
+    """Return the scales of normal noise that the whole table allows, for any raw counts."""
     if counts.size > _INTERVAL_CELLS_MOST:
         return 0.0, math.inf
     start = float(np.sqrt(np.mean(sizes.astype(np.float64) ** 2)))
@@ -157,7 +157,8 @@ def _zeros(name: str, counts: NDArray[np.int64], noise_weight: float) -> Disclos
     share = zeros / counts.size
     words = (
         f"{name}: {share:.0%} of the numbers are 0 while {beside} are 1 or -1, more than the noise "
-        "makes: empty cells, or some of the cells, were left without noise, or small numbers set to 0"
+        "makes: empty cells, or some of the cells, were left without noise, or small numbers are "
+        "set to 0"
     )
     figures = {"claim": "zeros", "zeros": zeros, "share": round(share, 4), "beside": beside}
     return told("zeros_left_alone", words, min(weight, noise_weight), figures, is_flaw=True)

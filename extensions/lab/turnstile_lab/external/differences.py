@@ -1,8 +1,8 @@
 """Noise that shows in numbers of the same thing: totals and parts, both ends of a trip, reruns.
 
-Differences are no noise by themselves: parts may be hidden, people may get off elsewhere, a file may
-be a later state, or a column that tells rows apart may lack. Noise of one scale is told where it is
-likelier than all of these.
+Differences are no noise by themselves: parts may be hidden, people may get off elsewhere, a file
+may be a later state, or a column that tells rows apart may lack. Noise of one scale is told where
+it is likelier than all of these.
 """
 
 from __future__ import annotations
@@ -181,7 +181,10 @@ def _disclosure(
     stretch = math.sqrt(2.5)
     mean = float(square.mean())
     low, high = (math.sqrt(mean * max(0.05, 1 + stretch * (values.size / end - 1))) for end in ends)
-    text = f"{words} differ by noise; if each number has the same, its deviation is between {low:.2f} and {high:.2f}"
+    text = (
+        f"{words} differ by noise; if each number has the same, its deviation is between {low:.2f} "
+        f"and {high:.2f}"
+    )
     figures |= {"deviation_low": round(low, 4), "deviation_high": round(high, 4)}
     if is_sure(family):
         own = from_residuals(values, terms, confidence=CONFIDENCE)

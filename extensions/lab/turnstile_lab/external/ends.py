@@ -27,7 +27,7 @@ _MARKS_LEAST = 5
 
 def piles(name: str, counts: NDArray[np.int64], unit: int = 1) -> list[Disclosure]:
     """Return what stands at the ends of a table of numbers, in units of their grid."""
-    found = []
+    found: list[Disclosure] = []
     positive = counts[counts > 0]
     if positive.size == 0:
         return found
@@ -51,8 +51,8 @@ def piles(name: str, counts: NDArray[np.int64], unit: int = 1) -> list[Disclosur
 def mark_below(counts: NDArray[np.float64]) -> tuple[float, float] | None:
     """Return the one number below 0 that stands for no count, and its log odds; None without one.
 
-    Noise that falls below zero leaves several numbers there, and at least as many on the way down to
-    the lowest. One number alone, with none of those beside it, is a code.
+    Noise that falls below zero leaves several numbers there, and at least as many on the way down
+    to the lowest. One number alone, with none of those beside it, is a code.
     """
     below = counts[counts < 0]
     if below.size == 0 or np.unique(below).size > 1:

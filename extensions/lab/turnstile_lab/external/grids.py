@@ -133,8 +133,8 @@ def _decimals(name: str, counts: NDArray[np.float64], grid: Grid) -> Disclosure:
         shares = {**figures, "claim": "share", "share": grid.share}
         return told("decimals", words, grid.share_odds, shares)
     words += (
-        f" (up to {grid.decimals} decimals): means, weights, estimates, other units or noise; which, "
-        "cannot be told"
+        f" (up to {grid.decimals} decimals): means, weights, estimates, other units or noise; "
+        "which, cannot be told"
     )
     sizes = np.abs(counts)
     scaled = np.ldexp(counts, _FLOAT_BITS)

@@ -1,8 +1,8 @@
 """Odds between explanations of published numbers, and what may be said by them.
 
 An explanation has a weight: its prior probability times the probability of the numbers, averaged
-over what it leaves open (Jeffreys 1939). What is said holds with odds of at least `SURE` to 1 against
-all explanations that are compared; below, it is said that it cannot be told, with the odds.
+over what it leaves open (Jeffreys 1939). What is said holds with odds of at least `SURE` to 1
+against all explanations that are compared; below, it is said that it cannot be told, with the odds.
 """
 
 from __future__ import annotations

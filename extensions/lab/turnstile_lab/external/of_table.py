@@ -1,8 +1,8 @@
 """What an external table of counts gives away: the findings of `turnstile assess` on a CSV file.
 
 Facts that can be read off are said as they are. What is inferred is a comparison of explanations
-(`odds`): it is said with its odds, or that it cannot be told. Each statement names its claim, so that a
-corpus of made tables can hold it against what was done (`tests/assessment/external`).
+(`odds`): it is said with its odds, or that it cannot be told. Each statement names its claim, so
+that made tables can hold it against what was done to them (`benchmarks/made_tables.py`).
 """
 
 from __future__ import annotations
@@ -176,8 +176,8 @@ def _differencing(table: ExternalTable, scales: list[Disclosure]) -> Disclosure 
             "differencing",
             True,
             f"{int(own.sum())} totals over {dimension} lack parts; total minus parts is what they "
-            f"lack, exactly where there is no noise, and within +-{widths['0.95']:g} (95 %) if it is "
-            f"{terms} Laplace noises of scale {shown:g}{'' if known else ' (assumed)'}; "
+            f"lack, exactly where there is no noise, and within +-{widths['0.95']:g} (95 %) if it "
+            f"is {terms} Laplace noises of scale {shown:g}{'' if known else ' (assumed)'}; "
             f"{int(beyond.sum())} differ from zero by more than that",
             {
                 "claim": None,

@@ -31,6 +31,7 @@ _PARTED_BY = ("mode", "tap", "date")
 _LABELS_LEAST = 12
 _SLOTS_A_PEAK = 4  # neighboring times are alike: so many count as one
 _PRIOR = 0.1
+_RELATED = -0.8  # what runs less at small places is related to size too, but not so closely
 _ONES_LEAST = 20
 _BUSY, _BUSY_LEAST, _HIDDEN_MOST = 12.0, 20, 0.02  # a usual number, cells, share that is hidden
 
@@ -112,7 +113,7 @@ def hidden_where_small(pattern: _Pattern) -> float:
         if shares.size < _LABELS_LEAST or shares.std() == 0 or sizes.std() == 0:
             continue
         correlation = _rank_correlation(shares, sizes)
-        if correlation < 0:
+        if correlation < _RELATED:
             gain = -number / 2 * math.log(max(1e-9, 1 - correlation**2))
             best = max(best, gain - math.log(number) / 2 + math.log(_PRIOR))
     return best
@@ -228,8 +229,8 @@ def _where(threshold: ThresholdEstimate) -> str:
     whole = "is not excluded" if threshold.allows_integer else "is excluded by how rare it is"
     return (
         f"if numbers were cut before they were rounded, at {threshold.threshold:.2f}, between "
-        f"{threshold.low:.2f} and {threshold.high:.2f} ({threshold.confidence:.1%}); a cut of whole "
-        f"numbers that keeps {threshold.smallest} {whole}"
+        f"{threshold.low:.2f} and {threshold.high:.2f} ({threshold.confidence:.1%}); a cut of "
+        f"whole numbers that keeps {threshold.smallest} {whole}"
     )
 
 
