@@ -219,15 +219,14 @@ def _a_day_on(case: Case, noise: Sequence[Ints]) -> list[Ints]:
 def main() -> None:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=RawTextHelpFormatter)
-    parser.add_argument(
-        "what", choices=("faults", "honest", "histories", "reuse", "audits", "powers")
-    )
+    commands = ("faults", "honest", "histories", "reuse", "audits", "powers", "found")
+    parser.add_argument("what", choices=commands)
     parser.add_argument("--releases", type=int, default=4000)
     parser.add_argument("--programme", choices=FIVE, action="append", help="of the faults; all")
     parser.add_argument("--fault", default="", help="what the names of the faults hold")
     parser.add_argument("--again", action="store_true", help="ask the gates after publication too")
     args = parser.parse_args()
-    commands = {
+    run = {
         "faults": lambda: faults(args.programme or FIVE, args.fault, is_again=args.again),
         "honest": lambda: honest(args.releases),
         "histories": histories,
@@ -236,7 +235,7 @@ def main() -> None:
         "powers": powers,
         "found": found,
     }
-    commands[args.what]()
+    run[args.what]()
 
 
 if __name__ == "__main__":
