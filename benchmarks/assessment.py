@@ -5,6 +5,8 @@ python benchmarks/assessment.py honest    4,000 correct releases, and what stops
 python benchmarks/assessment.py histories what the ledger charged, against simulated attackers
 python benchmarks/assessment.py reuse     from which share of equal raw counts reused noise is found
 python benchmarks/assessment.py audits    audits of one run, beside each other
+python benchmarks/assessment.py powers    powers that gates state, beside 5,000 simulations
+python benchmarks/assessment.py found     how often gates find faults whose size they cannot state
 """
 
 from __future__ import annotations
@@ -20,9 +22,11 @@ from assessment_any_counts import whatever_the_counts
 from assessment_audits import audits
 from assessment_chances import honest, reuse
 from assessment_faults import FAULTS, WHY_MISSED, Fault, known_noise
+from assessment_found import found
 from assessment_histories import histories
 from assessment_noises import NATS, Gain
 from assessment_pipeline_faults import CONTENTS, PIPELINE
+from assessment_powers import powers
 from assessment_releases import FIVE, Case, Ints, case_of
 
 from turnstile.assessment.gates.numbers import judged_release
@@ -215,20 +219,23 @@ def _a_day_on(case: Case, noise: Sequence[Ints]) -> list[Ints]:
 def main() -> None:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=RawTextHelpFormatter)
-    parser.add_argument("what", choices=("faults", "honest", "histories", "reuse", "audits"))
+    commands = ("faults", "honest", "histories", "reuse", "audits", "powers", "found")
+    parser.add_argument("what", choices=commands)
     parser.add_argument("--releases", type=int, default=4000)
     parser.add_argument("--programme", choices=FIVE, action="append", help="of the faults; all")
     parser.add_argument("--fault", default="", help="what the names of the faults hold")
     parser.add_argument("--again", action="store_true", help="ask the gates after publication too")
     args = parser.parse_args()
-    commands = {
+    run = {
         "faults": lambda: faults(args.programme or FIVE, args.fault, is_again=args.again),
         "honest": lambda: honest(args.releases),
         "histories": histories,
         "reuse": reuse,
         "audits": audits,
+        "powers": powers,
+        "found": found,
     }
-    commands[args.what]()
+    run[args.what]()
 
 
 if __name__ == "__main__":

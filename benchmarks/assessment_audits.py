@@ -16,6 +16,7 @@ is above r/m, a chance of tau is refuted.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -24,8 +25,9 @@ from typing import NamedTuple
 
 import numpy as np
 from assessment_noises import Floats
+from scipy.stats import binom
 
-from turnstile.assessment.audits import one_run
+from turnstile.assessment.audits.one_run import SHARES, audit
 from turnstile.assessment.audits.pipeline_copy import (
     CanaryRun,
     PipelineCopy,
@@ -42,7 +44,7 @@ from turnstile.privacy.units import ProtectionUnit
 
 CERTAIN = 1e-9
 SHOWN = 0.05
-SHARES = (1.0, 0.5, 0.2)  # of the canaries that are guessed, as of the product's audit
+DELTA = 1e-5  # of epsilon of Gaussian noise
 _UNIT = ProtectionUnit.CARD_DAY
 _STEPS = 10  # of a scale that is refuted: to a thousandth
 _REACH = {True: 60, False: 14}  # scales
@@ -119,18 +121,33 @@ def f_dp(run: CanaryRun, event: DrawEvent, change: int, error: float) -> bool:
 
 
 def pure(run: CanaryRun, event: DrawEvent, change: int, error: float) -> bool:
-    """Refute by pure epsilon (Steinke, Nasr & Jagielski 2023); of Gaussian noise at delta 1e-5."""
-    chances = noise_pmf(event.noise, event.scale, reach=int(60 * event.scale) + change)[1]
-    out, there = chances[change:], chances[: chances.size - change]
-    delta = 0.0 if event.noise.record.is_pure else 1e-5
-    low, high = 0.0, 60.0
-    for _ in range(40):
+    """Refute by epsilon alone (Steinke, Nasr & Jagielski 2023); of Gaussian noise at delta 1e-5."""
+    if event.noise.record.is_pure:
+        found = audit(run.scores, run.is_in, confidence=1 - error)
+        return found.epsilon > change / float(event.scale)
+    curve, low, high = curve_of(event, change), 0.0, 60.0
+    for _ in range(30):
         middle = (low + high) / 2
-        beyond = float(np.clip(there - np.exp(middle) * out, 0, None).sum())
-        low, high = (middle, high) if beyond > delta else (low, middle)
-    epsilon = change / float(event.scale) if delta == 0 else high
-    found = one_run.audit(run.scores, run.is_in, confidence=1 - error, delta=delta)
-    return found.epsilon > epsilon
+        beyond = float(np.max(np.array(curve.powers) - np.exp(middle) * np.array(curve.sizes)))
+        low, high = (middle, high) if beyond > DELTA else (low, middle)
+    size = run.scores.size
+    return any(
+        p_value(high, guesses, right, canaries=size, delta=DELTA) < error / len(SHARES)
+        for guesses, right in _guesses(run)
+    )
+
+
+def p_value(epsilon: float, guesses: int, right: int, *, canaries: int, delta: float) -> float:
+    """Return a bound on P(at least so many right guesses) under (epsilon, delta)-DP.
+
+    P(Bin(r, q) >= v) with q = e^epsilon/(1 + e^epsilon), plus 2 m delta times the largest mean of
+    the binomial's mass just below v (Theorem 5.2 and appendix D of the paper).
+    """
+    chance = 1 / (1 + math.exp(-epsilon))
+    below = np.cumsum(binom.pmf(np.arange(right - 1, -1, -1), guesses, chance))
+    steepest = float(np.max(below / np.arange(1, right + 1))) if right else 0.0
+    beyond = binomial_at_least(right, guesses, chance)
+    return min(1.0, beyond + 2 * canaries * delta * steepest)
 
 
 def independent(run: CanaryRun, event: DrawEvent, change: int, error: float) -> bool:

@@ -77,7 +77,6 @@ def test_the_gates_run_again_on_a_package_and_know_what_does_not_belong(package:
         "noised_zeros",
         "drawn_once",
         "declared_scale",
-        "scale_below_zero",
         "geometric_below_zero",
         "noise_kind",
     }

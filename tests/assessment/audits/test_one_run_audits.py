@@ -13,6 +13,7 @@ from assessment_audits import (
     f_dp,
     independent,
     is_impossible,
+    p_value,
     pure,
     run_of,
 )
@@ -65,3 +66,10 @@ def test_half_of_a_scale_is_refuted_and_the_right_one_is_not(noise: NoiseFamily)
     for audit in (pure, independent) if noise is LAPLACE else (independent,):
         assert audit(halved, event, change, CERTAIN)
     assert f_dp(halved, event, change, CERTAIN if noise is LAPLACE else 0.05)
+
+
+def test_a_delta_makes_more_right_guesses_likely() -> None:
+    least = p_value(1.0, 1_000, 780, canaries=1_000, delta=0)
+    assert least == pytest.approx(binomial_at_least(780, 1_000, 1 / (1 + 2.718281828**-1)))
+    assert p_value(1.0, 1_000, 780, canaries=1_000, delta=1e-5) > least
+    assert p_value(1.0, 1_000, 780, canaries=1_000, delta=1.0) == 1.0

@@ -41,7 +41,6 @@ def test_an_honest_release_passes_every_gate(release: Drawn) -> None:
         "drawn_once",
         "integers",
         "declared_scale",
-        "scale_below_zero",
         "geometric_below_zero",
         "noise_kind",
         "declared_sensitivity",
@@ -75,7 +74,7 @@ def test_a_thresholded_table_must_not_hold_numbers_below_its_threshold(release: 
         for table in release.artefact.tables
     )
     threshold = replace(release, plan=plan, artefact=Artefact(tables))
-    assert not failed(threshold) & {"noised_zeros", "declared_scale", "scale_below_zero"}
+    assert not failed(threshold) & {"noised_zeros", "declared_scale", "geometric_below_zero"}
 
 
 def test_an_unsealed_key_stops_a_release(unsealed: Drawn) -> None:
@@ -207,7 +206,7 @@ def test_noise_of_another_scale_stops_a_release(drawn_with: Build, factor: float
         return exact + discrete_laplace(label, exact.size, factor * scale)
 
     stopped = failed(drawn_with(scaled))
-    assert {"declared_scale", "scale_below_zero", "noise_kind"} <= stopped
+    assert {"declared_scale", "geometric_below_zero", "noise_kind"} <= stopped
 
 
 def test_one_table_with_too_little_noise_stops_a_release(drawn_with: Build) -> None:
@@ -216,7 +215,7 @@ def test_one_table_with_too_little_noise_stops_a_release(drawn_with: Build) -> N
             label, exact.size, scale / (2 if table == "on_time_location" else 1)
         )
 
-    assert "scale_below_zero" in failed(drawn_with(partly))
+    assert "geometric_below_zero" in failed(drawn_with(partly))
 
 
 def test_a_refuted_claim_stops_a_release(release: Drawn) -> None:

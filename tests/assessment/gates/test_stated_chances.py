@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy.stats import binom, chi2, poisson
 
-from turnstile.assessment.attacks.scale_of_noise import negatives_false_alarm, negatives_p_value
 from turnstile.assessment.gates.geometric import geometric_below_zero
 from turnstile.assessment.gates.numbers import Judged
 from turnstile.assessment.gates.result import ANY_COUNTS, EMPTY_CELLS, GateResult
@@ -101,16 +99,3 @@ def test_squares_of_laplace_noise_reach_farther_than_chi_squared() -> None:
     beyond = sum(not low <= one <= high for one in sums)
     assert binom.cdf(beyond, len(sums), 0.1) > 1e-4
     assert binom.sf(beyond - 1, len(sums), 0.1) > 1e-4
-
-
-@pytest.mark.parametrize("stops", [1, 7, 400])
-def test_numbers_below_zero_refute_the_right_scale_as_often_as_is_stated(stops: int) -> None:
-    alpha, ratio = 0.05, float(np.exp(-1 / 2.0))
-    steps = np.arange(20 * stops + 200)
-    below = [np.concatenate((np.full(stops - 1, -1), [-1 - n])) for n in steps]
-    refuted = [negatives_p_value(values, 2.0) < alpha for values in below]
-    from scipy.stats import nbinom
-
-    exact = float(nbinom.pmf(steps, stops, 1 - ratio)[refuted].sum())
-    assert negatives_false_alarm(stops, 2.0, alpha) == pytest.approx(exact, rel=1e-6)
-    assert Fraction(0) < exact <= alpha

@@ -48,7 +48,7 @@ def log_evidence(
         scale: that is tested, in counts.
         is_signed: whether raw numbers may be below zero.
     """
-    return log_mean(log_bets(values, family, scale, is_signed=is_signed))
+    return log_mean(log_bets(values, Outcomes(family, scale, is_signed)))
 
 
 def log_mean(logs: Floats) -> float:
@@ -56,11 +56,13 @@ def log_mean(logs: Floats) -> float:
     return float(np.logaddexp.reduce(logs)) - math.log(logs.size)
 
 
-def log_bets(
-    values: NDArray[np.int64], family: NoiseFamily, scale: float, *, is_signed: bool = False
-) -> Floats:
-    """Return the logarithm of each bet's gain, in one order, so that bets on tables multiply."""
-    outcomes = Outcomes(family, scale, is_signed)
+def log_bets(values: NDArray[np.int64], outcomes: Outcomes) -> Floats:
+    """Return the logarithm of each bet's gain, in one order, so that bets on tables multiply.
+
+    Args:
+        values: published numbers, any shape.
+        outcomes: of the noise that is tested.
+    """
     seen = outcomes.of(values.ravel())
     if seen.size < _PARTS:
         return np.zeros(len(_ALTERNATIVES))
@@ -75,9 +77,7 @@ def log_bets(
     return np.asarray(np.sum(logs, axis=0))
 
 
-def is_worth_a_bet(
-    values: NDArray[np.int64], family: NoiseFamily, scale: float, *, is_signed: bool = False
-) -> bool:
+def is_worth_a_bet(values: NDArray[np.int64], outcomes: Outcomes) -> bool:
     """Tell whether the declared noise fits so badly that a bet against it could pass 1e-9.
 
     A bet gains about three fourths of what the likeliest mixture falls short of the numbers' own
@@ -85,11 +85,8 @@ def is_worth_a_bet(
 
     Args:
         values: published numbers, any shape.
-        family: of the noise.
-        scale: that is tested, in counts.
-        is_signed: whether raw numbers may be below zero.
+        outcomes: of the noise that is tested.
     """
-    outcomes = Outcomes(family, scale, is_signed)
     counts = np.bincount(outcomes.of(values.ravel()), minlength=outcomes.number)
     declared = outcomes.distributions(outcomes.means(MEANS_PER_SCALE)) + 1e-300
     seen = counts > 0

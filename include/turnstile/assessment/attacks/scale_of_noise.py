@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,43 +76,6 @@ def negatives_p_value(values: NDArray[np.int64], scale: float) -> float:
     fewer = failures_at_most(steps, stops, stop_probability)
     more = failures_at_least(steps, stops, stop_probability)
     return min(1.0, 2 * min(fewer, more))
-
-
-@lru_cache(maxsize=4096)
-def negatives_false_alarm(stops: int, scale: float, alpha: float) -> float:
-    """Return the chance that the right scale has a p-value below alpha: at most alpha.
-
-    Steps are whole numbers, so the p-value is below alpha less often than in alpha of all cases.
-
-    Args:
-        stops: numbers below zero.
-        scale: b, in counts.
-        alpha: that the p-value is held against.
-    """
-    if stops == 0:
-        return 0.0
-    chance = -math.expm1(-1 / scale)
-    few, many = steps_refuted(stops, scale, alpha)
-    return failures_at_most(few - 1, stops, chance) + failures_at_least(many, stops, chance)
-
-
-@lru_cache(maxsize=4096)
-def steps_refuted(stops: int, scale: float, alpha: float) -> tuple[int, int]:
-    """Return below how many steps, and from how many on, a scale's p-value is below alpha.
-
-    Args:
-        stops: numbers below zero, >= 1.
-        scale: b, in counts.
-        alpha: that the p-value is held against.
-    """
-    chance = -math.expm1(-1 / scale)
-    most = 1
-    while failures_at_least(most, stops, chance) >= alpha / 2:
-        most *= 2
-    steps = range(most)
-    few = bisect_left(steps, True, key=lambda n: failures_at_most(n, stops, chance) >= alpha / 2)
-    many = bisect_left(steps, True, key=lambda n: failures_at_least(n, stops, chance) < alpha / 2)
-    return few, many
 
 
 def _scale_of_ratio(ratio: float) -> float:

@@ -1,8 +1,8 @@
 """A lower bound on epsilon from one run with many canaries (Steinke, Nasr & Jagielski 2023).
 
-Each canary is in or out by a fair coin; the auditor guesses from the output. Under
-(epsilon, delta)-DP the number of right guesses is stochastically below a binomial, so many right
-guesses refute the claim. Not refuting it proves nothing: `WHAT_IT_MEANS`.
+Each canary is in or out by a fair coin; the auditor guesses from the output. Under epsilon-DP the
+number of right guesses is stochastically below a binomial, so many right guesses refute the claim.
+Not refuting it proves nothing: `WHAT_IT_MEANS`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.privacy.tail_probabilities import binomial_at_least
+from turnstile.privacy.tail_probabilities import chance_at_least
 
 WHAT_IT_MEANS = (
     "A lower bound above the claim refutes the claim, at the stated confidence. A lower bound "
@@ -21,9 +21,7 @@ WHAT_IT_MEANS = (
     "refute it. The proof is the mechanism's, in its .proof.md; the audit only looks for its "
     "breach."
 )
-_SHARES = (1.0, 0.5, 0.2)  # of the canaries that are guessed, fixed before the run
-_PRECISION = 1e-4
-_EPSILON_MOST = 60.0
+SHARES = (1.0, 0.5, 0.2)  # of the canaries that are guessed, fixed before the run
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,7 @@ class LowerBound:
     """What an audit found.
 
     Args:
-        epsilon: lower bound, at the delta that was given.
+        epsilon: lower bound.
         confidence: with which it holds.
         guesses: canaries that were guessed.
         right: guesses that were right.
@@ -44,11 +42,7 @@ class LowerBound:
 
 
 def audit(
-    scores: NDArray[np.float64],
-    is_in: NDArray[np.bool_],
-    *,
-    confidence: float,
-    delta: float = 0.0,
+    scores: NDArray[np.float64], is_in: NDArray[np.bool_], *, confidence: float
 ) -> LowerBound:
     """Return the lower bound of epsilon that canary scores give.
 
@@ -60,57 +54,32 @@ def audit(
             ties must be in an order that does not depend on `is_in`.
         is_in: shape (canaries,): the coins.
         confidence: strictly between 0 and 1.
-        delta: of the claim.
     """
     order = np.argsort(scores, kind="stable")
     bounds = []
-    error = (1 - confidence) / len(_SHARES)
-    for share in _SHARES:
+    error = (1 - confidence) / len(SHARES)
+    for share in SHARES:
         each = int(share * scores.size) // 2
         right = int(is_in[order[-each:]].sum()) + int((~is_in[order[:each]]).sum())
-        epsilon = lower_bound(2 * each, right, canaries=scores.size, error=error, delta=delta)
-        bounds.append(LowerBound(epsilon, confidence, 2 * each, right))
+        bounds.append(
+            LowerBound(lower_bound(2 * each, right, error=error), confidence, 2 * each, right)
+        )
     return max(bounds, key=lambda bound: bound.epsilon)
 
 
-def lower_bound(guesses: int, right: int, *, canaries: int, error: float, delta: float) -> float:
+def lower_bound(guesses: int, right: int, *, error: float) -> float:
     """Return the largest epsilon that so many right guesses refute.
+
+    Under epsilon-DP they are at most Bin(guesses, e^epsilon / (1 + e^epsilon)) (Theorem 5.2).
 
     Args:
         guesses: that were made.
         right: of them.
-        canaries: all, guessed or not.
         error: chance that the bound is above the truth.
-        delta: of the claim.
 
     Examples:
-        >>> round(lower_bound(20_000, 14_621, canaries=20_000, error=0.05, delta=0.0), 2)
+        >>> round(lower_bound(20_000, 14_621, error=0.05), 2)
         0.97
     """
-    low, high = 0.0, _EPSILON_MOST
-    if p_value(0.0, guesses, right, canaries=canaries, delta=delta) > error:
-        return 0.0
-    while high - low > _PRECISION:
-        middle = (low + high) / 2
-        if p_value(middle, guesses, right, canaries=canaries, delta=delta) < error:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-def p_value(epsilon: float, guesses: int, right: int, *, canaries: int, delta: float) -> float:
-    """Return a bound on P(at least so many right guesses) under (epsilon, delta)-DP.
-
-    P(Bin(r, q) >= v) with q = e^epsilon/(1 + e^epsilon), plus 2 m delta times the largest mean of
-    the binomial's mass just below v (Theorem 5.2 and appendix D of the paper).
-    """
-    chance = 1 / (1 + math.exp(-epsilon))
-    beyond = binomial_at_least(right, guesses, chance)
-    if delta == 0:
-        return beyond
-    from scipy.stats import binom
-
-    below = np.cumsum(binom.pmf(np.arange(right - 1, -1, -1), guesses, chance))
-    steepest = float(np.max(below / np.arange(1, right + 1))) if right else 0.0
-    return min(1.0, beyond + 2 * canaries * delta * steepest)
+    chance = chance_at_least(right, guesses, alpha=error)
+    return max(0.0, math.log(chance / (1 - chance))) if chance > 0 else 0.0

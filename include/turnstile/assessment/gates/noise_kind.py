@@ -12,7 +12,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.assessment.attacks.evidence_of_any_counts import log_bets, log_mean
+from turnstile.assessment.attacks.evidence_of_any_counts import (
+    is_worth_a_bet,
+    log_bets,
+    log_mean,
+)
+from turnstile.assessment.attacks.noise_outcomes import Outcomes
 from turnstile.assessment.gates.numbers import Judged
 from turnstile.assessment.gates.result import ALPHA, GateResult, not_applicable
 from turnstile.privacy.events import DrawEvent
@@ -31,7 +36,11 @@ def noise_kind(numbers: Judged, alpha: float = ALPHA) -> GateResult:
         return not_applicable(_NAME, "no dense table: a threshold hides the shape of its noise")
     pooled = numbers.pooled(numbers.dense)
     enough = math.log((len(judged) + 1) / alpha)
-    bets = {label: _bets(*judged[label]) for label in judged if label in numbers.doubtful}
+    bets = {
+        label: _bets(event, values)
+        for label, (event, values) in judged.items()
+        if is_worth_a_bet(values, _outcomes(event))
+    }
     wrong = [
         f"{label}: the noise is not {event.noise} of scale {float(event.scale):.4g} alone"
         for label, (event, _) in judged.items()
@@ -41,13 +50,15 @@ def noise_kind(numbers: Judged, alpha: float = ALPHA) -> GateResult:
         known = [bets[label] if label in bets else _bets(*pooled[label]) for label in pooled]
         if log_mean(np.sum(known, axis=0)) > enough:
             wrong = ["all tables together: the noise of each is not of the declared kind and scale"]
-    passed = (
-        f"{len(judged)} dense tables and days of them: none shows noise of another kind or scale"
-    )
+    passed = f"{len(judged)} dense tables and days: none shows noise of another kind or scale"
     return GateResult(_NAME, not wrong, "; ".join(wrong) or passed, alpha, _DETECTS)
+
+
+def _outcomes(event: DrawEvent) -> Outcomes:
+    """Return what a draw's noise can make of a raw number."""
+    return Outcomes(event.noise, float(event.scale), event.statistic == "sum")
 
 
 def _bets(event: DrawEvent, values: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return what bets on other noise win, each its logarithm."""
-    is_signed = event.statistic == "sum"
-    return log_bets(values, event.noise, float(event.scale), is_signed=is_signed)
+    return log_bets(values, _outcomes(event))

@@ -1,22 +1,14 @@
-"""Gates on the size of the noise: what an outsider recovers must be what was declared."""
+"""The size of the noise: what an outsider recovers from totals must be what was declared."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import nbdtrik
 
-from turnstile.assessment.attacks.scale_of_noise import (
-    from_negatives,
-    negatives_false_alarm,
-    negatives_p_value,
-    steps_refuted,
-)
 from turnstile.assessment.gates.measured_power import measured, steps_from, uniforms
 from turnstile.assessment.gates.numbers import Judged, Totals, kinds_of, relative_reach
 from turnstile.assessment.gates.result import (
@@ -27,75 +19,8 @@ from turnstile.assessment.gates.result import (
     not_applicable,
 )
 from turnstile.assessment.gates.sums_of_squares import limits
-from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise_sums import integer_pmf, tail
 from turnstile.privacy.noise_terms import Term
-
-
-def below_zero(numbers: Judged, alpha: float = ALPHA) -> GateResult:
-    """The numbers below zero of each dense Laplace table of counts have the declared scale.
-
-    They are geometric with ratio e^(-1/b) whatever the raw counts are, so the test is exact
-    (`from_negatives`). Each day is tested, and each kind of draw over its days. Centered sums of
-    speeds are left out: they are below zero in earnest.
-    """
-    name = "scale_below_zero"
-    tested = [one for one in numbers.dense if _is_tested(one.event)]
-    pooled = numbers.pooled(tested)
-    known = {label: from_negatives(values) for label, (_, values) in pooled.items()}
-    if not any(known.values()):
-        return not_applicable(
-            name, "no dense Laplace counts with numbers below zero, which say the scale"
-        )
-    each = alpha / (len(tested) + len(pooled))
-    wrong = [label for label, own in pooled.items() if _is_refuted(*own, each)]
-    wrong += [one.where for one in tested if _is_refuted(one.event, one.values, each)]
-    shown = [
-        f"{label}: declared {float(pooled[label][0].scale):.4g}, recovered {estimate.scale:.4g}"
-        for label, estimate in known.items()
-        if estimate is not None
-    ]
-    fullest = max(known, key=lambda label: estimate.samples if (estimate := known[label]) else 0)
-    chances = [_false_alarm(event, values, each) for event, values in pooled.values()]
-    chances += [_false_alarm(one.event, one.values, each) for one in tested]
-    return GateResult(
-        name,
-        not wrong,
-        f"not as declared in {', '.join(wrong)}; {'; '.join(shown)}" if wrong else "; ".join(shown),
-        sum(chances),
-        _scale_found(*pooled[fullest], each),
-        reached_by=ANY_COUNTS,
-    )
-
-
-def _is_refuted(event: DrawEvent, values: NDArray[np.int64], alpha: float) -> bool:
-    """Return whether the numbers below zero refute the declared scale."""
-    return negatives_p_value(values, float(event.scale)) < alpha
-
-
-def _false_alarm(event: DrawEvent, values: NDArray[np.int64], alpha: float) -> float:
-    """Return the chance that as many numbers below zero refute the right scale."""
-    return negatives_false_alarm(int((values < 0).sum()), float(event.scale), alpha)
-
-
-def _is_tested(event: DrawEvent) -> bool:
-    """Whether numbers below zero can only be noise, of a distribution with a geometric tail."""
-    return event.noise.record.has_geometric_tail and event.statistic != "sum"
-
-
-def _scale_found(event: DrawEvent, values: NDArray[np.int64], alpha: float) -> str:
-    """State how far off a scale is found, from the numbers below zero of one kind of draw."""
-    scale, stops = float(event.scale), int((values < 0).sum())
-    few, many = steps_refuted(stops, scale, alpha)
-
-    def found(off: float, trials: int) -> NDArray[np.bool_]:
-        """Simulate noise so much too small; as many numbers below zero."""
-        steps = np.ceil(nbdtrik(uniforms(trials), stops, -math.expm1(-1 / (scale * (1 - off)))))
-        return np.asarray((steps < few) | (steps >= many))
-
-    start = relative_reach(stops, alpha=alpha, power=POWER, scatter=4.0)
-    words = f"too small, from {stops:,} numbers below zero of {event.label}"
-    return measured(steps_from(start, most=0.99), found, lambda off: f"a scale {off:.1%} {words}")
 
 
 def nested_scale(numbers: Judged, alpha: float = ALPHA) -> GateResult:

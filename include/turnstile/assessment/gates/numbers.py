@@ -9,12 +9,10 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.assessment.attacks.evidence_of_any_counts import is_worth_a_bet
 from turnstile.assessment.gates.sums_of_squares import Kinds
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_fourth_cumulant, noise_variance
@@ -62,7 +60,7 @@ class Totals:
     sum_of_differences: float = 0.0
 
 
-@dataclass(frozen=True, eq=False)  # without slots: what two gates ask for is remembered
+@dataclass(frozen=True, slots=True, eq=False)
 class Judged:
     """Everything that the gates on numbers read.
 
@@ -104,17 +102,6 @@ class Judged:
             if one.values.size < pooled[one.event.label][1].size
         }
         return pooled | days
-
-    @cached_property
-    def doubtful(self) -> frozenset[str]:
-        """Which dense tables, and days of them, fit their declared noise badly enough to bet."""
-        return frozenset(
-            label
-            for label, (event, values) in self.by_day_and_pooled(self.dense).items()
-            if is_worth_a_bet(
-                values, event.noise, float(event.scale), is_signed=event.statistic == "sum"
-            )
-        )
 
 
 def judged_release(drawn: Drawn, earlier: Sequence[tuple[Vector, ...]] = ()) -> Judged:

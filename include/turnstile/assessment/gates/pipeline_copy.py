@@ -117,17 +117,14 @@ def sampler(
         if audit.event.threshold is None and audit.noise.size >= DRAWS
     }
     alpha = ALPHA / len(event_of)
-    problems = {}
+    wrong = []
     for kind, event in event_of.items():
         draw = copy.draw if kind not in drawn else lambda *_, kind=kind: (drawn[kind],)
-        problems[event] = copy.misfits.get(kind) or misfit(event, draw, alpha=alpha)
+        problem = copy.misfits.get(kind) or misfit(event, draw, alpha=alpha)
+        if problem is not None:
+            wrong.append(f"{event.noise} of scale {float(event.scale):.4g}: {problem}")
     is_known = copy.misfits.keys() >= event_of.keys()
     known = f", and {MANY_DRAWS:,} with this code" if is_known else ""
-    wrong = [
-        f"{event.noise} of scale {float(event.scale):.4g}: {problem}"
-        for event, problem in problems.items()
-        if problem is not None
-    ]
     return GateResult(
         name,
         not wrong,

@@ -17,7 +17,7 @@ from turnstile.assessment.evidence import Evidence
 from turnstile.assessment.gates.geometric import geometric_below_zero
 from turnstile.assessment.gates.noise_kind import noise_kind
 from turnstile.assessment.gates.noise_reuse import drawn_once
-from turnstile.assessment.gates.noise_scale import below_zero, nested_scale
+from turnstile.assessment.gates.noise_scale import nested_scale
 from turnstile.assessment.gates.numbers import judged_release
 from turnstile.assessment.gates.pipeline_copy import audits_of, plan_gates
 from turnstile.assessment.gates.result import GateResult
@@ -29,7 +29,6 @@ NUMBER_GATES: tuple[Callable[..., GateResult], ...] = (
     noised_zeros,
     drawn_once,
     nested_scale,
-    below_zero,
     geometric_below_zero,
     noise_kind,
 )

@@ -1,0 +1,200 @@
+"""Powers that gates state, held against 5,000 simulations of their own and of the gate itself.
+
+The first simulate the statistic again, without the choice of a size; the second put the fault into
+the numbers of a release and let the whole gate judge them, which may see it by more than one test.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import NamedTuple
+from unittest.mock import patch
+
+import numpy as np
+from assessment_noises import declared
+from assessment_releases import Case, case_of
+from numpy.typing import NDArray
+from scipy.stats import beta
+
+from turnstile.assessment.gates import geometric, noise_reuse, noise_scale, zeros
+from turnstile.assessment.gates.measured_power import measured
+from turnstile.assessment.gates.numbers import Judged, judged_release
+from turnstile.assessment.gates.result import GateResult
+from turnstile.release.numbers import Vector
+from turnstile_lab.baselines import uniforms
+
+TRIALS = 5_000
+_AT_ONCE = 200
+_SIZE = {"slots": 24, "stops": 20}
+_GATES = {
+    zeros: zeros.noised_zeros,
+    geometric: geometric.geometric_below_zero,
+    noise_scale: noise_scale.nested_scale,
+    noise_reuse: noise_reuse.drawn_once,
+}
+_SHARE = re.compile(r"([\d.]+)% \+- ([\d.]+)% of")
+
+
+Found = Callable[[float, int], NDArray[np.bool_]]
+Words = Callable[[float], str]
+
+
+class Stated(NamedTuple):
+    """A power as a gate states it.
+
+    Args:
+        gate: which.
+        words: of the fault.
+        size: of the fault.
+        share: that is found, and its error.
+        found: size, trials -> in which it is found.
+    """
+
+    gate: str
+    words: str
+    size: float
+    share: tuple[float, float]
+    found: Found
+
+
+def stated_by(numbers: Judged) -> Iterator[Stated]:
+    """Yield every power that the gates state of a release."""
+    for module, gate in _GATES.items():
+        known: list[Stated] = []
+        with patch.object(module, "measured", _recorder(gate.__name__, known)):
+            gate(numbers)
+        yield from known
+
+
+def _recorder(gate: str, known: list[Stated]) -> Callable[..., str]:
+    """Return what measures as the product does, and keeps what was measured."""
+
+    def record(sizes: Iterable[float], found: Found, words: Words, *, numbers: int = 1) -> str:
+        tried: list[float] = []
+
+        def noted(size: float, trials: int) -> NDArray[np.bool_]:
+            tried.append(size)
+            return found(size, trials)
+
+        text = measured(sizes, noted, words, numbers=numbers)
+        if share := _SHARE.search(text):
+            both = (float(share[1]) / 100, float(share[2]) / 100)
+            known.append(Stated(gate, words(tried[-1]), tried[-1], both, found))
+        return text
+
+    return record
+
+
+def again(one: Stated) -> int:
+    """Return in how many fresh simulations of its statistic a fault is found."""
+    return sum(int(one.found(one.size, _AT_ONCE).sum()) for _ in range(TRIALS // _AT_ONCE))
+
+
+def put_into(case: Case, one: Stated) -> int | None:
+    """Return in how many releases the gate stops the fault; None where it is not put into one."""
+    put = {"noised_zeros": _bare, "geometric_below_zero": _fewer_zeros, "nested_scale": _narrower}
+    if one.gate not in put:
+        return _reused(case, one) if "cell by cell" in one.words else None
+    gate = next(gate for gate in _GATES.values() if gate.__name__ == one.gate)
+    with ExitStack() as silenced:
+        for module in _GATES:
+            silenced.enter_context(patch.object(module, "measured", lambda *_, **__: ""))
+        return sum(_stopped(gate, put[one.gate](case, one, trial)) for trial in range(TRIALS))
+
+
+def _stopped(gate: Callable[[Judged], GateResult], numbers: tuple[Judged, ...]) -> bool:
+    """Tell whether a gate stops all of these."""
+    return not any(gate(own).passed for own in numbers)
+
+
+def _bare(case: Case, one: Stated, trial: int) -> tuple[Judged, ...]:
+    """Leave a share of the largest table alone, which is empty."""
+    numbers = judged_release(case.drawn)
+    largest = max(numbers.dense, key=lambda vector: vector.values.size)
+    noise = declared(largest.event).sampled(f"bare {trial}", largest.values.size)
+    noise[_order(trial, noise.size)[: round(one.size * noise.size)]] = 0
+    own = (replace(v, values=noise) if v is largest else v for v in numbers.vectors)
+    return (replace(numbers, vectors=tuple(own)),)
+
+
+def _fewer_zeros(case: Case, one: Stated, trial: int) -> tuple[Judged, ...]:
+    """Let the numbers at and below zero of one kind of draw hold fewer zeros."""
+    numbers, label = judged_release(case.drawn), one.words.split()[-1]
+    scale, own = float(numbers.pooled(numbers.dense)[label][0].scale), []
+    for vector in numbers.vectors:
+        values = vector.values.copy()
+        if vector.event.label == label:
+            below = values <= 0
+            share, size = uniforms(f"{trial} {vector.where}", 2 * int(below.sum())).reshape(2, -1)
+            is_zero = share < -np.expm1(-1 / scale) * (1 - one.size)
+            values[below] = np.where(is_zero, 0, -1 - np.floor(-scale * np.log(size)))
+        own.append(replace(vector, values=values))
+    return (replace(numbers, vectors=tuple(own)),)
+
+
+def _narrower(case: Case, one: Stated, trial: int) -> tuple[Judged, ...]:
+    """Multiply fresh noise of all tables, once by too little and once by too much."""
+    laws = [declared(event) for event in case.drawn.events]
+    pairs = zip(laws, case.exact, strict=True)
+    noise = [law.sampled(f"{trial} {n}", x.size) for n, (law, x) in enumerate(pairs)]
+    return tuple(
+        judged_release(case.with_vectors([times * z for z in noise]))  # type: ignore[misc]
+        for times in (1 - one.size, 1 + one.size)
+    )
+
+
+def _reused(case: Case, one: Stated) -> int:
+    """Let noise serve again in a share of the empty cells of two draws of the largest table."""
+    numbers = judged_release(case.drawn)
+    event = max(numbers.vectors, key=lambda vector: vector.values.size).event
+    cells = max(vector.values.size for vector in numbers.vectors)
+    law, alpha, found = declared(event), _alpha_placed(numbers), 0
+    for trial in range(TRIALS):
+        noise, fresh = (law.sampled(f"reused {trial} {n}", cells) for n in (0, 1))
+        fresh[: round(one.size * cells)] = noise[: round(one.size * cells)]
+        order = _order(trial, cells)
+        pair = Vector(event, None, noise[order]), Vector(event, None, fresh[order])
+        known = noise_reuse._Pair("", (pair,), is_known=True)  # noqa: SLF001
+        orders = {id(pair[0]): [np.arange(cells)]}
+        found += noise_reuse._is_alike(known, orders, alpha, noise_reuse._Known())  # noqa: SLF001
+    return found
+
+
+def _order(trial: int, number: int) -> NDArray[np.intp]:
+    """Return a random order."""
+    return np.argsort(uniforms(f"order {trial}", number))
+
+
+def _alpha_placed(numbers: Judged) -> float:
+    """Return the chance that the gate gives one comparison cell by cell."""
+    with patch.object(noise_reuse, "_detects", lambda _, placed, __: str(placed)):
+        return float(noise_reuse.drawn_once(numbers).detects)
+
+
+def powers(programmes: tuple[str, ...] = ("opal_trip", "opal")) -> bool:
+    """Print each stated power beside 5,000 simulations; return whether all are borne out."""
+    print(f"| programme | gate | finds | stated | {TRIALS:,} simulated | of the whole gate |")
+    print("|---|---|---|---|---|---|")
+    is_borne_out = True
+    for name in programmes:
+        case = case_of(name, **_SIZE)
+        for one in stated_by(judged_release(case.drawn)):
+            shown = [f"{one.share[0]:.1%} +- {one.share[1]:.1%}"]
+            for found in (again(one), put_into(case, one)):
+                if found is None:
+                    shown.append("")
+                    continue
+                low, high = beta.ppf(
+                    (0.005, 0.995), (found, found + 1), (TRIALS - found + 1, TRIALS - found)
+                )
+                high = 1.0 if found == TRIALS else high
+                is_in = one.share[0] - one.share[1] <= high and low <= one.share[0] + one.share[1]
+                # More than is stated is no false statement, of the whole gate.
+                is_borne_out &= is_in or (len(shown) > 1 and low > one.share[0])
+                shown.append(f"{found / TRIALS:.2%} ({low:.2%} to {high:.2%})")
+            print(f"| {name} | {one.gate} | {one.words} | {' | '.join(shown)} |", flush=True)
+    print(f"\n{'all' if is_borne_out else 'not all'} stated powers are borne out")
+    return is_borne_out
