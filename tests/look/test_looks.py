@@ -164,6 +164,16 @@ def test_a_line_names_no_word_that_fewer_than_twenty_cards_have(city: Any, cards
     assert "source.mode_names" in _decided(record)
 
 
+def test_a_line_for_new_words_keeps_those_that_are_explained(city: Any) -> None:
+    city.new(taps(), Form(words=SPANISH))
+    city.edit("\nsource:\n", '\nsource:\n  action_names: {"CHECK IN": enter}\n')
+    lines = city.lines()
+    assert lines["source.action_names"].startswith(
+        'action_names: {"CHECK IN": enter, "CHECK OUT": decide}'
+    )
+    assert "quarantine_small" not in lines
+
+
 def test_what_a_terminal_shows_holds_no_value_and_nothing_but_the_private_zone_changes(
     city: Any,
 ) -> None:
