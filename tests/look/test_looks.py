@@ -34,7 +34,8 @@ def _decided(record: dict[str, Any]) -> set[str]:
 
 
 def test_files_without_a_question_are_ready_and_the_week_is_published(city: Any) -> None:
-    city.new(taps(), Form())
+    said = city.new(taps(), Form())
+    assert f"put the files of a week into {city.home}/landing/city/WEEK/" in said
     code, said, record = city.look()
     assert (code, record["ready"], record["decisions"]) == (0, True, [])
     assert said.splitlines()[-1] == "ready"
