@@ -442,3 +442,20 @@ def test_a_refusal_says_of_what_kind_the_values_are_that_many_share(city: Any, w
     assert f"most are of file (city/{WEEK}/a.csv)" in said
     assert told in said
     assert "30850" not in said
+
+
+def test_what_tells_nothing_at_its_volume_is_refused_by_check_and_never_charged(city: Any) -> None:
+    city.new(taps(), Form())
+    text = city.yaml.read_text()
+    city.yaml.write_text(f"{text}\ntypical_volume: 840\n")
+    code, said = city.tells("check", "city")
+    assert code == 2
+    assert "learns nothing that" in said
+    code, said = city.tells("run", "city", "--week", WEEK)
+    assert code == 3  # refused at the reservation
+    assert "accept_no_gain" in said
+    assert not _charged(city)
+    city.yaml.write_text(f"{text}\ntypical_volume: 840\naccept_no_gain: a first year\n")
+    assert city.tells("check", "city")[0] == 0
+    assert city.tells("run", "city", "--week", WEEK)[0] == 0
+    assert city.is_published
