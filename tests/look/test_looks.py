@@ -34,7 +34,8 @@ def _decided(record: dict[str, Any]) -> set[str]:
 
 
 def test_files_without_a_question_are_ready_and_the_week_is_published(city: Any) -> None:
-    city.new(taps(), Form())
+    said = city.new(taps(), Form())
+    assert f"put the files of a week into {city.home}/landing/city/WEEK/" in said
     code, said, record = city.look()
     assert (code, record["ready"], record["decisions"]) == (0, True, [])
     assert said.splitlines()[-1] == "ready"
@@ -162,6 +163,16 @@ def test_a_line_names_no_word_that_fewer_than_twenty_cards_have(city: Any, cards
     assert ("tren" in lines) is (cards == 20)
     assert "'tren'" in "\n".join(record["sections"]["Fields"])  # a person in the zone sees it
     assert "source.mode_names" in _decided(record)
+
+
+def test_a_line_for_new_words_keeps_those_that_are_explained(city: Any) -> None:
+    city.new(taps(), Form(words=SPANISH))
+    city.edit("\nsource:\n", '\nsource:\n  action_names: {"CHECK IN": enter}\n')
+    lines = city.lines()
+    assert lines["source.action_names"].startswith(
+        'action_names: {"CHECK IN": enter, "CHECK OUT": decide}'
+    )
+    assert "quarantine_small" not in lines
 
 
 def test_what_a_terminal_shows_holds_no_value_and_nothing_but_the_private_zone_changes(
@@ -431,3 +442,20 @@ def test_a_refusal_says_of_what_kind_the_values_are_that_many_share(city: Any, w
     assert f"most are of file (city/{WEEK}/a.csv)" in said
     assert told in said
     assert "30850" not in said
+
+
+def test_what_tells_nothing_at_its_volume_is_refused_by_check_and_never_charged(city: Any) -> None:
+    city.new(taps(), Form())
+    text = city.yaml.read_text()
+    city.yaml.write_text(f"{text}\ntypical_volume: 840\n")
+    code, said = city.tells("check", "city")
+    assert code == 2
+    assert "learns nothing that" in said
+    code, said = city.tells("run", "city", "--week", WEEK)
+    assert code == 3  # refused at the reservation
+    assert "accept_no_gain" in said
+    assert not _charged(city)
+    city.yaml.write_text(f"{text}\ntypical_volume: 840\naccept_no_gain: a first year\n")
+    assert city.tells("check", "city")[0] == 0
+    assert city.tells("run", "city", "--week", WEEK)[0] == 0
+    assert city.is_published

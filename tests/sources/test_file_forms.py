@@ -13,6 +13,7 @@ import itertools
 import json
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -52,15 +53,27 @@ WANTED = [
 READ = "card_id, tap_on_minute, tap_on_location, tap_off_minute, tap_off_location"
 
 
-def _written(spec: FileSpec) -> bytes:
+def _written(spec: FileSpec, *, has_offset: bool = False) -> bytes:
     """The records as a file, by another hand than the reader's."""
+    times = [_time(one[4], spec, has_offset=has_offset) for one in RECORDS]
+    records = [[*one[:4], at, *one[5:]] for one, at in zip(RECORDS, times, strict=True)]
     text = io.StringIO("title; of, two\n" * (spec.header_row - 1), newline="")
     text.seek(0, io.SEEK_END)
     between = (spec.delimiter or Delimiter.SEMICOLON).character
     marks = {QuoteMark.DOUBLE: '"', QuoteMark.SINGLE: "'", QuoteMark.NONE: "\x02"}
     writer = csv.writer(text, delimiter=between, quotechar=marks[spec.quote], lineterminator="\n")
-    writer.writerows([HEADER.split(","), *RECORDS])
+    writer.writerows([HEADER.split(","), *records])
     return text.getvalue().encode(spec.encoding)
+
+
+def _time(local: str, spec: FileSpec, *, has_offset: bool) -> str:
+    """A time of the agency's clock, as a file states it."""
+    at = datetime.fromisoformat(local).replace(tzinfo=ZoneInfo("Australia/Sydney"))
+    if spec.times.of_second:
+        return str(int(at.timestamp()) * spec.times.of_second)
+    if has_offset:
+        return at.isoformat()
+    return f"{at.astimezone(spec.zone or at.tzinfo):%Y-%m-%d %H:%M:%S}"
 
 
 PLAIN = _written(FileSpec(delimiter=Delimiter.COMMA)).decode()
@@ -148,16 +161,32 @@ def rows(zones: Zones, programme_of: Callable[..., Programme], rows_of: Any) -> 
     return read
 
 
-@pytest.mark.parametrize("packed", PACKED)
-@pytest.mark.parametrize(
-    ("encoding", "delimiter"), [*itertools.product(Encoding, Delimiter), (Encoding.UTF_8, None)]
-)
+# Each time of a file with each of the others' values, in turn.
+CLOCKS = [*TimeForm, "an offset", "another zone"]
+FORMS = [
+    (*form, CLOCKS[number % len(CLOCKS)])
+    for number, form in enumerate(itertools.product(Encoding, (*Delimiter, None), PACKED))
+]
+
+
+@pytest.mark.parametrize(("encoding", "delimiter", "packed", "clock"), FORMS)
 def test_a_file_of_every_form_is_read_as_the_plain_one(
-    rows: Any, encoding: Encoding, delimiter: Delimiter | None, packed: str
+    rows: Any, encoding: Encoding, delimiter: Delimiter | None, packed: str, clock: str
 ) -> None:
-    spec = FileSpec(encoding=encoding, delimiter=delimiter, header_row=3)
-    content = _written(spec)
-    assert rows(f"taps{packed}", PACKED[packed](content), file=spec) == WANTED
+    spec = FileSpec(
+        encoding=encoding,
+        delimiter=delimiter,
+        header_row=3,
+        times=TimeForm(clock) if clock in [*TimeForm] else TimeForm.WRITTEN,
+        zone=ZoneInfo("UTC") if clock == "another zone" else None,
+    )
+    content = _written(spec, has_offset=clock == "an offset")
+    name, packed_now = f"taps{packed}", PACKED[packed](content)
+    assert rows(name, packed_now, file=spec) == WANTED
+    if spec.times.of_second or spec.zone:  # negative control: unstated it is not read as it is
+        assert (
+            rows(name, packed_now, file=replace(spec, times=TimeForm.WRITTEN, zone=None)) != WANTED
+        )
 
 
 @pytest.mark.parametrize("quote", QuoteMark)

@@ -68,6 +68,7 @@ _MENDS = {
         "domain.lists",
         "set_aside_at_most: {unknown_direction: ...}   # or a longer list",
     ),
+    "quarantine_small": (_SHARES_KEY, ""),
     "malformed_line_many": ("source.file", ""),
     "unparsable_timestamp_many": ("source.file.times", ""),
     "speeds": ("source.speed_at_most_kmh", ""),
@@ -284,8 +285,10 @@ def _of_words(seen: Seen, rule: str, field: str, key: str) -> Iterator[Decision]
     must = seen.stops(f"{rule}_many")
     shared = [one for one in found if one.may_be_named]
     if shared:
-        own = ", ".join(f"{json.dumps(one.text, ensure_ascii=False)}: decide" for one in shared)
-        line = f"{key.rpartition('.')[2]}: {{{own}}}{_hint(field, shared)}"
+        name = key.rpartition(".")[2]
+        known = dict(getattr(seen.programme.source, name)) | {one.text: "decide" for one in shared}
+        own = ", ".join(f"{json.dumps(w, ensure_ascii=False)}: {said}" for w, said in known.items())
+        line = f"{name}: {{{own}}}{_hint(field, shared)}"
         yield Decision(key, line, f"words of {field} that nobody explains; {_PUBLIC}", must=must)
     if len(shared) < len(found):
         yield Decision(key, "", f"{field}: {_RARE}", must=must and not shared)
