@@ -9,7 +9,7 @@ from fractions import Fraction
 import assessment_noises as noises
 from assessment_audits import event_of
 from assessment_noises import Law, declared
-from assessment_releases import case_of
+from assessment_releases import PROGRAMMES, case_of
 
 from turnstile.assessment.audits.pipeline_copy import PipelineCopy
 from turnstile.assessment.audits.release_audit import audit_release
@@ -22,7 +22,7 @@ from turnstile.privacy.mechanisms.dispatch import draw
 from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.units import ProtectionUnit
 
-WEEKS, RUNS, SAMPLES = 10, 100, 40
+WEEKS, RUNS, SAMPLES = 4, 20, 10
 KINDS: dict[str, Callable[[DrawEvent], Law]] = {
     "a scale of .9": lambda e: declared(e, 0.9),
     "a scale of .8": lambda e: declared(e, 0.8),
@@ -49,7 +49,7 @@ NOISES = (
 
 def _of_weeks() -> Iterator[tuple[str, str, str, int, int]]:
     """Yield in how many made-up weeks `noise_kind` stops each fault of all tables."""
-    for name in ("opal_trip", "opal", "opal_year", "itms", "itms_delays"):
+    for name in PROGRAMMES:
         case = case_of(name)
         for words, law_of in KINDS.items():
             laws = [law_of(event) for event in case.drawn.events]

@@ -22,7 +22,6 @@ from scipy.stats import beta
 from turnstile.assessment.gates import geometric, noise_reuse, noise_scale, zeros
 from turnstile.assessment.gates.measured_power import measured
 from turnstile.assessment.gates.numbers import Judged, judged_release
-from turnstile.assessment.gates.result import GateResult
 from turnstile.release.numbers import Vector
 from turnstile_lab.baselines import uniforms
 
@@ -95,32 +94,26 @@ def again(one: Stated) -> int:
 
 def put_into(case: Case, one: Stated) -> int | None:
     """Return in how many releases the gate stops the fault; None where it is not put into one."""
-    put = {"noised_zeros": _bare, "geometric_below_zero": _fewer_zeros, "nested_scale": _narrower}
-    if one.gate not in put:
+    if one.gate not in (put := {"noised_zeros": _bare, "geometric_below_zero": _fewer_zeros}):
         return _reused(case, one) if "cell by cell" in one.words else None
     gate = next(gate for gate in _GATES.values() if gate.__name__ == one.gate)
     with ExitStack() as silenced:
         for module in _GATES:
             silenced.enter_context(patch.object(module, "measured", lambda *_, **__: ""))
-        return sum(_stopped(gate, put[one.gate](case, one, trial)) for trial in range(TRIALS))
+        return sum(not gate(put[one.gate](case, one, trial)).passed for trial in range(TRIALS))
 
 
-def _stopped(gate: Callable[[Judged], GateResult], numbers: tuple[Judged, ...]) -> bool:
-    """Tell whether a gate stops all of these."""
-    return not any(gate(own).passed for own in numbers)
-
-
-def _bare(case: Case, one: Stated, trial: int) -> tuple[Judged, ...]:
+def _bare(case: Case, one: Stated, trial: int) -> Judged:
     """Leave a share of the largest table alone, which is empty."""
     numbers = judged_release(case.drawn)
     largest = max(numbers.dense, key=lambda vector: vector.values.size)
     noise = declared(largest.event).sampled(f"bare {trial}", largest.values.size)
     noise[_order(trial, noise.size)[: round(one.size * noise.size)]] = 0
     own = (replace(v, values=noise) if v is largest else v for v in numbers.vectors)
-    return (replace(numbers, vectors=tuple(own)),)
+    return replace(numbers, vectors=tuple(own))
 
 
-def _fewer_zeros(case: Case, one: Stated, trial: int) -> tuple[Judged, ...]:
+def _fewer_zeros(case: Case, one: Stated, trial: int) -> Judged:
     """Let the numbers at and below zero of one kind of draw hold fewer zeros."""
     numbers, label = judged_release(case.drawn), one.words.split()[-1]
     scale, own = float(numbers.pooled(numbers.dense)[label][0].scale), []
@@ -132,18 +125,7 @@ def _fewer_zeros(case: Case, one: Stated, trial: int) -> tuple[Judged, ...]:
             is_zero = share < -np.expm1(-1 / scale) * (1 - one.size)
             values[below] = np.where(is_zero, 0, -1 - np.floor(-scale * np.log(size)))
         own.append(replace(vector, values=values))
-    return (replace(numbers, vectors=tuple(own)),)
-
-
-def _narrower(case: Case, one: Stated, trial: int) -> tuple[Judged, ...]:
-    """Multiply fresh noise of all tables, once by too little and once by too much."""
-    laws = [declared(event) for event in case.drawn.events]
-    pairs = zip(laws, case.exact, strict=True)
-    noise = [law.sampled(f"{trial} {n}", x.size) for n, (law, x) in enumerate(pairs)]
-    return tuple(
-        judged_release(case.with_vectors([times * z for z in noise]))  # type: ignore[misc]
-        for times in (1 - one.size, 1 + one.size)
-    )
+    return replace(numbers, vectors=tuple(own))
 
 
 def _reused(case: Case, one: Stated) -> int:
