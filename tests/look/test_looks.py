@@ -441,7 +441,27 @@ def test_a_refusal_says_of_what_kind_the_values_are_that_many_share(city: Any, w
     assert code in {2, 3}
     assert f"most are of file (city/{WEEK}/a.csv)" in said
     assert told in said
+    assert what == "no place" or "(nothing)" not in said  # columns that the files do not have
     assert "30850" not in said
+
+
+def test_a_release_that_stops_at_validation_leaves_the_page_of_the_look(city: Any) -> None:
+    city.new(taps(), Form())
+    city.deliver(taps(), Form(times="epoch_ms"))
+    assert city.look()[0] == 2
+    (page,) = city.home.rglob("look.md")
+    before = page.read_text()
+    assert "## To decide" in before
+    assert "unparsable_timestamp_many" in city.tells("run", "city", "--week", WEEK)[1]
+    assert page.read_text() == before
+
+
+def test_what_is_said_of_tap_offs_without_tap_on_names_no_column(city: Any) -> None:
+    city.new(taps(), Form())
+    city.deliver([tap for tap in taps() if not tap.enters], Form())
+    said = city.tells("run", "city", "--week", WEEK)[1]
+    assert "tap_off_without_tap_on_many" in said
+    assert "column" not in said.split("tap_off_without_tap_on_many")[1].split(";")[2]
 
 
 def test_what_tells_nothing_at_its_volume_is_refused_by_check_and_never_charged(city: Any) -> None:

@@ -50,6 +50,26 @@ def test_a_missing_tap_off_is_unknown(trips: Read) -> None:
     assert counts == {"rows_in": 3, "rows_out": 2, "joined": 1}
 
 
+@pytest.mark.parametrize(
+    ("header", "stated", "is_read"),
+    [
+        ("tap_id,card_id,mode,kind,tapped_at,place", {}, True),
+        ("tap_id,card_id,mode,other,tapped_at,place", {}, False),
+        ("tap_id,card_id,mode,other,tapped_at,place", {"without_action": TapAction.ENTER}, True),
+    ],
+)
+def test_a_file_without_the_named_column_of_actions_is_refused_unless_that_is_stated(
+    trips: Read, header: str, stated: dict[str, Any], *, is_read: bool
+) -> None:
+    columns = (("action", "kind"),)
+    line = "1,c,bus,enter,2016-07-25 08:00,A"
+    if is_read:
+        assert len(trips(line, header=header, columns=columns, **stated)[0]) == 1
+        return
+    with pytest.raises(InputError, match=r"a\.csv: kind: the column is missing"):
+        trips(line, header=header, columns=columns, **stated)
+
+
 def test_a_tap_off_before_the_tap_on_ends_nothing(trips: Read) -> None:
     rows, counts = trips("1,c,bus,exit,2016-07-25 07:59,B", "2,c,bus,enter,2016-07-25 08:00,A")
     assert rows == [("c", MONDAY, 480, None, None, "UNKNOWN")]

@@ -126,7 +126,9 @@ def look_at(
             for one in nearest
         }
         near = min(nearest, key=lambda one: len(lacks[one]))
-        if len(lacks[near]) <= _NEAR:
+        if not lacks[near]:  # it has all columns, and is asked for a field of another feed
+            rule += f"{', '.join(sorted(renamed))}: not all are fields of {near}. "
+        elif len(lacks[near]) <= _NEAR:
             rule += f"The nearest is {near}, of which it lacks {', '.join(lacks[near])}. "
         rule += (
             "Name yours with --column, for example --column observed_at=timestamp, or --feed taps "

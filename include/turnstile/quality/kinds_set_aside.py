@@ -55,10 +55,11 @@ def where_most_are(programme: Programme, snapshot: Snapshot, rule: str, memory: 
         return ""
     source = programme.source
     named = {field for word, fields in _FIELDS.items() if word in rule for field in fields}
+    # of tap-offs without a tap-on: those rules are not about a tap's own id
     asked = {"file": "file"} | {
         f"column {column}": _kind_sql(_text_of(field))
         for field, column in names_in_source(layout_of(source.feed), programme).items()
-        if field in named or field.removesuffix("_id") in rule.split("_")
+        if field in named or field.removesuffix("_id") in {*rule.split("_")} - {"tap"}
     }
     with tempfile.TemporaryDirectory(prefix=".measure-", dir=snapshot.folder.parent) as scratch:
         connection = connect(Path(scratch), memory=memory)
@@ -66,6 +67,8 @@ def where_most_are(programme: Programme, snapshot: Snapshot, rule: str, memory: 
         aside = f"(SELECT *, {unit} AS unit FROM read_parquet({one_file(kept)}))"
         found = [(what, _of_most(connection, aside, sql)) for what, sql in asked.items()]
         connection.close()
+    # what most leave empty is told only where nothing else is: it may be no column of the files
+    found[1:] = [one for one in found[1:] if one[1] not in {None, KINDS[""]}] or found[1:]
     told = ", ".join(f"{what} ({most})" for what, most in found if most)
     return f"; most are of {told}" if told else ""
 

@@ -354,6 +354,6 @@ def _large(rule: str) -> str:
     """Say that a rule takes more than its share."""
     return (
         f"{rule} sets aside more of the records than it may (source.set_aside_at_most.{rule}; "
-        "one in fifty where nothing is stated, docs/FEEDS.md): correct mapping or files, or state "
+        "what holds where nothing is stated: docs/FEEDS.md): correct mapping or files, or state "
         "the share that is right"
     )

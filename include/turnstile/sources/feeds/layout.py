@@ -113,8 +113,7 @@ class FeedLayout:
 
     def same_for_all(self, programme: Programme) -> tuple[tuple[str, str], ...]:
         """Return pairs (name, value) of the canonical columns that every row has alike."""
-        modes = programme.source.modes
-        mode = (("mode", modes[0]),) if self.shape is RowShape.TELEMETRY else ()
+        mode = (("mode", programme.source.modes[0]),) if self.shape is RowShape.TELEMETRY else ()
         return (*mode, ("batch", FIRST_BATCH))
 
 
@@ -125,8 +124,7 @@ def names_in_source(layout: FeedLayout, programme: Programme) -> dict[str, str]:
         ProgrammeError: `source.columns` renames a field that the feed does not have.
     """
     source = programme.source
-    carried = _of_columns(layout, programme.carried)
-    names = {name: name for name in carried} | dict(layout.names)
+    names = {name: name for name in _of_columns(layout, programme.carried)} | dict(layout.names)
     without_list = {one.name for one in categories(layout.shape)} - {*names}
     for own, column in source.columns:
         if own in without_list:  # is named here, and read once a public list names its values
@@ -144,7 +142,8 @@ def fields_in(
     """Return SQL of each field of a feed, and of what rows are asked to carry.
 
     Raises:
-        ColumnMissing: the file lacks a column that the feed needs, or that is asked for.
+        ColumnMissing: the file lacks a column that the feed needs, or that is asked for; of taps
+            also that of actions, where it is named and nothing says what a tap does without it.
     """
     for name_of in programme.carried:
         by_timetable = programme.source.timetable and name_of in FROM_TIMETABLE
@@ -152,6 +151,9 @@ def fields_in(
         for needed in own:
             if not columns & {*layout.spellings(names[needed])}:
                 raise ColumnMissing(names[needed])
+    action = dict(programme.source.columns).get("action")
+    if action and action not in columns and programme.source.without_action is None:
+        raise ColumnMissing(action)  # else each tap-off of the file would be a tap-on
     as_columns = _of_columns(layout, programme.carried)
     rest = {field: column for field, column in names.items() if field not in as_columns}
     return (*layout.fields_of(columns, rest), *if_there(columns, names, as_columns))
@@ -236,8 +238,7 @@ def unit_sql(programme: Programme, fields: tuple[str, ...]) -> str:
     """
     if programme.source.without_card is WithoutCard.DROP:
         return "card_id"
-    every = (*fields, *programme.listed)
-    return f"coalesce(card_id, 'without card ' || sha256({as_it_came(every)}))"
+    return f"coalesce(card_id, 'without card ' || sha256({as_it_came(fields + programme.listed)}))"
 
 
 def mode_sql(column: str, source: SourceSpec) -> str:
