@@ -126,7 +126,9 @@ def _mended(text: str, file: str) -> tuple[Programme, frozenset[str]]:
     others = [one for one in checked.problems if one.field not in undecided]
     if checked.programme is None or (others and not undecided):
         raise (others or list(checked.problems))[0]
-    return checked.programme, undecided
+    source = checked.programme.source  # where a column is not decided, an example stands for it
+    columns = tuple(one for one in source.columns if f"source.columns.{one[0]}" not in undecided)
+    return replace(checked.programme, source=replace(source, columns=columns)), undecided
 
 
 def _undecided(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401 - YAML
