@@ -9,15 +9,11 @@ from pathlib import Path
 
 import pytest
 from landing_sources import PYTHON, s3
-from real_airflow import RealAirflow, running
+from real_airflow import QUICK, RealAirflow, running
 
 WEEK = "2016-W30"
 AS_SHIPPED = "  card_form: {kind: text, case: lower}\n"
 DECIDED = "  card_form: {kind: digits, length: 16}\n"
-SOON = {
-    "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "5",
-    "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "5",
-}
 
 pytestmark = pytest.mark.long
 
@@ -30,7 +26,7 @@ def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealAirflow]:
     own, base = tmp_path_factory.mktemp("server"), tmp_path_factory.mktemp("first_week")
     with ExitStack() as open_now:
         address, given, put = open_now.enter_context(s3(own))
-        extra = SOON | {
+        extra = QUICK | {
             "TURNSTILE_LANDING_FROM": f"opal={address}",
             "AIRFLOW_CONN_AUTHORITY": given["AUTHORITY"],
         }

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from real_airflow import DAG, RealAirflow, running
+from real_airflow import DAG, QUICK, RealAirflow, running
 
 from turnstile.errors import TurnstileError
 from turnstile.ledger.records import ReleaseKey
@@ -17,10 +17,6 @@ WEEK = "2016-W30"
 ASK, KEEP, REVISE = "ask_revision", "Keep the sealed week", "Make a revision"
 FERRIES = "release_ferries"
 BEYOND_A_MINUTE_S = 70
-QUICK = {
-    "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "5",
-    "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "5",
-}
 
 pytestmark = pytest.mark.long
 

@@ -38,6 +38,11 @@ PASSWORD = "for this test only"  # noqa: S105 - of a throw-away Airflow on the l
 ROLES = {"admin": "admin", "ada": "op", "olga": "op", "eve": "op", "vera": "viewer"}
 DAG = "release_opal"
 WATCH = ("audit_ledger", "retention", "watchdog", "weekly_digest")
+QUICK = {
+    "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "5",
+    "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "5",
+}
+"""For `running`: a programme that changes is a DAG of its own within seconds."""
 READ_AND_WRITTEN_S = 1
 
 

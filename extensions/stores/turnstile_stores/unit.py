@@ -25,8 +25,10 @@ from typing import Any, NamedTuple
 
 from turnstile.durable_files import OWNER_ONLY, delete_for_good, replace_durably
 from turnstile.errors import IntegrityError
+from turnstile.ledger.custody.folders import listed
+from turnstile.release.zone_copies import ASIDE
 
-STATE = ".store"
+STATE = str(ASIDE.parent)
 """Folder of a zone that says what of the store is here; it goes with the zone."""
 
 OTHERS = "-"
@@ -194,16 +196,11 @@ def files_here(folder: Path) -> Iterator[str]:
 
     Without a `Path` for each: steps list zones of years, a dozen times a week.
     """
-    yield from _files_below(os.fspath(folder), "")
+    yield from _files_below(folder, "")
 
 
-def _files_below(folder: str, prefix: str) -> Iterator[str]:
-    try:
-        with os.scandir(folder) as found:
-            entries = sorted(found, key=lambda entry: entry.name)
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    for entry in entries:
+def _files_below(folder: Path | str, prefix: str) -> Iterator[str]:
+    for entry in listed(folder):
         name = entry.name
         if name.startswith("."):
             continue

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from turnstile.duckdb_engine import one_file
 from turnstile.look.asked import Asked
 from turnstile.look.fields_found import (
-    CARDS_AT_LEAST,
     Word,
     action_like,
     asks_for_action,
@@ -34,6 +33,7 @@ from turnstile.programme.source_spec import (
 )
 from turnstile.programme.spec import Programme
 from turnstile.quality.findings import QualityReport
+from turnstile.quality.kinds_set_aside import CARDS_AT_LEAST
 from turnstile.quality.plausible import said_by_covered
 from turnstile.quality.rules import shares_at_most
 from turnstile.service_calendar import ServicePeriod

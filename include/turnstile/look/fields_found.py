@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 
 from turnstile.duckdb_engine import name, number_of, text
 from turnstile.programme.source_spec import DateForm, Feed, TapAction
+from turnstile.quality.kinds_set_aside import CARDS_AT_LEAST
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-CARDS_AT_LEAST = 20
-"""A word that fewer cards have might be one person's; it is named in the private zone alone."""
 WORDS = ("action", "mode", "direction", "route", "fare_product", "vehicle_trip", "occupancy")
 _TIMES = (
     *("tapped_at", "observed_at", "tap_date", "tap_time", "service_date", "start_date"),

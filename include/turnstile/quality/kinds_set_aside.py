@@ -18,7 +18,7 @@ from turnstile.sources.ingest.snapshot import Snapshot
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-SHARED_BY_AT_LEAST = 20
+CARDS_AT_LEAST = 20
 """Cards or vehicles: what fewer have might be one person's."""
 _DATE = "[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}"
 KINDS = {
@@ -53,24 +53,24 @@ def where_most_are(programme: Programme, snapshot: Snapshot, rule: str, memory: 
     kept = snapshot.folder / "quarantine" / f"{rule}.parquet"
     if not kept.exists():
         return ""
-    source = programme.source
     named = {field for word, fields in _FIELDS.items() if word in rule for field in fields}
     # of tap-offs without a tap-on: those rules are not about a tap's own id
     asked = {"file": "file"} | {
         f"column {column}": _kind_sql(_text_of(field))
-        for field, column in names_in_source(layout_of(source.feed), programme).items()
+        for field, column in names_in_source(layout_of(programme.source.feed), programme).items()
         if field in named or field.removesuffix("_id") in {*rule.split("_")} - {"tap"}
     }
     with tempfile.TemporaryDirectory(prefix=".measure-", dir=snapshot.folder.parent) as scratch:
         connection = connect(Path(scratch), memory=memory)
-        unit = f"coalesce({_text_of(source.id_field)}, fields)"
+        unit = f"coalesce({_text_of(programme.source.id_field)}, fields)"
         aside = f"(SELECT *, {unit} AS unit FROM read_parquet({one_file(kept)}))"
-        found = [(what, _of_most(connection, aside, sql)) for what, sql in asked.items()]
+        told = {of: most for of, sql in asked.items() if (most := _of_most(connection, aside, sql))}
         connection.close()
     # what most leave empty is told only where nothing else is: it may be no column of the files
-    found[1:] = [one for one in found[1:] if one[1] not in {None, KINDS[""]}] or found[1:]
-    told = ", ".join(f"{what} ({most})" for what, most in found if most)
-    return f"; most are of {told}" if told else ""
+    filled = {of: most for of, most in told.items() if most != KINDS[""]}
+    told = filled if filled.keys() - {"file"} else told
+    words = ", ".join(f"{of} ({most})" for of, most in told.items())
+    return f"; most are of {words}" if words else ""
 
 
 def _of_most(connection: DuckDBPyConnection, records: str, value: str) -> str | None:
@@ -79,7 +79,7 @@ def _of_most(connection: DuckDBPyConnection, records: str, value: str) -> str | 
         f"SELECT {value}, count(DISTINCT unit), count(*) > sum(count(*)) OVER () / 2 "
         f"FROM {records} GROUP BY 1 ORDER BY count(*) DESC LIMIT 1"
     ).fetchone()
-    return str(row[0]) if row and row[1] >= SHARED_BY_AT_LEAST and row[2] else None
+    return str(row[0]) if row and row[1] >= CARDS_AT_LEAST and row[2] else None
 
 
 def _text_of(field: str) -> str:

@@ -102,9 +102,8 @@ def decimals_of(value: float) -> int:
     return max(0, -exponent) if isinstance(exponent, int) else 0
 
 
-def described(name: str, counts: NDArray[np.float64]) -> list[Disclosure]:
-    """Return what the grid of a table says."""
-    grid = grid_of(counts)
+def described(name: str, counts: NDArray[np.float64], grid: Grid) -> list[Disclosure]:
+    """Return what the grid of a table's numbers says."""
     found = []
     base, weight = float(grid.step), grid.any_odds
     ways = "rounded so, to the nearest, down or at random, or counted in such steps"

@@ -55,13 +55,15 @@ def assess_external(table: ExternalTable) -> tuple[Disclosure, ...]:
         for name, indices in by_kind(table).items()
         if not name.startswith(EVERY)
     }
-    grids = {name: grid_of(table.counts[own[~marked[own]]]) for name, own in kinds.items()}
+    numbers = {name: table.counts[own[~marked[own]]] for name, own in kinds.items()}
+    grids = {name: grid_of(own) for name, own in numbers.items()}
     is_fine = not any(grid.may_hide for grid in grids.values())
-    if len({(grid.step, grid.decimals, grid.digits) for grid in grids.values()}) == 1:
-        found += described("every table" if len(grids) > 1 else next(iter(grids)), counted.counts)
+    different = {(grid.step, grid.decimals, grid.digits) for grid in grids.values()}
+    if len(grids) > len(different) == 1:
+        found += described("every table", counted.counts, grid_of(counted.counts))
     else:
-        for name, own in kinds.items():
-            found += described(name, table.counts[own[~marked[own]]])
+        for name, own in numbers.items():
+            found += described(name, own, grids[name])
     for name, own in kinds.items():
         found += _of_one_table(name, table, own, marked, grids[name].may_hide)
     found += noise_of_differences(counted) if is_fine else []

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from pathlib import Path
 
 from sqlalchemy.engine import Connection
@@ -180,15 +181,12 @@ class Custody:
     def note_again(self, history: History) -> None:
         """Write the note beside every published package whose own is gone or torn."""
         public = self.witnesses.public
-        for one in (one for own in history.attempts.values() for one in own):
-            if (
-                public is None
-                or one.manifest_digest is None
-                or not (public / str(one.key)).is_dir()
-            ):
-                continue
-            beside = NoteFolder(public, is_public=True).path_beside(one.key)
-            if one.state is ReleaseState.PUBLISHED and Note.read(beside).checkpoint is None:
+        if public is None:
+            return
+        beside = NoteFolder(public, is_public=True).path_beside
+        for one in chain.from_iterable(history.attempts.values()):
+            is_here = one.state is ReleaseState.PUBLISHED and (public / str(one.key)).is_dir()
+            if is_here and one.manifest_digest and Note.read(beside(one.key)).checkpoint is None:
                 self.note((one.key, one.manifest_digest.removeprefix("sha256:")))
 
     def _entries_after(self, sequence: int) -> tuple[Entry, ...]:

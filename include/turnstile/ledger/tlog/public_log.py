@@ -163,7 +163,9 @@ class PublicLog:
             step = step_text(old, self.tree.consistency(old, new), self.signed(new))
             self._create("steps", old, step)
         sizes, path = self.sizes(), self.folder / "checkpoint"
-        if sizes and _text(path) != (newest := self.newest(sizes[-1])):
+        if not sizes or self._problem(sizes[-1], is_last=False):
+            return  # what stands last is none that this log signed: nobody is led to it
+        if _text(path) != (newest := self.newest(sizes[-1])):
             replace_durably(path, newest.encode())
 
     def _steps_missing(self) -> Iterator[tuple[int, int]]:
