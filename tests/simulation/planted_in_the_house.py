@@ -81,6 +81,7 @@ def unlink_without_guard() -> AbstractContextManager[Any]:
         patch.object(UnitZone, "_clear", clear),
         patch.object(UnitState, "has_seen_more_than", lambda *_: False),
         patch.object(unit_zone, "_gone", lambda *_: []),
+        patch.object(UnitZone, "_units_seen", lambda _: []),
     )
 
 
@@ -89,6 +90,7 @@ def older_index_trusted() -> AbstractContextManager[Any]:
     return _two(
         patch.object(UnitState, "has_seen_more_than", lambda *_: False),
         patch.object(unit_zone, "_gone", lambda *_: []),
+        patch.object(UnitZone, "_units_seen", lambda _: []),
     )
 
 
