@@ -8,8 +8,8 @@ reservation against the caps in force at that moment.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from turnstile.errors import InputError
 from turnstile.ledger.chain import Chain
@@ -20,7 +20,6 @@ from turnstile.ledger.parties import Parties
 from turnstile.ledger.records import Attempt, Bindings, Finding, ReleaseKey
 from turnstile.ledger.states import (
     CHARGED_STATES,
-    OPEN_STATES,
     SEALED_STATES,
     ReleaseState,
     Transition,
@@ -36,46 +35,15 @@ _TRANSITION_OF_KIND = {
     EntryKind.VOIDED: Transition.VOID,
     EntryKind.PUBLISHED: Transition.PUBLISH,
 }
+_BOUND = ("programme", "domain", "snapshot")
 
 
-_BOUND = ("programme", "domain", "snapshot", "plan")
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """What an attempt takes of accounts: its losses, and the weeks that they are of."""
 
-
-@dataclass(slots=True)
-class FoldedAttempt:
-    """One attempt, folded from the entries."""
-
-    attempt_id: str
-    key: str
-    family: str
-    week: str
-    weeks: str
-    bound: tuple[str, ...]
     postings: tuple[Posting, ...]
-    reserved_sequence: int
-    state: ReleaseState = ReleaseState.RESERVED
-    artefact_digest: str | None = None
-    manifest_digest: str | None = None
-    is_withdrawn: bool = False
-    has_started: bool = False
-
-    @property
-    def record(self) -> Attempt:
-        """Return it as the ledger answers it."""
-        *bound, plan = self.bound
-        return Attempt(
-            self.attempt_id,
-            ReleaseKey.parse(self.key),
-            self.family,
-            self.week,
-            self.state,
-            Bindings(*bound),
-            plan,
-            self.artefact_digest,
-            self.manifest_digest,
-            self.reserved_sequence,
-            self.is_withdrawn,
-        )
+    weeks: str
 
 
 @dataclass(slots=True)
@@ -86,8 +54,10 @@ class Fold:
     accounts: defaultdict[str, FoldedAccounts] = field(
         default_factory=lambda: defaultdict(FoldedAccounts)
     )
-    attempts: dict[str, FoldedAttempt] = field(default_factory=dict)
-    by_key: defaultdict[str, list[FoldedAttempt]] = field(default_factory=lambda: defaultdict(list))
+    attempts: dict[str, Attempt] = field(default_factory=dict)
+    holds: dict[str, Hold] = field(default_factory=dict)
+    started: set[str] = field(default_factory=set)
+    names_of: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     family_of: dict[str, str] = field(default_factory=dict)
     parties: Parties = field(default_factory=Parties)
 
@@ -126,76 +96,83 @@ class Fold:
             yield f"moves a programme from family {family} to another"
         self.accounts[entry.body["family"]].set_caps(entry)
 
-    def _opened(self, entry: Entry) -> FoldedAttempt:
-        """Read the attempt that an entry opens."""
+    def _open(self, entry: Entry, state: ReleaseState = ReleaseState.RESERVED) -> Attempt:
+        """Take in the attempt that an entry opens."""
         body = entry.body
-        return FoldedAttempt(
+        opened = Attempt(
             attempt_id=body["attempt"],
-            key=body["key"],
+            key=ReleaseKey.parse(body["key"]),
             family=body["family"],
             week=body["week"],
-            weeks=weeks_in(body),
-            bound=tuple(body[f"{name}_digest"] for name in _BOUND),
-            postings=postings_in(body),
+            state=state,
+            bindings=Bindings(*(body[f"{name}_digest"] for name in _BOUND)),
+            plan_digest=body["plan_digest"],
+            artefact_digest=body.get("artefact_digest"),
+            manifest_digest=body.get("manifest_digest"),
             reserved_sequence=entry.sequence,
+            is_withdrawn=False,
         )
+        self.attempts[opened.attempt_id] = opened
+        self.holds[opened.attempt_id] = Hold(postings_in(body), weeks_in(body))
+        self.names_of[body["key"]].append(opened.attempt_id)
+        return opened
 
     def _reserve(self, entry: Entry) -> Iterator[str]:
         """Open an attempt and hold its postings."""
-        new = self._opened(entry)
-        others = self.by_key[new.key]
-        if any(other.state in OPEN_STATES | SEALED_STATES for other in others):
-            yield f"reserves {new.key}, which is open or sealed"
-        accounts = self.accounts[new.family]
-        excess = accounts.excess(new.postings, new.weeks)
+        key = entry.body["key"]
+        if any(attempt.is_open or attempt.is_sealed for attempt in self.of_key(key)):
+            yield f"reserves {key}, which is open or sealed"
+        opened = self._open(entry)
+        hold, accounts = self.holds[opened.attempt_id], self.accounts[opened.family]
+        excess = accounts.excess(hold.postings, hold.weeks)
         if excess is not None:
             yield f"passes the cap on {excess.cap.unit} ({excess.scope}) in {excess.coordinate}"
-        accounts.apply(EntryKind.RESERVED, new.postings, new.weeks)
-        self.attempts[new.attempt_id] = new
-        others.append(new)
+        accounts.apply(EntryKind.RESERVED, hold.postings, hold.weeks)
 
     def _declare(self, entry: Entry) -> Iterator[str]:
         """Take in a loss that entries did not hold: charged, whatever the caps."""
-        new, body = self._opened(entry), entry.body
-        new.state = ReleaseState(body["state"])
-        new.artefact_digest, new.manifest_digest = body["artefact_digest"], body["manifest_digest"]
-        if new.state not in CHARGED_STATES or body["draws"] < 1:
+        state, key = ReleaseState(entry.body["state"]), entry.body["key"]
+        if state not in CHARGED_STATES or entry.body["draws"] < 1:
             yield "declares a loss without a draw"
-        if new.state in SEALED_STATES and self._is_sealed(new.key):
-            yield f"declares {new.key} sealed, which is sealed already"
-        self.accounts[new.family].declare(new.postings, new.weeks, body["draws"])
-        self.attempts[new.attempt_id] = new
-        self.by_key[new.key].append(new)
+        if state in SEALED_STATES and self._is_sealed(key):
+            yield f"declares {key} sealed, which is sealed already"
+        declared = self._open(entry, state)
+        hold = self.holds[declared.attempt_id]
+        self.accounts[declared.family].declare(hold.postings, hold.weeks, entry.body["draws"])
 
     def _move(self, entry: Entry, transition: Transition) -> Iterator[str]:
         """Move an attempt, and its amounts with it."""
-        found = self.attempts.get(entry.body["attempt"])
-        if found is None or found.key != entry.body["key"]:
+        attempt = self.attempts.get(entry.body["attempt"])
+        if attempt is None or str(attempt.key) != entry.body["key"]:
             yield "concerns an attempt that was never reserved"
             return
-        if not is_allowed(transition, found.state):
-            yield f"states {transition.value} of an attempt that is {found.state.value}"
+        if not is_allowed(transition, attempt.state):
+            yield f"states {transition.value} of an attempt that is {attempt.state.value}"
             return
-        found.state = target_of(transition)
-        found.artefact_digest = entry.body.get("artefact_digest", found.artefact_digest)
-        found.manifest_digest = entry.body.get("manifest_digest", found.manifest_digest)
-        self.accounts[found.family].apply(entry.kind, found.postings, found.weeks)
+        self.attempts[attempt.attempt_id] = replace(
+            attempt,
+            state=target_of(transition),
+            artefact_digest=entry.body.get("artefact_digest", attempt.artefact_digest),
+            manifest_digest=entry.body.get("manifest_digest", attempt.manifest_digest),
+        )
+        hold = self.holds[attempt.attempt_id]
+        self.accounts[attempt.family].apply(entry.kind, hold.postings, hold.weeks)
 
     def _start(self, entry: Entry) -> Iterator[str]:
         """Check that only one draw starts under a charge."""
-        found = self.attempts.get(entry.body["attempt"])
-        if found is None or found.state is not ReleaseState.DRAWING or found.has_started:
+        attempt = self.attempts.get(entry.body["attempt"])
+        if attempt is None or not attempt.is_drawing or attempt.attempt_id in self.started:
             yield "starts a draw that was not charged, or started before"
             return
-        found.has_started = True
+        self.started.add(attempt.attempt_id)
 
     def _withdraw(self, entry: Entry) -> Iterator[str]:
         """Flag an attempt."""
-        found = self.attempts.get(entry.body["attempt"])
-        if found is None or found.state is not ReleaseState.PUBLISHED:
+        attempt = self.attempts.get(entry.body["attempt"])
+        if attempt is None or not attempt.is_public:
             yield "withdraws what was not published"
             return
-        found.is_withdrawn = True
+        self.attempts[attempt.attempt_id] = replace(attempt, is_withdrawn=True)
 
     def _allow_revision(self, entry: Entry) -> Iterator[str]:
         """Check that what may be corrected has bytes, and that the correction has none yet."""
@@ -206,7 +183,16 @@ class Fold:
 
     def _is_sealed(self, key: str) -> bool:
         """Return whether a key has its bytes."""
-        return any(one.state in SEALED_STATES for one in self.by_key.get(key, ()))
+        return any(attempt.is_sealed for attempt in self.of_key(key))
+
+    def of_key(self, key: str) -> tuple[Attempt, ...]:
+        """Return all attempts at a key, in the order in which they were made."""
+        return tuple(self.attempts[name] for name in self.names_of.get(key, ()))
+
+    @property
+    def by_key(self) -> Mapping[str, tuple[Attempt, ...]]:
+        """All attempts at each key."""
+        return {key: self.of_key(key) for key in self.names_of}
 
     @property
     def hash_at(self) -> Callable[[int], str | None]:

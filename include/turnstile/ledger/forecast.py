@@ -87,12 +87,18 @@ def _of_family(fold: Fold, family: str) -> Iterator[CapForecast]:
     ]
     if not live:
         return
-    latest = tuple({one.key.partition("/")[0]: one for one in live}.values())
-    weeks = (min(week_names(one.weeks)[0] for one in live), max(one.week for one in live))
+    latest = tuple({one.key.programme: one for one in live}.values())
+    weeks = (
+        min(week_names(fold.holds[one.attempt_id].weeks)[0] for one in live),
+        max(one.week for one in live),
+    )
     for cap in binding_caps(cap for caps in accounts.caps.values() for cap in caps):
         for coordinate in COORDINATES:
             limit = getattr(cap, coordinate)
-            costs = {one.key: costliest(one.postings, cap.unit, coordinate) for one in latest}
+            costs = {
+                str(one.key): costliest(fold.holds[one.attempt_id].postings, cap.unit, coordinate)
+                for one in latest
+            }
             if limit is not None and (limit or any(cost != 0 for cost in costs.values())):
                 past = _past(accounts, cap, coordinate, weeks)
                 yield _forecast((family, cap, coordinate), past, costs)

@@ -11,7 +11,7 @@ from pathlib import Path
 from sqlalchemy.engine import Connection
 
 from turnstile.errors import InputError, RefusedError
-from turnstile.ledger import attempts, decisions, facts, landing_paths, parties_facts, revisions
+from turnstile.ledger import attempts, facts, landing_paths, revisions, words
 from turnstile.ledger.custody import recovery
 from turnstile.ledger.custody.known_history import read_history
 from turnstile.ledger.custody.recovery import Delivered, Recovery
@@ -72,18 +72,7 @@ class Stewardship(LedgerView):
             RefusedError: bytes are sealed under the key.
         """
         body = {"key": str(key), "person": person, "reason": reason}
-
-        def act(connection: Connection) -> Entry:
-            facts.head(connection, locked=True)
-            lead = attempts.leading(attempts.attempts(connection, key))
-            if lead is not None and lead.is_sealed:
-                raise RefusedError(f"{key} is {lead.state.value}; it has a release")
-            known = facts.facts(connection, key, EntryKind.NO_RELEASE)
-            if known:
-                return known[-1]
-            return facts.append(connection, self._now(), EntryKind.NO_RELEASE, body)
-
-        return self._write(act)
+        return self._write(lambda c: words.declare_no_release(c, self._now(), body))
 
     # -- decisions and audits ----------------------------------------------------------------
 
@@ -112,7 +101,7 @@ class Stewardship(LedgerView):
         Raises:
             RefusedError: the key is not the next correction of a sealed release.
         """
-        return self._write(lambda c: revisions.say(c, self._now(), decision))
+        return self._write(lambda c: words.say_on_revision(c, self._now(), decision))
 
     def admit_family(self, landing: str, family: str, person: str, reason: str) -> Entry:
         """Write that a second budget group may read a landing path that another one has used.
@@ -125,12 +114,12 @@ class Stewardship(LedgerView):
 
     def record_assessment(self, found: Assessed) -> Assessed:
         """Write what the gates said of sealed bytes; a repeat of the last one changes nothing."""
-        return self._write(lambda c: decisions.record_assessment(c, self._now(), found))
+        return self._write(lambda c: words.record_assessment(c, self._now(), found))
 
     def record_audit(self, key: ReleaseKey, *, outcome: str, report_digest: str) -> Entry:
         """Write that a release was audited; a repeat with the same report changes nothing."""
         body = {"key": str(key), "outcome": outcome, "report_digest": report_digest}
-        return self._write(lambda c: decisions.record_audit(c, self._now(), body))
+        return self._write(lambda c: words.record_audit(c, self._now(), body))
 
     def record_delivery(self, key: ReleaseKey, portal: str, manifest_digest: str) -> None:
         """Write that every byte of a release was read back from a portal; a repeat writes nothing.
@@ -138,9 +127,7 @@ class Stewardship(LedgerView):
         Raises:
             RefusedError: the key is not published with this manifest.
         """
-        self._write(
-            lambda c: decisions.record_delivery(c, self._now(), key, portal, manifest_digest)
-        )
+        self._write(lambda c: words.record_delivery(c, self._now(), key, portal, manifest_digest))
 
     def record_deletion(self, programme: str, period: str, part: str, days: int) -> Entry:
         """Write that private data of a period are deleted by retention, just before they are.
@@ -238,7 +225,7 @@ class Stewardship(LedgerView):
         parties = self.parties()
         # A key that no entry names signed the notes so far: folders kept its public line.
         kept = () if parties.keys else self._witnesses.kept_lines()
-        line = parties_facts.next_key(self._witnesses, parties, kept).public_line
+        line = words.next_key(self._witnesses, parties, kept).public_line
         self._name_keys((*kept, line), person, reason)
         self._witnesses.keep_keys(self.parties().key_lines)
         self._custody.note()
@@ -250,7 +237,7 @@ class Stewardship(LedgerView):
         Raises:
             InputError: the folder cannot be written, or is not named in TURNSTILE_WITNESS.
         """
-        return parties_facts.add_witness(self._store, self._custody, folder, (person, reason))
+        return words.add_witness(self._store, self._custody, folder, (person, reason))
 
     def remove_witness(self, name: str, person: str, reason: str) -> str:
         """Let a witness go, by the first digits of its name or by its folder; return its name.
@@ -315,4 +302,4 @@ class Stewardship(LedgerView):
 
     def _decide(self, kind: EntryKind, key: ReleaseKey, **said: str) -> Decision:
         """Write a decision: `person`, `role` and `reason`."""
-        return self._write(lambda c: decisions.decide(c, self._now(), kind, key, said))
+        return self._write(lambda c: words.decide(c, self._now(), kind, key, said))

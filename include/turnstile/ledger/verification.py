@@ -15,9 +15,11 @@ from sqlalchemy import Row as SqlRow
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
+from turnstile.errors import InputError
 from turnstile.ledger import facts
 from turnstile.ledger.accounts import families, family_caps
 from turnstile.ledger.admission import binding_caps
+from turnstile.ledger.attempts import to_attempt
 from turnstile.ledger.changes import NOTHING, AccountRow
 from turnstile.ledger.custody.custody import Custody, clock_findings
 from turnstile.ledger.custody.export import key_findings
@@ -29,10 +31,10 @@ from turnstile.ledger.custody.zone_index import ZoneState, zone_findings
 from turnstile.ledger.database_tables import ATTEMPT, ENTRY
 from turnstile.ledger.entries import GENESIS, Entry, EntryKind, read_entry
 from turnstile.ledger.facts import head
-from turnstile.ledger.fold import Fold, FoldedAttempt
+from turnstile.ledger.fold import Fold
 from turnstile.ledger.guards import guard_findings
 from turnstile.ledger.promise import promise_problems
-from turnstile.ledger.records import Finding
+from turnstile.ledger.records import Attempt, Finding
 from turnstile.ledger.stored_accounts import cap_columns_in, rows_in
 from turnstile.ledger.tlog.cosigners import cosigners_of
 from turnstile.ledger.tlog.public_log import log_findings
@@ -116,7 +118,7 @@ def _zone_findings(
         later = (one for one in told if one.sequence > length and one.at >= recent)
         return frozenset(str(one.key).partition("/")[0] for one in later)
 
-    gone = {one.key for one in fold.attempts.values() if one.is_withdrawn}
+    gone = {str(one.key) for one in fold.attempts.values() if one.is_withdrawn}
     gone |= {name.removesuffix(" package") for name in fold.parties.lost}
     state = ZoneState(
         trusted=trusted,
@@ -167,30 +169,23 @@ def _entries(
 
 def _attempts(connection: Connection, fold: Fold) -> Iterator[Finding]:
     """Compare the attempts' table with the fold."""
-    rows = {row.attempt_id: row for row in connection.execute(select(ATTEMPT))}
-    for name in sorted(rows.keys() - fold.attempts.keys()):
+    stored = {row.attempt_id: _stored(row) for row in connection.execute(select(ATTEMPT))}
+    for name in sorted(stored.keys() - fold.attempts.keys()):
         yield Finding("balance", None, f"attempt {name} is in no entry")
-    for name, folded in fold.attempts.items():
-        if name not in rows:
-            yield Finding("balance", folded.reserved_sequence, f"attempt {name} is gone")
-        elif _stored(rows[name]) != _folded(folded):
+    for name, attempt in fold.attempts.items():
+        if name not in stored:
+            yield Finding("balance", attempt.reserved_sequence, f"attempt {name} is gone")
+        elif stored[name] != attempt:
             problem = f"attempt {name} is not what its entries say"
-            yield Finding("balance", folded.reserved_sequence, problem)
+            yield Finding("balance", attempt.reserved_sequence, problem)
 
 
-def _stored(row: SqlRow[Any]) -> tuple[object, ...]:
-    """Return what the table says of an attempt."""
-    bound = (row.programme_digest, row.domain_digest, row.snapshot_digest, row.plan_digest)
-    digests = (row.artefact_digest, row.manifest_digest)
-    stands = (row.state, row.reserved_sequence, bool(row.is_withdrawn))
-    return (row.release_key, row.family, row.week, *bound, *digests, *stands)
-
-
-def _folded(one: FoldedAttempt) -> tuple[object, ...]:
-    """Return what the entries say of an attempt."""
-    digests = (one.artefact_digest, one.manifest_digest)
-    stands = (one.state.value, one.reserved_sequence, one.is_withdrawn)
-    return (one.key, one.family, one.week, *one.bound, *digests, *stands)
+def _stored(row: SqlRow[Any]) -> Attempt | None:
+    """Return what the table says of an attempt; None if nobody can read it."""
+    try:
+        return to_attempt(row)
+    except (InputError, ValueError):
+        return None
 
 
 def _accounts(connection: Connection, fold: Fold, family: str) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from typing import Self
 
 from sqlalchemy import func, select
 
-from turnstile.ledger import attempts, decisions, facts, leases, revisions
+from turnstile.ledger import attempts, facts, leases, revisions, words
 from turnstile.ledger.bounding_keys import BoundingKeys, bounding_keys_in
 from turnstile.ledger.charged_releases import ChargedRelease, charged_releases
 from turnstile.ledger.charging import ChargingLedger
@@ -206,15 +206,15 @@ class LedgerView(ChargingLedger):
 
     def assessment(self, key: ReleaseKey) -> Assessed | None:
         """Return what the gates last said of a key, or None."""
-        return self._store.read(lambda c: decisions.assessment(c, key))
+        return self._store.read(lambda c: words.assessment(c, key))
 
     def approvals(self, key: ReleaseKey) -> tuple[Decision, ...]:
         """Return every decision about a key, approvals and refusals, oldest first."""
-        return self._store.read(lambda c: decisions.decisions(c, key))
+        return self._store.read(lambda c: words.decisions(c, key))
 
     def deliveries(self, key: ReleaseKey) -> frozenset[str]:
         """Return the portals at which every byte of a release was read back."""
-        return self._store.read(lambda c: decisions.deliveries(c, key))
+        return self._store.read(lambda c: words.deliveries(c, key))
 
     def decisions_on_revision(self, key: ReleaseKey) -> tuple[revisions.RevisionDecision, ...]:
         """Return what people said about making a correction, oldest first."""

@@ -103,7 +103,7 @@ class LedgerFollower:
         """Derive everything that a page shows."""
         return LedgerSnapshot(
             lines=tuple(self._lines),
-            attempts=tuple(attempt.record for attempt in self._fold.attempts.values()),
+            attempts=tuple(self._fold.attempts.values()),
             family_of=dict(self._fold.family_of),
             forecasts=forecasts(self._fold),
             balances=self.ledger.balance(),
@@ -111,9 +111,9 @@ class LedgerFollower:
             accounts=self._fold.accounts,
             public=tuple(self._public),
             burned=tuple(
-                (attempt.record, attempt.postings)
+                (attempt, self._fold.holds[attempt.attempt_id].postings)
                 for attempt in self._fold.attempts.values()
-                if attempt.record.is_burned
+                if attempt.is_burned
             ),
         )
 

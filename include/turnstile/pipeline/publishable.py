@@ -14,8 +14,8 @@ import numpy as np
 
 from turnstile.errors import InputError, IntegrityError, RefusedError
 from turnstile.ledger.custody.space import require_space
-from turnstile.ledger.fold import FoldedAttempt
-from turnstile.ledger.records import Attempt
+from turnstile.ledger.records import Attempt, Bindings
+from turnstile.ledger.states import ReleaseState
 from turnstile.pipeline.context import Release
 from turnstile.privacy.events import DrawEvent
 from turnstile.release.drawn import Drawn
@@ -123,12 +123,20 @@ def _unknown_columns(release: Release) -> Iterator[str]:
 
 def _no_attempt(release: Release) -> Attempt:
     """Return the attempt of a rehearsal, which no ledger knows."""
-    planned, week = release.plan, str(release.plan.charged_in)
-    bound = (planned.programme_digest, planned.domain_digest, "", planned.digest)
-    rehearsed = FoldedAttempt(
-        "rehearsal", str(release.key), planned.family, week, week, bound, (), 0
+    planned = release.plan
+    return Attempt(
+        attempt_id="rehearsal",
+        key=release.key,
+        family=planned.family,
+        week=str(planned.charged_in),
+        state=ReleaseState.RESERVED,
+        bindings=Bindings(planned.programme_digest, planned.domain_digest, ""),
+        plan_digest=planned.digest,
+        artefact_digest=None,
+        manifest_digest=None,
+        reserved_sequence=0,
+        is_withdrawn=False,
     )
-    return rehearsed.record
 
 
 def _require_earlier(release: Release) -> None:

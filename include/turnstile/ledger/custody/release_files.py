@@ -13,9 +13,8 @@ from turnstile.ledger.custody.custody import Custody
 from turnstile.ledger.custody.evidence_of_draws import PLAN, plan_beside
 from turnstile.ledger.custody.package_files import file_problems
 from turnstile.ledger.custody.traces import MANIFEST
-from turnstile.ledger.fold import Fold, FoldedAttempt
-from turnstile.ledger.records import Finding, ReleaseKey
-from turnstile.ledger.states import SEALED_STATES, ReleaseState
+from turnstile.ledger.fold import Fold
+from turnstile.ledger.records import Attempt, Finding
 
 APPEARS_WITHIN_S = 2
 _BESIDE = re.compile(
@@ -34,7 +33,7 @@ def file_findings(
         custody: zones.
         packages: release keys whose packages are read file by file; None for every one.
     """
-    sealed = [one for one in fold.attempts.values() if one.state in SEALED_STATES]
+    sealed = [one for one in fold.attempts.values() if one.is_sealed]
     if custody.embargoed is not None:
         for one in sealed:
             yield from _sealed_findings(fold, one, custody.embargoed)
@@ -42,17 +41,17 @@ def file_findings(
     public = custody.witnesses.public
     if public is None:
         return
-    published = [one for one in sealed if one.state is ReleaseState.PUBLISHED]
+    published = [one for one in sealed if one.is_public]
     yield from _missing(fold, published, public)
     for one in published:
         folder = _package_of(one, public)
-        if folder.is_dir() and (packages is None or one.key in packages):
+        if folder.is_dir() and (packages is None or str(one.key) in packages):
             for problem in file_problems(folder):
                 yield Finding("package", one.reserved_sequence, f"{folder}: {problem}")
     yield from _unknown(public)
 
 
-def _sealed_findings(fold: Fold, one: FoldedAttempt, embargoed: Path) -> Iterator[Finding]:
+def _sealed_findings(fold: Fold, one: Attempt, embargoed: Path) -> Iterator[Finding]:
     """Check the sealed file of one release: there, alone, and unaltered."""
     digest = (one.artefact_digest or "").removeprefix("sha256:")
     folder = _package_of(one, embargoed)
@@ -68,15 +67,17 @@ def _sealed_findings(fold: Fold, one: FoldedAttempt, embargoed: Path) -> Iterato
             yield Finding("sealed", one.reserved_sequence, problem)
 
 
-def _staged_findings(one: FoldedAttempt, folder: Path) -> Iterator[Finding]:
+def _staged_findings(one: Attempt, folder: Path) -> Iterator[Finding]:
     """Check plan and staged package of one release.
 
     Of a store not all of it has to be here, and a plan that is lost is written again.
     """
-    charged = one.bound[3]
+    charged = one.plan_digest
     try:
         stated = (
-            plan_beside(folder, one.key)["plan_digest"] if (folder / PLAN).exists() else charged
+            plan_beside(folder, str(one.key))["plan_digest"]
+            if (folder / PLAN).exists()
+            else charged
         )
     except InputError:
         stated = None
@@ -89,7 +90,7 @@ def _staged_findings(one: FoldedAttempt, folder: Path) -> Iterator[Finding]:
             yield Finding("package", one.reserved_sequence, f"{staged}: {problem}")
 
 
-def _missing(fold: Fold, published: list[FoldedAttempt], public: Path) -> Iterator[Finding]:
+def _missing(fold: Fold, published: list[Attempt], public: Path) -> Iterator[Finding]:
     """Yield the packages that are gone. One appears a moment after its entry, so it is waited for.
 
     A withdrawn release may be gone.
@@ -120,7 +121,6 @@ def _unknown(public: Path) -> Iterator[Finding]:
                 yield Finding("package", None, f"{path} is no file of a release")
 
 
-def _package_of(one: FoldedAttempt, zone: Path) -> Path:
+def _package_of(one: Attempt, zone: Path) -> Path:
     """Return the folder of a release in a zone."""
-    key = ReleaseKey.parse(one.key)
-    return zone / key.programme / key.period / f"r{key.revision}"
+    return zone / one.key.programme / one.key.period / f"r{one.key.revision}"

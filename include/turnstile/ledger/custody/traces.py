@@ -18,13 +18,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
 
 from turnstile.errors import InputError
 from turnstile.ledger.custody.folders import content_of, listed, release_folders
 from turnstile.ledger.custody.notes import head_findings
-from turnstile.ledger.records import Finding, ReleaseKey
-from turnstile.ledger.states import CHARGED_STATES, SEALED_STATES, ReleaseState
+from turnstile.ledger.records import Attempt, Finding, ReleaseKey
 
 MANIFEST = "manifest.json"
 CARD = "release_card.json"
@@ -67,26 +65,7 @@ class Trace:
     head: tuple[int, str] | None = None
 
 
-class AttemptSeen(Protocol):
-    """What entries or tables say of one attempt."""
-
-    @property
-    def state(self) -> ReleaseState:
-        """Where it stands."""
-        ...
-
-    @property
-    def artefact_digest(self) -> str | None:
-        """Of the sealed bytes."""
-        ...
-
-    @property
-    def manifest_digest(self) -> str | None:
-        """Of the published package."""
-        ...
-
-
-AttemptsOf = Mapping[str, Iterable[AttemptSeen]]
+AttemptsOf = Mapping[str, Iterable[Attempt]]
 HashOf = Callable[[tuple[int, str]], str | None]
 
 
@@ -158,17 +137,17 @@ def trace_findings(
                 yield Finding("card", finding.sequence, finding.problem)
 
 
-def _sealed_problem(trace: Trace, own: tuple[AttemptSeen, ...]) -> str | None:
+def _sealed_problem(trace: Trace, own: tuple[Attempt, ...]) -> str | None:
     """Say what is wrong with a sealed file. One of a draw that died is a leftover, and is known."""
-    if any(one.state in CHARGED_STATES for one in own):
+    if any(one.is_charged for one in own):
         return None
     return f"sealed bytes of {trace.key}, which this ledger never drew: an old copy was restored"
 
 
-def _package_problem(trace: Trace, own: tuple[AttemptSeen, ...]) -> str | None:
+def _package_problem(trace: Trace, own: tuple[Attempt, ...]) -> str | None:
     """Say what is wrong with a package."""
     name = trace.kind.value
-    sealed = next((one for one in own if one.state in SEALED_STATES), None)
+    sealed = next((one for one in own if one.is_sealed), None)
     if sealed is None:
         return f"a {name} of {trace.key}, which this ledger never sealed: an old copy was restored"
     is_public = trace.kind is TraceKind.PACKAGE
@@ -176,7 +155,7 @@ def _package_problem(trace: Trace, own: tuple[AttemptSeen, ...]) -> str | None:
         return f"a {name} without a readable manifest of {trace.key}"
     if trace.sealed != _bare(sealed.artefact_digest):
         return f"a {name} of other sealed bytes than those of {trace.key}"
-    if is_public and sealed.state is not ReleaseState.PUBLISHED:
+    if is_public and not sealed.is_public:
         return f"a {name} of {trace.key}, which this ledger did not publish"
     if is_public and trace.manifest != _bare(sealed.manifest_digest):
         return f"is not the manifest that {trace.key} was published with"
