@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from turnstile.errors import InputError
+from turnstile.look.fields_found import is_named_as_mode
 from turnstile.look.file_form import FoundForm, found_form, yaml_of
 from turnstile.programme.fields import categories
 from turnstile.programme.source_spec import Feed, FileSpec
@@ -75,6 +76,11 @@ class Delivery:
     def has_mode(self) -> bool:
         """True if records name their mode."""
         return any(field == "mode" for _, field in self.fields)
+
+    @property
+    def may_name_mode(self) -> bool:
+        """True if a column that is not read is called as one of modes may be."""
+        return not self.has_mode and any(map(is_named_as_mode, self.others))
 
     @property
     def names_no_unit(self) -> bool:

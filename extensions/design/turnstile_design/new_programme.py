@@ -97,6 +97,8 @@ class Answers:
         if delivery.feed is Feed.TAPS and "action" not in fields:
             key = "without_action" if self.all_tap_on else "columns.action"
             found[f"source.{key}"] = TapAction.ENTER if self.all_tap_on else None
+        if delivery.may_name_mode:
+            found["source.without_mode" if is_bus else "source.columns.mode"] = None
         return {key: str(value or UNDECIDED) for key, value in found.items()}
 
 
@@ -187,7 +189,7 @@ def _values(
 ) -> dict[str, object]:
     """Return what both pages of a programme are made from, but for what is public."""
     trips = delivery.feed.shape is RowShape.TRIPS
-    action = asked.get("source.columns.action")
+    columns = [(one, asked.get(f"source.columns.{one}")) for one in ("action", "mode")]
     return {
         "name": name,
         "title": name.replace("_", " ").capitalize(),
@@ -198,7 +200,7 @@ def _values(
         "rides": delivery.names_no_unit,
         "ends": _ENDS[delivery.feed is Feed.HIRED_TRIPS],
         "modes": modes,
-        "renamed": (*delivery.renamed, *((("action", action),) if action else ())),
+        "renamed": (*delivery.renamed, *((field, own) for field, own in columns if own)),
         "asked": asked,
         "open": [key for key, value in asked.items() if value == UNDECIDED],
         "measures": measures,

@@ -80,6 +80,8 @@ _OPEN = {
     "source.speed_unit": "the unit of speeds",
     "source.date_form": "how dates are written",
     "source.columns.action": "which column says whether a tap enters or leaves",
+    "source.columns.mode": "which column names the mode",
+    "source.without_mode": "whether all vehicles are of one mode",
 }
 
 
@@ -109,7 +111,7 @@ class Seen:
         programme: under which they were read.
         snapshot: rows and quarantine.
         report: findings on it; None where a release judges it later.
-        actions: columns that are not read and may say enter or leave.
+        unread: pairs (field, column that nobody reads and that may say it).
         has_fields: True if there is `said`.
     """
 
@@ -117,7 +119,7 @@ class Seen:
     programme: Programme
     snapshot: Snapshot
     report: QualityReport | None
-    actions: tuple[str, ...]
+    unread: tuple[tuple[str, str], ...]
     has_fields: bool
 
     def stops(self, rule: str) -> bool:
@@ -126,13 +128,18 @@ class Seen:
         return any(one.rule == rule and one.stops for one in findings)
 
 
-def needs_action(programme: Programme, columns: Iterable[str]) -> bool:
-    """Return whether nobody has said what a tap of these columns does."""
-    source = programme.source
-    named = dict(source.columns).get("action", "action")
-    return (
-        asks_for_action(source.feed) and source.without_action is None and named not in {*columns}
-    )
+def needs(programme: Programme, names: Mapping[str, str], columns: Iterable[str]) -> set[str]:
+    """Return the fields, of action and mode, of which nobody has said how these columns tell them.
+
+    Args:
+        programme: says what is read.
+        names: column of each of its fields.
+        columns: of a file.
+    """
+    source, there = programme.source, {*columns}
+    asked: dict[str, str | None] = {"mode": source.without_mode}
+    asked |= {"action": source.without_action} if asks_for_action(source.feed) else {}
+    return {one for one, said in asked.items() if said is None and names.get(one) not in there}
 
 
 def encoding_of(own: FileSpec, found: FileSpec) -> Encoding:
@@ -193,13 +200,7 @@ def of_rows(asked: Asked, seen: Seen) -> Iterator[Decision]:
     """Yield what has to be decided of rows, and of what was set aside."""
     yield from _of_units(asked, seen)
     yield from _of_ids(asked, seen)
-    if seen.actions:
-        line = f"columns: {{action: {json.dumps(seen.actions[0])}}}   # and action_names"
-        why = (
-            "a column that nobody reads may say whether a tap enters or leaves: name it, or state "
-            "source.without_action"
-        )
-        yield Decision("source.columns.action", line, why, must=True)
+    yield from _of_unread(seen)
     yield from _of_words(seen, "unknown_action", "action", "source.action_names")
     yield from _of_words(seen, "unknown_mode", "mode", "source.mode_names")
     if _MODES in asked.undecided:
@@ -271,6 +272,29 @@ def _of_ids(asked: Asked, seen: Seen) -> Iterator[Decision]:
             "one, or state {kind: text, case: keep}"
         )
         yield Decision(f"source.{key}", line, why, must=True)
+
+
+def _of_unread(seen: Seen) -> Iterator[Decision]:
+    """Yield what columns that nobody reads may say: enter or leave, and the mode."""
+    found = dict(reversed(seen.unread))  # the first of each
+    if "action" in found:
+        line = f"columns: {{action: {json.dumps(found['action'])}}}   # and action_names"
+        why = (
+            "a column that nobody reads may say whether a tap enters or leaves: name it, or state "
+            "source.without_action"
+        )
+        yield Decision("source.columns.action", line, why, must=True)
+    if "mode" in found and seen.programme.source.feed.shape is RowShape.TELEMETRY:
+        line = f"without_mode: {seen.programme.source.modes[0]}   # or deliver the others apart"
+        why = "a column that nobody reads may name the mode, and all vehicles would count as of one"
+        yield Decision("source.without_mode", line, why, must=True)
+    elif "mode" in found:
+        line = f"columns: {{mode: {json.dumps(found['mode'])}}}   # and modes, mode_names"
+        why = (
+            "a column that nobody reads may name the mode, and all records would count as of one: "
+            "name it, or state source.without_mode"
+        )
+        yield Decision("source.columns.mode", line, why, must=True)
 
 
 def _of_words(seen: Seen, rule: str, field: str, key: str) -> Iterator[Decision]:

@@ -7,7 +7,7 @@ words of a closed list that many people share, which somebody writes into a prog
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
@@ -32,7 +32,7 @@ PATTERNS = {
     DateForm.MONTH_FIRST: "%m/%d/%Y",
 }
 _LISTED, _FORMS_LISTED = 60, 6
-_FEW_WORDS = 30  # of a column that may say enter or leave
+_FEW_WORDS = 30  # of a column that may say enter or leave, or by what one goes
 _LOOKED_AT = 200_000
 _BOARDS = re.compile(
     r"\b(check[ -_]?in|tap[ -_]?(on|in)|enter|entry|entrance|entrada|ingreso|on|in|board\w*|subida"
@@ -46,6 +46,18 @@ _ALIGHTS = re.compile(
 )
 _NAME_OF_ACTION = re.compile(
     r"action|event|tap.?type|tipo|transac|direction|sentido|in.?out|check|operation|usage|art",
+    re.IGNORECASE,
+)
+
+_NAME_OF_MODE = re.compile(
+    r"(.*[^a-z]|transport|travel|transit|vehicle)?(modes?|modo|modus|(vehicle|route|transport).?type"
+    r"|verkehrsmittel.*|produkt(.?id)?|tipo.*(transporte|veh[ií]culo)|medio.*transporte)",
+    re.IGNORECASE,
+)
+_MODE = re.compile(
+    r"\b((auto|trolley|[oó]mni)?b[uú]s+(es)?|coach|(light.?)?rail|trains?|tram(way)?s?|m[eé]tro|subway"
+    r"|underground|ferr(y|ies)|funicular|cable.?car|colectivo|tren(es)?|subte|lanchas?|tranv[ií]a"
+    r"|zug|[su]-?bahn|stra(ss|ß)enbahn|f[äa]hre|schiff|treno|trem|tog|t-?bane|trikk|f[æe]rge)\b",
     re.IGNORECASE,
 )
 
@@ -201,29 +213,47 @@ def week_of(connection: DuckDBPyConnection, fields: Iterable[str]) -> date | Non
     return None if row is None else date.fromisoformat(str(row[0])[:10])
 
 
-def columns_of_action(
+def fields_that_may_be(
     connection: DuckDBPyConnection, relation: str, unread: Iterable[str]
-) -> tuple[str, ...]:
-    """Return the columns that are not read and may say whether a tap enters or leaves.
+) -> Iterator[tuple[str, str]]:
+    """Yield pairs (field, column that may say it): whether a tap enters or leaves, or a mode.
 
     Args:
         connection: engine.
         relation: SQL of a file's columns, as text.
         unread: those that no field is read from.
     """
-    found = []
     for column in unread:
         select = (
             f"SELECT DISTINCT word FROM (SELECT {name(column)} AS word FROM ({relation}) "
             f"LIMIT {_LOOKED_AT}) WHERE word IS NOT NULL LIMIT {_FEW_WORDS + 1}"
         )
         words = [str(row[0]) for row in connection.execute(select).fetchall()]
-        if not 1 < len(words) <= _FEW_WORDS:
-            continue
-        says = any(map(_BOARDS.search, words)) and any(map(_ALIGHTS.search, words))
-        if says or (_NAME_OF_ACTION.search(column) and any(map(_ALIGHTS.search, words))):
-            found.append(column)
-    return tuple(found)
+        if 1 < len(words) <= _FEW_WORDS and _says_action(column, words):
+            yield "action", column
+        if 0 < len(words) <= _FEW_WORDS and (_says_mode(words) or is_named_as_mode(column)):
+            yield "mode", column
+
+
+def _says_action(column: str, words: Sequence[str]) -> bool:
+    """Return whether words of a column seem to tell who enters from who leaves."""
+    says = any(map(_BOARDS.search, words)) and any(map(_ALIGHTS.search, words))
+    return says or bool(_NAME_OF_ACTION.search(column) and any(map(_ALIGHTS.search, words)))
+
+
+def _says_mode(words: Sequence[str]) -> bool:
+    """Return whether words seem to name two modes, or more."""
+    return len({found[0].lower() for found in map(_MODE.search, words) if found}) > 1
+
+
+def is_named_as_mode(column: str) -> bool:
+    """Return whether a column is called as one of modes may be.
+
+    Examples:
+        >>> [is_named_as_mode(one) for one in ("modo", "transport_mode", "model", "tipo")]
+        [True, True, False, False]
+    """
+    return bool(_NAME_OF_MODE.fullmatch(column.rpartition(".")[2]))
 
 
 def action_like(word: str) -> TapAction | None:

@@ -68,7 +68,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
     source, zone = programme.source, programme.time.zone
     written = source.written.zone
     legal = ", ".join(text(mode) for mode in source.modes)
-    only_mode = text(source.modes[0]) if len(source.modes) == 1 else "NULL"
+    usual_mode = text(source.usual_mode) if source.usual_mode else "NULL"
     clock = ServiceClock(programme.time.day_starts)
     on, off = (
         (clock.day(local), clock.minute(f"(60 * hour({local}) + minute({local}))"))
@@ -104,7 +104,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
         FROM (
             SELECT *, local IS NOT NULL AND end_at IS NOT NULL AS has_end
             FROM (
-                SELECT *, coalesce({mode_sql("mode", source)}, {only_mode}) AS own_mode, {places},
+                SELECT *, coalesce({mode_sql("mode", source)}, {usual_mode}) AS own_mode, {places},
                     {unit_sql(programme, _FIELDS)} AS unit
                 FROM {stamped_sql(begun, "ended_at", zone, week, written)}
             )
