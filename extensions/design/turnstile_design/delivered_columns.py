@@ -16,10 +16,10 @@ from typing import Any
 
 from turnstile.errors import InputError
 from turnstile.look.fields_found import is_named_as_mode
-from turnstile.look.file_form import FoundForm, found_form, yaml_of
+from turnstile.look.file_form import FoundForm, found_form, instants_and_numbers, yaml_of
 from turnstile.programme.fields import categories
 from turnstile.programme.source_spec import Feed, FileSpec
-from turnstile.sources.feeds.layout import INSTANTS, NUMBERS, ColumnMissing, FeedLayout
+from turnstile.sources.feeds.layout import ColumnMissing, FeedLayout
 from turnstile.sources.feeds.registry import LAYOUTS
 from turnstile.sources.ingest.landing import FileForm, RawFile, form_of, unpack
 from turnstile.sources.ingest.plain_text import opened
@@ -43,6 +43,7 @@ _NO_BEGINNING = (
 )
 _OF_INSTANTS = (Feed.GTFS_VEHICLE_POSITIONS, Feed.GTFS_TRIP_UPDATES, Feed.HFP, Feed.SIRI_VM)
 """Standards by which a time is an instant, whatever the zone."""
+_OWN_DATES = (*_OF_INSTANTS, Feed.OPAL_TRIPS, Feed.IST_DATEN)
 _UNNAMED = "(a column whose name is not repeated here)"
 
 
@@ -57,6 +58,7 @@ class Delivery:
         renamed: pairs (field, column) that differ from the layout's own.
         written: YAML of `source.file`; empty where nothing has to be stated.
         tells_instants: True if its times are instants whatever the zone.
+        has_dates: True if `source.date_form` says how some dates are read.
     """
 
     feed: Feed
@@ -65,6 +67,12 @@ class Delivery:
     renamed: tuple[tuple[str, str], ...]
     written: str = ""
     tells_instants: bool = False
+    has_dates: bool = False
+
+    @property
+    def has_own_dates(self) -> bool:
+        """True if the feed's standard says how dates are written."""
+        return self.feed in _OWN_DATES
 
     @property
     def is_plain(self) -> bool:
@@ -145,12 +153,8 @@ def look_at(
     own = dict(LAYOUTS[found].names)
     used = {column for column, _ in fields}
     field_of = {field: column for column, field in fields}
-    instants, numbers = (
-        [field_of[one] for one in kind if one in field_of] for kind in (INSTANTS, NUMBERS)
-    )
+    instants, numbers = instants_and_numbers(found, field_of)
     is_told = form is not None and bool(instants) and form.tells_instants(instants)
-    if found is Feed.GTFS_VEHICLE_POSITIONS:  # reads seconds by itself
-        instants = []
     others = (c if _NAME.fullmatch(c) else _UNNAMED for c in sorted(set(columns) - used))
     return Delivery(
         feed=found,
@@ -161,6 +165,8 @@ def look_at(
         ),
         written="" if form is None else yaml_of(form.stated(instants, numbers)),
         tells_instants=is_told or found in _OF_INSTANTS,
+        has_dates="tap_date" in field_of
+        or (form is not None and bool({*instants} & {*form.dated})),
     )
 
 
@@ -253,7 +259,9 @@ def _columns(
             is_workbook = file.form is FileForm.WORKBOOK
             own = _of_workbook(file, wanted, Path(folder)) if is_workbook else None
             found = own or found_form(file, wanted)
-            return frozenset(_names(file) if found is None else found.columns), found
+            is_header = is_workbook or file.form is FileForm.CSV
+            names = found.columns if is_header and found else _names(file)
+            return frozenset(names), found
         except _NO_BEGINNING:
             rule = f"does not begin as {form} with a header; check the file"
             raise InputError(where=path.name, field="header", rule=rule) from None

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from turnstile.duckdb_engine import one_file
 from turnstile.look.asked import Asked
 from turnstile.look.fields_found import (
+    DATED,
     Word,
     action_like,
     asks_for_action,
@@ -170,8 +171,9 @@ def as_said(
     """
     source = programme.source
     columns = {str(row[0]) for row in connection.execute("DESCRIBE said").fetchall()}
-    if "tap_date" in columns and week is not None:
-        source = replace(source, date_form=date_form(connection, week.days) or source.date_form)
+    days = () if week is None else week.days
+    for field in columns & {*DATED} if days else ():
+        source = replace(source, date_form=date_form(connection, field, days) or source.date_form)
     if _MODES in asked.undecided and "mode" in columns:
         found = words_of(connection, "said", "mode", unit_of(programme))
         modes = tuple(one.text for one in found if one.may_be_named)

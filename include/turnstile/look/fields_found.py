@@ -15,22 +15,21 @@ from typing import TYPE_CHECKING
 from turnstile.duckdb_engine import name, number_of, text
 from turnstile.programme.source_spec import DateForm, Feed, TapAction
 from turnstile.quality.kinds_set_aside import CARDS_AT_LEAST
+from turnstile.sources.feeds.layout import INSTANTS
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+DATED = ("tap_date", *INSTANTS)
+"""Fields whose dates are written as `source.date_form` says, where no year comes first."""
 WORDS = ("action", "mode", "direction", "route", "fare_product", "vehicle_trip", "occupancy")
 _TIMES = (
     *("tapped_at", "observed_at", "tap_date", "tap_time", "service_date", "start_date"),
     *("tap_on_date", "tap_on_time", "tap_off_date", "tap_off_time"),
 )
 _NUMBERS = ("latitude", "longitude", "speed", "delay", "passengers", "riders")
-_DAYS = ("service_date", "tap_on_date", "tap_date", "tapped_at", "observed_at")
-PATTERNS = {
-    DateForm.ISO: "%Y-%m-%d",
-    DateForm.DAY_FIRST: "%d/%m/%Y",
-    DateForm.MONTH_FIRST: "%m/%d/%Y",
-}
+_DAYS = ("service_date", "tap_on_date", *DATED)
+_PATTERNS = {DateForm.DAY_FIRST: "%d/%m/%Y", DateForm.MONTH_FIRST: "%m/%d/%Y"}
 _LISTED, _FORMS_LISTED = 60, 6
 _FEW_WORDS = 30  # of a column that may say enter or leave, or by what one goes
 _LOOKED_AT = 200_000
@@ -176,24 +175,38 @@ def form_of_ids(connection: DuckDBPyConnection, unit: str) -> str:
     return "{kind: text, case: upper}"
 
 
-def date_form(connection: DuckDBPyConnection, days: Iterable[object]) -> DateForm | None:
-    """Return the form under which most dates of `said` are those of the week; None of none.
+def date_form(
+    connection: DuckDBPyConnection, field: str, days: Iterable[object]
+) -> DateForm | None:
+    """Return the form under which most dates of `said` are those of the week; None where none is.
+
+    None too where no date needs one, a year comes first.
 
     Args:
         connection: engine.
+        field: of a date, with a time or without.
         days: of the week.
     """
     listed = ", ".join(f"DATE '{day}'" for day in days)
-    found = {
-        form: number_of(
-            connection,
-            f"SELECT count(*) FROM said WHERE TRY_STRPTIME(tap_date, {text(pattern)})::DATE "
-            f"IN ({listed})",
-        )
-        for form, pattern in PATTERNS.items()
-    }
+    asked = ", ".join(
+        f"count(*) FILTER ({_day_sql(field, form)} IN ({listed}))" for form in _PATTERNS
+    )
+    row = connection.execute(f"SELECT {asked} FROM said").fetchone()
+    found = dict(zip(_PATTERNS, row or (), strict=False))
     best = max(found, key=lambda form: found[form])
-    return best if found[best] else None
+    return best if found[best] > min(found.values()) else None
+
+
+def _day_sql(field: str, form: DateForm) -> str:
+    """SQL of the date with which a text begins, if a day or a month comes first."""
+    begin = rf"regexp_extract({field}, '^\d\d?[-/.]\d\d?[-/.]\d{{4}}')"
+    return f"TRY_STRPTIME(translate({begin}, '-.', '//'), {text(_PATTERNS[form])})::DATE"
+
+
+def _iso_day_sql(field: str) -> str:
+    """SQL of the date with which a text begins, if a year comes first."""
+    iso = rf"regexp_replace({field}, '^(\d{{4}})[-/.]?(\d\d?)[-/.]?(\d\d?).*$', '\1-\2-\3')"
+    return f"TRY_CAST({iso} AS DATE)"
 
 
 def week_of(connection: DuckDBPyConnection, fields: Iterable[str]) -> date | None:
@@ -201,14 +214,13 @@ def week_of(connection: DuckDBPyConnection, fields: Iterable[str]) -> date | Non
     told = [field for field in _DAYS if field in set(fields)]
     if not told:
         return None
-    patterns = ", ".join(text(pattern) for pattern in PATTERNS.values())
-    days = ", ".join(
-        f"TRY_CAST(left({field}, 10) AS DATE), TRY_STRPTIME(left({field}, 10), [{patterns}])::DATE"
-        for field in told
-    )
+    days = [_iso_day_sql(field) for field in told]
+    days += [_day_sql(field, form) for field in told for form in _PATTERNS]
+    # each reading of a date votes: wrong ones are scattered over the weeks of a year
     row = connection.execute(
-        f"SELECT date_trunc('week', coalesce({days})) AS monday, count(*) FROM said "
-        "WHERE monday IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 1"
+        f"SELECT date_trunc('week', day) AS monday, count(*) "
+        f"FROM (SELECT unnest([{', '.join(days)}]) AS day FROM said) "
+        "WHERE day IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 1"
     ).fetchone()
     return None if row is None else date.fromisoformat(str(row[0])[:10])
 

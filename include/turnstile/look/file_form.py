@@ -8,22 +8,27 @@ from __future__ import annotations
 
 import codecs
 import csv
+import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from turnstile.programme.source_spec import (
     DecimalMark,
     Delimiter,
     Encoding,
+    Feed,
     FileSpec,
     QuoteMark,
     TimeForm,
 )
+from turnstile.sources.feeds.layout import INSTANTS, NUMBERS
 from turnstile.sources.ingest.landing import FileForm, RawFile
 from turnstile.sources.ingest.plain_text import BLOCK_BYTES, opened
 
@@ -43,8 +48,11 @@ _EPOCHS = {
     16: TimeForm.EPOCH_US,
     19: TimeForm.EPOCH_NS,
 }
-_EPOCH = re.compile(r"[12]\d{9}(\d{3}){0,3}")
-_WITH_OFFSET = re.compile(r".*:\d\d(\.\d+)? ?(Z|[-+]\d\d(:?\d\d)?)")
+_EPOCH = re.compile(r"([12]\d{9}(?:\d{3}){0,3})(\.\d+)?")
+_YEAR_LAST = re.compile(r"\d\d?[-/.]\d\d?[-/.]\d{4}\b.*")
+_WITH_OFFSET = re.compile(r".*\d\d(\.\d+)? ?(Z|UTC|[-+]\d\d(:?\d\d)?)")
+_EPOCHS_READ = (Feed.GTFS_VEHICLE_POSITIONS, Feed.GTFS_TRIP_UPDATES)
+"""Feeds that read seconds since 1970 by themselves."""
 _NAME = re.compile(r"[^\W\d]")
 _CHARACTERS = {QuoteMark.DOUBLE: '"', QuoteMark.SINGLE: "'"}
 
@@ -60,6 +68,8 @@ class FoundForm:
         decimals: columns of numbers with decimals behind a comma.
         has_mark: True if a byte order mark says that it is UTF-16.
         offsets: columns of times that state their offset.
+        dated: columns of dates that begin with a day or a month.
+        is_text: True of CSV, whose encoding, delimiter and header are found.
     """
 
     spec: FileSpec
@@ -68,6 +78,8 @@ class FoundForm:
     decimals: tuple[str, ...] = ()
     has_mark: bool = False
     offsets: tuple[str, ...] = ()
+    dated: tuple[str, ...] = ()
+    is_text: bool = False
 
     def tells_instants(self, instants: Iterable[str]) -> bool:
         """Return whether columns name instants whatever the zone: by an offset, or since 1970."""
@@ -82,16 +94,33 @@ class FoundForm:
         return replace(spec, encoding=Encoding.UTF_8) if self.has_mark else spec
 
 
-def found_form(file: RawFile, wanted: Iterable[str] = ()) -> FoundForm | None:
-    """Return how a text file is written; None of another kind of file.
+def instants_and_numbers(feed: Feed, names: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """Return the columns of instants and of numbers that `source.file` says how to read.
 
     Args:
-        file: CSV, compressed or not; no archive.
+        feed: that the files are of.
+        names: column of each field that there is.
+    """
+    instants = () if feed in _EPOCHS_READ else INSTANTS
+    return tuple([names[one] for one in kind if one in names] for kind in (instants, NUMBERS))  # type: ignore[return-value]
+
+
+def found_form(file: RawFile, wanted: Iterable[str] = ()) -> FoundForm | None:
+    """Return how a file is written; None of a kind that is read in one way alone.
+
+    Args:
+        file: CSV or JSON, compressed or not, Parquet or Arrow; no archive.
         wanted: names of columns that its header is likely to have.
 
     Raises:
         OSError, EOFError, zlib.error: it cannot be read to its end.
     """
+    if file.form in _RECORDS:
+        by_column: dict[str, list[str]] = {}
+        for record in islice(_RECORDS[file.form](file), _LINES):
+            for column, cell in record:
+                by_column.setdefault(column, []).append(cell)
+        return _form_of_cells(FileSpec(), tuple(by_column), by_column)
     if file.form is not FileForm.CSV:
         return None
     encoding, has_mark = _encoding(file)
@@ -104,16 +133,69 @@ def found_form(file: RawFile, wanted: Iterable[str] = ()) -> FoundForm | None:
     row, delimiter, quote = _layout(lines, frozenset(wanted))
     records = list(islice(_parsed(lines[row:], delimiter, quote), 1 + _LINES))
     columns = tuple(name.strip() for name in records[0]) if records else ()
-    by_column = dict(zip(columns, zip(*_full(records, len(columns)), strict=False), strict=False))
+    cells = dict(zip(columns, zip(*_full(records, len(columns)), strict=False), strict=False))
     spec = FileSpec(
         encoding=encoding,
         delimiter=None if _is_told(lines, row, delimiter) else delimiter,
         quote=quote,
         header_row=row + 1,
     )
-    decimals = tuple(column for column, own in by_column.items() if _mostly(_BEHIND_COMMA, own))
-    offsets = tuple(column for column, own in by_column.items() if _mostly(_WITH_OFFSET, own))
-    return FoundForm(spec, columns, tuple(_epochs(by_column.items())), decimals, has_mark, offsets)
+    return replace(_form_of_cells(spec, columns, cells), has_mark=has_mark, is_text=True)
+
+
+def _form_of_cells(
+    spec: FileSpec, columns: tuple[str, ...], cells: Mapping[str, Sequence[str]]
+) -> FoundForm:
+    """Return the form of a file whose columns hold these cells."""
+    decimals, offsets, dated = (
+        tuple(column for column, own in cells.items() if _mostly(pattern, own))
+        for pattern in (_BEHIND_COMMA, _WITH_OFFSET, _YEAR_LAST)
+    )
+    epochs = tuple(_epochs(cells.items()))
+    return FoundForm(spec, columns, epochs, decimals, offsets=offsets, dated=dated)
+
+
+def _of_parquet(file: RawFile) -> Iterator[Iterator[tuple[str, str]]]:
+    """Yield the first records of a file of Parquet."""
+    with pq.ParquetFile(file.path) as own:
+        for batch in own.iter_batches(_LINES):
+            yield from map(_cells, batch.to_pylist())
+
+
+def _of_arrow(file: RawFile) -> Iterator[Iterator[tuple[str, str]]]:
+    """Yield the first records of a file of Arrow."""
+    with pa.memory_map(str(file.path)) as mapped, pa.ipc.open_file(mapped) as batches:
+        for number in range(batches.num_record_batches):
+            yield from map(_cells, batches.get_batch(number).slice(0, _LINES).to_pylist())
+
+
+def _of_json(file: RawFile) -> Iterator[Iterator[tuple[str, str]]]:
+    """Yield the first records of an array or of lines of JSON, numbers as they are written."""
+    with opened(file.path) as stream:
+        rest = (
+            stream.read(_LOOKED_AT_BYTES).decode("utf-8-sig", errors="replace").lstrip("[ \r\n\t")
+        )
+    decoder = json.JSONDecoder(parse_float=str, parse_int=str)
+    with suppress(ValueError):  # it ends within a record
+        while rest:
+            record, end = decoder.raw_decode(rest)
+            rest = rest[end:].lstrip(", \r\n\t")
+            own = record if isinstance(record, dict) else {}
+            yield _cells(own.get("properties") or own)
+
+
+def _cells(record: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Yield the cells of a record that hold a text, a number or an instant."""
+    for column, value in record.items():
+        if value is not None and not isinstance(value, dict | list):
+            yield column, f"{value:f}" if isinstance(value, float) else str(value)
+
+
+_RECORDS = {
+    FileForm.PARQUET: _of_parquet,
+    FileForm.ARROW: _of_arrow,
+    FileForm.JSON: _of_json,
+}
 
 
 def has_records(file: RawFile, spec: FileSpec) -> bool:
@@ -246,7 +328,7 @@ def _epochs(
     """Yield the columns of numbers that may be instants."""
     for name, own in columns:
         if _mostly(_EPOCH, own):
-            lengths = Counter(len(cell.strip()) for cell in own if cell.strip())
+            lengths = Counter(len(cell.strip().partition(".")[0]) for cell in own if cell.strip())
             yield name, _EPOCHS.get(lengths.most_common(1)[0][0], TimeForm.WRITTEN)
 
 

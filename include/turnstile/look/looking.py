@@ -19,14 +19,13 @@ from turnstile.look import decisions
 from turnstile.look.asked import Asked
 from turnstile.look.decisions import Decision
 from turnstile.look.fields_found import fields_that_may_be, lines_of_fields, week_of
-from turnstile.look.file_form import FoundForm, found_form, yaml_of
+from turnstile.look.file_form import FoundForm, found_form, instants_and_numbers, yaml_of
 from turnstile.look.places import place_of
-from turnstile.programme.source_spec import Feed
 from turnstile.programme.spec import Programme
 from turnstile.quality.checks import validate
 from turnstile.quality.findings import QualityReport
 from turnstile.service_calendar import ServicePeriod, ServiceWeek
-from turnstile.sources.feeds.layout import INSTANTS, NUMBERS, names_in_source
+from turnstile.sources.feeds.layout import names_in_source
 from turnstile.sources.feeds.registry import layout_of
 from turnstile.sources.ingest.canonical import rules_broken
 from turnstile.sources.ingest.landing import RawFile, find_files, unpack
@@ -138,14 +137,10 @@ class _Looking:
         if self.asked.snapshot is not None:
             return programme
         names = names_in_source(layout_of(programme.source.feed), programme)
-        instants, numbers = (
-            [names[one] for one in kind if one in names] for kind in (INSTANTS, NUMBERS)
-        )
-        if programme.source.feed is Feed.GTFS_VEHICLE_POSITIONS:  # which reads seconds by itself
-            instants = []
-        specs = Counter(
-            form.stated(instants, numbers) for form in forms.values() if form is not None
-        )
+        columns = instants_and_numbers(programme.source.feed, names)
+        found = [form for form in forms.values() if form is not None]
+        texts = [form for form in found if form.is_text]  # others are read as they are typed
+        specs = Counter(form.stated(*columns) for form in texts or found)
         if not specs:
             return programme
         (spec, _), *_ = specs.most_common(1)
@@ -243,12 +238,12 @@ def _lines_of_forms(members: list[RawFile], forms: Mapping[str, FoundForm | None
     """Yield how each file is written."""
     for file in members:
         form = forms[file.name]
-        if form is None:
-            yield f"- {file.name}: {file.form}"
+        epochs = "".join(f", {column} as {times}" for column, times in form.epochs) if form else ""
+        if form is None or not form.is_text:
+            yield f"- {file.name}: {file.form}{epochs}"
             continue
         spec = form.spec
         told = "by its header's line" if spec.delimiter is None else str(spec.delimiter)
-        epochs = "".join(f", {column} as {times}" for column, times in form.epochs)
         mark = " with a byte order mark" if form.has_mark else ""
         yield (
             f"- {file.name}: {file.form}, {spec.encoding}{mark}, delimiter {told}, quotes "

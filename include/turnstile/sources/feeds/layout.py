@@ -205,7 +205,8 @@ def as_usual(field: str, sql: str, spec: FileSpec) -> str:
     if field in NUMBERS and spec.decimal is DecimalMark.COMMA:
         return f"replace({sql}, ',', '.')"
     if field in INSTANTS and spec.times.of_second:
-        seconds = f"TRY_CAST({sql} AS BIGINT) // {spec.times.of_second}"
+        units = f"floor(TRY_CAST({sql} AS DECIMAL(38, 9)))"  # not rounded
+        seconds = f"TRY_CAST({units} AS BIGINT) // {spec.times.of_second}"
         # a number beyond all years is no instant, and nothing else
         return f"TRY(strftime(make_timestamp({seconds} * 1000000), '%Y-%m-%dT%H:%M:%SZ'))"
     return sql

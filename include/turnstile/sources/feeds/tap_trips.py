@@ -105,7 +105,7 @@ def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
                 SELECT *, coalesce({mode_sql("mode", source)}, {usual_mode}) AS own_mode,
                     {action_sql((*taps.words, *source.action_names))} AS own_action,
                     {unit_sql(programme, taps.fields)} AS unit
-                FROM {stamped_sql(taps.relation, taps.tapped_at, zone, week, source.written.zone)}
+                FROM {stamped_sql(taps.relation, taps.tapped_at, zone, week, source)}
             )
         )
     """

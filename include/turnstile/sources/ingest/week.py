@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 # Raised whenever the same bytes would become other rows: a new version is another snapshot.
-PARSER_VERSION = 3
+PARSER_VERSION = 4
 _KEY_COLUMNS = 4  # card or vehicle, when, where: rows that are equal are equal in these
 # Places, modes and buses by number, and no other column: a dictionary is begun for each, and given
 # up where values are many, which is what writing costs most.
