@@ -107,3 +107,37 @@ def test_columns_that_are_read_or_say_something_else_are_not_asked_about(city: A
     _new(city, file, TAPS, "taps")
     assert city.look()[0] == 0
     assert not any(map(is_named_as_mode, ("model", "modem_id", "moderate", "tipo", "commode")))
+
+
+def test_a_programme_that_says_nothing_of_actions_is_refused_whatever_its_files_have(
+    city: Any,
+) -> None:
+    """No column of the files says it; later ones may have one, and would count tap-offs."""
+    city.new(taps(), Form(words=()), "--all-tap-on")
+    city.edit("\n  without_action: .*", "")
+    code, said = city.tells("check", "city")
+    assert code == 2
+    assert "source.columns.action: nobody has decided it" in said
+    said = city.tells("run", "city", "--week", WEEK)[1]
+    assert "source.columns.action" in said
+    assert "source.without_action" in said
+    assert not city.is_published
+    city.edit("\nsource:\n", "\nsource:\n  without_action: enter\n")
+    assert city.tells("check", "city")[0] == 0
+    assert city.tells("run", "city", "--week", WEEK)[0] == 0
+
+
+def test_a_column_that_is_called_action_is_named_by_new_and_a_file_without_it_is_refused(
+    city: Any,
+) -> None:
+    content = written(taps(), Form()).replace(b",tipo", b",action")
+    columns = (*TAPS[:-1], "mode=modo")
+    file = _deliver(city, content)
+    _new(city, file, columns, "taps")
+    assert '\n    action: "action"\n' in city.yaml.read_text()
+    assert city.tells("check", "city")[0] == 0
+    assert city.look()[0] == 0
+    file.write_bytes(content.replace(b",action", b",other"))
+    said = city.tells("run", "city", "--week", WEEK)[1]
+    assert "action: the column is missing" in said
+    assert not city.is_published

@@ -191,7 +191,10 @@ def _values(
 ) -> dict[str, object]:
     """Return what both pages of a programme are made from, but for what is public."""
     trips = delivery.feed.shape is RowShape.TRIPS
-    columns = [(one, asked.get(f"source.columns.{one}")) for one in ("action", "mode")]
+    columns = {one: asked.get(f"source.columns.{one}") for one in ("action", "mode")}
+    if delivery.feed is Feed.TAPS:  # what a tap does is said, in columns of any name
+        columns |= {field: own for own, field in delivery.fields if field == "action"}
+    renamed = {field: own for field, own in columns.items() if own} | dict(delivery.renamed)
     return {
         "name": name,
         "title": name.replace("_", " ").capitalize(),
@@ -202,7 +205,7 @@ def _values(
         "rides": delivery.names_no_unit,
         "ends": _ENDS[delivery.feed is Feed.HIRED_TRIPS],
         "modes": modes,
-        "renamed": (*delivery.renamed, *((field, own) for field, own in columns if own)),
+        "renamed": tuple(renamed.items()),
         "asked": asked,
         "open": [key for key, value in asked.items() if value == UNDECIDED],
         "measures": measures,
