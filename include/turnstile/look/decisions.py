@@ -38,6 +38,8 @@ from turnstile.quality.kinds_set_aside import CARDS_AT_LEAST
 from turnstile.quality.plausible import said_by_covered
 from turnstile.quality.rules import shares_at_most
 from turnstile.service_calendar import ServicePeriod
+from turnstile.sources.feeds.layout import names_in_source
+from turnstile.sources.feeds.registry import layout_of
 from turnstile.sources.ingest.snapshot import Snapshot, counts_of
 
 if TYPE_CHECKING:
@@ -186,6 +188,7 @@ def of_form(
 ) -> Iterator[Decision]:
     """Yield what has to be stated of how files are written."""
     own = asked.programme.source.written
+    yield from _of_encodings(asked, found, forms)
     if not any(form is not None for form in forms.values()):
         return
     if own.delimiter is not None and found.delimiter is None:
@@ -193,9 +196,33 @@ def of_form(
     if own.times is not TimeForm.WRITTEN and found.times is TimeForm.WRITTEN:
         found = replace(found, times=own.times)
     if found != own:
-        must = replace(found, encoding=own.encoding) != own
+        is_read = any(_beyond_ascii(asked, form) for form in forms.values())
+        must = is_read or replace(found, encoding=own.encoding) != own
         why = "files are not written as source.file says; they would not be read, or not rightly"
         yield Decision("source.file", f"file: {yaml_of(found)}", why, must=must)
+
+
+def _beyond_ascii(asked: Asked, form: FoundForm | None) -> tuple[str, ...]:
+    """Return the columns that are read and have characters by which encodings of bytes differ."""
+    names = names_in_source(layout_of(asked.programme.source.feed), asked.programme)
+    if form is None or form.has_mark:
+        return ()
+    return tuple(one for one in form.beyond_ascii if one in names.values())
+
+
+def _of_encodings(
+    asked: Asked, found: FileSpec, forms: Mapping[str, FoundForm | None]
+) -> Iterator[Decision]:
+    """Yield the files that no one line reads with the others, with their columns."""
+    for file, form in forms.items():
+        columns = _beyond_ascii(asked, form)
+        if form and columns and encoding_of(found, form.spec) is not found.encoding:
+            why = (
+                f"{file} is written in {form.spec.encoding}, most others in {found.encoding}, and "
+                f"column {', '.join(columns)} has characters that differ: no line reads both; "
+                f"deliver that file again in {found.encoding}"
+            )
+            yield Decision("source.file.encoding", "", why, must=True)
 
 
 def of_rows(asked: Asked, seen: Seen) -> Iterator[Decision]:

@@ -70,6 +70,8 @@ class FoundForm:
         offsets: columns of times that state their offset.
         dated: columns of dates that begin with a day or a month.
         is_text: True of CSV, whose encoding, delimiter and header are found.
+        is_ascii: True of a text that reads alike in every encoding of bytes.
+        beyond_ascii: columns with characters by which encodings differ.
     """
 
     spec: FileSpec
@@ -80,6 +82,8 @@ class FoundForm:
     offsets: tuple[str, ...] = ()
     dated: tuple[str, ...] = ()
     is_text: bool = False
+    is_ascii: bool = False
+    beyond_ascii: tuple[str, ...] = ()
 
     def tells_instants(self, instants: Iterable[str]) -> bool:
         """Return whether columns name instants whatever the zone: by an offset, or since 1970."""
@@ -123,7 +127,7 @@ def found_form(file: RawFile, wanted: Iterable[str] = ()) -> FoundForm | None:
         return _form_of_cells(FileSpec(), tuple(by_column), by_column)
     if file.form is not FileForm.CSV:
         return None
-    encoding, has_mark = _encoding(file)
+    encoding, has_mark, is_ascii = _encoding(file)
     with opened(file.path) as stream:
         begin = stream.read(_LOOKED_AT_BYTES)
     text = begin.decode("utf-16" if has_mark else encoding, errors="replace").lstrip("\ufeff")
@@ -140,7 +144,20 @@ def found_form(file: RawFile, wanted: Iterable[str] = ()) -> FoundForm | None:
         quote=quote,
         header_row=row + 1,
     )
-    return replace(_form_of_cells(spec, columns, cells), has_mark=has_mark, is_text=True)
+    others = [line for line in lines[row + 1 :] if not line.isascii()]
+    beyond = {
+        column
+        for record in _parsed(others, delimiter, quote)
+        for column, cell in zip(columns, record, strict=False)
+        if not cell.isascii()
+    }
+    return replace(
+        _form_of_cells(spec, columns, cells),
+        has_mark=has_mark,
+        is_text=True,
+        is_ascii=is_ascii,
+        beyond_ascii=tuple(sorted(beyond)),
+    )
 
 
 def _form_of_cells(
@@ -229,16 +246,16 @@ def yaml_of(spec: FileSpec) -> str:
     return f"{{{', '.join(own)}}}" if own else ""
 
 
-def _encoding(file: RawFile) -> tuple[Encoding, bool]:
-    """Return the encoding of all bytes of a file, and whether a mark says so."""
+def _encoding(file: RawFile) -> tuple[Encoding, bool, bool]:
+    """Return the encoding of all bytes of a file, whether a mark says so, whether all are ASCII."""
     decoder = codecs.getincrementaldecoder("utf-8")()
-    is_utf8, others = True, Counter[int]()
+    is_utf8, is_ascii, others = True, True, Counter[int]()
     with opened(file.path) as stream:
         first = True
         while chunk := stream.read(BLOCK_BYTES):
             if first and (chunk.startswith(_MARKS) or _is_utf16(chunk)):
-                return Encoding.UTF_16, chunk.startswith(_MARKS)
-            first = False
+                return Encoding.UTF_16, chunk.startswith(_MARKS), False
+            first, is_ascii = False, is_ascii and chunk.isascii()
             if chunk.isascii() and is_utf8 and not decoder.getstate()[0]:
                 continue
             try:
@@ -248,9 +265,9 @@ def _encoding(file: RawFile) -> tuple[Encoding, bool]:
                 decoder.reset()
             others.update(byte for byte in chunk if byte in _C1)
     if is_utf8:
-        return Encoding.UTF_8, False
+        return Encoding.UTF_8, False, is_ascii
     of_windows = bool(others) and set(others) <= _OF_WINDOWS
-    return (Encoding.WINDOWS_1252 if of_windows else Encoding.LATIN_1), False
+    return (Encoding.WINDOWS_1252 if of_windows else Encoding.LATIN_1), False, False
 
 
 def _is_utf16(chunk: bytes) -> bool:

@@ -144,7 +144,11 @@ class _Looking:
         if not specs:
             return programme
         (spec, _), *_ = specs.most_common(1)
+        told = Counter(form.stated().encoding for form in texts if not form.is_ascii)
         own = programme.source.written
+        # a text in ASCII alone says nothing of encodings, and reads alike in all
+        encoding = told.most_common(1)[0][0] if told else own.encoding
+        spec = replace(spec, encoding=encoding)
         spec = replace(spec, zone=own.zone, encoding=decisions.encoding_of(own, spec))
         return replace(programme, source=replace(programme.source, file=spec))
 
