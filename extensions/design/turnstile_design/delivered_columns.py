@@ -43,6 +43,8 @@ _NO_BEGINNING = (
 )
 _OF_INSTANTS = (Feed.GTFS_VEHICLE_POSITIONS, Feed.GTFS_TRIP_UPDATES, Feed.HFP, Feed.SIRI_VM)
 """Standards by which a time is an instant, whatever the zone."""
+_OFTEN = (Feed.TAPS, Feed.TIDES_VEHICLE_LOCATIONS)
+"""What a file of an agency's own columns mostly is."""
 _OWN_DATES = (*_OF_INSTANTS, Feed.OPAL_TRIPS, Feed.IST_DATEN)
 _UNNAMED = "(a column whose name is not repeated here)"
 
@@ -124,7 +126,7 @@ def look_at(
         InputError: it is not there, has no header, or fits no layout.
     """
     _require_known(renamed, path.name)
-    columns, form = _columns(path, renamed, private)
+    file, columns, form = _columns(path, renamed, private)
     fits = [
         (len(fields), one, fields)
         for one, layout in LAYOUTS.items()
@@ -144,11 +146,14 @@ def look_at(
             rule += f"{', '.join(sorted(renamed))}: not all are fields of {near}. "
         elif len(lacks[near]) <= _NEAR:
             rule += f"The nearest is {near}, of which it lacks {', '.join(lacks[near])}. "
+        else:
+            for one in (near,) if feed else _OFTEN:
+                rule += f"As {one} it lacks {', '.join(lacks[one])}. "
         rule += (
             "Name yours with --column, for example --column observed_at=timestamp, or --feed taps "
             "--column card_id=card --column tapped_at=time"
         )
-        raise InputError(where=path.name, field="columns", rule=rule)
+        raise InputError(where=file, field="columns", rule=rule)
     _, found, fields = max(fits, key=lambda fit: fit[0])
     own = dict(LAYOUTS[found].names)
     used = {column for column, _ in fields}
@@ -205,7 +210,7 @@ def _missing(
             found.append(str(missing))
         else:
             return tuple(
-                f"{field_of[column]} ({column})" if column in field_of else column
+                f"{own} ({column})" if (own := field_of.get(column, column)) != column else column
                 for column in found
             )
 
@@ -241,8 +246,8 @@ def renamed_columns(pairs: list[str]) -> dict[str, str]:
 
 def _columns(
     path: Path, renamed: Mapping[str, str], private: Path
-) -> tuple[frozenset[str], FoundForm | None]:
-    """Return the names of the columns of a file, or of the first one of an archive; its form.
+) -> tuple[str, frozenset[str], FoundForm | None]:
+    """Return the name of a file, or of the first one of an archive, its columns and its form.
 
     Raises:
         InputError: there is no such file, or it does not begin as its name promises.
@@ -261,10 +266,10 @@ def _columns(
             found = own or found_form(file, wanted)
             is_header = is_workbook or file.form is FileForm.CSV
             names = found.columns if is_header and found else _names(file)
-            return frozenset(names), found
+            return file.name, frozenset(names), found
         except _NO_BEGINNING:
-            rule = f"does not begin as {form} with a header; check the file"
-            raise InputError(where=path.name, field="header", rule=rule) from None
+            rule = f"does not begin as {file.form} with a header; check the file"
+            raise InputError(where=file.name, field="header", rule=rule) from None
 
 
 def _of_workbook(file: RawFile, wanted: set[str], folder: Path) -> FoundForm:
