@@ -20,16 +20,17 @@ _MARGIN = timedelta(days=3)
 _STEP = timedelta(minutes=15)  # offsets change on a quarter of an hour in every zone since 1970
 # date, a `T` or a space, time, fraction, AM or PM, then `Z`, `UTC`, `+05:30`, `+0530`, `+05`, what
 # the stated zone is called (`PDT`), or nothing (local)
-_STAMP = (
-    r"^(\d{4}-\d\d?-\d\d?[T ]\d\d?:\d{2}(?::\d{2})?)(?:[.,]\d+)?"
-    r"(?:[ \x{a0}\x{202f}]*(?i:([AP])\.?[ \x{a0}]?M\.?))?[ \t]*(Z|UTC|[+-]\d{2}(?::?\d{2})?%s)?$"
+_STAMP = (  # in which each character says which part it begins, at half the cost of another one
+    r"^(\d{4}-\d\d?-\d\d?[T ]\d\d?:\d{2}(?::\d{2})?)(?:[.,]\d+)?[ \t\x{a0}\x{202f}]*"
+    r"(?:([AaPp])\.?[ \x{a0}]?[Mm]\.?[ \t]*)?(Z|UTC|[+-]\d{2}(?::?\d{2})?%s)?$"
 )
 _HALF_DAYS = "['%Y-%m-%d %I:%M:%S%p', '%Y-%m-%d %I:%M%p']"
 # how texts begin that are usual already, and all of most of these; # is a digit
-_USUAL, _PLAIN = (
-    form.replace("#", "[0-9]") for form in ("####-##-##[T ]##:*", "####-##-##[T ]##:##:##*")
+_USUAL, _YEAR_FIRST, _PLAIN = (
+    form.replace("#", "[0-9]")
+    for form in ("####-##-##[T ]##:*", "####*", "####-##-##[T ]##:##:##*")
 )
-# Others are brought to that, one after the other: other marks between, then none.
+# Others of a year first are brought to that: other marks between, then none.
 _AS_USUAL = (
     (r"^([0-9./-]+)(?:T|, )", r"\1 "),
     (r"^(\d{4})(?:/(\d\d?)/|\.(\d\d?)\.)(\d\d?)", r"\1-\2\3-\4"),
@@ -37,8 +38,8 @@ _AS_USUAL = (
     (r"^(\d{4}-\d\d-\d\d) ?(\d\d)(\d\d)(\d\d)(\D|$)", r"\1 \2:\3:\4\5"),
 )
 # Only a date that begins with a day or a month is read by what the programme says of dates.
-_YEAR_LAST = r"^(\d\d?)(?:/(\d\d?)/|\.(\d\d?)\.|-(\d\d?)-)(\d{4})"
-_ORDERS = {DateForm.DAY_FIRST: r"\5-\2\3\4-\1", DateForm.MONTH_FIRST: r"\5-\1-\2\3\4"}
+_YEAR_LAST = r"^(\d\d?)(?:/(\d\d?)/|\.(\d\d?)\.|-(\d\d?)-)(\d{4})(?:T|,? )"
+_ORDERS = {DateForm.DAY_FIRST: r"\5-\2\3\4-\1 ", DateForm.MONTH_FIRST: r"\5-\1-\2\3\4 "}
 _PLAIN_LENGTH = 19
 
 
@@ -163,7 +164,6 @@ def stamped_sql(
     written = source.written.zone if source else None
     names = {} if written is None else _names_of(written, week)
     stamp = _STAMP % "".join(f"|{one}" for one in names)
-    usual_text = _as_usual_sql(column, source.date_form if source else DateForm.ISO)
     read, is_local, told = "stamp_read", "stamp_is_local", "stamp_told"
     usual = _offsets(zone, week)
     from_instant = _offset_sql(zone, week, of_utc=read, of_local="")
@@ -172,12 +172,10 @@ def stamped_sql(
     local = f"CASE WHEN {is_local} THEN {read} ELSE {read} + to_minutes({from_instant}) END"
     if written is not None:
         local = f"{utc} + to_minutes({_offset_sql(zone, week, of_utc=f'({utc})', of_local='')})"
-    exact_mark, exact_clock = (
-        "stamp_parts.mark",
-        f"""CASE stamp_parts.half
+    exact_mark = "stamp_parts.mark"
+    exact_clock = f"""CASE stamp_parts.half
         WHEN '' THEN TRY_CAST(stamp_parts.clock AS TIMESTAMP)
-        ELSE TRY_STRPTIME(stamp_parts.clock || stamp_parts.half || 'M', {_HALF_DAYS}) END""",
-    )
+        ELSE TRY_STRPTIME(stamp_parts.clock || stamp_parts.half || 'M', {_HALF_DAYS}) END"""
     return f"""(
         SELECT *, {local} AS local, {utc} AS utc
         FROM (
@@ -189,8 +187,8 @@ def stamped_sql(
                     END AS {read}
             FROM (
                 SELECT *, CASE WHEN {told} IS NULL
-                    THEN regexp_extract({usual_text}, '{stamp}', ['clock', 'half', 'mark'])
-                    END AS stamp_parts
+                    THEN regexp_extract({_as_usual_sql(column, source)}, '{stamp}',
+                        ['clock', 'half', 'mark']) END AS stamp_parts
                 FROM (SELECT *, {_told_sql(column, usual)} AS {told} FROM {relation})
             )
         )
@@ -232,20 +230,20 @@ def _names_of(zone: ZoneInfo, week: ServicePeriod) -> dict[str, int]:
     return {name: _offset_minutes(zone, one) for name, one in names.items() if name.isalpha()}
 
 
-def _as_usual_sql(column: str, form: DateForm) -> str:
+def _as_usual_sql(column: str, source: SourceSpec | None) -> str:
     """SQL of a text with its date and time as ISO 8601 has them, if it begins with such.
 
     Args:
         column: SQL of the text.
-        form: of a date that does not begin with a year.
+        source: says how a date is read that does not begin with a year.
     """
-    sql = column
-    for pattern, usual in (
-        *(((_YEAR_LAST, _ORDERS[form]),) if form in _ORDERS else ()),
-        *_AS_USUAL,
-    ):
-        sql = f"regexp_replace({sql}, '{pattern}', '{usual}')"
-    return f"CASE WHEN {column} GLOB '{_USUAL}' THEN {column} ELSE {sql} END"
+    year_first, order = column, _ORDERS.get(source.date_form, r"\0") if source else r"\0"
+    for pattern, usual in _AS_USUAL:
+        year_first = f"regexp_replace({year_first}, '{pattern}', '{usual}')"
+    return (
+        f"CASE WHEN {column} GLOB '{_USUAL}' THEN {column} WHEN {column} GLOB '{_YEAR_FIRST}' "
+        f"THEN {year_first} ELSE regexp_replace({column}, '{_YEAR_LAST}', '{order}') END"
+    )
 
 
 def _mark_minutes(mark: str, names: Mapping[str, int]) -> str:
