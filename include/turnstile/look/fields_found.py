@@ -254,8 +254,9 @@ def _says_action(column: str, words: Sequence[str]) -> bool:
 
 
 def _says_mode(words: Sequence[str]) -> bool:
-    """Return whether words seem to name two modes, or more."""
-    return len({found[0].lower() for found in map(_MODE.search, words) if found}) > 1
+    """Return whether words seem to name two modes, or more, and mostly such."""
+    found = [one[0].lower() for one in map(_MODE.search, words) if one]
+    return len({*found}) > 1 and 2 * len(found) > len(words)
 
 
 def is_named_as_mode(column: str) -> bool:

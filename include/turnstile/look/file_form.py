@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -50,7 +51,7 @@ _EPOCHS = {
 }
 _EPOCH = re.compile(r"([12]\d{9}(?:\d{3}){0,3})(\.\d+)?")
 _YEAR_LAST = re.compile(r"\d\d?[-/.]\d\d?[-/.]\d{4}\b.*")
-_WITH_OFFSET = re.compile(r".*\d\d(\.\d+)? ?(Z|UTC|[-+]\d\d(:?\d\d)?)")
+_WITH_OFFSET = re.compile(r".*(:\d\d|T\d{6})(\.\d+)? ?(Z|UTC|[-+]\d\d(:?\d\d)?)")
 _EPOCHS_READ = (Feed.GTFS_VEHICLE_POSITIONS, Feed.GTFS_TRIP_UPDATES)
 """Feeds that read seconds since 1970 by themselves."""
 _NAME = re.compile(r"[^\W\d]")
@@ -119,10 +120,10 @@ def found_form(file: RawFile, wanted: Iterable[str] = ()) -> FoundForm | None:
     Raises:
         OSError, EOFError, zlib.error: it cannot be read to its end.
     """
-    if file.form in _RECORDS:
+    if file.form in _CELLS:
         by_column: dict[str, list[str]] = {}
-        for record in islice(_RECORDS[file.form](file), _LINES):
-            for column, cell in record:
+        with suppress(pa.ArrowException, ValueError, ArithmeticError, RecursionError):
+            for column, cell in _CELLS[file.form](file):
                 by_column.setdefault(column, []).append(cell)
         return _form_of_cells(FileSpec(), tuple(by_column), by_column)
     if file.form is not FileForm.CSV:
@@ -172,43 +173,55 @@ def _form_of_cells(
     return FoundForm(spec, columns, epochs, decimals, offsets=offsets, dated=dated)
 
 
-def _of_parquet(file: RawFile) -> Iterator[Iterator[tuple[str, str]]]:
-    """Yield the first records of a file of Parquet."""
+def _of_parquet(file: RawFile) -> Iterator[tuple[str, str]]:
+    """Yield the cells of the first records of a file of Parquet."""
     with pq.ParquetFile(file.path) as own:
-        for batch in own.iter_batches(_LINES):
-            yield from map(_cells, batch.to_pylist())
+        for batch in islice(own.iter_batches(_LINES, columns=_flat(own.schema_arrow)), 1):
+            yield from _texts(batch)
 
 
-def _of_arrow(file: RawFile) -> Iterator[Iterator[tuple[str, str]]]:
-    """Yield the first records of a file of Arrow."""
+def _of_arrow(file: RawFile) -> Iterator[tuple[str, str]]:
+    """Yield the cells of the first records of a file of Arrow."""
     with pa.memory_map(str(file.path)) as mapped, pa.ipc.open_file(mapped) as batches:
-        for number in range(batches.num_record_batches):
-            yield from map(_cells, batches.get_batch(number).slice(0, _LINES).to_pylist())
+        for number in range(min(1, batches.num_record_batches)):
+            yield from _texts(batches.get_batch(number).select(_flat(batches.schema)))
 
 
-def _of_json(file: RawFile) -> Iterator[Iterator[tuple[str, str]]]:
-    """Yield the first records of an array or of lines of JSON, numbers as they are written."""
+def _flat(schema: pa.Schema) -> list[str]:
+    """Return the columns that hold no lists and no objects."""
+    return [field.name for field in schema if not pa.types.is_nested(field.type)]
+
+
+def _texts(batch: pa.RecordBatch) -> Iterator[tuple[str, str]]:
+    """Yield the cells of a batch; none of a column that has no texts."""
+    for column in batch.schema.names:
+        with suppress(pa.ArrowException, ArithmeticError):
+            for cell in batch.column(column).slice(0, _LINES).to_pylist():
+                yield from _cells({column: cell})
+
+
+def _of_json(file: RawFile) -> Iterator[tuple[str, str]]:
+    """Yield the cells of the first records of JSON, an array or lines, numbers as written."""
     with opened(file.path) as stream:
         rest = (
             stream.read(_LOOKED_AT_BYTES).decode("utf-8-sig", errors="replace").lstrip("[ \r\n\t")
         )
     decoder = json.JSONDecoder(parse_float=str, parse_int=str)
-    with suppress(ValueError):  # it ends within a record
-        while rest:
-            record, end = decoder.raw_decode(rest)
-            rest = rest[end:].lstrip(", \r\n\t")
-            own = record if isinstance(record, dict) else {}
-            yield _cells(own.get("properties") or own)
+    for _ in range(_LINES):
+        record, end = decoder.raw_decode(rest)
+        rest = rest[end:].lstrip(", \r\n\t")
+        inner = record.get("properties") if isinstance(record, dict) else None
+        yield from _cells(inner if isinstance(inner, dict) else record)
 
 
-def _cells(record: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+def _cells(record: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - any JSON
     """Yield the cells of a record that hold a text, a number or an instant."""
-    for column, value in record.items():
+    for column, value in record.items() if isinstance(record, dict) else ():
         if value is not None and not isinstance(value, dict | list):
             yield column, f"{value:f}" if isinstance(value, float) else str(value)
 
 
-_RECORDS = {
+_CELLS = {
     FileForm.PARQUET: _of_parquet,
     FileForm.ARROW: _of_arrow,
     FileForm.JSON: _of_json,

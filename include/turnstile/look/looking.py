@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _EXAMPLES = 3
-_KEYS_LOOKED_AT = 200  # names of columns that occur in records of JSON
+_KEYS_LOOKED_AT = 100  # names of columns that occur in records of JSON
 _LONGEST_EXAMPLE = 400
 Section = tuple[str, tuple[str, ...]]
 
