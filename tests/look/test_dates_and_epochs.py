@@ -146,3 +146,18 @@ def test_typed_instants_and_texts_of_iso_need_no_key(city: Any) -> None:
     assert "date_form" not in said
     assert "\n  file:" not in city.yaml.read_text()
     assert "source.file" not in {one["key"] for one in city.look()[2]["decisions"]}
+
+
+def test_times_with_a_zones_short_name_have_the_line_that_reads_them(city: Any) -> None:
+    columns = _columns(taps(), Form())
+    columns["momento"] = [f"{one} CDT" for one in columns["momento"]]
+    _new(city, _deliver(city, "a.csv", columns), "taps", TAPS)
+    assert "source.file.zone" in city.tells("run", "city", "--week", WEEK)[1]
+    assert not city.is_published
+    line = city.lines()["source.file"]
+    assert line == f"file: {{zone: {ZONE.key}}}"
+    city.adopt(line)
+    assert city.look()[0] == 0
+    columns["momento"] = [one.replace("CDT", "PDT") for one in columns["momento"]]
+    _deliver(city, "a.csv", columns)
+    assert city.look()[0] == 2  # no name of that zone's: nobody guesses which

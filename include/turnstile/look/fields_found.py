@@ -49,7 +49,8 @@ _NAME_OF_ACTION = re.compile(
 )
 
 _NAME_OF_MODE = re.compile(
-    r"(.*[^a-z]|transport|travel|transit|vehicle)?(modes?|modo|modus|(vehicle|route|transport).?type"
+    r"(?!.*pay)(.*[^a-z]|transport|travel|transit|vehicle)?"
+    r"(modes?(.?(name|id|code))?|modo|modus|modal|(vehicle|route|transport).?type"
     r"|verkehrsmittel.*|produkt(.?id)?|tipo.*(transporte|veh[ií]culo)|medio.*transporte)",
     re.IGNORECASE,
 )
@@ -263,7 +264,7 @@ def is_named_as_mode(column: str) -> bool:
     """Return whether a column is called as one of modes may be.
 
     Examples:
-        >>> [is_named_as_mode(one) for one in ("modo", "transport_mode", "model", "tipo")]
+        >>> [is_named_as_mode(one) for one in ("modo", "mode_name", "payment_mode", "model")]
         [True, True, False, False]
     """
     return bool(_NAME_OF_MODE.fullmatch(column.rpartition(".")[2]))

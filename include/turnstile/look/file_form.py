@@ -52,6 +52,7 @@ _EPOCHS = {
 _EPOCH = re.compile(r"([12]\d{9}(?:\d{3}){0,3})(\.\d+)?")
 _YEAR_LAST = re.compile(r"\d\d?[-/.]\d\d?[-/.]\d{4}\b.*")
 _WITH_OFFSET = re.compile(r".*(:\d\d|T\d{6})(\.\d+)? ?(Z|UTC|[-+]\d\d(:?\d\d)?)")
+_WITH_NAME = re.compile(r".*\d ?(?!UTC|[AP]M)[A-Z]{3,5}")
 _EPOCHS_READ = (Feed.GTFS_VEHICLE_POSITIONS, Feed.GTFS_TRIP_UPDATES)
 """Feeds that read seconds since 1970 by themselves."""
 _NAME = re.compile(r"[^\W\d]")
@@ -70,6 +71,7 @@ class FoundForm:
         has_mark: True if a byte order mark says that it is UTF-16.
         offsets: columns of times that state their offset.
         dated: columns of dates that begin with a day or a month.
+        named: columns of times behind which a zone's short name stands.
         is_text: True of CSV, whose encoding, delimiter and header are found.
         is_ascii: True of a text that reads alike in every encoding of bytes.
         beyond_ascii: columns with characters by which encodings differ.
@@ -82,6 +84,7 @@ class FoundForm:
     has_mark: bool = False
     offsets: tuple[str, ...] = ()
     dated: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
     is_text: bool = False
     is_ascii: bool = False
     beyond_ascii: tuple[str, ...] = ()
@@ -165,12 +168,12 @@ def _form_of_cells(
     spec: FileSpec, columns: tuple[str, ...], cells: Mapping[str, Sequence[str]]
 ) -> FoundForm:
     """Return the form of a file whose columns hold these cells."""
-    decimals, offsets, dated = (
+    decimals, offsets, dated, named = (
         tuple(column for column, own in cells.items() if _mostly(pattern, own))
-        for pattern in (_BEHIND_COMMA, _WITH_OFFSET, _YEAR_LAST)
+        for pattern in (_BEHIND_COMMA, _WITH_OFFSET, _YEAR_LAST, _WITH_NAME)
     )
     epochs = tuple(_epochs(cells.items()))
-    return FoundForm(spec, columns, epochs, decimals, offsets=offsets, dated=dated)
+    return FoundForm(spec, columns, epochs, decimals, offsets=offsets, dated=dated, named=named)
 
 
 def _of_parquet(file: RawFile) -> Iterator[tuple[str, str]]:

@@ -149,7 +149,10 @@ class _Looking:
         # a text in ASCII alone says nothing of encodings, and reads alike in all
         encoding = told.most_common(1)[0][0] if told else own.encoding
         spec = replace(spec, encoding=encoding)
-        spec = replace(spec, zone=own.zone, encoding=decisions.encoding_of(own, spec))
+        # the short name of a zone is read as one of the stated zone's, if it is one
+        is_named = any({*columns[0]} & {*form.named} for form in found)
+        zone = own.zone or (programme.time.zone if is_named else None)
+        spec = replace(spec, zone=zone, encoding=decisions.encoding_of(own, spec))
         return replace(programme, source=replace(programme.source, file=spec))
 
     def _stage(self, programme: Programme, members: list[RawFile]) -> None:
