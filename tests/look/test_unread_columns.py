@@ -141,3 +141,11 @@ def test_a_column_that_is_called_action_is_named_by_new_and_a_file_without_it_is
     said = city.tells("run", "city", "--week", WEEK)[1]
     assert "action: the column is missing" in said
     assert not city.is_published
+
+
+def test_a_file_that_lacks_the_named_column_of_modes_is_refused(city: Any) -> None:
+    city.new(taps(), Form())
+    _deliver(city, written(taps(), Form()).replace(b"modo", b"ramo"))
+    assert "modo: the column is missing" in city.tells("run", "city", "--week", WEEK)[1]
+    city.edit("\nsource:\n", "\nsource:\n  without_mode: bus\n")
+    assert city.tells("run", "city", "--week", WEEK)[0] == 0
