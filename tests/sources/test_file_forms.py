@@ -443,3 +443,96 @@ def test_damaged_parquet_is_refused_with_its_row_group_and_column(rows: Any) -> 
     assert "(row group 1, column 'place')" in str(error.value)
     assert "hara" not in str(error.value).lower()
     assert rows("taps.parquet", sink.getvalue()) == WANTED  # as it was written
+
+
+# how eight o'clock of the agency's clock is written, and the keys without which nobody reads it
+DAYS_FIRST, MONTHS_FIRST = {"date_form": DateForm.DAY_FIRST}, {"date_form": DateForm.MONTH_FIRST}
+OF_UTC = {"file": FileSpec(zone=ZoneInfo("UTC"))}
+OF_SYDNEY = {"file": FileSpec(zone=ZoneInfo("Australia/Sydney"))}
+OF_SECONDS, OF_MS = ({"file": FileSpec(times=TimeForm(one))} for one in ("epoch_s", "epoch_ms"))
+WRITTEN: dict[str, dict[str, Any]] = {
+    "25/07/2016 08:00": DAYS_FIRST,
+    "25/7/2016 8:00:10": DAYS_FIRST,
+    "25.07.2016 08:00:10": DAYS_FIRST,
+    "25-07-2016T08:00": DAYS_FIRST,
+    "25/07/2016 08:00:10 a. m.": DAYS_FIRST,
+    "25/07/2016 08:00:10+10:00": DAYS_FIRST,
+    "07/25/2016 08:00": MONTHS_FIRST,
+    "7/25/2016, 8:00:10\u202fAM": MONTHS_FIRST,
+    "07/25/2016 08:00 AM": MONTHS_FIRST,
+    "2016-07-25 08:00 AM": {},
+    "2016-07-25 8:00:10 AM": {},
+    "2016/07/25 08:00": {},
+    "2016.7.25 8:00": {},
+    "20160725T080010": {},
+    "20160725080010": {},
+    "20160724T220010Z": {},
+    "20160724T220010.250Z": {},
+    "20160725 08:00:10": {},
+    "2016-07-24 22:00:10 UTC": {},
+    "2016-07-24T22:00:10.999Z": {},
+    "2016-07-25T08:00:10,5": {},
+    "2016-07-24 22:00:10": OF_UTC,
+    "20160724220010": OF_UTC,
+    "2016-07-25 08:00:10 AEST": OF_SYDNEY,
+    "1469397610.123": OF_SECONDS,
+    "1469397659.999": OF_SECONDS,
+    "1469397610": OF_SECONDS,
+    "1469397610999.5": OF_MS,
+}
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+def test_an_instant_of_every_form_is_read_right_or_not_at_all(rows: Any, written: str) -> None:
+    content = f"card_id;mode;tapped_at;place\nc;bus;{written};A\n".encode()
+    right = [("c", 480, "A", None, "UNKNOWN")]
+    would_do = WRITTEN[written]
+    assert rows("taps.csv", content, **would_do) == right
+    for keys in ({}, DAYS_FIRST, MONTHS_FIRST, OF_SYDNEY, OF_SECONDS, OF_MS):
+        found = rows("taps.csv", content, **keys)
+        assert found in ([], right), keys  # never wrong
+        if "date_form" in would_do or would_do in (OF_SECONDS, OF_MS):
+            assert found == (right if keys == would_do else [])
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        *(
+            "2016-07-25 08:00 PDT",
+            "25/07/16 08:00",
+            "2016-07-25",
+            "13:00 PM",
+            "2016-07-25 13:00 PM",
+        ),
+        *(
+            "2016-07-25 00:10 AM",
+            "201607250800",
+            "2016-07-25 08",
+            "25 Jul 2016 08:00",
+            "2016-25-07",
+        ),
+        *("2016-07-25 08:00 GMT", "2016-07-25 08:00 AEST", "20161301080010", "1469397610.123"),
+    ],
+)
+def test_what_is_no_instant_is_read_under_no_form_of_dates(rows: Any, written: str) -> None:
+    content = f"card_id;mode;tapped_at;place\nc;bus;{written};A\n".encode()
+    for form in DateForm:
+        assert rows("taps.csv", content, date_form=form) == []
+
+
+def test_a_date_and_a_time_apart_are_read_by_the_same_rule(rows: Any) -> None:
+    for date_text, form in (("25.7.2016", DateForm.DAY_FIRST), ("20160725", DateForm.ISO)):
+        for time_text in ("8:00 am", "08:00:10", "8", "8:00"):
+            content = f"card_id;mode;tap_date;tap_time;place\nc;bus;{date_text};{time_text};A\n"
+            found = rows("taps.csv", content.encode(), date_form=form)
+            assert found == [("c", 480, "A", None, "UNKNOWN")]
+
+
+def test_no_date_decides_how_another_one_is_read(rows: Any) -> None:
+    """A record that only one order of day and month allows changes nobody else's reading."""
+    own = b"card_id;mode;tapped_at;place\nc;bus;25/07/2016 08:00;A\n"
+    for other in ("13/25/2016 08:00", "07/25/2016 08:00", "2016-07-25 08:00 PM", "x", "31/12/9999"):
+        content = own + f"z;bus;{other};A\n".encode()
+        found = rows("taps.csv", content, date_form=DateForm.DAY_FIRST)
+        assert [one for one in found if one[0] == "c"] == [("c", 480, "A", None, "UNKNOWN")]

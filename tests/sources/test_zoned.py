@@ -15,7 +15,7 @@ from turnstile.service_calendar import ServiceWeek
 from turnstile.sources.feeds.zoned import changes_around, stamped_sql
 
 _STAMP = re.compile(
-    r"(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2})?)(?:\.\d+)?[ \t]*"
+    r"(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2})?)(?:[.,]\d+)?[ \t\u00a0\u202f]*"
     r"(?:(Z)|([+-]\d{2})(?::?(\d{2}))?)?",
     re.ASCII,
 )

@@ -128,7 +128,9 @@ def _mended(text: str, file: str) -> tuple[Programme, frozenset[str]]:
         raise (others or list(checked.problems))[0]
     source = checked.programme.source  # where a column is not decided, an example stands for it
     columns = tuple(one for one in source.columns if f"source.columns.{one[0]}" not in undecided)
-    return replace(checked.programme, source=replace(source, columns=columns)), undecided
+    mode = None if "source.without_mode" in undecided else source.without_mode
+    mended = replace(source, columns=columns, without_mode=mode)
+    return replace(checked.programme, source=mended), undecided
 
 
 def _undecided(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401 - YAML

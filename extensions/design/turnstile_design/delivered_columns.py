@@ -15,10 +15,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from turnstile.errors import InputError
-from turnstile.look.file_form import FoundForm, found_form, yaml_of
+from turnstile.look.fields_found import is_named_as_mode
+from turnstile.look.file_form import FoundForm, found_form, instants_and_numbers, yaml_of
 from turnstile.programme.fields import categories
 from turnstile.programme.source_spec import Feed, FileSpec
-from turnstile.sources.feeds.layout import INSTANTS, NUMBERS, ColumnMissing, FeedLayout
+from turnstile.sources.feeds.layout import ColumnMissing, FeedLayout
 from turnstile.sources.feeds.registry import LAYOUTS
 from turnstile.sources.ingest.landing import FileForm, RawFile, form_of, unpack
 from turnstile.sources.ingest.plain_text import opened
@@ -42,6 +43,9 @@ _NO_BEGINNING = (
 )
 _OF_INSTANTS = (Feed.GTFS_VEHICLE_POSITIONS, Feed.GTFS_TRIP_UPDATES, Feed.HFP, Feed.SIRI_VM)
 """Standards by which a time is an instant, whatever the zone."""
+_OFTEN = (Feed.TAPS, Feed.TIDES_VEHICLE_LOCATIONS)
+"""What a file of an agency's own columns mostly is."""
+_OWN_DATES = (*_OF_INSTANTS, Feed.OPAL_TRIPS, Feed.IST_DATEN)
 _UNNAMED = "(a column whose name is not repeated here)"
 
 
@@ -56,6 +60,7 @@ class Delivery:
         renamed: pairs (field, column) that differ from the layout's own.
         written: YAML of `source.file`; empty where nothing has to be stated.
         tells_instants: True if its times are instants whatever the zone.
+        has_dates: True if `source.date_form` says how some dates are read.
     """
 
     feed: Feed
@@ -64,6 +69,12 @@ class Delivery:
     renamed: tuple[tuple[str, str], ...]
     written: str = ""
     tells_instants: bool = False
+    has_dates: bool = False
+
+    @property
+    def has_own_dates(self) -> bool:
+        """True if the feed's standard says how dates are written."""
+        return self.feed in _OWN_DATES
 
     @property
     def is_plain(self) -> bool:
@@ -75,6 +86,11 @@ class Delivery:
     def has_mode(self) -> bool:
         """True if records name their mode."""
         return any(field == "mode" for _, field in self.fields)
+
+    @property
+    def may_name_mode(self) -> bool:
+        """True if a column that is not read is called as one of modes may be."""
+        return not self.has_mode and any(map(is_named_as_mode, self.others))
 
     @property
     def names_no_unit(self) -> bool:
@@ -110,7 +126,7 @@ def look_at(
         InputError: it is not there, has no header, or fits no layout.
     """
     _require_known(renamed, path.name)
-    columns, form = _columns(path, renamed, private)
+    file, columns, form = _columns(path, renamed, private)
     fits = [
         (len(fields), one, fields)
         for one, layout in LAYOUTS.items()
@@ -130,21 +146,20 @@ def look_at(
             rule += f"{', '.join(sorted(renamed))}: not all are fields of {near}. "
         elif len(lacks[near]) <= _NEAR:
             rule += f"The nearest is {near}, of which it lacks {', '.join(lacks[near])}. "
+        else:
+            for one in (near,) if feed else _OFTEN:
+                rule += f"As {one} it lacks {', '.join(lacks[one])}. "
         rule += (
             "Name yours with --column, for example --column observed_at=timestamp, or --feed taps "
             "--column card_id=card --column tapped_at=time"
         )
-        raise InputError(where=path.name, field="columns", rule=rule)
+        raise InputError(where=file, field="columns", rule=rule)
     _, found, fields = max(fits, key=lambda fit: fit[0])
     own = dict(LAYOUTS[found].names)
     used = {column for column, _ in fields}
     field_of = {field: column for column, field in fields}
-    instants, numbers = (
-        [field_of[one] for one in kind if one in field_of] for kind in (INSTANTS, NUMBERS)
-    )
+    instants, numbers = instants_and_numbers(found, field_of)
     is_told = form is not None and bool(instants) and form.tells_instants(instants)
-    if found is Feed.GTFS_VEHICLE_POSITIONS:  # reads seconds by itself
-        instants = []
     others = (c if _NAME.fullmatch(c) else _UNNAMED for c in sorted(set(columns) - used))
     return Delivery(
         feed=found,
@@ -155,6 +170,8 @@ def look_at(
         ),
         written="" if form is None else yaml_of(form.stated(instants, numbers)),
         tells_instants=is_told or found in _OF_INSTANTS,
+        has_dates="tap_date" in field_of
+        or (form is not None and bool({*instants} & {*form.dated})),
     )
 
 
@@ -193,7 +210,7 @@ def _missing(
             found.append(str(missing))
         else:
             return tuple(
-                f"{field_of[column]} ({column})" if column in field_of else column
+                f"{own} ({column})" if (own := field_of.get(column, column)) != column else column
                 for column in found
             )
 
@@ -229,8 +246,8 @@ def renamed_columns(pairs: list[str]) -> dict[str, str]:
 
 def _columns(
     path: Path, renamed: Mapping[str, str], private: Path
-) -> tuple[frozenset[str], FoundForm | None]:
-    """Return the names of the columns of a file, or of the first one of an archive; its form.
+) -> tuple[str, frozenset[str], FoundForm | None]:
+    """Return the name of a file, or of the first one of an archive, its columns and its form.
 
     Raises:
         InputError: there is no such file, or it does not begin as its name promises.
@@ -247,10 +264,12 @@ def _columns(
             is_workbook = file.form is FileForm.WORKBOOK
             own = _of_workbook(file, wanted, Path(folder)) if is_workbook else None
             found = own or found_form(file, wanted)
-            return frozenset(_names(file) if found is None else found.columns), found
+            is_header = is_workbook or file.form is FileForm.CSV
+            names = found.columns if is_header and found else _names(file)
+            return file.name, frozenset(names), found
         except _NO_BEGINNING:
-            rule = f"does not begin as {form} with a header; check the file"
-            raise InputError(where=path.name, field="header", rule=rule) from None
+            rule = f"does not begin as {file.form} with a header; check the file"
+            raise InputError(where=file.name, field="header", rule=rule) from None
 
 
 def _of_workbook(file: RawFile, wanted: set[str], folder: Path) -> FoundForm:

@@ -29,7 +29,6 @@ from turnstile_design.delivered_columns import Delivery
 from turnstile_design.grid_of_places import DECIMALS, grid_domain
 from turnstile_design.new_vehicles import VehicleMeasures, vehicle_measures
 
-_DATED = (Feed.TAPS, Feed.GATE_COUNTS, Feed.GATE_COUNTERS)
 _COLUMNS_OF_STOPS = ("stop_id", "stop_lat", "stop_lon")
 _THE_MODE = "bus"  # of a feed of vehicles that names none
 _ENDS = (("boardings", "alightings"), ("starts", "ends"))  # tables of trips that nobody made
@@ -92,11 +91,13 @@ class Answers:
         is_asked = delivery.feed in (Feed.ITMS, Feed.SIRI_VM) or is_named_anew
         if is_asked and "speed" in fields:  # a standard's unit is that of its column
             found["source.speed_unit"] = self.speed_unit
-        if delivery.feed in _DATED and "tap_date" in fields:
+        if delivery.has_dates or self.date_form:
             found["source.date_form"] = self.date_form
         if delivery.feed is Feed.TAPS and "action" not in fields:
             key = "without_action" if self.all_tap_on else "columns.action"
             found[f"source.{key}"] = TapAction.ENTER if self.all_tap_on else None
+        if delivery.may_name_mode:
+            found["source.without_mode" if is_bus else "source.columns.mode"] = None
         return {key: str(value or UNDECIDED) for key, value in found.items()}
 
 
@@ -130,6 +131,9 @@ def new_programme(  # noqa: PLR0913 - the keyword-only rest is what the package 
     Raises:
         InputError: a public source is missing or does not tell what is needed.
     """
+    if answers.date_form and delivery.has_own_dates:
+        rule = f"{delivery.feed} has dates of its own standard; leave it out"
+        raise InputError(where="new", field="--date-form", rule=rule)
     trips = delivery.feed.shape is RowShape.TRIPS
     domain, modes, cells = (
         _domain_of_trips(sources, is_grid=delivery.has_positions_only)
@@ -187,7 +191,10 @@ def _values(
 ) -> dict[str, object]:
     """Return what both pages of a programme are made from, but for what is public."""
     trips = delivery.feed.shape is RowShape.TRIPS
-    action = asked.get("source.columns.action")
+    columns = {one: asked.get(f"source.columns.{one}") for one in ("action", "mode")}
+    if delivery.feed is Feed.TAPS:  # what a tap does is said, in columns of any name
+        columns |= {field: own for own, field in delivery.fields if field == "action"}
+    renamed = {field: own for field, own in columns.items() if own} | dict(delivery.renamed)
     return {
         "name": name,
         "title": name.replace("_", " ").capitalize(),
@@ -198,7 +205,7 @@ def _values(
         "rides": delivery.names_no_unit,
         "ends": _ENDS[delivery.feed is Feed.HIRED_TRIPS],
         "modes": modes,
-        "renamed": (*delivery.renamed, *((("action", action),) if action else ())),
+        "renamed": tuple(renamed.items()),
         "asked": asked,
         "open": [key for key, value in asked.items() if value == UNDECIDED],
         "measures": measures,

@@ -12,6 +12,7 @@ from pathlib import Path
 from turnstile.errors import InputError, ProgrammeError, TurnstileError
 from turnstile.extensions import PLANNING, PORTALS, brought
 from turnstile.ledger.of_deployment import open_ledger
+from turnstile.pipeline.first_look import action_unsaid
 from turnstile.pipeline.gain import no_gain
 from turnstile.pipeline.room import shortage, tightest_room
 from turnstile.programme.calendar.release_schedule import period_containing
@@ -111,6 +112,7 @@ def _judged(file: ProgrammeFile, settings: Settings) -> _Judged:
     lacking = (
         shortage(programme, tightest_room(programme, domain, period)),
         no_gain(programme, domain, settings.include),
+        action_unsaid(programme),
     )
     found = tuple(one for one in lacking if one is not None)
     if found and _has_sealed(programme.name, settings):  # its weeks are promised already

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from turnstile.duckdb_engine import one_file
 from turnstile.look.asked import Asked
 from turnstile.look.fields_found import (
+    DATED,
     Word,
     action_like,
     asks_for_action,
@@ -37,6 +38,8 @@ from turnstile.quality.kinds_set_aside import CARDS_AT_LEAST
 from turnstile.quality.plausible import said_by_covered
 from turnstile.quality.rules import shares_at_most
 from turnstile.service_calendar import ServicePeriod
+from turnstile.sources.feeds.layout import names_in_source
+from turnstile.sources.feeds.registry import layout_of
 from turnstile.sources.ingest.snapshot import Snapshot, counts_of
 
 if TYPE_CHECKING:
@@ -80,6 +83,8 @@ _OPEN = {
     "source.speed_unit": "the unit of speeds",
     "source.date_form": "how dates are written",
     "source.columns.action": "which column says whether a tap enters or leaves",
+    "source.columns.mode": "which column names the mode",
+    "source.without_mode": "whether all vehicles are of one mode",
 }
 
 
@@ -109,7 +114,7 @@ class Seen:
         programme: under which they were read.
         snapshot: rows and quarantine.
         report: findings on it; None where a release judges it later.
-        actions: columns that are not read and may say enter or leave.
+        unread: pairs (field, column that nobody reads and that may say it).
         has_fields: True if there is `said`.
     """
 
@@ -117,7 +122,7 @@ class Seen:
     programme: Programme
     snapshot: Snapshot
     report: QualityReport | None
-    actions: tuple[str, ...]
+    unread: tuple[tuple[str, str], ...]
     has_fields: bool
 
     def stops(self, rule: str) -> bool:
@@ -126,13 +131,18 @@ class Seen:
         return any(one.rule == rule and one.stops for one in findings)
 
 
-def needs_action(programme: Programme, columns: Iterable[str]) -> bool:
-    """Return whether nobody has said what a tap of these columns does."""
-    source = programme.source
-    named = dict(source.columns).get("action", "action")
-    return (
-        asks_for_action(source.feed) and source.without_action is None and named not in {*columns}
-    )
+def needs(programme: Programme, names: Mapping[str, str], columns: Iterable[str]) -> set[str]:
+    """Return the fields, of action and mode, of which nobody has said how these columns tell them.
+
+    Args:
+        programme: says what is read.
+        names: column of each of its fields.
+        columns: of a file.
+    """
+    source, there = programme.source, {*columns}
+    asked: dict[str, str | None] = {"mode": source.without_mode}
+    asked |= {"action": source.without_action} if asks_for_action(source.feed) else {}
+    return {one for one, said in asked.items() if said is None and names.get(one) not in there}
 
 
 def encoding_of(own: FileSpec, found: FileSpec) -> Encoding:
@@ -163,8 +173,9 @@ def as_said(
     """
     source = programme.source
     columns = {str(row[0]) for row in connection.execute("DESCRIBE said").fetchall()}
-    if "tap_date" in columns and week is not None:
-        source = replace(source, date_form=date_form(connection, week.days) or source.date_form)
+    days = () if week is None else week.days
+    for field in columns & {*DATED} if days else ():
+        source = replace(source, date_form=date_form(connection, field, days) or source.date_form)
     if _MODES in asked.undecided and "mode" in columns:
         found = words_of(connection, "said", "mode", unit_of(programme))
         modes = tuple(one.text for one in found if one.may_be_named)
@@ -177,6 +188,7 @@ def of_form(
 ) -> Iterator[Decision]:
     """Yield what has to be stated of how files are written."""
     own = asked.programme.source.written
+    yield from _of_encodings(asked, found, forms)
     if not any(form is not None for form in forms.values()):
         return
     if own.delimiter is not None and found.delimiter is None:
@@ -184,22 +196,40 @@ def of_form(
     if own.times is not TimeForm.WRITTEN and found.times is TimeForm.WRITTEN:
         found = replace(found, times=own.times)
     if found != own:
-        must = replace(found, encoding=own.encoding) != own
+        is_read = any(_beyond_ascii(asked, form) for form in forms.values())
+        must = is_read or replace(found, encoding=own.encoding) != own
         why = "files are not written as source.file says; they would not be read, or not rightly"
         yield Decision("source.file", f"file: {yaml_of(found)}", why, must=must)
+
+
+def _beyond_ascii(asked: Asked, form: FoundForm | None) -> tuple[str, ...]:
+    """Return the columns that are read and have characters by which encodings of bytes differ."""
+    names = names_in_source(layout_of(asked.programme.source.feed), asked.programme)
+    if form is None or form.has_mark:
+        return ()
+    return tuple(one for one in form.beyond_ascii if one in names.values())
+
+
+def _of_encodings(
+    asked: Asked, found: FileSpec, forms: Mapping[str, FoundForm | None]
+) -> Iterator[Decision]:
+    """Yield the files that no one line reads with the others, with their columns."""
+    for file, form in forms.items():
+        columns = _beyond_ascii(asked, form)
+        if form and columns and encoding_of(found, form.spec) is not found.encoding:
+            why = (
+                f"{file} is written in {form.spec.encoding}, most others in {found.encoding}, and "
+                f"column {', '.join(columns)} has characters that differ: no line reads both; "
+                f"deliver that file again in {found.encoding}"
+            )
+            yield Decision("source.file.encoding", "", why, must=True)
 
 
 def of_rows(asked: Asked, seen: Seen) -> Iterator[Decision]:
     """Yield what has to be decided of rows, and of what was set aside."""
     yield from _of_units(asked, seen)
     yield from _of_ids(asked, seen)
-    if seen.actions:
-        line = f"columns: {{action: {json.dumps(seen.actions[0])}}}   # and action_names"
-        why = (
-            "a column that nobody reads may say whether a tap enters or leaves: name it, or state "
-            "source.without_action"
-        )
-        yield Decision("source.columns.action", line, why, must=True)
+    yield from _of_unread(seen)
     yield from _of_words(seen, "unknown_action", "action", "source.action_names")
     yield from _of_words(seen, "unknown_mode", "mode", "source.mode_names")
     if _MODES in asked.undecided:
@@ -271,6 +301,29 @@ def _of_ids(asked: Asked, seen: Seen) -> Iterator[Decision]:
             "one, or state {kind: text, case: keep}"
         )
         yield Decision(f"source.{key}", line, why, must=True)
+
+
+def _of_unread(seen: Seen) -> Iterator[Decision]:
+    """Yield what columns that nobody reads may say: enter or leave, and the mode."""
+    found = dict(reversed(seen.unread))  # the first of each
+    if "action" in found:
+        line = f"columns: {{action: {json.dumps(found['action'])}}}   # and action_names"
+        why = (
+            "a column that nobody reads may say whether a tap enters or leaves: name it, or state "
+            "source.without_action"
+        )
+        yield Decision("source.columns.action", line, why, must=True)
+    if "mode" in found and seen.programme.source.feed.shape is RowShape.TELEMETRY:
+        line = f"without_mode: {seen.programme.source.modes[0]}   # or deliver the others apart"
+        why = "a column that nobody reads may name the mode, and all vehicles would count as of one"
+        yield Decision("source.without_mode", line, why, must=True)
+    elif "mode" in found:
+        line = f"columns: {{mode: {json.dumps(found['mode'])}}}   # and modes, mode_names"
+        why = (
+            "a column that nobody reads may name the mode, and all records would count as of one: "
+            "name it, or state source.without_mode"
+        )
+        yield Decision("source.columns.mode", line, why, must=True)
 
 
 def _of_words(seen: Seen, rule: str, field: str, key: str) -> Iterator[Decision]:

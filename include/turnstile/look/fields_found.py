@@ -7,7 +7,7 @@ words of a closed list that many people share, which somebody writes into a prog
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
@@ -15,24 +15,23 @@ from typing import TYPE_CHECKING
 from turnstile.duckdb_engine import name, number_of, text
 from turnstile.programme.source_spec import DateForm, Feed, TapAction
 from turnstile.quality.kinds_set_aside import CARDS_AT_LEAST
+from turnstile.sources.feeds.layout import INSTANTS
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+DATED = ("tap_date", *INSTANTS)
+"""Fields whose dates are written as `source.date_form` says, where no year comes first."""
 WORDS = ("action", "mode", "direction", "route", "fare_product", "vehicle_trip", "occupancy")
 _TIMES = (
     *("tapped_at", "observed_at", "tap_date", "tap_time", "service_date", "start_date"),
     *("tap_on_date", "tap_on_time", "tap_off_date", "tap_off_time"),
 )
 _NUMBERS = ("latitude", "longitude", "speed", "delay", "passengers", "riders")
-_DAYS = ("service_date", "tap_on_date", "tap_date", "tapped_at", "observed_at")
-PATTERNS = {
-    DateForm.ISO: "%Y-%m-%d",
-    DateForm.DAY_FIRST: "%d/%m/%Y",
-    DateForm.MONTH_FIRST: "%m/%d/%Y",
-}
+_DAYS = ("service_date", "tap_on_date", *DATED)
+_PATTERNS = {DateForm.DAY_FIRST: "%d/%m/%Y", DateForm.MONTH_FIRST: "%m/%d/%Y"}
 _LISTED, _FORMS_LISTED = 60, 6
-_FEW_WORDS = 30  # of a column that may say enter or leave
+_FEW_WORDS = 30  # of a column that may say enter or leave, or by what one goes
 _LOOKED_AT = 200_000
 _BOARDS = re.compile(
     r"\b(check[ -_]?in|tap[ -_]?(on|in)|enter|entry|entrance|entrada|ingreso|on|in|board\w*|subida"
@@ -46,6 +45,19 @@ _ALIGHTS = re.compile(
 )
 _NAME_OF_ACTION = re.compile(
     r"action|event|tap.?type|tipo|transac|direction|sentido|in.?out|check|operation|usage|art",
+    re.IGNORECASE,
+)
+
+_NAME_OF_MODE = re.compile(
+    r"(?!.*pay)(.*[^a-z]|transport|travel|transit|vehicle)?"
+    r"(modes?(.?(name|id|code))?|modo|modus|modal|(vehicle|route|transport).?type"
+    r"|verkehrsmittel.*|produkt(.?id)?|tipo.*(transporte|veh[ií]culo)|medio.*transporte)",
+    re.IGNORECASE,
+)
+_MODE = re.compile(
+    r"\b((auto|trolley|[oó]mni)?b[uú]s+(es)?|coach|(light.?)?rail|trains?|tram(way)?s?|m[eé]tro|subway"
+    r"|underground|ferr(y|ies)|funicular|cable.?car|colectivo|tren(es)?|subte|lanchas?|tranv[ií]a"
+    r"|zug|[su]-?bahn|stra(ss|ß)enbahn|f[äa]hre|schiff|treno|trem|tog|t-?bane|trikk|f[æe]rge)\b",
     re.IGNORECASE,
 )
 
@@ -164,24 +176,38 @@ def form_of_ids(connection: DuckDBPyConnection, unit: str) -> str:
     return "{kind: text, case: upper}"
 
 
-def date_form(connection: DuckDBPyConnection, days: Iterable[object]) -> DateForm | None:
-    """Return the form under which most dates of `said` are those of the week; None of none.
+def date_form(
+    connection: DuckDBPyConnection, field: str, days: Iterable[object]
+) -> DateForm | None:
+    """Return the form under which most dates of `said` are those of the week; None where none is.
+
+    None too where no date needs one, a year comes first.
 
     Args:
         connection: engine.
+        field: of a date, with a time or without.
         days: of the week.
     """
     listed = ", ".join(f"DATE '{day}'" for day in days)
-    found = {
-        form: number_of(
-            connection,
-            f"SELECT count(*) FROM said WHERE TRY_STRPTIME(tap_date, {text(pattern)})::DATE "
-            f"IN ({listed})",
-        )
-        for form, pattern in PATTERNS.items()
-    }
+    asked = ", ".join(
+        f"count(*) FILTER ({_day_sql(field, form)} IN ({listed}))" for form in _PATTERNS
+    )
+    row = connection.execute(f"SELECT {asked} FROM said").fetchone()
+    found = dict(zip(_PATTERNS, row or (), strict=False))
     best = max(found, key=lambda form: found[form])
-    return best if found[best] else None
+    return best if found[best] > min(found.values()) else None
+
+
+def _day_sql(field: str, form: DateForm) -> str:
+    """SQL of the date with which a text begins, if a day or a month comes first."""
+    begin = rf"regexp_extract({field}, '^\d\d?[-/.]\d\d?[-/.]\d{{4}}')"
+    return f"TRY_STRPTIME(translate({begin}, '-.', '//'), {text(_PATTERNS[form])})::DATE"
+
+
+def _iso_day_sql(field: str) -> str:
+    """SQL of the date with which a text begins, if a year comes first."""
+    iso = rf"regexp_replace({field}, '^(\d{{4}})[-/.]?(\d\d?)[-/.]?(\d\d?).*$', '\1-\2-\3')"
+    return f"TRY_CAST({iso} AS DATE)"
 
 
 def week_of(connection: DuckDBPyConnection, fields: Iterable[str]) -> date | None:
@@ -189,41 +215,59 @@ def week_of(connection: DuckDBPyConnection, fields: Iterable[str]) -> date | Non
     told = [field for field in _DAYS if field in set(fields)]
     if not told:
         return None
-    patterns = ", ".join(text(pattern) for pattern in PATTERNS.values())
-    days = ", ".join(
-        f"TRY_CAST(left({field}, 10) AS DATE), TRY_STRPTIME(left({field}, 10), [{patterns}])::DATE"
-        for field in told
-    )
+    days = [_iso_day_sql(field) for field in told]
+    days += [_day_sql(field, form) for field in told for form in _PATTERNS]
+    # each reading of a date votes: wrong ones are scattered over the weeks of a year
     row = connection.execute(
-        f"SELECT date_trunc('week', coalesce({days})) AS monday, count(*) FROM said "
-        "WHERE monday IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 1"
+        f"SELECT date_trunc('week', day) AS monday, count(*) "
+        f"FROM (SELECT unnest([{', '.join(days)}]) AS day FROM said) "
+        "WHERE day IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 1"
     ).fetchone()
     return None if row is None else date.fromisoformat(str(row[0])[:10])
 
 
-def columns_of_action(
+def fields_that_may_be(
     connection: DuckDBPyConnection, relation: str, unread: Iterable[str]
-) -> tuple[str, ...]:
-    """Return the columns that are not read and may say whether a tap enters or leaves.
+) -> Iterator[tuple[str, str]]:
+    """Yield pairs (field, column that may say it): whether a tap enters or leaves, or a mode.
 
     Args:
         connection: engine.
         relation: SQL of a file's columns, as text.
         unread: those that no field is read from.
     """
-    found = []
     for column in unread:
         select = (
             f"SELECT DISTINCT word FROM (SELECT {name(column)} AS word FROM ({relation}) "
             f"LIMIT {_LOOKED_AT}) WHERE word IS NOT NULL LIMIT {_FEW_WORDS + 1}"
         )
         words = [str(row[0]) for row in connection.execute(select).fetchall()]
-        if not 1 < len(words) <= _FEW_WORDS:
-            continue
-        says = any(map(_BOARDS.search, words)) and any(map(_ALIGHTS.search, words))
-        if says or (_NAME_OF_ACTION.search(column) and any(map(_ALIGHTS.search, words))):
-            found.append(column)
-    return tuple(found)
+        if 1 < len(words) <= _FEW_WORDS and _says_action(column, words):
+            yield "action", column
+        if 0 < len(words) <= _FEW_WORDS and (_says_mode(words) or is_named_as_mode(column)):
+            yield "mode", column
+
+
+def _says_action(column: str, words: Sequence[str]) -> bool:
+    """Return whether words of a column seem to tell who enters from who leaves."""
+    says = any(map(_BOARDS.search, words)) and any(map(_ALIGHTS.search, words))
+    return says or bool(_NAME_OF_ACTION.search(column) and any(map(_ALIGHTS.search, words)))
+
+
+def _says_mode(words: Sequence[str]) -> bool:
+    """Return whether words seem to name two modes, or more, and mostly such."""
+    found = [one[0].lower() for one in map(_MODE.search, words) if one]
+    return len({*found}) > 1 and 2 * len(found) > len(words)
+
+
+def is_named_as_mode(column: str) -> bool:
+    """Return whether a column is called as one of modes may be.
+
+    Examples:
+        >>> [is_named_as_mode(one) for one in ("modo", "mode_name", "payment_mode", "model")]
+        [True, True, False, False]
+    """
+    return bool(_NAME_OF_MODE.fullmatch(column.rpartition(".")[2]))
 
 
 def action_like(word: str) -> TapAction | None:

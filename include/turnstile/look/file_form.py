@@ -8,22 +8,28 @@ from __future__ import annotations
 
 import codecs
 import csv
+import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from turnstile.programme.source_spec import (
     DecimalMark,
     Delimiter,
     Encoding,
+    Feed,
     FileSpec,
     QuoteMark,
     TimeForm,
 )
+from turnstile.sources.feeds.layout import INSTANTS, NUMBERS
 from turnstile.sources.ingest.landing import FileForm, RawFile
 from turnstile.sources.ingest.plain_text import BLOCK_BYTES, opened
 
@@ -43,8 +49,12 @@ _EPOCHS = {
     16: TimeForm.EPOCH_US,
     19: TimeForm.EPOCH_NS,
 }
-_EPOCH = re.compile(r"[12]\d{9}(\d{3}){0,3}")
-_WITH_OFFSET = re.compile(r".*:\d\d(\.\d+)? ?(Z|[-+]\d\d(:?\d\d)?)")
+_EPOCH = re.compile(r"([12]\d{9}(?:\d{3}){0,3})(\.\d+)?")
+_YEAR_LAST = re.compile(r"\d\d?[-/.]\d\d?[-/.]\d{4}\b.*")
+_WITH_OFFSET = re.compile(r".*(:\d\d|T\d{6})(\.\d+)? ?(Z|UTC|[-+]\d\d(:?\d\d)?)")
+_WITH_NAME = re.compile(r".*\d ?(?!UTC|[AP]M)[A-Z]{3,5}")
+_EPOCHS_READ = (Feed.GTFS_VEHICLE_POSITIONS, Feed.GTFS_TRIP_UPDATES)
+"""Feeds that read seconds since 1970 by themselves."""
 _NAME = re.compile(r"[^\W\d]")
 _CHARACTERS = {QuoteMark.DOUBLE: '"', QuoteMark.SINGLE: "'"}
 
@@ -60,6 +70,11 @@ class FoundForm:
         decimals: columns of numbers with decimals behind a comma.
         has_mark: True if a byte order mark says that it is UTF-16.
         offsets: columns of times that state their offset.
+        dated: columns of dates that begin with a day or a month.
+        named: columns of times behind which a zone's short name stands.
+        is_text: True of CSV, whose encoding, delimiter and header are found.
+        is_ascii: True of a text that reads alike in every encoding of bytes.
+        beyond_ascii: columns with characters by which encodings differ.
     """
 
     spec: FileSpec
@@ -68,6 +83,11 @@ class FoundForm:
     decimals: tuple[str, ...] = ()
     has_mark: bool = False
     offsets: tuple[str, ...] = ()
+    dated: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+    is_text: bool = False
+    is_ascii: bool = False
+    beyond_ascii: tuple[str, ...] = ()
 
     def tells_instants(self, instants: Iterable[str]) -> bool:
         """Return whether columns name instants whatever the zone: by an offset, or since 1970."""
@@ -82,19 +102,36 @@ class FoundForm:
         return replace(spec, encoding=Encoding.UTF_8) if self.has_mark else spec
 
 
-def found_form(file: RawFile, wanted: Iterable[str] = ()) -> FoundForm | None:
-    """Return how a text file is written; None of another kind of file.
+def instants_and_numbers(feed: Feed, names: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """Return the columns of instants and of numbers that `source.file` says how to read.
 
     Args:
-        file: CSV, compressed or not; no archive.
+        feed: that the files are of.
+        names: column of each field that there is.
+    """
+    instants = () if feed in _EPOCHS_READ else INSTANTS
+    return tuple([names[one] for one in kind if one in names] for kind in (instants, NUMBERS))  # type: ignore[return-value]
+
+
+def found_form(file: RawFile, wanted: Iterable[str] = ()) -> FoundForm | None:
+    """Return how a file is written; None of a kind that is read in one way alone.
+
+    Args:
+        file: CSV or JSON, compressed or not, Parquet or Arrow; no archive.
         wanted: names of columns that its header is likely to have.
 
     Raises:
         OSError, EOFError, zlib.error: it cannot be read to its end.
     """
+    if file.form in _CELLS:
+        by_column: dict[str, list[str]] = {}
+        with suppress(pa.ArrowException, ValueError, ArithmeticError, RecursionError):
+            for column, cell in _CELLS[file.form](file):
+                by_column.setdefault(column, []).append(cell)
+        return _form_of_cells(FileSpec(), tuple(by_column), by_column)
     if file.form is not FileForm.CSV:
         return None
-    encoding, has_mark = _encoding(file)
+    encoding, has_mark, is_ascii = _encoding(file)
     with opened(file.path) as stream:
         begin = stream.read(_LOOKED_AT_BYTES)
     text = begin.decode("utf-16" if has_mark else encoding, errors="replace").lstrip("\ufeff")
@@ -104,16 +141,94 @@ def found_form(file: RawFile, wanted: Iterable[str] = ()) -> FoundForm | None:
     row, delimiter, quote = _layout(lines, frozenset(wanted))
     records = list(islice(_parsed(lines[row:], delimiter, quote), 1 + _LINES))
     columns = tuple(name.strip() for name in records[0]) if records else ()
-    by_column = dict(zip(columns, zip(*_full(records, len(columns)), strict=False), strict=False))
+    cells = dict(zip(columns, zip(*_full(records, len(columns)), strict=False), strict=False))
     spec = FileSpec(
         encoding=encoding,
         delimiter=None if _is_told(lines, row, delimiter) else delimiter,
         quote=quote,
         header_row=row + 1,
     )
-    decimals = tuple(column for column, own in by_column.items() if _mostly(_BEHIND_COMMA, own))
-    offsets = tuple(column for column, own in by_column.items() if _mostly(_WITH_OFFSET, own))
-    return FoundForm(spec, columns, tuple(_epochs(by_column.items())), decimals, has_mark, offsets)
+    others = [line for line in lines[row + 1 :] if not line.isascii()]
+    beyond = {
+        column
+        for record in _parsed(others, delimiter, quote)
+        for column, cell in zip(columns, record, strict=False)
+        if not cell.isascii()
+    }
+    return replace(
+        _form_of_cells(spec, columns, cells),
+        has_mark=has_mark,
+        is_text=True,
+        is_ascii=is_ascii,
+        beyond_ascii=tuple(sorted(beyond)),
+    )
+
+
+def _form_of_cells(
+    spec: FileSpec, columns: tuple[str, ...], cells: Mapping[str, Sequence[str]]
+) -> FoundForm:
+    """Return the form of a file whose columns hold these cells."""
+    decimals, offsets, dated, named = (
+        tuple(column for column, own in cells.items() if _mostly(pattern, own))
+        for pattern in (_BEHIND_COMMA, _WITH_OFFSET, _YEAR_LAST, _WITH_NAME)
+    )
+    epochs = tuple(_epochs(cells.items()))
+    return FoundForm(spec, columns, epochs, decimals, offsets=offsets, dated=dated, named=named)
+
+
+def _of_parquet(file: RawFile) -> Iterator[tuple[str, str]]:
+    """Yield the cells of the first records of a file of Parquet."""
+    with pq.ParquetFile(file.path) as own:
+        for batch in islice(own.iter_batches(_LINES, columns=_flat(own.schema_arrow)), 1):
+            yield from _texts(batch)
+
+
+def _of_arrow(file: RawFile) -> Iterator[tuple[str, str]]:
+    """Yield the cells of the first records of a file of Arrow."""
+    with pa.memory_map(str(file.path)) as mapped, pa.ipc.open_file(mapped) as batches:
+        for number in range(min(1, batches.num_record_batches)):
+            yield from _texts(batches.get_batch(number).select(_flat(batches.schema)))
+
+
+def _flat(schema: pa.Schema) -> list[str]:
+    """Return the columns that hold no lists and no objects."""
+    return [field.name for field in schema if not pa.types.is_nested(field.type)]
+
+
+def _texts(batch: pa.RecordBatch) -> Iterator[tuple[str, str]]:
+    """Yield the cells of a batch; none of a column that has no texts."""
+    for column in batch.schema.names:
+        with suppress(pa.ArrowException, ArithmeticError):
+            for cell in batch.column(column).slice(0, _LINES).to_pylist():
+                yield from _cells({column: cell})
+
+
+def _of_json(file: RawFile) -> Iterator[tuple[str, str]]:
+    """Yield the cells of the first records of JSON, an array or lines, numbers as written."""
+    with opened(file.path) as stream:
+        rest = (
+            stream.read(_LOOKED_AT_BYTES).decode("utf-8-sig", errors="replace").lstrip("[ \r\n\t")
+        )
+    decoder = json.JSONDecoder(parse_float=str, parse_int=str)
+    for _ in range(_LINES):
+        record, end = decoder.raw_decode(rest)
+        rest = rest[end:].lstrip(", \r\n\t")
+        inner = record.get("properties") if isinstance(record, dict) else None
+        yield from _cells(inner if isinstance(inner, dict) else record)
+
+
+def _cells(record: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - any JSON
+    """Yield the cells of a record that hold a text, a number or an instant."""
+    for column, value in record.items() if isinstance(record, dict) else ():
+        if value is not None and not isinstance(value, dict | list):
+            yield column, f"{value:f}" if isinstance(value, float) else str(value)
+
+
+_CELLS = {
+    FileForm.PARQUET: _of_parquet,
+    FileForm.ARROW: _of_arrow,
+    FileForm.JSON: _of_json,
+}
 
 
 def has_records(file: RawFile, spec: FileSpec) -> bool:
@@ -147,16 +262,16 @@ def yaml_of(spec: FileSpec) -> str:
     return f"{{{', '.join(own)}}}" if own else ""
 
 
-def _encoding(file: RawFile) -> tuple[Encoding, bool]:
-    """Return the encoding of all bytes of a file, and whether a mark says so."""
+def _encoding(file: RawFile) -> tuple[Encoding, bool, bool]:
+    """Return the encoding of all bytes of a file, whether a mark says so, whether all are ASCII."""
     decoder = codecs.getincrementaldecoder("utf-8")()
-    is_utf8, others = True, Counter[int]()
+    is_utf8, is_ascii, others = True, True, Counter[int]()
     with opened(file.path) as stream:
         first = True
         while chunk := stream.read(BLOCK_BYTES):
             if first and (chunk.startswith(_MARKS) or _is_utf16(chunk)):
-                return Encoding.UTF_16, chunk.startswith(_MARKS)
-            first = False
+                return Encoding.UTF_16, chunk.startswith(_MARKS), False
+            first, is_ascii = False, is_ascii and chunk.isascii()
             if chunk.isascii() and is_utf8 and not decoder.getstate()[0]:
                 continue
             try:
@@ -166,9 +281,9 @@ def _encoding(file: RawFile) -> tuple[Encoding, bool]:
                 decoder.reset()
             others.update(byte for byte in chunk if byte in _C1)
     if is_utf8:
-        return Encoding.UTF_8, False
+        return Encoding.UTF_8, False, is_ascii
     of_windows = bool(others) and set(others) <= _OF_WINDOWS
-    return (Encoding.WINDOWS_1252 if of_windows else Encoding.LATIN_1), False
+    return (Encoding.WINDOWS_1252 if of_windows else Encoding.LATIN_1), False, False
 
 
 def _is_utf16(chunk: bytes) -> bool:
@@ -246,7 +361,7 @@ def _epochs(
     """Yield the columns of numbers that may be instants."""
     for name, own in columns:
         if _mostly(_EPOCH, own):
-            lengths = Counter(len(cell.strip()) for cell in own if cell.strip())
+            lengths = Counter(len(cell.strip().partition(".")[0]) for cell in own if cell.strip())
             yield name, _EPOCHS.get(lengths.most_common(1)[0][0], TimeForm.WRITTEN)
 
 

@@ -18,18 +18,18 @@ from turnstile.errors import InputError, TurnstileError
 from turnstile.look import decisions
 from turnstile.look.asked import Asked
 from turnstile.look.decisions import Decision
-from turnstile.look.fields_found import columns_of_action, lines_of_fields, week_of
-from turnstile.look.file_form import FoundForm, found_form, yaml_of
+from turnstile.look.fields_found import fields_that_may_be, lines_of_fields, week_of
+from turnstile.look.file_form import FoundForm, found_form, instants_and_numbers, yaml_of
 from turnstile.look.places import place_of
-from turnstile.programme.source_spec import Feed
 from turnstile.programme.spec import Programme
 from turnstile.quality.checks import validate
 from turnstile.quality.findings import QualityReport
 from turnstile.service_calendar import ServicePeriod, ServiceWeek
-from turnstile.sources.feeds.layout import INSTANTS, NUMBERS, names_in_source
+from turnstile.sources.feeds.layout import names_in_source
 from turnstile.sources.feeds.registry import layout_of
 from turnstile.sources.ingest.canonical import rules_broken
 from turnstile.sources.ingest.landing import RawFile, find_files, unpack
+from turnstile.sources.ingest.reading import Source, open_source
 from turnstile.sources.ingest.snapshot import Snapshot, counts_of
 from turnstile.sources.ingest.week import ingest, open_fields
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _EXAMPLES = 3
+_KEYS_LOOKED_AT = 100  # names of columns that occur in records of JSON
 _LONGEST_EXAMPLE = 400
 Section = tuple[str, tuple[str, ...]]
 
@@ -85,7 +86,7 @@ class _Looking:
         self.sections: list[Section] = []
         self.decisions: list[Decision] = []
         self.fields: tuple[str, ...] = ()
-        self.actions: Counter[str] = Counter()
+        self.unread: dict[tuple[str, str], None] = {}
 
     def of(self, found: tuple[RawFile, ...]) -> Look:
         """Look at files."""
@@ -136,19 +137,22 @@ class _Looking:
         if self.asked.snapshot is not None:
             return programme
         names = names_in_source(layout_of(programme.source.feed), programme)
-        instants, numbers = (
-            [names[one] for one in kind if one in names] for kind in (INSTANTS, NUMBERS)
-        )
-        if programme.source.feed is Feed.GTFS_VEHICLE_POSITIONS:  # which reads seconds by itself
-            instants = []
-        specs = Counter(
-            form.stated(instants, numbers) for form in forms.values() if form is not None
-        )
+        columns = instants_and_numbers(programme.source.feed, names)
+        found = [form for form in forms.values() if form is not None]
+        texts = [form for form in found if form.is_text]  # others are read as they are typed
+        specs = Counter(form.stated(*columns) for form in texts or found)
         if not specs:
             return programme
         (spec, _), *_ = specs.most_common(1)
+        told = Counter(form.stated().encoding for form in texts if not form.is_ascii)
         own = programme.source.written
-        spec = replace(spec, zone=own.zone, encoding=decisions.encoding_of(own, spec))
+        # a text in ASCII alone says nothing of encodings, and reads alike in all
+        encoding = told.most_common(1)[0][0] if told else own.encoding
+        spec = replace(spec, encoding=encoding)
+        # the short name of a zone is read as one of the stated zone's, if it is one
+        is_named = any({*columns[0]} & {*form.named} for form in found)
+        zone = own.zone or (programme.time.zone if is_named else None)
+        spec = replace(spec, zone=zone, encoding=decisions.encoding_of(own, spec))
         return replace(programme, source=replace(programme.source, file=spec))
 
     def _stage(self, programme: Programme, members: list[RawFile]) -> None:
@@ -163,7 +167,7 @@ class _Looking:
                 target = one_file(staged / f"{number:06d}.parquet")
                 select = f"WITH {relations} SELECT * FROM taken"
                 self.connection.execute(f"COPY ({select}) TO {target} (FORMAT parquet)")
-                self._unread(programme, source.columns, f"WITH {relations} SELECT * FROM texts")
+                self._unread(programme, file, source, relations)
             except InputError as error:
                 self._refused(error)
             except Exception as error:  # noqa: BLE001 - an engine's message quotes a line
@@ -175,12 +179,20 @@ class _Looking:
             described = self.connection.execute("DESCRIBE said").fetchall()
             self.fields = tuple(str(row[0]) for row in described)
 
-    def _unread(self, programme: Programme, columns: tuple[str, ...], relation: str) -> None:
-        """Remember columns that may say whether a tap enters or leaves, where none is read."""
-        if decisions.needs_action(programme, columns):
-            names = {*names_in_source(layout_of(programme.source.feed), programme).values()}
-            unread = [column for column in columns if column not in names]
-            self.actions.update(columns_of_action(self.connection, relation, unread))
+    def _unread(self, programme: Programme, file: RawFile, source: Source, relations: str) -> None:
+        """Remember columns that may name the mode, or enter and leave, where none is read."""
+        columns, relation = source.columns, f"WITH {relations} SELECT * FROM texts"
+        if source.keys is not None:  # of JSON only what a feed may have was read
+            found = self.connection.execute(source.keys).fetchall()
+            columns = tuple(sorted(str(row[0]) for row in found)[:_KEYS_LOOKED_AT])
+            apart = self.folder / f"keys-{len(list(self.folder.iterdir()))}"
+            relation = open_source(self.connection, file, columns, apart).relation
+        names = names_in_source(layout_of(programme.source.feed), programme)
+        asked = decisions.needs(programme, names, columns)
+        others = [column for column in columns if column not in {*names.values()}]
+        for field, column in fields_that_may_be(self.connection, relation, others if asked else ()):
+            if field in asked:
+                self.unread[field, column] = None
 
     def _rules(
         self, programme: Programme, week: ServicePeriod, files: Mapping[str, RawFile]
@@ -197,7 +209,7 @@ class _Looking:
         if report is not None:
             self.sections.append(("Judgement", tuple(_lines_of_findings(report))))
         seen = decisions.Seen(
-            self.connection, programme, snapshot, report, tuple(self.actions), bool(self.fields)
+            self.connection, programme, snapshot, report, tuple(self.unread), bool(self.fields)
         )
         self.decisions += decisions.of_rows(self.asked, seen)
 
@@ -233,12 +245,12 @@ def _lines_of_forms(members: list[RawFile], forms: Mapping[str, FoundForm | None
     """Yield how each file is written."""
     for file in members:
         form = forms[file.name]
-        if form is None:
-            yield f"- {file.name}: {file.form}"
+        epochs = "".join(f", {column} as {times}" for column, times in form.epochs) if form else ""
+        if form is None or not form.is_text:
+            yield f"- {file.name}: {file.form}{epochs}"
             continue
         spec = form.spec
         told = "by its header's line" if spec.delimiter is None else str(spec.delimiter)
-        epochs = "".join(f", {column} as {times}" for column, times in form.epochs)
         mark = " with a byte order mark" if form.has_mark else ""
         yield (
             f"- {file.name}: {file.form}, {spec.encoding}{mark}, delimiter {told}, quotes "

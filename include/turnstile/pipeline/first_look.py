@@ -7,12 +7,28 @@ promised already, and is not stopped.
 
 from __future__ import annotations
 
-from turnstile.errors import InputError
+from turnstile.errors import InputError, ProgrammeError
 from turnstile.look.asked import Asked
 from turnstile.look.looking import look_at
 from turnstile.look.page import write_page
 from turnstile.pipeline.context import Release
+from turnstile.programme.source_spec import Feed
+from turnstile.programme.spec import Programme
 from turnstile.sources.ingest.snapshot import Snapshot, folder_of
+
+
+def action_unsaid(programme: Programme) -> ProgrammeError | None:
+    """Return that nobody has decided what a tap does; None where somebody has, or a standard."""
+    source = programme.source
+    is_said = source.without_action is not None or "action" in dict(source.columns)
+    if is_said or source.feed is not Feed.TAPS:
+        return None
+    rule = (
+        "nobody has decided it: name the column that says whether a tap enters or leaves "
+        "(columns: {action: action}, whatever it is called), or, if every record is a tap-on, "
+        "state source.without_action: enter"
+    )
+    return ProgrammeError(where=f"{programme.name}.yaml", field="source.columns.action", rule=rule)
 
 
 def require_decided(release: Release, snapshot: Snapshot) -> None:
@@ -24,11 +40,14 @@ def require_decided(release: Release, snapshot: Snapshot) -> None:
 
     Raises:
         InputError: something has to be decided first; the page says what would do.
+        ProgrammeError: nobody has decided what a tap does.
     """
     name, settings = release.programme.name, release.settings
     weeks = release.ledger.weeks(name).values()
     if any(week.last_sealed is not None for week in weeks):
         return
+    if (unsaid := action_unsaid(release.programme)) is not None:
+        raise unsaid
     look = look_at(
         Asked(
             programme=release.programme,

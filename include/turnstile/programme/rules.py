@@ -98,6 +98,8 @@ def _source(file: Sections) -> Iterator[Fault]:
         yield ("source", "timetable"), "is for positions of vehicles; remove it"
     if source.without_action is not None and source.feed is not Feed.TAPS:
         yield ("source", "without_action"), f"is for {Feed.TAPS}; remove it"
+    if source.without_mode is not None and source.feed is Feed.OPAL_TRIPS:
+        yield ("source", "without_mode"), "is for files without a mode; remove it"
     if source.written.zone is not None and source.feed is Feed.OPAL_TRIPS:
         yield ("source", "file", "zone"), "is for instants; its clock is the agency's; remove it"
     if source.extent is not None and source.extent.south >= source.extent.north:
@@ -116,9 +118,11 @@ def _files_and_cards(file: Sections) -> Iterator[Fault]:
             yield ("source", "without_card"), "is for trips; remove it"
         elif source.feed.names_nobody:
             yield ("source", "without_card"), f"{source.feed} has no cards; remove it"
-    for _, mode in source.mode_names:
+    named = [("mode_names", mode) for _, mode in source.mode_names]
+    named += [("without_mode", source.without_mode)] if source.without_mode else []
+    for key, mode in named:
         if mode not in source.modes:
-            yield ("source", "mode_names"), f"{mode!r} is none of the modes; add it to modes"
+            yield ("source", key), f"{mode!r} is none of the modes; add it to modes"
 
 
 def _id_forms(file: Sections) -> Iterator[Fault]:

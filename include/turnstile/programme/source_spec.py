@@ -295,6 +295,9 @@ class SourceSpec:
     without_action: Annotated[
         TapAction | None, Key("what a tap does that says nothing of it", "enter", default="enter")
     ] = None
+    without_mode: Annotated[
+        Text | None, Key("mode of a record that names none", "bus", default="the only one of modes")
+    ] = None
     quiet_hours: Annotated[
         Stretch | None, Key("when it is quietest, if not at night; public", '"10:00-14:00"')
     ] = None
@@ -331,6 +334,11 @@ class SourceSpec:
     def written(self) -> FileSpec:
         """How text files are written."""
         return self.file or FileSpec()
+
+    @property
+    def usual_mode(self) -> str | None:
+        """Mode of a record that names none, if there is one."""
+        return self.without_mode or (self.modes[0] if len(self.modes) == 1 else None)
 
     @property
     def id_field(self) -> str:

@@ -272,7 +272,10 @@ _MANY = {
     ),
     "unparsable_timestamp": (
         _MANY_UNREADABLE,
-        "many times cannot be read; state source.file.times, of taps source.date_form, or columns",
+        (
+            "many times cannot be read; state source.file.times (of numbers), source.date_form (of "
+            "03/04/2026), or source.file.zone (of a zone's short name, as PDT), or correct columns"
+        ),
     ),
     "malformed_line": (
         _MANY_UNREADABLE,

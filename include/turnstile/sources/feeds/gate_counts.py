@@ -19,7 +19,7 @@ from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.feeds.layout import ColumnMissing, FeedLayout, Joined, Joining, if_there
 from turnstile.sources.feeds.made_records import MadeTrip, Record, clock_of, named
 from turnstile.sources.feeds.tap_trips import Taps, taps_sql
-from turnstile.sources.feeds.taps import tapped_at_sql
+from turnstile.sources.feeds.taps import TAPPED_AT
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -72,7 +72,7 @@ def gates_sql(programme: Programme, week: ServicePeriod, gate: str, fields: tupl
     are_some = " AND ".join(f"regexp_full_match({end}, '{_NUMBER}')" for end in _ENDS)
     pair = " || '/' || ".join(f"split_part({end}, '.', 1)" for end in _ENDS)
     relation = f"""(
-        SELECT * REPLACE ({tapped_at_sql(programme.source)} AS tapped_at),
+        SELECT * REPLACE ({TAPPED_AT} AS tapped_at),
             {gate} AS card_id, {gate} AS tap_id, 'enter' AS action,
             CASE WHEN {are_some} THEN {pair} ELSE '0' END AS riders
         FROM raw

@@ -66,9 +66,8 @@ def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[
 def typed_sql(programme: Programme, week: ServicePeriod) -> str:
     """Return the SELECT from `raw` to canonical trips."""
     source, zone = programme.source, programme.time.zone
-    written = source.written.zone
     legal = ", ".join(text(mode) for mode in source.modes)
-    only_mode = text(source.modes[0]) if len(source.modes) == 1 else "NULL"
+    usual_mode = text(source.usual_mode) if source.usual_mode else "NULL"
     clock = ServiceClock(programme.time.day_starts)
     on, off = (
         (clock.day(local), clock.minute(f"(60 * hour({local}) + minute({local}))"))
@@ -81,7 +80,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
     """
     begun = f"""(
         SELECT * EXCLUDE ({_READ_ON_THE_WAY}), local AS on_local, utc AS on_utc
-        FROM {stamped_sql("raw", "tapped_at", zone, week, written)}
+        FROM {stamped_sql("raw", "tapped_at", zone, week, source)}
     )"""
     return f"""
         SELECT unit AS card_id, own_mode AS mode, {on[0]} AS service_date,
@@ -104,9 +103,9 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
         FROM (
             SELECT *, local IS NOT NULL AND end_at IS NOT NULL AS has_end
             FROM (
-                SELECT *, coalesce({mode_sql("mode", source)}, {only_mode}) AS own_mode, {places},
+                SELECT *, coalesce({mode_sql("mode", source)}, {usual_mode}) AS own_mode, {places},
                     {unit_sql(programme, _FIELDS)} AS unit
-                FROM {stamped_sql(begun, "ended_at", zone, week, written)}
+                FROM {stamped_sql(begun, "ended_at", zone, week, source)}
             )
         )
     """

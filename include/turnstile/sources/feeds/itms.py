@@ -110,8 +110,7 @@ def _of_pair(pair: str) -> tuple[str, str]:
 def typed_sql(programme: Programme, week: ServicePeriod, relation: str = "raw") -> str:
     """Return the SELECT from the fields of records to canonical telemetry."""
     source = programme.source
-    zone, written = programme.time.zone, source.written.zone
-    stamped = stamped_sql(relation, "observed_at", zone, week, written)
+    stamped = stamped_sql(relation, "observed_at", programme.time.zone, week, source)
     clock = ServiceClock(programme.time.day_starts)
     states_delay = "delay_s" in programme.carried and source.timetable is None
     factor = float(source.speed_unit.milli_kmh)  # of whole kilometres a whole number, so exact

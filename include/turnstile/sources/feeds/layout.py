@@ -142,8 +142,8 @@ def fields_in(
     """Return SQL of each field of a feed, and of what rows are asked to carry.
 
     Raises:
-        ColumnMissing: the file lacks a column that the feed needs, or that is asked for; of taps
-            also that of actions, where it is named and nothing says what a tap does without it.
+        ColumnMissing: the file lacks a column that the feed needs, or that is asked for; also that
+            of actions or modes, where it is named and nothing says what holds without it.
     """
     for name_of in programme.carried:
         by_timetable = programme.source.timetable and name_of in FROM_TIMETABLE
@@ -151,9 +151,11 @@ def fields_in(
         for needed in own:
             if not columns & {*layout.spellings(names[needed])}:
                 raise ColumnMissing(names[needed])
-    action = dict(programme.source.columns).get("action")
-    if action and action not in columns and programme.source.without_action is None:
-        raise ColumnMissing(action)  # else each tap-off of the file would be a tap-on
+    source = programme.source
+    for unsaid, said in (("action", source.without_action), ("mode", source.without_mode)):
+        column = dict(source.columns).get(unsaid)
+        if column and column not in columns and said is None:
+            raise ColumnMissing(column)  # else each tap-off would be a tap-on, each train a bus
     as_columns = _of_columns(layout, programme.carried)
     rest = {field: column for field, column in names.items() if field not in as_columns}
     return (*layout.fields_of(columns, rest), *if_there(columns, names, as_columns))
@@ -205,7 +207,8 @@ def as_usual(field: str, sql: str, spec: FileSpec) -> str:
     if field in NUMBERS and spec.decimal is DecimalMark.COMMA:
         return f"replace({sql}, ',', '.')"
     if field in INSTANTS and spec.times.of_second:
-        seconds = f"TRY_CAST({sql} AS BIGINT) // {spec.times.of_second}"
+        units = f"floor(TRY_CAST({sql} AS DECIMAL(38, 9)))"  # not rounded
+        seconds = f"TRY_CAST({units} AS BIGINT) // {spec.times.of_second}"
         # a number beyond all years is no instant, and nothing else
         return f"TRY(strftime(make_timestamp({seconds} * 1000000), '%Y-%m-%dT%H:%M:%SZ'))"
     return sql

@@ -28,7 +28,7 @@ def typed_sql(programme: Programme, week: ServicePeriod, relation: str) -> str:
     clock = ServiceClock(programme.time.day_starts)
     seconds = "TRY_CAST(delay AS DOUBLE)"
     late = f"CAST(round(greatest(-{_A_DAY_S}, least({_A_DAY_S}, {seconds}))) AS BIGINT)"
-    written = programme.source.written.zone
+    source, zone = programme.source, programme.time.zone
     asked = "delay_s" in programme.carried
     return f"""
         SELECT vehicle_id, utc AS observed_at_utc, day AS service_date,
@@ -42,12 +42,12 @@ def typed_sql(programme: Programme, week: ServicePeriod, relation: str) -> str:
                 WHEN day IS NULL THEN 'unparsable_timestamp'
                 {week_rules("day", programme, week)}
                 WHEN vehicle_id IS NULL THEN 'null_vehicle'
-                {another_form_rule(programme.source)}
+                {another_form_rule(source)}
                 WHEN stop IS NULL THEN 'null_stop'
             END AS broken_rule,
             {set_aside(_FIELDS)} AS fields
         FROM (
             SELECT *, {clock.day("local")} AS day
-            FROM {stamped_sql(relation, "observed_at", programme.time.zone, week, written)}
+            FROM {stamped_sql(relation, "observed_at", zone, week, source)}
         )
     """

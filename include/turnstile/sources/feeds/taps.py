@@ -1,6 +1,6 @@
 """Feed `taps`: one row a tap, in an agency's own columns, mapped by `source.columns`.
 
-The time is one column `tapped_at`, or a `tap_date` (`source.date_form`) and a `tap_time`; a time
+The time is one column `tapped_at`, or a `tap_date` and a `tap_time` (`source.date_form`); a time
 of an hour only (`11`) is its first minute. The place is a column `place`, or `latitude` and
 `longitude` rounded to `source.grid_decimals`: the grid cell `-34.6 -58.4`. Where there is no
 action, in a row or in the whole file, a tap is what `source.without_action` says, else a tap-on.
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from turnstile.duckdb_engine import text
-from turnstile.programme.source_spec import DateForm, RowShape, SourceSpec, TapAction
+from turnstile.programme.source_spec import RowShape, TapAction
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.feeds.layout import ColumnMissing, FeedLayout, if_there
@@ -23,12 +23,7 @@ _FIELDS = (
     *("tap_id", "card_id", "mode", "action", "tapped_at", "tap_date", "tap_time"),
     *("place", "latitude", "longitude"),
 )
-_TYPED = "####-##-##".replace("#", "[0-9]")
-_DATE_FORMATS = {
-    DateForm.ISO: "%Y-%m-%d",
-    DateForm.DAY_FIRST: "%d/%m/%Y",
-    DateForm.MONTH_FIRST: "%m/%d/%Y",
-}
+_TYPED = "####-##-##".replace("#", "[0-9]")  # as a column of dates or instants prints
 
 
 def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -65,25 +60,19 @@ def grid_cell_sql(latitude: str, longitude: str, decimals: int) -> str:
     return " || ' ' || ".join(sides)
 
 
-def tapped_at_sql(source: SourceSpec) -> str:
-    """Return SQL of the time of a tap: `tapped_at`, or `tap_date` and `tap_time`."""
-    own = f"strftime(TRY_STRPTIME(tap_date, {text(_DATE_FORMATS[source.date_form])}), '%Y-%m-%d')"
-    # as a column of dates or instants prints, whatever the form of those that are texts
-    typed = " OR ".join(f"tap_date GLOB '{_TYPED}{rest}'" for rest in ("", " 00:00:00"))
-    day = f"CASE WHEN {typed} THEN left(tap_date, 10) ELSE {own} END"
-    clock = r"CASE WHEN regexp_matches(tap_time, '^\d(:|$)') THEN '0' || tap_time ELSE tap_time END"
-    clock = f"({clock}) || CASE WHEN length(tap_time) <= 2 THEN ':00' ELSE '' END"
-    return f"coalesce(tapped_at, {day} || ' ' || {clock})"
+_DAY = f"CASE WHEN tap_date GLOB '{_TYPED} 00:00:00' THEN left(tap_date, 10) ELSE tap_date END"
+_CLOCK = "tap_time || CASE WHEN length(tap_time) <= 2 THEN ':00' ELSE '' END"
+TAPPED_AT = f"coalesce(tapped_at, {_DAY} || ' ' || {_CLOCK})"
+"""SQL of the time of a tap: `tapped_at`, or `tap_date` and `tap_time`."""
 
 
 def typed_sql(programme: Programme, week: ServicePeriod) -> str:
     """Return the SELECT from `raw` to taps."""
     source = programme.source
-    tapped_at = tapped_at_sql(source)
     grid = grid_cell_sql("latitude", "longitude", source.grid_decimals)
     relation = f"""(
         SELECT * REPLACE (
-            {tapped_at} AS tapped_at,
+            {TAPPED_AT} AS tapped_at,
             coalesce(place, {grid}) AS place,
             coalesce(action, {text(source.without_action or TapAction.ENTER)}) AS action
         ), NULL AS riders

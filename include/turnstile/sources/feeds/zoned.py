@@ -7,19 +7,39 @@ week the offset of the nearest end is taken: such rows belong to no day of the w
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from functools import cache
 from zoneinfo import ZoneInfo
 
+from turnstile.programme.source_spec import DateForm, SourceSpec
 from turnstile.service_calendar import ServicePeriod
 
 _MARGIN = timedelta(days=3)
 _STEP = timedelta(minutes=15)  # offsets change on a quarter of an hour in every zone since 1970
-# date, a `T` or a space, time, fraction, then `Z`, `+05:30`, `+0530`, `+05` or nothing (local)
-_STAMP = r"^(\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2})?)(?:\.\d+)?\s*(Z|[+-]\d{2}(?::?\d{2})?)?$"
-# how most of these begin, told at half the cost of that pattern; # is a digit
-_PLAIN = "####-##-##[T ]##:##:##*".replace("#", "[0-9]")
+# date, a `T` or a space, time, fraction, AM or PM, then `Z`, `UTC`, `+05:30`, `+0530`, `+05`, what
+# the stated zone is called (`PDT`), or nothing (local)
+_STAMP = (  # in which each character says which part it begins, at half the cost of another one
+    r"^(\d{4}-\d\d?-\d\d?[T ]\d\d?:\d{2}(?::\d{2})?)(?:[.,]\d+)?[ \t\x{a0}\x{202f}]*"
+    r"(?:([AaPp])\.?[ \x{a0}]?[Mm]\.?[ \t]*)?(Z|UTC|[+-]\d{2}(?::?\d{2})?%s)?$"
+)
+_HALF_DAYS = "['%Y-%m-%d %I:%M:%S%p', '%Y-%m-%d %I:%M%p']"
+# how texts begin that are usual already, and all of most of these; # is a digit
+_USUAL, _YEAR_FIRST, _PLAIN = (
+    form.replace("#", "[0-9]")
+    for form in ("####-##-##[T ]##:*", "####*", "####-##-##[T ]##:##:##*")
+)
+# Others of a year first are brought to that: other marks between, then none.
+_AS_USUAL = (
+    (r"^([0-9./-]+)(?:T|, )", r"\1 "),
+    (r"^(\d{4})(?:/(\d\d?)/|\.(\d\d?)\.)(\d\d?)", r"\1-\2\3-\4"),
+    (r"^(\d{4})(\d\d)(\d\d)", r"\1-\2-\3"),
+    (r"^(\d{4}-\d\d-\d\d) ?(\d\d)(\d\d)(\d\d)(\D|$)", r"\1 \2:\3:\4\5"),
+)
+# Only a date that begins with a day or a month is read by what the programme says of dates.
+_YEAR_LAST = r"^(\d\d?)(?:/(\d\d?)/|\.(\d\d?)\.|-(\d\d?)-)(\d{4})(?:T|,? )"
+_ORDERS = {DateForm.DAY_FIRST: r"\5-\2\3\4-\1 ", DateForm.MONTH_FIRST: r"\5-\1-\2\3\4 "}
 _PLAIN_LENGTH = 19
 
 
@@ -121,22 +141,29 @@ class ServiceClock:
 
 
 def stamped_sql(
-    relation: str, column: str, zone: ZoneInfo, week: ServicePeriod, written: ZoneInfo | None = None
+    relation: str,
+    column: str,
+    zone: ZoneInfo,
+    week: ServicePeriod,
+    source: SourceSpec | None = None,
 ) -> str:
     """Return the SQL of a relation with two more columns, read from a text column of timestamps.
 
     They are `local`, the wall clock of the agency to the second, and `utc`, the instant; TIMESTAMP,
     and NULL for a text that is no timestamp. A stamp with an offset or `Z` is an instant; one
-    without is of `written`, else of the agency's own clock. Fractions of a second are dropped. What
-    was read on the way stands in columns that begin with `stamp_`.
+    without is of the zone that files are written in, else of the agency's own clock. Fractions of a
+    second are dropped. What was read on the way stands in columns that begin with `stamp_`.
 
     Args:
         relation: SQL of the relation.
         column: SQL of the text.
         zone: the agency's time zone.
         week: week that is read, for the offsets.
-        written: zone of stamps without an offset; None for the agency's.
+        source: says how dates are written, and the zone of stamps without an offset.
     """
+    written = source.written.zone if source else None
+    names = {} if written is None else _names_of(written, week)
+    stamp = _STAMP % "".join(f"|{one}" for one in names)
     read, is_local, told = "stamp_read", "stamp_is_local", "stamp_told"
     usual = _offsets(zone, week)
     from_instant = _offset_sql(zone, week, of_utc=read, of_local="")
@@ -145,7 +172,10 @@ def stamped_sql(
     local = f"CASE WHEN {is_local} THEN {read} ELSE {read} + to_minutes({from_instant}) END"
     if written is not None:
         local = f"{utc} + to_minutes({_offset_sql(zone, week, of_utc=f'({utc})', of_local='')})"
-    exact_mark, exact_clock = "stamp_parts.mark", "TRY_CAST(stamp_parts.clock AS TIMESTAMP)"
+    exact_mark = "stamp_parts.mark"
+    exact_clock = f"""CASE stamp_parts.half
+        WHEN '' THEN TRY_CAST(stamp_parts.clock AS TIMESTAMP)
+        ELSE TRY_STRPTIME(stamp_parts.clock || stamp_parts.half || 'M', {_HALF_DAYS}) END"""
     return f"""(
         SELECT *, {local} AS local, {utc} AS utc
         FROM (
@@ -153,10 +183,12 @@ def stamped_sql(
                 CASE WHEN NOT {told}
                     THEN make_timestamp(epoch_us(TRY_CAST({column} AS TIMESTAMPTZ)))
                     WHEN {told} THEN TRY_CAST({column} AS TIMESTAMP)
-                    ELSE {exact_clock} - to_minutes({_mark_minutes(exact_mark)}) END AS {read}
+                    ELSE {exact_clock} - to_minutes({_mark_minutes(exact_mark, names)})
+                    END AS {read}
             FROM (
                 SELECT *, CASE WHEN {told} IS NULL
-                    THEN regexp_extract({column}, '{_STAMP}', ['clock', 'mark']) END AS stamp_parts
+                    THEN regexp_extract({_as_usual_sql(column, source)}, '{stamp}',
+                        ['clock', 'half', 'mark']) END AS stamp_parts
                 FROM (SELECT *, {_told_sql(column, usual)} AS {told} FROM {relation})
             )
         )
@@ -190,11 +222,36 @@ def _offsets(zone: ZoneInfo, week: ServicePeriod) -> tuple[int, ...]:
     return tuple(sorted({first, *(one.after_minutes for one in changes)}))
 
 
-def _mark_minutes(mark: str) -> str:
+def _names_of(zone: ZoneInfo, week: ServicePeriod) -> dict[str, int]:
+    """Return what a zone's clock is called around a week, and the minutes of its offset."""
+    first = datetime.combine(week.first_day, time())
+    at = (first, *(one.at_utc + _STEP * n for one in changes_around(zone, week) for n in (-1, 0)))
+    names = {one.replace(tzinfo=UTC).astimezone(zone).tzname() or "": one for one in at}
+    return {name: _offset_minutes(zone, one) for name, one in names.items() if name.isalpha()}
+
+
+def _as_usual_sql(column: str, source: SourceSpec | None) -> str:
+    """SQL of a text with its date and time as ISO 8601 has them, if it begins with such.
+
+    Args:
+        column: SQL of the text.
+        source: says how a date is read that does not begin with a year.
+    """
+    year_first, order = column, _ORDERS.get(source.date_form, r"\0") if source else r"\0"
+    for pattern, usual in _AS_USUAL:
+        year_first = f"regexp_replace({year_first}, '{pattern}', '{usual}')"
+    return (
+        f"CASE WHEN {column} GLOB '{_USUAL}' THEN {column} WHEN {column} GLOB '{_YEAR_FIRST}' "
+        f"THEN {year_first} ELSE regexp_replace({column}, '{_YEAR_LAST}', '{order}') END"
+    )
+
+
+def _mark_minutes(mark: str, names: Mapping[str, int]) -> str:
     """SQL of the minutes of an offset as it is written, 0 for none."""
+    called = " ".join(f"WHEN {mark} = '{name}' THEN {minutes}" for name, minutes in names.items())
     sign = f"CASE WHEN left({mark}, 1) = '-' THEN -1 ELSE 1 END"
     minutes = f"coalesce(TRY_CAST(nullif(right(replace({mark}, ':', ''), -3), '') AS INTEGER), 0)"
     return (
-        f"CASE WHEN {mark} IN ('Z', '') THEN 0 "
+        f"CASE {called} WHEN {mark} IN ('Z', 'UTC', '') THEN 0 "
         f"ELSE {sign} * (60 * CAST(substr({mark}, 2, 2) AS INTEGER) + {minutes}) END"
     )

@@ -7,6 +7,7 @@ A file is read in the form that its name promises (`.csv`, `.csv.gz`, `.zip` wit
 from __future__ import annotations
 
 import errno
+import re
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ _CHUNK_BYTES = 1 << 20
 # Rows of a feed shrink to a tenth or a fiftieth. What shrinks further and is large is no feed.
 _SUSPECT_BYTES = 256 << 20
 _SHRINKS_AT_MOST = 200
+_HIDDEN = re.compile(r"(^|/)(__MACOSX/|\.[^./])")  # members that nobody delivered
 
 
 class FileForm(StrEnum):
@@ -164,10 +166,14 @@ def refuse_bomb(name: str, packed_bytes: int, unpacked_bytes: int) -> None:
 
 
 def _extract(file: RawFile, folder: Path) -> tuple[RawFile, ...]:
-    """Copy the members of an archive into a folder, one by one, in the order of their names."""
+    """Copy the members of an archive into a folder, one by one, in the order of their names.
+
+    Hidden ones are passed over, as hidden files are, and what a Mac puts beside each (`__MACOSX/`).
+    """
     members = []
     with zipfile.ZipFile(file.path) as archive:
-        inside = [info for info in archive.infolist() if not info.is_dir()]
+        every = [info for info in archive.infolist() if not info.is_dir()]
+        inside = [info for info in every if not _HIDDEN.search(info.filename)]
         for number, info in enumerate(sorted(inside, key=lambda info: info.filename)):
             member_name = f"{file.name}/{info.filename}"
             form = form_of(member_name)

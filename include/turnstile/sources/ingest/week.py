@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 # Raised whenever the same bytes would become other rows: a new version is another snapshot.
-PARSER_VERSION = 3
+PARSER_VERSION = 4
 _KEY_COLUMNS = 4  # card or vehicle, when, where: rows that are equal are equal in these
 # Places, modes and buses by number, and no other column: a dictionary is begun for each, and given
 # up where values are many, which is what writing costs most.
@@ -149,12 +149,11 @@ def snapshot_digest(
         "extent": [str(side) for side in astuple(source.extent)] if source.extent else [],
         "files": sorted(files),
     }
-    if programme.time.day_starts:
-        made_from["day_starts"] = programme.time.day_starts
+    own = {"day_starts": programme.time.day_starts}
+    own |= {key: getattr(source, key) for key in ("without_action", "without_mode")}
+    made_from |= {key: said for key, said in own.items() if said}
     if source.without_card is not WithoutCard.DROP:  # as it always was: snapshots keep their names
         made_from["without_card"] = source.without_card
-    if source.without_action is not None:
-        made_from["without_action"] = source.without_action
     if source.id_form is not None:
         made_from["id_form"] = astuple(source.id_form)
     if source.file is not None:

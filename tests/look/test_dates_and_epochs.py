@@ -1,0 +1,163 @@
+"""How dates and instants are written is found, asked and read, whatever the container."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+from city_week import BUS_COLUMNS, EPOCHS, WEEK, ZONE, Form, readings, taps, written
+
+TAPS = ("card_id=id_tarjeta", "place=parada", "tapped_at=momento", "mode=modo", "action=tipo")
+FORMS = {
+    "day first": ("%d/%m/%Y %H:%M:%S", "DD/MM/YYYY"),
+    "day first, points": ("%d.%m.%Y %H:%M:%S", "DD/MM/YYYY"),
+    "month first, half days": ("%m/%d/%Y, %I:%M:%S %p", "MM/DD/YYYY"),
+}
+
+
+def _columns(records: Any, form: Form) -> dict[str, list[str]]:
+    header, *lines = [line.split(",") for line in written(records, form).decode().splitlines()]
+    return dict(zip(header, map(list, zip(*lines, strict=True)), strict=True))
+
+
+def _deliver(city: Any, name: str, columns: dict[str, list[Any]]) -> Path:
+    folder: Path = city.home / f"landing/city/{WEEK}"
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / name
+    if name.endswith(".parquet"):
+        pq.write_table(pa.table(columns), file)
+    elif name.endswith(".feather"):
+        pyarrow.feather.write_feather(pa.table(columns), file)
+    else:
+        records = [
+            dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
+        ]
+        lines = [json.dumps(one) for one in records]
+        file.write_text(f"[{', '.join(lines)}]" if name.endswith(".json") else "\n".join(lines))
+        if name.endswith(".csv"):
+            rows = [columns, *(one.values() for one in records)]
+            file.write_text("\n".join(";".join(map(str, row)) for row in rows))
+    return file
+
+
+def _new(city: Any, file: Path, feed: str, columns: tuple[str, ...], *more: str) -> str:
+    pairs = [f"--column={one}" for one in columns]
+    given = ("--feed", feed, "--gtfs", city.stops, "--mode", "bus", "--protect", "day")
+    code, said = city.tells(
+        "new", "city", "--from", file, *given, "--zone", ZONE.key, *pairs, *more
+    )
+    assert code == 0, said
+    return str(said)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_dates_in_one_column_with_times_are_asked_proposed_and_read(city: Any, form: str) -> None:
+    pattern, right = FORMS[form]
+    columns = _columns(taps(), Form())
+    columns["momento"] = [
+        datetime.fromisoformat(one).strftime(pattern) for one in columns["momento"]
+    ]
+    said = _new(city, _deliver(city, "a.csv", columns), "taps", TAPS)
+    assert "to decide: source.date_form" in said
+    (line,) = [line for key, line in city.lines().items() if key == "source.date_form"]
+    assert line == f"date_form: {right}"
+    other = {"DD/MM/YYYY": "MM/DD/YYYY", "MM/DD/YYYY": "DD/MM/YYYY"}[right]
+    city.edit(r"date_form: \S+", f"date_form: {other}")
+    assert city.lines()["source.date_form"] == line  # a wrong answer is found too
+    assert "source.date_form" in city.tells("run", "city", "--week", WEEK)[1]
+    assert not city.is_published
+    city.adopt(line)
+    code, said, _ = city.look()
+    assert code == 0, said
+    assert city.tells("run", "city", "--week", WEEK)[0] == 0
+
+
+def test_a_form_of_dates_that_is_given_is_stated_and_one_without_effect_is_refused(
+    city: Any,
+) -> None:
+    columns = _columns(readings(2), Form())
+    columns["momento"] = [
+        f"{datetime.fromisoformat(one):%d/%m/%Y %H:%M:%S}" for one in columns["momento"]
+    ]
+    own = tuple(f"{field}={column}" for field, column in BUS_COLUMNS.items())
+    file = _deliver(city, "a.csv", columns)
+    given = ("--date-form", "DD/MM/YYYY", "--speed-unit", "km/h")
+    _new(city, file, "tides_vehicle_locations", own, *given)
+    assert "\n  date_form: DD/MM/YYYY" in city.yaml.read_text()
+    code, said, record = city.look()
+    assert "Time" not in said
+    assert not [one for one in record["decisions"] if one["key"] == "source.date_form"]
+    assert "unparsable_timestamp`: 0 " in "\n".join(record["sections"]["Rules"])
+    trip = "card_id,mode,tap_on_date,tap_on_time,tap_on_location,tap_off_date,tap_off_time,"
+    (city.home / "trips.csv").write_text(f"{trip}tap_off_location\n")
+    given = ("--from", city.home / "trips.csv", "--gtfs", city.stops, "--mode", "bus")
+    code, said = city.tells("new", "opal", *given, "--date-form", "DD/MM/YYYY")
+    assert code == 2
+    assert "--date-form" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [
+        *zip(("a.parquet", "a.feather", "a.ndjson", "a.json"), EPOCHS, strict=True),
+        *zip(("a.ndjson", "a.json", "a.parquet", "a.feather"), EPOCHS, strict=True),
+    ],
+)
+def test_epochs_in_typed_columns_are_found_by_new_and_by_look(
+    city: Any, name: str, unit: str
+) -> None:
+    columns: dict[str, list[Any]] = dict(_columns(taps(20), Form(times=unit)))
+    columns["momento"] = [int(one) for one in columns["momento"]]
+    _new(city, _deliver(city, name, columns), "taps", TAPS)
+    line = f"  file: {{times: {unit}}}"
+    assert line in city.yaml.read_text()
+    rules = "\n".join(city.look()[2]["sections"]["Rules"])
+    assert "`unparsable_timestamp`: 0 set aside" in rules
+    city.edit(r"\n  file: \{.*", "")
+    code, _, record = city.look()
+    assert code == 2
+    lines = {one["key"]: one["line"] for one in record["decisions"]}
+    assert lines["source.file"] == line.strip()
+
+
+@pytest.mark.parametrize("kind", ["float", "text"])
+def test_epochs_with_decimals_are_found_and_their_fractions_dropped(city: Any, kind: str) -> None:
+    columns: dict[str, list[Any]] = dict(_columns(taps(20), Form(times="epoch_s")))
+    columns["momento"] = [f"{one}.750" for one in columns["momento"]]
+    name = "a.csv" if kind == "text" else "a.parquet"
+    if kind == "float":
+        columns["momento"] = [float(one) for one in columns["momento"]]
+    _new(city, _deliver(city, name, columns), "taps", TAPS)
+    assert "times: epoch_s" in city.yaml.read_text()
+    assert "`unparsable_timestamp`: 0 set aside" in "\n".join(city.look()[2]["sections"]["Rules"])
+
+
+def test_typed_instants_and_texts_of_iso_need_no_key(city: Any) -> None:
+    """Negative control."""
+    columns: dict[str, list[Any]] = dict(_columns(taps(20), Form()))
+    columns["momento"] = [datetime.fromisoformat(one) for one in columns["momento"]]
+    said = _new(city, _deliver(city, "a.parquet", columns), "taps", TAPS)
+    assert "date_form" not in said
+    assert "\n  file:" not in city.yaml.read_text()
+    assert "source.file" not in {one["key"] for one in city.look()[2]["decisions"]}
+
+
+def test_times_with_a_zones_short_name_have_the_line_that_reads_them(city: Any) -> None:
+    columns = _columns(taps(), Form())
+    columns["momento"] = [f"{one} CDT" for one in columns["momento"]]
+    _new(city, _deliver(city, "a.csv", columns), "taps", TAPS)
+    assert "source.file.zone" in city.tells("run", "city", "--week", WEEK)[1]
+    assert not city.is_published
+    line = city.lines()["source.file"]
+    assert line == f"file: {{zone: {ZONE.key}}}"
+    city.adopt(line)
+    assert city.look()[0] == 0
+    columns["momento"] = [one.replace("CDT", "PDT") for one in columns["momento"]]
+    _deliver(city, "a.csv", columns)
+    assert city.look()[0] == 2  # no name of that zone's: nobody guesses which

@@ -1,0 +1,133 @@
+"""Files that are given to `new` and `look` as they come: what is missing is named, and where."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from city_week import WEEK, ZONE, Form, taps, written
+
+TAPS = ("card_id=id_tarjeta", "place=parada", "tapped_at=momento", "mode=modo", "action=tipo")
+
+
+def _zip(**members: bytes) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name.replace("__DOT__", "."), content)
+    return packed.getvalue()
+
+
+def _new(city: Any, file: Path) -> tuple[int, str]:
+    given = ("--gtfs", city.stops, "--mode", "bus", "--feed", "taps", "--zone", ZONE.key)
+    pairs = [f"--column={one}" for one in TAPS]
+    found: tuple[int, str] = city.tells("new", "city", "--from", file, *given, *pairs)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("feed", "told"),
+    [
+        ((), ("As taps it lacks card_id, tapped_at, place", "As tides_vehicle_locations it lacks")),
+        (("--feed", "taps"), ("As taps it lacks card_id, tapped_at, place",)),
+        (("--feed", "itms"), ("As itms it lacks vehicle_id (license_plate)",)),
+    ],
+)
+def test_a_look_at_unknown_columns_names_the_fields_that_are_missing(
+    city: Any, feed: tuple[str, ...], told: tuple[str, ...]
+) -> None:
+    file = city.deliver(taps(1), Form())
+    code, said = city.tells("look", "--from", file, *feed)
+    assert code == 2
+    for part in told:
+        assert part in said
+    assert ("As itms" in said) is ("itms" in feed)
+
+
+def test_hidden_members_of_an_archive_are_passed_over(city: Any) -> None:
+    beside = {"__MACOSX/in/._a.csv": b"\0\5\x16\7Mac OS X", "in/.DS_Store": b"\0", "._b": b"x"}
+    content = written(taps(), Form())
+    file = city.home / f"landing/city/{WEEK}/a.zip"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(_zip(**beside, **{"./in/a.csv": content}))
+    code, said = _new(city, file)
+    assert code == 0, said
+    city.edit("unit: decide", "unit: card_day")
+    code, said, record = city.look()
+    assert code == 0, said
+    assert f"records read {len(taps())}" in "\n".join(record["sections"]["Rules"])
+    file.write_bytes(_zip(**beside))
+    assert "holds no file" in city.look()[1]
+
+
+@pytest.mark.parametrize("name", ["README.md", "Readme.txt", "LICENSE"])
+def test_a_member_that_is_no_feed_is_named(city: Any, name: str) -> None:
+    file = city.home / "x.zip"
+    file.write_bytes(_zip(**{name: b"what this is\n", "a.csv": written(taps(1), Form())}))
+    code, said = _new(city, file)
+    assert code == 2
+    assert f"x.zip/{name}: " in said
+    assert "what this is" not in said
+
+
+def _week_by_day(city: Any, encodings: list[str], *, read: bool = True) -> None:
+    """Deliver a file a day, each with names in an encoding of its own."""
+    records = taps()
+    for number, day in enumerate(WEEK.days):
+        own = [tap for tap in records if tap.at.astimezone(ZONE).date() == day]
+        if encodings[number] == "ascii":
+            city.deliver(own, Form(), f"{day}.csv")
+            continue
+        text = written(own, Form()).decode()
+        if read:
+            text = text.replace(",s3,", ",Bø,")
+        else:
+            header, *lines = text.splitlines()
+            text = "\n".join([f"{header},x", *(f"{line},Ål" for line in lines)])
+        city.deliver(own, Form(), f"{day}.csv").write_bytes(text.encode(encodings[number]))
+
+
+def _look(city: Any, encodings: list[str], *, read: bool = True) -> tuple[int, str, dict[str, str]]:
+    city.stops.write_text(city.stops.read_text() + "Bø,30.215,-97.79\n")
+    city.new(taps(1), Form())
+    _week_by_day(city, encodings, read=read)
+    (city.home / f"landing/city/{WEEK}/a.csv").unlink()
+    code, said, record = city.look()
+    return code, said, {one["key"]: one["line"] for one in record["decisions"]}
+
+
+def test_one_latin_1_file_among_ascii_ones_has_its_line(city: Any) -> None:
+    code, _, lines = _look(city, ["ascii"] * 3 + ["latin-1"] + ["ascii"] * 3)
+    assert code == 2  # a release that is not told would set its records aside
+    assert lines["source.file"] == "file: {encoding: latin-1}"
+    city.adopt(lines["source.file"])
+    assert city.look()[0] == 0
+    assert city.tells("run", "city", "--week", WEEK)[0] == 0
+
+
+def test_one_latin_1_file_among_utf_8_ones_is_named_with_its_column(city: Any) -> None:
+    code, said, _ = _look(city, ["utf-8"] * 3 + ["latin-1"] + ["utf-8"] * 3)
+    assert code == 2
+    (line,) = [one for one in said.splitlines() if "source.file.encoding" in one]
+    assert f"city/{WEEK}/2016-07-28.csv is written in latin-1" in line
+    assert "column parada" in line
+    assert "deliver that file again in utf-8" in line
+    assert "Bø" not in said
+
+
+def test_utf_8_under_a_stated_latin_1_is_no_silent_other_name(city: Any) -> None:
+    _look(city, ["utf-8"] * 7)
+    city.edit("\nsource:\n", "\nsource:\n  file: {encoding: latin-1}\n")
+    code, said, _ = city.look()
+    assert code == 2
+    assert "to decide: source.file: " in said
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_characters_of_a_column_that_nobody_reads_ask_nothing(city: Any, encoding: str) -> None:
+    """Negative control."""
+    others = [encoding] * 3 + ["latin-1"] + ["utf-8"] * 3
+    assert _look(city, others, read=False)[0] == 0
