@@ -49,7 +49,9 @@ def _good(name: str, programme: Programme) -> dict[Frame, pd.DataFrame]:
         "share_unknown_taps": 0.02,
         "volume_ratio": 1.0,
         "clock_off": 0.3,
+        "files_off": 0.0,
         "words_off": 0.0,
+        "places_off": 0.0,
     } | {f"share_{rule}": 0.0 for rule in RULES[shape]}
     return {
         Frame.COLUMNS: pd.DataFrame(columns, columns=["name", "type"]),
@@ -94,7 +96,9 @@ _BOTH = [
     ("rows_reconciled", _set(Frame.WEEK, "rows_lost", 1)),
     ("rows_reconciled", _set(Frame.WEEK, "rows_unaccounted", -1)),
     ("clock", _set(Frame.WEEK, "clock_off", 1.01)),
+    ("clock", _set(Frame.WEEK, "files_off", 1.01)),
     ("unlisted_words", _set(Frame.WEEK, "words_off", 1.01)),
+    ("unlisted_places", _set(Frame.WEEK, "places_off", 1.01)),
     ("duplicates", _set(Frame.WEEK, "share_duplicates", 0.011)),
     ("repeated_keys", _set(Frame.WEEK, "share_repeated_keys", 0.011)),
     ("volume_usual", _set(Frame.WEEK, "volume_ratio", 0.49)),
@@ -274,6 +278,7 @@ def test_the_rules_that_stop_a_week_are_these(programme_of: Callable[..., Progra
         "speeds",
         "speed_unit",
         "clock",
+        "unlisted_places",
         "unlisted_words",
         "rows_present",
         "rows_reconciled",

@@ -68,6 +68,10 @@ _MENDS = {
         "domain.lists",
         "set_aside_at_most: {unknown_direction: ...}   # or a longer list",
     ),
+    "unlisted_places": (
+        "source.columns",
+        'set_aside_at_most: {unknown_place: "..."}   # or other columns, or a longer list',
+    ),
     "quarantine_small": (_SHARES_KEY, ""),
     "malformed_line_many": ("source.file", ""),
     "unparsable_timestamp_many": ("source.file.times", ""),
