@@ -69,8 +69,13 @@ class City:
         feed = "tides_vehicle_locations" if vehicles else "taps"
         public = self.roads if vehicles else self.stops
         given = ["--gtfs", public, "--mode", "bus", "--feed", feed, "--protect", "day", *pairs]
+        volume = (
+            ()
+            if {"--trips", "--buses", "--accept-no-gain"} & {*options}
+            else ("--accept-no-gain", "a made city")
+        )
         zone = () if any(one.startswith("--zone") for one in options) else ("--zone", ZONE.key)
-        code, said = self.tells("new", "city", "--from", file, *given, *zone, *options)
+        code, said = self.tells("new", "city", "--from", file, *given, *zone, *volume, *options)
         assert code == 0, said
         return said
 
