@@ -77,6 +77,9 @@ _MENDS = {
     "unparsable_timestamp_many": ("source.file.times", ""),
     "speeds": ("source.speed_at_most_kmh", ""),
 }
+_SAID_BY_OTHERS = frozenset({"speed_unit", "unknown_action_many", "unknown_mode_many"})
+# Of records that a rule set aside there is no row: whoever mends that one looks again.
+_CONSEQUENCES = frozenset({"rows_present", "days_present", "days_complete", "quarantine_small"})
 _OPEN = {
     "source.feed": "what one row is: the feed that the files are of",
     "mechanism.unit": "who is protected",
@@ -207,8 +210,9 @@ def of_rows(asked: Asked, seen: Seen) -> Iterator[Decision]:
         )
         yield Decision("source.columns.action", line, why, must=True)
     yield from _of_words(seen, "unknown_action", "action", "source.action_names")
-    yield from _of_words(seen, "unknown_mode", "mode", "source.mode_names")
-    if _MODES in asked.undecided:
+    if _MODES not in asked.undecided:
+        yield from _of_words(seen, "unknown_mode", "mode", "source.mode_names")
+    else:
         line = f"modes: {json.dumps(seen.programme.source.modes, ensure_ascii=False)}"
         why = f"the public list of modes, and what each word stands for; {_PUBLIC}"
         yield Decision(_MODES, line, why, must=True)
@@ -310,14 +314,11 @@ def _hint(field: str, words: list[Word]) -> str:
 
 
 def _of_findings(seen: Seen) -> Iterator[Decision]:
-    """Yield keys for the rules that stop the week."""
-    for finding in () if seen.report is None else seen.report.findings:
-        if not finding.stops or finding.rule in {
-            "speed_unit",
-            "unknown_action_many",
-            "unknown_mode_many",
-        }:
-            continue
+    """Yield keys for the rules that stop the week, but for what follows from others of them."""
+    stopping = [one for one in (seen.report.findings if seen.report else ()) if one.stops]
+    are_aside = any(one.rule.endswith("_many") for one in stopping)
+    said = _SAID_BY_OTHERS | (_CONSEQUENCES if are_aside else frozenset())
+    for finding in (one for one in stopping if one.rule not in said):
         key, line = _MENDS.get(finding.rule, (finding.rule, ""))
         rule = finding.rule.removesuffix("_many")
         if rule in shares_at_most(seen.programme) and finding.rule not in _MENDS:
