@@ -50,6 +50,7 @@ def _good(name: str, programme: Programme) -> dict[Frame, pd.DataFrame]:
         "volume_ratio": 1.0,
         "clock_off": 0.3,
         "files_off": 0.0,
+        "units_off": 0.0,
         "words_off": 0.0,
         "places_off": 0.0,
     } | {f"share_{rule}": 0.0 for rule in RULES[shape]}
@@ -140,6 +141,7 @@ _OWN = {
         ("speed_unit", _set(Frame.DAYS, "moving_speed_kmh_median", 6.7, row=5)),
         ("speed_unit", _set(Frame.DAYS, "moving_speed_kmh_median", 86.4, row=5)),
         ("speed_unit", _set(Frame.DAYS, "speed_off_unit", 1.01, row=5)),
+        ("speed_unit", _set(Frame.WEEK, "units_off", 1.01)),
         ("unknown_status", _set(Frame.WEEK, "share_unknown_status", 1e-9)),
         ("unknown_status_many", _set(Frame.WEEK, "share_unknown_status", 0.0011)),
         ("null_vehicle", _set(Frame.WEEK, "share_null_vehicle", 1e-9)),

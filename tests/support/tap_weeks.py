@@ -302,7 +302,7 @@ def platforms_of_sydney(deployment: Deployment, real: Path) -> Story:
         "--accept-no-gain",
         "a sample",
         "--all-tap-on",
-        *DAY,
+        *PROTECT,
     )
     tells("new", "sydney", "--from", deployment.landing("sydney") / "taps.csv", *public)
     package = yield

@@ -243,8 +243,12 @@ def _of_units(asked: Asked, seen: Seen) -> Iterator[Decision]:
     ratio = said_by_covered(seen.connection, counts_of(seen.snapshot)["rows_out"])
     is_open = "source.speed_unit" in asked.undecided
     stops = seen.stops("speed_unit")
+    if stops and (ratio is None or abs(ratio - 1) < _NEAR):
+        why = "vehicles do not say what their positions tell; the page names those of another unit"
+        yield Decision("source.speed_unit", "", f"{why}: ask who delivers them", must=True)
+        return
     if ratio is None:
-        if is_open or stops:
+        if is_open:
             why = "positions are too far apart to tell the unit of speeds; ask who delivers them"
             yield Decision("source.speed_unit", "", why, must=True)
         return

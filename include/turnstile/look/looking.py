@@ -26,7 +26,7 @@ from turnstile.programme.source_spec import Feed, RowShape
 from turnstile.programme.spec import Programme
 from turnstile.quality.checks import validate
 from turnstile.quality.findings import QualityReport
-from turnstile.quality.plausible import ENDS, rows_nowhere
+from turnstile.quality.plausible import ENDS, rows_nowhere, vehicles_of_another_unit
 from turnstile.service_calendar import ServicePeriod, ServiceWeek
 from turnstile.sources.feeds.layout import INSTANTS, NUMBERS, names_in_source
 from turnstile.sources.feeds.registry import layout_of
@@ -206,6 +206,12 @@ class _Looking:
             self.connection, programme, snapshot, report, tuple(self.actions), bool(self.fields)
         )
         self.decisions += decisions.of_rows(self.asked, seen)
+        if programme.source.feed.shape is RowShape.TELEMETRY and snapshot.days:
+            rows = counts_of(snapshot)["rows_out"]
+            _, off = vehicles_of_another_unit(self.connection, rows)
+            lines = tuple(f"- {one}: {ratio:.3f}" for one, ratio in off.items())
+            title = "Vehicles of another unit: what they say of what their positions tell"
+            self.sections += [(title, lines)] if lines else []
 
     def _judged(
         self, programme: Programme, week: ServicePeriod

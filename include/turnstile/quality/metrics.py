@@ -25,8 +25,9 @@ from turnstile.quality.plausible import (
     nowhere,
     speeds_off_unit,
     unlisted,
+    vehicles_of_another_unit,
 )
-from turnstile.quality.rules import CLOCK, PLACE, unlisted_at_most
+from turnstile.quality.rules import CLOCK, PLACE, UNIT, unlisted_at_most
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.ingest.canonical import (
     SPEED_SCALE,
@@ -155,6 +156,9 @@ def measure(  # noqa: PLR0913 - the keyword-only rest is where it runs
                 "files_off": others / most[CLOCK],
                 **_off_lists(connection, programme, domain),
             }
+            if programme.source.feed.shape is RowShape.TELEMETRY:
+                share, _ = vehicles_of_another_unit(connection, int(days["rows"].sum()))
+                plausible["units_off"] = share / most[UNIT]
         finally:
             connection.close()
     earlier = earlier_figures(programme.name, week, private)
@@ -297,7 +301,7 @@ def _off_lists(
     if domain is None:
         return {"words_off": 0.0, "places_off": 0.0}
     most = unlisted_at_most(programme)
-    words = unlisted(connection, domain, {*most} - {PLACE, CLOCK})
+    words = unlisted(connection, domain, {*most} - {PLACE, CLOCK, UNIT})
     off = (share / most[name] for name, share in words.items())
     places = nowhere(connection, programme.source.feed, domain)
     return {"words_off": max(off, default=0.0), "places_off": places / most[PLACE]}

@@ -43,6 +43,9 @@ _PAIRS_AT_LEAST = 100  # of a day; fewer say nothing
 _ROWS_LOOKED_AT = 500_000  # of those vehicles alone that a week needs
 _TIGHT = 1.6  # upper by lower quartile of speed said by speed covered: above, positions say nothing
 _OFF = 1.06  # what noise of positions may add to the square root of that
+_PAIRS_OF_A_VEHICLE = 20  # of a week
+_OFF_OF_A_VEHICLE = 1.25  # each one of Surat has 0.91 to 1.02; mph are 1.61 km/h
+_TOO_LITTLE, _NO_UNIT = 0.87, 0.2  # m/s under km/h are 0.28
 _SLOWER = 0.8  # at any interval nobody covers more ground than speed allows
 _HOURS = 24
 _QUIET = 0.4  # of an hour's share of a flat day
@@ -52,9 +55,7 @@ _NIGHT, _APART = 2.5, 4.25  # hours: the middle of a night, and how far it may b
 _RECORDS_AT_LEAST = 500
 ENDS = ("tap_on", "tap_off")
 
-# A pair is two positions of a vehicle, 5 s to 3 minutes and more than 100 m apart, between which
-# it moved at about the same speed: then what it covered is what it said, in the right unit.
-_SAID_BY_COVERED = f"""
+_BESIDE = f"""
     WITH looked AS (
         SELECT service_date, vehicle_id, epoch(observed_at_utc) AS second,
             speed_milli_kmh / {SPEED_SCALE} AS kmh, latitude, longitude
@@ -65,17 +66,34 @@ _SAID_BY_COVERED = f"""
         FROM looked
         WINDOW w AS (
             PARTITION BY service_date, vehicle_id ORDER BY second, kmh, latitude, longitude)
-    ), pair AS (
-        SELECT service_date, (kmh + kmh0) / 2 AS said, second - second0 AS seconds, kmh, kmh0,
-            111.195 * sqrt((latitude - latitude0) ** 2
+    )"""
+# A pair is two positions of a vehicle, 5 s to 3 minutes and more than 100 m apart, between which
+# it moved at about the same speed: then what it covered is what it said, in the right unit.
+_SAID_BY_COVERED = f"""{_BESIDE}, pair AS (
+        SELECT service_date, vehicle_id, (kmh + kmh0) / 2 AS said, second - second0 AS seconds,
+            kmh, kmh0, 111.195 * sqrt((latitude - latitude0) ** 2
                 + ((longitude - longitude0) * cos(radians(latitude))) ** 2) AS km
         FROM beside WHERE second - second0 BETWEEN 5 AND 180 AND kmh > 0 AND kmh0 > 0
     ), ratio AS (
-        SELECT service_date, said / (3600 * km / seconds) AS ratio FROM pair
+        SELECT service_date, vehicle_id, said / (3600 * km / seconds) AS ratio FROM pair
         WHERE km > 0.1 AND 3600 * km / seconds < 300 AND abs(kmh - kmh0) < 0.25 * said
     )
-    SELECT service_date, count(*) AS pairs, quantile_cont(ratio, [0.25, 0.5, 0.75]) AS quartiles
+    SELECT {{of}}, count(*) AS pairs, quantile_cont(ratio, [0.25, 0.5, 0.75]) AS quartiles
     FROM ratio GROUP BY 1
+"""
+_OF_DAYS, _OF_VEHICLES = (
+    _SAID_BY_COVERED.replace("{of}", of) for of in ("service_date", "vehicle_id")
+)
+# Of positions minutes apart a vehicle says on the whole at least the straight way that it covers:
+# each one of Austin says 0.92 to 1.8 of it, those of Surat that say next to nothing have no unit.
+_FAR_APART = f"""{_BESIDE}, far AS (
+        SELECT vehicle_id, kmh, second - second0 AS seconds, 111.195
+            * sqrt((latitude - latitude0) ** 2
+                + ((longitude - longitude0) * cos(radians(latitude))) ** 2) AS km
+        FROM beside WHERE second - second0 BETWEEN 60 AND 1200
+    )
+    SELECT vehicle_id, count(*), avg(kmh) / nullif(3600 * sum(km) / sum(seconds), 0) AS ratio
+    FROM far WHERE 3600 * km / seconds < 150 GROUP BY 1
 """
 
 
@@ -96,7 +114,7 @@ def speeds_off_unit(connection: DuckDBPyConnection, days: pd.DataFrame) -> list[
         One number a day, NaN where positions tell nothing.
     """
     parts = int(days["rows"].sum()) // _ROWS_LOOKED_AT + 1
-    found = connection.execute(_SAID_BY_COVERED, {"parts": parts}).fetchall()
+    found = connection.execute(_OF_DAYS, {"parts": parts}).fetchall()
     off = {str(day)[:10]: _off_unit(pairs, *quartiles) for day, pairs, quartiles in found}
     return [off.get(str(day)[:10], nan) for day in days["service_date"]]
 
@@ -108,13 +126,40 @@ def said_by_covered(connection: DuckDBPyConnection, rows: int) -> float | None:
         connection: engine with `rows_read`.
         rows: how many it has.
     """
-    found = connection.execute(_SAID_BY_COVERED, {"parts": rows // _ROWS_LOOKED_AT + 1}).fetchall()
+    found = connection.execute(_OF_DAYS, {"parts": rows // _ROWS_LOOKED_AT + 1}).fetchall()
     tight = [
         float(middle)
         for _, pairs, (low, middle, high) in found
         if pairs >= _PAIRS_AT_LEAST and 0 < high <= low * _TIGHT
     ]
     return median(tight) if tight else None
+
+
+def vehicles_of_another_unit(
+    connection: DuckDBPyConnection, rows: int
+) -> tuple[float, dict[str, float]]:
+    """Return the vehicles whose own positions say that they speak another unit, and their share.
+
+    Each is told by its own records alone; of pairs more than three minutes apart only that it says
+    too little. The share is of the pairs of all vehicles that can be told.
+
+    Args:
+        connection: engine with `rows_read`.
+        rows: how many it has.
+    """
+    parts = {"parts": rows // _ROWS_LOOKED_AT + 1}
+    told = {
+        str(vehicle): (pairs, ratio, _TOO_LITTLE > ratio > _NO_UNIT)
+        for vehicle, pairs, ratio in connection.execute(_FAR_APART, parts).fetchall()
+        if pairs >= _PAIRS_OF_A_VEHICLE and ratio is not None
+    }
+    for vehicle, pairs, (low, middle, high) in connection.execute(_OF_VEHICLES, parts).fetchall():
+        if pairs >= _PAIRS_OF_A_VEHICLE and 0 < high <= low * _TIGHT:
+            told[str(vehicle)] = (pairs, middle, max(middle, 1 / middle) > _OFF_OF_A_VEHICLE)
+    total = sum(pairs for pairs, _, _ in told.values())
+    off = {vehicle: one for vehicle, one in told.items() if one[2]}
+    share = sum(pairs for pairs, _, _ in off.values()) / max(total, 1)
+    return share, {vehicle: ratio for vehicle, (_, ratio, _) in off.items()}
 
 
 def _off_unit(pairs: int, low: float, middle: float, high: float) -> float:

@@ -24,8 +24,8 @@ _MANY_UNREADABLE = 0.01
 _MANY_QUARANTINED = 0.2
 _MANY_OF_A_RULE = 0.02
 _DIRECTION, _LATER = "direction", "future_date"
-PLACE, CLOCK = "place", "clock"
-"""What the public cells are called that rows lie in, whatever the feed; a file's own time."""
+PLACE, CLOCK, UNIT = "place", "clock", "unit"
+"""Of the public cells that rows lie in, whatever the feed; a file's time; a vehicle's speeds."""
 # What no sender can help, or what is delivered so by design: it has shares of its own.
 _MANY_OF_THESE = {
     "card_id_missing": 0.2,
@@ -248,7 +248,8 @@ def _telemetry_rules(programme: Programme) -> tuple[Rule, ...]:
     unit = (
         "the speeds of a day are not those that its vehicles have, or not those that their "
         f"positions tell: the source's unit is probably not {programme.source.speed_unit}; correct "
-        "source.speed_unit or the files"
+        "source.speed_unit or the files, or, if some vehicles speak another one, state in "
+        "source.set_aside_at_most.unknown_unit what share they have"
     )
     moving = moving_range(programme.source)
     most = programme.source.speed_at_most_kmh
@@ -261,6 +262,7 @@ def _telemetry_rules(programme: Programme) -> tuple[Rule, ...]:
         _ranged("speeds", error, days, ("speed_kmh_most", None, most), fast),
         _ranged("speed_unit", error, days, ("moving_speed_kmh_median", *moving), unit),
         _ranged("speed_unit", error, days, ("speed_off_unit", None, 1), unit),
+        _ranged("speed_unit", error, Frame.WEEK, ("units_off", None, 1), unit),
     )
 
 
@@ -315,8 +317,8 @@ def shares_at_most(programme: Programme) -> dict[str, float]:
 
 
 def unlisted_at_most(programme: Programme) -> dict[str, float]:
-    """Return what share of the rows may name none of a list, or no place, or have another clock."""
-    usual = dict.fromkeys({*programme.listed, PLACE, CLOCK} - {STOP}, _MANY_OF_A_RULE)
+    """Return what share of the rows may name none of a list, no place, or have another meaning."""
+    usual = dict.fromkeys({*programme.listed, PLACE, CLOCK, UNIT} - {STOP}, _MANY_OF_A_RULE)
     if _DIRECTION in usual:
         usual[_DIRECTION] = _MANY_UNKNOWN
     stated = dict(programme.source.set_aside_at_most)
