@@ -9,7 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from city_week import BUS_COLUMNS, TAP_COLUMNS, WEEK, ZONE, Form, Reading, stops_txt, written
+from city_week import (
+    BUS_COLUMNS,
+    TAP_COLUMNS,
+    WEEK,
+    ZONE,
+    Form,
+    Reading,
+    roads_txt,
+    stops_txt,
+    written,
+)
 
 from turnstile.cli import main
 
@@ -23,6 +33,8 @@ class City:
         self.home, self.include, self._capfd = home, include, capfd
         self.stops = home / "stops.txt"
         self.stops.write_text(stops_txt())
+        self.roads = home / "roads.txt"
+        self.roads.write_text(roads_txt())
 
     @property
     def yaml(self) -> Path:
@@ -55,9 +67,15 @@ class City:
             columns |= own | ({"action": "tipo"} if form.words else {})
         pairs = [f"--column={field}={column}" for field, column in columns.items()]
         feed = "tides_vehicle_locations" if vehicles else "taps"
-        given = ["--gtfs", self.stops, "--mode", "bus", "--feed", feed, "--protect", "day", *pairs]
+        public = self.roads if vehicles else self.stops
+        given = ["--gtfs", public, "--mode", "bus", "--feed", feed, "--protect", "day", *pairs]
+        volume = (
+            ()
+            if {"--trips", "--buses", "--accept-no-gain"} & {*options}
+            else ("--accept-no-gain", "a made city")
+        )
         zone = () if any(one.startswith("--zone") for one in options) else ("--zone", ZONE.key)
-        code, said = self.tells("new", "city", "--from", file, *given, *zone, *options)
+        code, said = self.tells("new", "city", "--from", file, *given, *zone, *volume, *options)
         assert code == 0, said
         return said
 

@@ -49,7 +49,7 @@ EVENTS = (
     "passenger_event_id,service_date,event_timestamp,event_type,vehicle_id,stop_id,event_count,"
     "trip_stop_sequence\n"
 )
-CLOCK = ("--zone", "America/Los_Angeles")
+CLOCK = ("--zone", "America/Los_Angeles", "--accept-no-gain", "a sample")
 ANSWERS = (
     *("--speed-unit", "km/h", "--date-form", "DD/MM/YYYY", "--all-tap-on", "--protect", "day"),
     *CLOCK,
@@ -136,17 +136,23 @@ def test_what_is_written_is_in_order_and_never_written_over(
         (
             TAPS,
             ("--feed", "taps", *(f"--column={pair}" for pair in OF_TAPS)),
-            {"source.date_form", "source.columns.action", "mechanism.unit", "time.zone"},
+            {
+                "source.date_form",
+                "source.columns.action",
+                "mechanism.unit",
+                "time.zone",
+                "typical_volume",
+            },
         ),
         (
             "license_plate,observationDateTime,speed,latitude,longitude\n",
             (),
-            {"source.speed_unit", "mechanism.unit", "time.zone"},
+            {"source.speed_unit", "mechanism.unit", "time.zone", "typical_volume"},
         ),
         (
             "at,v,latitude,longitude,kmh\n",
             tuple(f"--column={p}" for p in ("event_timestamp=at", "vehicle_id=v", "speed=kmh")),
-            {"source.feed", "mechanism.unit", "source.speed_unit", "time.zone"},
+            {"source.feed", "mechanism.unit", "source.speed_unit", "time.zone", "typical_volume"},
         ),
     ],
 )
@@ -170,6 +176,7 @@ def test_what_no_column_says_is_asked_and_refused_until_somebody_answers(
     own = re.sub(r"date_form: decide", "date_form: DD/MM/YYYY", own)
     own = re.sub(r"feed: decide", "feed: tides_vehicle_locations", own)
     own = re.sub(r"zone: decide", "zone: America/Los_Angeles", own)
+    own = re.sub(r"typical_volume: decide", "accept_no_gain: a baseline", own)
     unit = "card_day" if "card_day" in own else "bus_day"
     own = re.sub(r"unit: decide", f"unit: {unit}", own)
     path.write_text(re.sub(r"\n    action: .*", "", own))
@@ -208,7 +215,7 @@ def test_the_clock_of_times_without_an_offset_is_a_decision_even_where_a_feed_na
     at, is_asked = AT_NOON[written]
     lines = "card_id,tapped_at,place\n" + (f"a,{at},s1\n" * 3 if at else "")
     given = ("--feed", "taps", "--all-tap-on", "--protect", "day", "--gtfs", "HERE/gtfs.zip")
-    assert new("x.csv", lines, *given, answers=()) == 0
+    assert new("x.csv", lines, *given, *CLOCK[2:], answers=()) == 0
     assert ("to decide: time.zone" in capsys.readouterr().out) is is_asked
     assert main(["check", "city"]) == (2 if is_asked else 0)
     assert ("time.zone: is for a person to decide" in capsys.readouterr().err) is is_asked

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnstile.measures.registry import Measure
+from turnstile.programme.domain.public_domain import public_domain
 from turnstile.programme.source_spec import Feed
 from turnstile.programme.spec import Programme
 from turnstile.quality import metrics, plausible
@@ -50,10 +51,11 @@ def test_words_that_no_list_has_are_a_share_of_those_that_say_something() -> Non
         connection.execute("CREATE TABLE rows_read (direction VARCHAR, route VARCHAR)")
         rows = [("0", "a"), ("1", "b"), ("I", None), (None, None)]
         connection.executemany("INSERT INTO rows_read VALUES (?, ?)", rows)
-        known = {"direction": frozenset({"0", "1"}), "route": frozenset({"a", "b"})}
-        found = plausible.unlisted(connection, known)
+        known = [("direction", "0"), ("direction", "1"), ("route", "a"), ("route", "b")]
+        listed = public_domain("v", (), (), tuple((*pair, "label") for pair in known))
+        found = plausible.unlisted(connection, listed, ["direction", "route"])
         assert found == {"direction": 1 / 3, "route": 0.0}
-        assert plausible.unlisted(connection, {"route": frozenset()}) == {"route": 1.0}
+        assert plausible.unlisted(connection, public_domain("v", ()), ["route"]) == {"route": 1.0}
 
 
 @pytest.mark.parametrize("words", [["FULL", "2", "", "NO_DATA_AVAILABLE", "7"], ["PACKED"]])

@@ -171,6 +171,13 @@ def stops_txt() -> str:
     return "\n".join(["stop_id,stop_lat,stop_lon", *lines]) + "\n"
 
 
+def roads_txt(east: float = -97.75) -> str:
+    """Public stops along all roads that buses of `readings` take, around a longitude."""
+    ways = range(-7, 8)
+    lines = [f"r{a}.{b},{30.25 + a / 50:.2f},{east + b / 50:.2f}" for a in ways for b in ways]
+    return "\n".join(["stop_id,stop_lat,stop_lon", *lines]) + "\n"
+
+
 TAP_COLUMNS = {"card_id": "id_tarjeta", "place": "parada", "mode": "modo"}
 BUS_COLUMNS = {
     "observed_at": "momento",

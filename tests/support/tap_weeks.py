@@ -57,7 +57,7 @@ def other_estimate_is_found(
 # Door counters, as an agency would: TIDES in, TIDES out.
 
 EVENT_MARKS = tuple(f"CANARY{number:02d}Q" for number in range(15))  # one for each column
-CLOCK = ("--zone", "America/Los_Angeles")
+CLOCK = ("--zone", "America/Los_Angeles", "--accept-no-gain", "a sample")
 PROTECT = ("--protect", "day")
 LISTS = """  lists:
     route: domains/apc_routes.csv
@@ -299,8 +299,10 @@ def platforms_of_sydney(deployment: Deployment, real: Path) -> Story:
         "train",
         "--zone",
         "Australia/Sydney",
+        "--accept-no-gain",
+        "a sample",
         "--all-tap-on",
-        *DAY,
+        *PROTECT,
     )
     tells("new", "sydney", "--from", deployment.landing("sydney") / "taps.csv", *public)
     package = yield

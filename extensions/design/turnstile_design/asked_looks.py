@@ -20,7 +20,6 @@ from turnstile.programme.problems import problems_of
 from turnstile.programme.source_spec import Feed
 from turnstile.programme.spec import Programme
 from turnstile.programme.yaml_text import compose, values_of
-from turnstile.quality.rules import known_values
 from turnstile.service_calendar import ServiceWeek, parse_period
 from turnstile.settings import Settings
 from turnstile.sources.ingest.snapshot import folder_of
@@ -46,16 +45,16 @@ def asked_of_programme(name: str, week: str | None, settings: Settings) -> Itera
         undecided |= {"source.feed"}
     period = parse_period(week or _last_week(programme, settings))
     try:
-        known = known_values(programme, load_domain(programme, settings.include).listed)
+        domain = load_domain(programme, settings.include)
     except TurnstileError:  # its public files are for `check` to judge
-        known = {}
+        domain = None
     asked = Asked(
         programme=programme,
         undecided=undecided,
         week=period,
         landing=settings.landing,
         private=settings.private,
-        known=known,
+        domain=domain,
         timetable=read_calls(programme, settings.include, period.days),
         memory=settings.memory_limit,
     )

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
@@ -17,12 +19,15 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from turnstile.errors import InputError
+from turnstile.pipeline.gain import no_gain
 from turnstile.privacy.accounts import posted_whole
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.domain.building import BuildRules, Stop, build_domain
+from turnstile.programme.domain.building import BuildRules, BuiltDomain, Stop, build_domain
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.domain.public_sources import read_stops
 from turnstile.programme.gtfs.feed import read_feed
 from turnstile.programme.key import UNDECIDED
+from turnstile.programme.problems import problems_of
 from turnstile.programme.source_spec import DateForm, Feed, RowShape, SpeedUnit, TapAction
 from turnstile.service_calendar import zone_named
 from turnstile_design.delivered_columns import Delivery
@@ -32,6 +37,7 @@ from turnstile_design.new_vehicles import VehicleMeasures, vehicle_measures
 _COLUMNS_OF_STOPS = ("stop_id", "stop_lat", "stop_lon")
 _THE_MODE = "bus"  # of a feed of vehicles that names none
 _ENDS = (("boardings", "alightings"), ("starts", "ends"))  # tables of trips that nobody made
+WHOLE = "all"
 _DRAWS_OF_A_CAP = 3  # the week's, one that dies, and a correction's (PRIVACY 6.8)
 
 
@@ -63,6 +69,7 @@ class Answers:
         date_form: of taps that state their date.
         all_tap_on: True if no column says whether a tap enters or leaves.
         typical_volume: tap-ons a week, or vehicles a day.
+        accept_no_gain: why to release what naive tables tell as well; empty to let it be judged.
     """
 
     row: Feed | None = None
@@ -71,6 +78,7 @@ class Answers:
     date_form: DateForm | None = None
     all_tap_on: bool = False
     typical_volume: int | None = None
+    accept_no_gain: str = ""
 
     def keys_of(self, delivery: Delivery, zone: str | None) -> dict[str, str]:
         """Return the keys of a programme that a delivery leaves open, and what stands for each.
@@ -98,15 +106,54 @@ class Answers:
             found[f"source.{key}"] = TapAction.ENTER if self.all_tap_on else None
         if delivery.may_name_mode:
             found["source.without_mode" if is_bus else "source.columns.mode"] = None
+        if self.accept_no_gain:
+            found["accept_no_gain"] = self.accept_no_gain
+        elif not is_bus or ("speed" in fields and not delivery.feed.names_stops):
+            found["typical_volume"] = str(self.typical_volume or UNDECIDED)
         return {key: str(value or UNDECIDED) for key, value in found.items()}
 
 
 @dataclass(frozen=True, slots=True)
+class Grain:
+    """How fine a first programme begins.
+
+    Args:
+        slot_minutes: of a slot.
+        is_whole: True if all places of a mode are one, of trips.
+        h3_resolution: of cells, of vehicles.
+    """
+
+    slot_minutes: int = 60
+    is_whole: bool = False
+    h3_resolution: int = 7
+
+    def in_words(self, shape: RowShape) -> str:
+        """Say how fine it is."""
+        places = "all places of a mode in one" if self.is_whole else "every stop or station"
+        if shape is RowShape.TELEMETRY:
+            places = f"H3 cells of resolution {self.h3_resolution}"
+        return f"slots of {self.slot_minutes} minutes, {places}"
+
+
+GRAINS = {  # from the finest
+    RowShape.TRIPS: tuple(
+        Grain(minutes, is_whole) for is_whole in (False, True) for minutes in (60, 240, 1440)
+    ),
+    RowShape.TELEMETRY: tuple(Grain(h3_resolution=resolution) for resolution in (7, 6, 5)),
+}
+_NO_GAIN = "accept_no_gain"
+
+
+@dataclass(frozen=True, slots=True)
 class NewProgramme:
-    """The files of a new programme, as names below `include/` and their bytes; its open keys."""
+    """The files of a new programme, as names below `include/` and their bytes; its open keys.
+
+    Its `grain` is None where none that was tried tells anything.
+    """
 
     files: tuple[tuple[str, bytes], ...]
     open: tuple[str, ...]
+    grain: Grain | None
 
 
 def new_programme(  # noqa: PLR0913 - the keyword-only rest is what the package says
@@ -135,7 +182,7 @@ def new_programme(  # noqa: PLR0913 - the keyword-only rest is what the package 
         rule = f"{delivery.feed} has dates of its own standard; leave it out"
         raise InputError(where="new", field="--date-form", rule=rule)
     trips = delivery.feed.shape is RowShape.TRIPS
-    domain, modes, cells = (
+    built, modes, cells = (
         _domain_of_trips(sources, is_grid=delivery.has_positions_only)
         if trips
         else _area_of_vehicles(sources)
@@ -150,35 +197,66 @@ def new_programme(  # noqa: PLR0913 - the keyword-only rest is what the package 
     suffix = ".geojson" if sources.area else ".csv"
     asked = answers.keys_of(delivery, zone if delivery.tells_instants else sources.zone)
     values = _values(name, delivery, modes, measures, asked) | {
-        "typical_volume": answers.typical_volume,
         "domain": f"domains/{name}{suffix}",
         "curator": curator,
         "contact": contact,
         "cells": cells,
         "zone_of_feed": zone if sources.zone is None else None,
     }
-    files = [(f"domains/{name}{suffix}", domain.encode())]
+    public = []
     if measures is not None:
-        files += [
+        public += [
             (f"domains/{name}_{category}s.csv", text.encode())
             for category, _, text in measures.lists
         ]
         if measures.timetable is not None:
-            files.append((f"domains/{name}.zip", measures.timetable))
-    files += [
-        (f"programmes/{name}.yaml", _rendered("programme.yaml.j2", values).encode()),
-        (f"programmes/{name}.decisions.md", _rendered("decisions.md.j2", values).encode()),
-    ]
-    return NewProgramme(tuple(files), tuple(key for key in asked if asked[key] == UNDECIDED))
+            public.append((f"domains/{name}.zip", measures.timetable))
+
+    def files(grain: Grain, values: dict[str, object]) -> tuple[tuple[str, bytes], ...]:
+        values = values | {"grain": grain, "how_fine": grain.in_words(delivery.feed.shape)}
+        return (
+            (f"domains/{name}{suffix}", _of_grain(built, grain).encode()),
+            *public,
+            (f"programmes/{name}.yaml", _rendered("programme.yaml.j2", values).encode()),
+            (f"programmes/{name}.decisions.md", _rendered("decisions.md.j2", values).encode()),
+        )
+
+    grains = GRAINS[delivery.feed.shape]
+    grain = next((one for one in grains if _tells(name, files(one, values))), None)
+    if grain is None:  # a person says why to release it all the same
+        asked[_NO_GAIN] = UNDECIDED
+    is_open = tuple(key for key in asked if asked[key] == UNDECIDED)
+    return NewProgramme(files(grain or grains[0], values | {"open": is_open}), is_open, grain)
+
+
+def _tells(name: str, files: Iterable[tuple[str, bytes]]) -> bool:
+    """Return whether a programme is not known to tell nothing at its volume."""
+    with tempfile.TemporaryDirectory() as folder:
+        for file, content in files:
+            (Path(folder) / file).parent.mkdir(exist_ok=True)
+            (Path(folder) / file).write_bytes(content)
+        text = (Path(folder) / f"programmes/{name}.yaml").read_text()
+        programme = problems_of(text, f"{name}.yaml").programme  # what is open has an example
+        if programme is None or "typical_volume: decide" in text:
+            return True
+        return no_gain(programme, load_domain(programme, Path(folder)), Path(folder)) is None
+
+
+def _of_grain(built: BuiltDomain | str, grain: Grain) -> str:
+    """Return a domain file at a grain: as it was built, or with one area for all places."""
+    if isinstance(built, str):
+        return built
+    places = (replace(one, area=WHOLE) if grain.is_whole else one for one in built.places)
+    return replace(built, places=tuple(places)).csv()
 
 
 def draft_of(delivery: Delivery, zone: str | None) -> str:
     """Return the text of a programme for a look at files of which nothing public is known yet."""
     trips = delivery.feed.shape is RowShape.TRIPS
     measures = None if trips else vehicle_measures(delivery, None, None)
-    answers = Answers(row=delivery.feed, protects_day=True)
+    answers = Answers(row=delivery.feed, protects_day=True, accept_no_gain="a look")
     values = _values("look", delivery, [_THE_MODE], measures, answers.keys_of(delivery, zone))
-    none = {"typical_volume": None, "zone_of_feed": None, "curator": "none", "contact": "none"}
+    none = {"grain": Grain(), "zone_of_feed": None, "curator": "none", "contact": "none"}
     return _rendered("programme.yaml.j2", values | none | {"domain": "domains/none.csv"})
 
 
@@ -232,8 +310,10 @@ def third_of_cap(cap: str, coordinate: str) -> str:
     return f"{Decimal(amount.numerator) / amount.denominator:f}"
 
 
-def _domain_of_trips(sources: PublicSources, *, is_grid: bool) -> tuple[str, list[str], str]:
-    """Return the domain file of stops or of a grid, its modes, and a sentence on its cells."""
+def _domain_of_trips(
+    sources: PublicSources, *, is_grid: bool
+) -> tuple[BuiltDomain, list[str], str]:
+    """Return the domain of stops or of a grid, its modes, and a sentence on its cells."""
     if sources.gtfs is None:
         rule = "is missing; name the public GTFS feed, or its stops.txt and --mode"
         raise InputError(where="new", field="--gtfs", rule=rule)
@@ -248,7 +328,7 @@ def _domain_of_trips(sources: PublicSources, *, is_grid: bool) -> tuple[str, lis
     if is_grid:
         what = f"cells of a grid of {10**-DECIMALS:g} degrees, those of the stops and around them"
     cells = f"From {sources.gtfs.name}: {areas} {what}."
-    return built.csv(), list(built.areas_by_mode), cells
+    return built, list(built.areas_by_mode), cells
 
 
 def _area_of_vehicles(sources: PublicSources) -> tuple[str, list[str], str]:

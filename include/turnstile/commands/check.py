@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from turnstile.errors import InputError, ProgrammeError, TurnstileError
@@ -20,12 +19,12 @@ from turnstile.programme.domain.files import load_domain
 from turnstile.programme.gtfs.timetable import read_calls
 from turnstile.programme.loading import (
     ProgrammeFile,
-    load_programme,
     programme_file,
     programme_files,
 )
 from turnstile.programme.problems import Checked, problems_of
 from turnstile.programme.reference import json_schema, reference
+from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
 from turnstile.publishing.package_size import large_package, package_size
 from turnstile.publishing.series.days import holidays_of
@@ -67,25 +66,17 @@ def _check(args: argparse.Namespace) -> int:
     if not files:
         rule = "holds no programme; set TURNSTILE_INCLUDE, or make one (turnstile new)"
         raise InputError(where=str(settings.include / "programmes"), field="programmes", rule=rule)
-    found = [_judged(file, settings) for file in files]
+    found = [_judged(file, settings, args.trips) for file in files]
     for warning in (sentence for one in found for sentence in one.warnings):
         print(f"turnstile: warning: {warning}", file=sys.stderr)
     problems = [problem for one in found for problem in one.problems]
     for problem in problems:
         print(f"turnstile: {problem}", file=sys.stderr)
+    for sentence in (one for judged in found for one in judged.grains):
+        print(sentence)
     if not problems:
         print(f"{', '.join(file.name for file in files)}: in order")
-        if args.trips:
-            print_usable_grains([file.name for file in files], settings.include, args.trips)
     return InputError.exit_code if problems else 0
-
-
-def print_usable_grains(programmes: Iterable[str], include: Path, trips: int) -> None:
-    """Print of programmes of trips which grain can be used at so many tap-ons a week."""
-    tables = brought(PLANNING, "estimate_tables", asked_by="--trips")
-    for programme in (load_programme(name, include) for name in programmes):
-        domain = load_domain(programme, include)
-        print(*tables.usable_grains(programme, domain, include, trips), sep="\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +85,11 @@ class _Judged:
 
     problems: tuple[TurnstileError, ...]
     warnings: tuple[str, ...]
+    grains: tuple[str, ...] = ()
 
 
-def _judged(file: ProgrammeFile, settings: Settings) -> _Judged:
-    """Judge one file."""
+def _judged(file: ProgrammeFile, settings: Settings, trips: int | None) -> _Judged:
+    """Judge one file, of trips at so many tap-ons a week if they are given."""
     checked = problems_of(file.text, file.path.name)
     problems, programme = _problems(checked, settings.include), checked.programme
     warnings = tuple(filter(None, [_warning(file, programme)]))
@@ -105,6 +97,11 @@ def _judged(file: ProgrammeFile, settings: Settings) -> _Judged:
         return _Judged(problems, warnings)
     period = period_containing(system_clock().date(), programme.schedule)
     domain = load_domain(programme, settings.include)
+    grains: tuple[str, ...] = ()
+    if trips is not None and programme.source.feed.shape is RowShape.TRIPS:
+        tables = brought(PLANNING, "estimate_tables", asked_by="--trips")
+        grains = tuple(tables.usable_grains(programme, domain, settings.include, trips))
+        programme = replace(programme, typical_volume=trips)
     plan = make_plan(programme, domain, period)
     size = package_size(programme, domain, plan)
     large = large_package(size, programme, settings.include, plan)
@@ -116,8 +113,8 @@ def _judged(file: ProgrammeFile, settings: Settings) -> _Judged:
     )
     found = tuple(one for one in lacking if one is not None)
     if found and _has_sealed(programme.name, settings):  # its weeks are promised already
-        return _Judged((), (*warnings, *map(str, found)))
-    return _Judged(found, warnings)
+        return _Judged((), (*warnings, *map(str, found)), grains)
+    return _Judged(found, warnings, grains)
 
 
 def _has_sealed(programme: str, settings: Settings) -> bool:

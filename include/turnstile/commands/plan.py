@@ -14,6 +14,7 @@ from turnstile.estimates.error_bars import error_bar
 from turnstile.extensions import PLANNING, brought, installed
 from turnstile.ledger.of_deployment import open_ledger_to_look
 from turnstile.pipeline.context import Release, open_release
+from turnstile.pipeline.gain import no_gain
 from turnstile.pipeline.room import crash_sentence, tightest_room
 from turnstile.pipeline.small_worlds import beside_each_other, small_worlds
 from turnstile.planning.week_plan import (
@@ -32,7 +33,7 @@ _looked_at = partial(open_release, opened=open_ledger_to_look)
 _TRIPS, _BUSES = 2_000_000, 150
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
     """Read a number of something.
 
     Raises:
@@ -56,17 +57,17 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument(
         "--trips",
-        type=_positive,
+        type=positive,
         default=_TRIPS,
         help=f"tap-ons a week of the made city ({_TRIPS:,})",
     )
     parser.add_argument(
-        "--buses", type=_positive, default=_BUSES, help=f"buses a day of the made city ({_BUSES})"
+        "--buses", type=positive, default=_BUSES, help=f"buses a day of the made city ({_BUSES})"
     )
     parser.add_argument(
         "--published", type=Path, help="package whose estimates stand in for the made city"
     )
-    parser.add_argument("--weeks", type=_positive, help="the loss of so many weekly releases")
+    parser.add_argument("--weeks", type=positive, help="the loss of so many weekly releases")
     parser.add_argument(
         "--year-to-date",
         action="store_true",
@@ -125,6 +126,8 @@ def _print_room(release: Release) -> None:
         print(f"cap on {line['unit']}, {line['scope']}: {line['left']} left")
     size = package_size(release.programme, release.domain, release.plan)
     print(size.sentence)
+    if nothing := no_gain(release.programme, release.domain, release.settings.include):
+        print(f"refused by check and run: {nothing}")
     if warning := large_package(size, release.programme, release.settings.include, release.plan):
         print(f"warning: {warning}")
 

@@ -110,7 +110,6 @@ class Fold:
             artefact_digest=body.get("artefact_digest"),
             manifest_digest=body.get("manifest_digest"),
             reserved_sequence=entry.sequence,
-            is_withdrawn=False,
         )
         self.attempts[opened.attempt_id] = opened
         self.holds[opened.attempt_id] = Hold(postings_in(body), weeks_in(body))

@@ -222,13 +222,13 @@ class Attempt:
     key: ReleaseKey
     family: str
     week: str
-    state: ReleaseState
     bindings: Bindings
     plan_digest: str
-    artefact_digest: str | None
-    manifest_digest: str | None
-    reserved_sequence: int
-    is_withdrawn: bool
+    state: ReleaseState = ReleaseState.RESERVED
+    artefact_digest: str | None = None
+    manifest_digest: str | None = None
+    reserved_sequence: int = 0
+    is_withdrawn: bool = False
 
     @property
     def is_open(self) -> bool:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.gtfs.scheduled_calls import ScheduledCalls
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
@@ -22,7 +22,7 @@ class Asked:
         week: whose files; None to take the one of most records.
         landing: landing zone, or a folder that stands in its place.
         private: private zone; scratch files are made there.
-        known: values of the public list of each category that rows carry.
+        domain: public cells and lists, if they are known.
         timetable: where the programme names one.
         memory: the most that the engine takes.
         snapshot: what a release has read of these files; None to read them for the look.
@@ -33,7 +33,7 @@ class Asked:
     week: ServicePeriod | None
     landing: Path
     private: Path
-    known: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    domain: PublicDomain | None = None
     timetable: ScheduledCalls | None = None
     memory: str | None = None
     snapshot: Snapshot | None = None

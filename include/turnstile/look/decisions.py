@@ -71,17 +71,26 @@ _MENDS = {
         "domain.lists",
         "set_aside_at_most: {unknown_direction: ...}   # or a longer list",
     ),
+    "unlisted_places": (
+        "source.columns",
+        'set_aside_at_most: {unknown_place: "..."}   # or other columns, or a longer list',
+    ),
     "quarantine_small": (_SHARES_KEY, ""),
     "malformed_line_many": ("source.file", ""),
     "unparsable_timestamp_many": ("source.file.times", ""),
     "speeds": ("source.speed_at_most_kmh", ""),
 }
+_SAID_BY_OTHERS = frozenset({"speed_unit", "unknown_action_many", "unknown_mode_many"})
+# Of records that a rule set aside there is no row: whoever mends that one looks again.
+_CONSEQUENCES = frozenset({"rows_present", "days_present", "days_complete", "quarantine_small"})
 _OPEN = {
     "source.feed": "what one row is: the feed that the files are of",
     "mechanism.unit": "who is protected",
     "time.zone": "the agency's time zone",
     "source.speed_unit": "the unit of speeds",
     "source.date_form": "how dates are written",
+    "typical_volume": "tap-ons a week, or vehicles a day, to plan for",
+    "accept_no_gain": "why to release what naive tables tell as well",
     "source.columns.action": "which column says whether a tap enters or leaves",
     "source.columns.mode": "which column names the mode",
     "source.without_mode": "whether all vehicles are of one mode",
@@ -231,8 +240,9 @@ def of_rows(asked: Asked, seen: Seen) -> Iterator[Decision]:
     yield from _of_ids(asked, seen)
     yield from _of_unread(seen)
     yield from _of_words(seen, "unknown_action", "action", "source.action_names")
-    yield from _of_words(seen, "unknown_mode", "mode", "source.mode_names")
-    if _MODES in asked.undecided:
+    if _MODES not in asked.undecided:
+        yield from _of_words(seen, "unknown_mode", "mode", "source.mode_names")
+    else:
         line = f"modes: {json.dumps(seen.programme.source.modes, ensure_ascii=False)}"
         why = f"the public list of modes, and what each word stands for; {_PUBLIC}"
         yield Decision(_MODES, line, why, must=True)
@@ -263,8 +273,12 @@ def _of_units(asked: Asked, seen: Seen) -> Iterator[Decision]:
     ratio = said_by_covered(seen.connection, counts_of(seen.snapshot)["rows_out"])
     is_open = "source.speed_unit" in asked.undecided
     stops = seen.stops("speed_unit")
+    if stops and (ratio is None or abs(ratio - 1) < _NEAR):
+        why = "vehicles do not say what their positions tell; the page names those of another unit"
+        yield Decision("source.speed_unit", "", f"{why}: ask who delivers them", must=True)
+        return
     if ratio is None:
-        if is_open or stops:
+        if is_open:
             why = "positions are too far apart to tell the unit of speeds; ask who delivers them"
             yield Decision("source.speed_unit", "", why, must=True)
         return
@@ -357,14 +371,11 @@ def _hint(field: str, words: list[Word]) -> str:
 
 
 def _of_findings(seen: Seen) -> Iterator[Decision]:
-    """Yield keys for the rules that stop the week."""
-    for finding in () if seen.report is None else seen.report.findings:
-        if not finding.stops or finding.rule in {
-            "speed_unit",
-            "unknown_action_many",
-            "unknown_mode_many",
-        }:
-            continue
+    """Yield keys for the rules that stop the week, but for what follows from others of them."""
+    stopping = [one for one in (seen.report.findings if seen.report else ()) if one.stops]
+    are_aside = any(one.rule.endswith("_many") for one in stopping)
+    said = _SAID_BY_OTHERS | (_CONSEQUENCES if are_aside else frozenset())
+    for finding in (one for one in stopping if one.rule not in said):
         key, line = _MENDS.get(finding.rule, (finding.rule, ""))
         rule = finding.rule.removesuffix("_many")
         if rule in shares_at_most(seen.programme) and finding.rule not in _MENDS:

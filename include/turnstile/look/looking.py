@@ -18,12 +18,15 @@ from turnstile.errors import InputError, TurnstileError
 from turnstile.look import decisions
 from turnstile.look.asked import Asked
 from turnstile.look.decisions import Decision
-from turnstile.look.fields_found import fields_that_may_be, lines_of_fields, week_of
+from turnstile.look.fields_found import fields_that_may_be, lines_of_fields, week_of, words_of
 from turnstile.look.file_form import FoundForm, found_form, instants_and_numbers, yaml_of
 from turnstile.look.places import place_of
+from turnstile.programme.domain.public_domain import PublicDomain
+from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
 from turnstile.quality.checks import validate
 from turnstile.quality.findings import QualityReport
+from turnstile.quality.plausible import ENDS, rows_nowhere, vehicles_of_another_unit
 from turnstile.service_calendar import ServicePeriod, ServiceWeek
 from turnstile.sources.feeds.layout import names_in_source
 from turnstile.sources.feeds.registry import layout_of
@@ -36,7 +39,7 @@ from turnstile.sources.ingest.week import ingest, open_fields
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_EXAMPLES = 3
+_EXAMPLES, _PLACES = 3, 20
 _KEYS_LOOKED_AT = 100  # names of columns that occur in records of JSON
 _LONGEST_EXAMPLE = 400
 Section = tuple[str, tuple[str, ...]]
@@ -205,6 +208,10 @@ class _Looking:
             return
         lines = tuple(_lines_of_rules(self.connection, programme, snapshot, files))
         self.sections.append(("Rules", lines))
+        if self.asked.domain is not None and programme.source.feed.shape is RowShape.TRIPS:
+            lines = tuple(_lines_of_places(self.connection, self.asked.domain, snapshot))
+            if lines:
+                self.sections.append(("Places that the list does not have", lines))
         self.sections.append(("Days", tuple(_lines_of_days(self.connection, week, snapshot))))
         if report is not None:
             self.sections.append(("Judgement", tuple(_lines_of_findings(report))))
@@ -212,6 +219,12 @@ class _Looking:
             self.connection, programme, snapshot, report, tuple(self.unread), bool(self.fields)
         )
         self.decisions += decisions.of_rows(self.asked, seen)
+        if programme.source.feed.shape is RowShape.TELEMETRY and snapshot.days:
+            rows = counts_of(snapshot)["rows_out"]
+            _, off = vehicles_of_another_unit(self.connection, rows)
+            lines = tuple(f"- {one}: {ratio:.3f}" for one, ratio in off.items())
+            title = "Vehicles of another unit: what they say of what their positions tell"
+            self.sections += [(title, lines)] if lines else []
 
     def _judged(
         self, programme: Programme, week: ServicePeriod
@@ -229,9 +242,9 @@ class _Looking:
             memory=memory,
             timetable=self.asked.timetable,
         )
-        known = self.asked.known
+        domain = self.asked.domain
         return snapshot, validate(
-            programme, week, snapshot, private=private, known=known, memory=memory
+            programme, week, snapshot, private=private, domain=domain, memory=memory
         )
 
     def _refused(self, error: TurnstileError) -> None:
@@ -291,6 +304,18 @@ def _lines_of_rules(
         for row in rows.fetchall():
             shown = ", ".join(f"{name} {value}" for name, value in zip(names, row, strict=True))
             yield f"  - kept: {shown}"
+
+
+def _lines_of_places(
+    connection: DuckDBPyConnection, domain: PublicDomain, snapshot: Snapshot
+) -> Iterator[str]:
+    """Yield the places of trips that the public list does not have, the most frequent first."""
+    for end in ENDS if snapshot.days else ():
+        rows = f"read_parquet('{snapshot.rows_glob}')"
+        _, nowhere = rows_nowhere(connection, rows, end, domain)
+        place = f"concat(mode, ' ', {end}_location)"
+        for one in words_of(connection, nowhere, place, "card_id")[:_PLACES]:
+            yield f"- {end}: {one.text!r}: {one.records} records"
 
 
 def _lines_of_days(

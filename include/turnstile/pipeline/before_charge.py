@@ -72,14 +72,13 @@ def validate(release: Release) -> str:
     if release.sealed is not None:
         return "sealed"
     from turnstile.quality.checks import validate as judge
-    from turnstile.quality.rules import known_values
 
     report = judge(
         release.programme,
         release.week,
         current_snapshot(release),
         private=release.settings.private,
-        known=known_values(release.programme, release.domain.listed),
+        domain=release.domain,
         memory=release.settings.memory_limit,
     )
     for finding in report.warnings:

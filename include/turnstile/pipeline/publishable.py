@@ -15,7 +15,6 @@ import numpy as np
 from turnstile.errors import InputError, IntegrityError, RefusedError
 from turnstile.ledger.custody.space import require_space
 from turnstile.ledger.records import Attempt, Bindings
-from turnstile.ledger.states import ReleaseState
 from turnstile.pipeline.context import Release
 from turnstile.privacy.events import DrawEvent
 from turnstile.release.drawn import Drawn
@@ -129,13 +128,8 @@ def _no_attempt(release: Release) -> Attempt:
         key=release.key,
         family=planned.family,
         week=str(planned.charged_in),
-        state=ReleaseState.RESERVED,
         bindings=Bindings(planned.programme_digest, planned.domain_digest, ""),
         plan_digest=planned.digest,
-        artefact_digest=None,
-        manifest_digest=None,
-        reserved_sequence=0,
-        is_withdrawn=False,
     )
 
 

@@ -22,7 +22,7 @@ from typing import Any
 from turnstile.errors import ProgrammeError
 from turnstile.privacy.mechanisms.registry import MechanismKind
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.key import Written
+from turnstile.programme.key import UNDECIDED, Written
 from turnstile.programme.mechanism_spec import MechanismSpec
 from turnstile.programme.rules import broken_rules, mechanism_of
 from turnstile.programme.schema import (
@@ -41,6 +41,7 @@ from turnstile.programme.yaml_text import Loc, compose, line_of, path_of, remove
 _MEANT_FOR = re.compile(r"^is missing; is (.+) meant for it\?$")
 _MEANT = re.compile(r"^(?:is unknown|cannot be bounded) here \(did you mean (.+)\?\)")
 _ROUNDS_AT_MOST = 30
+_OPEN = "is for a person to decide; the page of decisions says between what"
 # what else is given up stands in the way of every question about the public cells
 _EMPTY: dict[str, Callable[[], Any]] = {"units": dict, "caps": list, "mechanism": dict}
 _UNKNOWN_NOISE = MechanismSpec(
@@ -99,7 +100,9 @@ def problems_of(text: str, file: str) -> Checked:
         for loc, rule in faults:
             if not mending.touches(loc):
                 where = f"{file}:{line_of(node, loc)}"
-                problems.append(ProgrammeError(where=where, field=path_of(loc), rule=rule))
+                is_open = value_at(mending.values, loc) == UNDECIDED  # of a number as of a text
+                said = _OPEN if is_open else rule
+                problems.append(ProgrammeError(where=where, field=path_of(loc), rule=said))
         if not faults:
             break
         for loc, rule in faults:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from turnstile.durable_files import replace_durably
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import Programme
 from turnstile.quality.earlier_figures import keep, usual_frames
 from turnstile.quality.expectations import Outcome, judge
 from turnstile.quality.findings import Finding, QualityReport, Severity
 from turnstile.quality.kinds_set_aside import where_most_are
-from turnstile.quality.metrics import NOTHING_LISTED, measure
+from turnstile.quality.metrics import measure
 from turnstile.quality.rules import Frame, Rule, learned_rules, rules_of
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.ingest.snapshot import Snapshot
@@ -29,7 +30,7 @@ def validate(  # noqa: PLR0913 - the keyword-only rest is where it runs
     snapshot: Snapshot,
     *,
     private: Path,
-    known: Mapping[str, frozenset[str]] = NOTHING_LISTED,
+    domain: PublicDomain | None = None,
     memory: str | None = None,
 ) -> QualityReport:
     """Judge a snapshot; write `quality.json` beside its rows and, if it passes, its figures.
@@ -41,13 +42,13 @@ def validate(  # noqa: PLR0913 - the keyword-only rest is where it runs
         week: service week.
         snapshot: what was ingested.
         private: private zone.
-        known: values of the public list of each category that rows carry.
+        domain: public cells and lists; None to judge no word and no place.
         memory: the most that the engine takes, as `duckdb_engine.connect` takes it.
 
     Returns:
         Findings without any number; `passed` is False if the week must stop.
     """
-    metrics = measure(programme, week, snapshot, private=private, known=known, memory=memory)
+    metrics = measure(programme, week, snapshot, private=private, domain=domain, memory=memory)
     frames = {
         Frame.COLUMNS: metrics.columns,
         Frame.MODES: metrics.modes,

@@ -7,7 +7,6 @@ twentieth of the time, and no raw value within its reach.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -16,11 +15,19 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from turnstile.duckdb_engine import connect, name, text
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.source_spec import Feed, MissingDay, RowShape
 from turnstile.programme.spec import Programme
 from turnstile.quality.earlier_figures import Figures, earlier_figures
-from turnstile.quality.plausible import clock_off, speeds_off_unit, unlisted
-from turnstile.quality.rules import unlisted_at_most
+from turnstile.quality.plausible import (
+    clock_off,
+    files_of_another_clock,
+    nowhere,
+    speeds_off_unit,
+    unlisted,
+    vehicles_of_another_unit,
+)
+from turnstile.quality.rules import CLOCK, PLACE, UNIT, unlisted_at_most
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.ingest.canonical import (
     SPEED_SCALE,
@@ -29,7 +36,7 @@ from turnstile.sources.ingest.canonical import (
     names_of,
     rules_broken,
 )
-from turnstile.sources.ingest.snapshot import TOTALS, Snapshot, counts_of
+from turnstile.sources.ingest.snapshot import HOURS_FILE, TOTALS, Snapshot, counts_of
 from turnstile.sources.ingest.stated_gaps import stated_gaps
 
 if TYPE_CHECKING:
@@ -37,7 +44,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _VOLUME_PERIODS = 8
-NOTHING_LISTED: Mapping[str, frozenset[str]] = {}
 # Not faults: rows of the weeks beside this one, and fare transactions that are no taps.
 _EXPECTED = ("outside_week", "other_action")
 
@@ -116,7 +122,7 @@ def measure(  # noqa: PLR0913 - the keyword-only rest is where it runs
     snapshot: Snapshot,
     *,
     private: Path,
-    known: Mapping[str, frozenset[str]] = NOTHING_LISTED,
+    domain: PublicDomain | None = None,
     memory: str | None = None,
 ) -> Metrics:
     """Make the figures of a snapshot.
@@ -126,7 +132,7 @@ def measure(  # noqa: PLR0913 - the keyword-only rest is where it runs
         week: service week.
         snapshot: what was ingested.
         private: private zone, with the figures of earlier weeks.
-        known: values of the public list of each category that rows carry.
+        domain: public cells and lists; None to judge no word and no place.
         memory: the most that the engine takes, as `duckdb_engine.connect` takes it.
     """
     with tempfile.TemporaryDirectory(prefix=".measure-", dir=snapshot.folder.parent) as scratch:
@@ -143,8 +149,16 @@ def measure(  # noqa: PLR0913 - the keyword-only rest is where it runs
             _mark_gaps(days, programme, week, snapshot)
             keys = _distinct_keys(connection, days, programme.source.feed.shape)
             counts = _counts_of_days(connection, week, programme, days)
-            plausible = {"clock_off": clock_off(connection, programme.source)}
-            listed = unlisted(connection, known)
+            hours, most = snapshot.folder / HOURS_FILE, unlisted_at_most(programme)
+            others = files_of_another_clock(connection, hours, programme.source)
+            plausible = {
+                "clock_off": clock_off(connection, programme.source),
+                "files_off": others / most[CLOCK],
+                **_off_lists(connection, programme, domain),
+            }
+            if programme.source.feed.shape is RowShape.TELEMETRY:
+                share, _ = vehicles_of_another_unit(connection, int(days["rows"].sum()))
+                plausible["units_off"] = share / most[UNIT]
         finally:
             connection.close()
     earlier = earlier_figures(programme.name, week, private)
@@ -156,7 +170,7 @@ def measure(  # noqa: PLR0913 - the keyword-only rest is where it runs
         earlier=[one.total for one in earlier[:_VOLUME_PERIODS]],
         expected={*_EXPECTED, *(rule for rule, _ in programme.source.set_aside_at_most)},
     )
-    for figure, value in (plausible | _off_lists(programme, listed)).items():
+    for figure, value in plausible.items():
         totals[figure] = value
     rows = int(totals["rows"].iloc[0])
     figures = Figures(rows, counts, _speeds_of_days(days), _shares(totals))
@@ -280,10 +294,17 @@ def _speeds_of_days(days: pd.DataFrame) -> dict[tuple[str, str], float]:
     return {(str(day)[:10], column): float(speed) for day, speed in speeds}
 
 
-def _off_lists(programme: Programme, listed: Mapping[str, float]) -> dict[str, float]:
-    """Return how far words that no list has are above what may be: above 1 is too far."""
+def _off_lists(
+    connection: DuckDBPyConnection, programme: Programme, domain: PublicDomain | None
+) -> dict[str, float]:
+    """Return how far words and places that no list has are above what may be; 1 is just right."""
+    if domain is None:
+        return {"words_off": 0.0, "places_off": 0.0}
     most = unlisted_at_most(programme)
-    return {"words_off": max((share / most[name] for name, share in listed.items()), default=0.0)}
+    words = unlisted(connection, domain, {*most} - {PLACE, CLOCK, UNIT})
+    off = (share / most[name] for name, share in words.items())
+    places = nowhere(connection, programme.source.feed, domain)
+    return {"words_off": max(off, default=0.0), "places_off": places / most[PLACE]}
 
 
 def _shares(totals: pd.DataFrame) -> dict[str, float]:

@@ -2,20 +2,27 @@
 
 A vehicle that says how fast it is, and where it is a minute later, says in which unit it speaks.
 A city is quietest at night: where it is quietest at noon the clock is another one. A word that no
-public list has is nobody's route. All figures are exact and stay in the private zone.
+public list has is nobody's route, and a place that it lacks is in no table. All figures are exact
+and stay in the private zone.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from math import nan
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from turnstile.duckdb_engine import name, text
-from turnstile.programme.source_spec import RowShape, SourceSpec
-from turnstile.sources.ingest.canonical import SPEED_SCALE
+import h3
+import numpy as np
+
+from turnstile.duckdb_engine import name, number_of, one_file, text
+from turnstile.programme.domain.public_domain import UNKNOWN, PublicDomain
+from turnstile.programme.fields import STOP
+from turnstile.programme.source_spec import Feed, RowShape, SourceSpec
+from turnstile.sources.ingest.canonical import MINUTE, SPEED_SCALE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,18 +43,19 @@ _PAIRS_AT_LEAST = 100  # of a day; fewer say nothing
 _ROWS_LOOKED_AT = 500_000  # of those vehicles alone that a week needs
 _TIGHT = 1.6  # upper by lower quartile of speed said by speed covered: above, positions say nothing
 _OFF = 1.06  # what noise of positions may add to the square root of that
+_PAIRS_OF_A_VEHICLE = 20  # of a week
+_OFF_OF_A_VEHICLE = 1.25  # each one of Surat has 0.91 to 1.02; mph are 1.61 km/h
+_TOO_LITTLE, _NO_UNIT = 0.87, 0.2  # m/s under km/h are 0.28
 _SLOWER = 0.8  # at any interval nobody covers more ground than speed allows
 _HOURS = 24
 _QUIET = 0.4  # of an hour's share of a flat day
-_QUIET_HOURS = range(
-    3, 17
-)  # of a day: files of some hours, or of a city that never sleeps, say less
+# of a day: files of some hours, or of a city that never sleeps, say less
+_QUIET_HOURS_AT_LEAST, _QUIET_HOURS_AT_MOST, _QUIET_HOURS_OF_A_FILE = 3, 16, 11
 _NIGHT, _APART = 2.5, 4.25  # hours: the middle of a night, and how far it may be from there
 _RECORDS_AT_LEAST = 500
+ENDS = ("tap_on", "tap_off")
 
-# A pair is two positions of a vehicle, 5 s to 3 minutes and more than 100 m apart, between which
-# it moved at about the same speed: then what it covered is what it said, in the right unit.
-_SAID_BY_COVERED = f"""
+_BESIDE = f"""
     WITH looked AS (
         SELECT service_date, vehicle_id, epoch(observed_at_utc) AS second,
             speed_milli_kmh / {SPEED_SCALE} AS kmh, latitude, longitude
@@ -58,17 +66,34 @@ _SAID_BY_COVERED = f"""
         FROM looked
         WINDOW w AS (
             PARTITION BY service_date, vehicle_id ORDER BY second, kmh, latitude, longitude)
-    ), pair AS (
-        SELECT service_date, (kmh + kmh0) / 2 AS said, second - second0 AS seconds, kmh, kmh0,
-            111.195 * sqrt((latitude - latitude0) ** 2
+    )"""
+# A pair is two positions of a vehicle, 5 s to 3 minutes and more than 100 m apart, between which
+# it moved at about the same speed: then what it covered is what it said, in the right unit.
+_SAID_BY_COVERED = f"""{_BESIDE}, pair AS (
+        SELECT service_date, vehicle_id, (kmh + kmh0) / 2 AS said, second - second0 AS seconds,
+            kmh, kmh0, 111.195 * sqrt((latitude - latitude0) ** 2
                 + ((longitude - longitude0) * cos(radians(latitude))) ** 2) AS km
         FROM beside WHERE second - second0 BETWEEN 5 AND 180 AND kmh > 0 AND kmh0 > 0
     ), ratio AS (
-        SELECT service_date, said / (3600 * km / seconds) AS ratio FROM pair
+        SELECT service_date, vehicle_id, said / (3600 * km / seconds) AS ratio FROM pair
         WHERE km > 0.1 AND 3600 * km / seconds < 300 AND abs(kmh - kmh0) < 0.25 * said
     )
-    SELECT service_date, count(*) AS pairs, quantile_cont(ratio, [0.25, 0.5, 0.75]) AS quartiles
+    SELECT {{of}}, count(*) AS pairs, quantile_cont(ratio, [0.25, 0.5, 0.75]) AS quartiles
     FROM ratio GROUP BY 1
+"""
+_OF_DAYS, _OF_VEHICLES = (
+    _SAID_BY_COVERED.replace("{of}", of) for of in ("service_date", "vehicle_id")
+)
+# Of positions minutes apart a vehicle says on the whole at least the straight way that it covers:
+# each one of Austin says 0.92 to 1.8 of it, those of Surat that say next to nothing have no unit.
+_FAR_APART = f"""{_BESIDE}, far AS (
+        SELECT vehicle_id, kmh, second - second0 AS seconds, 111.195
+            * sqrt((latitude - latitude0) ** 2
+                + ((longitude - longitude0) * cos(radians(latitude))) ** 2) AS km
+        FROM beside WHERE second - second0 BETWEEN 60 AND 1200
+    )
+    SELECT vehicle_id, count(*), avg(kmh) / nullif(3600 * sum(km) / sum(seconds), 0) AS ratio
+    FROM far WHERE 3600 * km / seconds < 150 GROUP BY 1
 """
 
 
@@ -89,7 +114,7 @@ def speeds_off_unit(connection: DuckDBPyConnection, days: pd.DataFrame) -> list[
         One number a day, NaN where positions tell nothing.
     """
     parts = int(days["rows"].sum()) // _ROWS_LOOKED_AT + 1
-    found = connection.execute(_SAID_BY_COVERED, {"parts": parts}).fetchall()
+    found = connection.execute(_OF_DAYS, {"parts": parts}).fetchall()
     off = {str(day)[:10]: _off_unit(pairs, *quartiles) for day, pairs, quartiles in found}
     return [off.get(str(day)[:10], nan) for day in days["service_date"]]
 
@@ -101,13 +126,40 @@ def said_by_covered(connection: DuckDBPyConnection, rows: int) -> float | None:
         connection: engine with `rows_read`.
         rows: how many it has.
     """
-    found = connection.execute(_SAID_BY_COVERED, {"parts": rows // _ROWS_LOOKED_AT + 1}).fetchall()
+    found = connection.execute(_OF_DAYS, {"parts": rows // _ROWS_LOOKED_AT + 1}).fetchall()
     tight = [
         float(middle)
         for _, pairs, (low, middle, high) in found
         if pairs >= _PAIRS_AT_LEAST and 0 < high <= low * _TIGHT
     ]
     return median(tight) if tight else None
+
+
+def vehicles_of_another_unit(
+    connection: DuckDBPyConnection, rows: int
+) -> tuple[float, dict[str, float]]:
+    """Return the vehicles whose own positions say that they speak another unit, and their share.
+
+    Each is told by its own records alone; of pairs more than three minutes apart only that it says
+    too little. The share is of the pairs of all vehicles that can be told.
+
+    Args:
+        connection: engine with `rows_read`.
+        rows: how many it has.
+    """
+    parts = {"parts": rows // _ROWS_LOOKED_AT + 1}
+    told = {
+        str(vehicle): (pairs, ratio, _TOO_LITTLE > ratio > _NO_UNIT)
+        for vehicle, pairs, ratio in connection.execute(_FAR_APART, parts).fetchall()
+        if pairs >= _PAIRS_OF_A_VEHICLE and ratio is not None
+    }
+    for vehicle, pairs, (low, middle, high) in connection.execute(_OF_VEHICLES, parts).fetchall():
+        if pairs >= _PAIRS_OF_A_VEHICLE and 0 < high <= low * _TIGHT:
+            told[str(vehicle)] = (pairs, middle, max(middle, 1 / middle) > _OFF_OF_A_VEHICLE)
+    total = sum(pairs for pairs, _, _ in told.values())
+    off = {vehicle: one for vehicle, one in told.items() if one[2]}
+    share = sum(pairs for pairs, _, _ in off.values()) / max(total, 1)
+    return share, {vehicle: ratio for vehicle, (_, ratio, _) in off.items()}
 
 
 def _off_unit(pairs: int, low: float, middle: float, high: float) -> float:
@@ -136,29 +188,58 @@ def clock_off(connection: DuckDBPyConnection, source: SourceSpec) -> float:
     Returns:
         NaN where records are few, or too few or too many hours are quiet to tell.
     """
-    minute = (
-        "coalesce(tap_on_minute, tap_off_minute)"
-        if source.feed.shape is RowShape.TRIPS
-        else "minute_of_day"
+    hours = (
+        f"SELECT {MINUTE[source.feed.shape]} // 60 % {_HOURS}, count(*) FROM rows_read GROUP BY 1"
     )
-    hours = f"SELECT {minute} // 60 % {_HOURS}, count(*) FROM rows_read GROUP BY 1"
-    found = {int(hour): count for hour, count in connection.execute(hours).fetchall()}
-    return _off_night([found.get(hour, 0) for hour in range(_HOURS)], source.quiet_hours)
+    return _off_night(dict(connection.execute(hours).fetchall()), source.quiet_hours)
 
 
-def _off_night(by_hour: Sequence[int], quiet_hours: tuple[int, int] | None) -> float:
+def files_of_another_clock(
+    connection: DuckDBPyConnection, hours: Path, source: SourceSpec
+) -> float:
+    """Return the share of the rows that lie in files whose own quiet hours are not a night's.
+
+    Only of a file of most of a day: a shift, or some hours, are quiet at other times.
+
+    Args:
+        connection: engine.
+        hours: rows by file and hour, as ingest leaves them; of earlier versions there are none.
+        source: says when it is quietest, where that is not at night.
+    """
+    if not hours.exists():
+        return 0.0
+    select = f"SELECT file, hour % {_HOURS}, sum(rows)::BIGINT FROM read_parquet({one_file(hours)})"
+    by_file: dict[str, dict[int, int]] = {}
+    for file, hour, rows in connection.execute(f"{select} GROUP BY ALL").fetchall():
+        by_file.setdefault(file, {})[hour] = rows
+    total = sum(sum(own.values()) for own in by_file.values())
+    off = (
+        sum(own.values())
+        for own in by_file.values()
+        if _off_night(own, source.quiet_hours, most=_QUIET_HOURS_OF_A_FILE) > 1
+    )
+    return sum(off) / max(total, 1)
+
+
+def _off_night(
+    by_hour: Mapping[int, int],
+    quiet_hours: tuple[int, int] | None,
+    *,
+    most: int = _QUIET_HOURS_AT_MOST,
+) -> float:
     """Return how far the middle of the quiet hours of a day is from that of a night.
 
     Examples:
-        >>> by_day = [0] * 5 + [100] * 17 + [0] * 2
-        >>> _off_night(by_day, None) < 1 < _off_night(by_day[5:] + by_day[:5], None)
+        >>> by_day = dict.fromkeys(range(5, 22), 100)
+        >>> later = {(hour + 19) % 24: rows for hour, rows in by_day.items()}
+        >>> _off_night(by_day, None) < 1 < _off_night(later, None)
         True
-        >>> _off_night([100] * 24, None), _off_night([0] * 7 + [999] + [0] * 16, None)
+        >>> _off_night(dict.fromkeys(range(24), 100), None), _off_night({7: 999}, None)
         (nan, nan)
     """
-    total = sum(by_hour)
-    quiet = [hour for hour, count in enumerate(by_hour) if count < _QUIET * total / _HOURS]
-    if total < _RECORDS_AT_LEAST or len(quiet) not in _QUIET_HOURS:
+    total = sum(by_hour.values())
+    quiet = [h for h in range(_HOURS) if by_hour.get(h, 0) < _QUIET * total / _HOURS]
+    if total < _RECORDS_AT_LEAST or not _QUIET_HOURS_AT_LEAST <= len(quiet) <= most:
         return nan
     turns = [math.tau * (hour + 0.5) / _HOURS for hour in quiet]
     middle = math.atan2(sum(map(math.sin, turns)), sum(map(math.cos, turns))) * _HOURS / math.tau
@@ -168,23 +249,81 @@ def _off_night(by_hour: Sequence[int], quiet_hours: tuple[int, int] | None) -> f
 
 
 def unlisted(
-    connection: DuckDBPyConnection, known: Mapping[str, frozenset[str]]
+    connection: DuckDBPyConnection, domain: PublicDomain, categories: Iterable[str]
 ) -> dict[str, float]:
     """Return of each category what share of the rows that name one names none of the list's.
 
     Args:
         connection: engine with `rows_read`.
-        known: values of the public list of each category that rows carry.
+        domain: with the lists.
+        categories: that rows carry.
     """
-    return {category: _unlisted(connection, category, own) for category, own in known.items()}
+    found = {}
+    for category in categories:
+        known = (value for name, value, _ in domain.listed if name == category)
+        values = ", ".join(map(text, known)) or "NULL"
+        named = f"rows_read WHERE {name(category)} IS NOT NULL"
+        strange = f"{named} AND coalesce({name(category)} NOT IN ({values}), true)"
+        found[category] = _share(connection, strange, named)
+    return found
 
 
-def _unlisted(connection: DuckDBPyConnection, category: str, known: frozenset[str]) -> float:
-    """Return the share of one category."""
-    values = ", ".join(text(value) for value in sorted(known)) or "NULL"
-    share = (
-        f"SELECT count(*) FILTER (WHERE coalesce({name(category)} NOT IN ({values}), true)) "
-        f"/ greatest(count(*), 1) FROM rows_read WHERE {name(category)} IS NOT NULL"
+def nowhere(connection: DuckDBPyConnection, feed: Feed, domain: PublicDomain) -> float:
+    """Return the share of the rows that lie in no public cell: the larger one of both ends.
+
+    Args:
+        connection: engine with `rows_read`.
+        feed: of the rows.
+        domain: their public cells.
+    """
+    if feed.names_stops:
+        return unlisted(connection, domain, [STOP])[STOP]
+    if feed.shape is RowShape.TELEMETRY:
+        return _outside(connection, domain)
+    ends = (rows_nowhere(connection, "rows_read", end, domain) for end in ENDS)
+    return max(_share(connection, strange, said) for said, strange in ends)
+
+
+def rows_nowhere(
+    connection: DuckDBPyConnection, rows: str, end: str, domain: PublicDomain
+) -> tuple[str, str]:
+    """Return SQL of the trips that say where they begin, or end, and of those nowhere on the list.
+
+    Args:
+        connection: engine; `places` is put into it.
+        rows: SQL of canonical rows.
+        end: tap_on or tap_off.
+        domain: with the list.
+    """
+    columns = "unnest(?::VARCHAR[]) AS mode, unnest(?::VARCHAR[]) AS location"
+    listed = [[one.mode for one in domain.places], [one.location for one in domain.places]]
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE places AS SELECT {columns}", listed)
+    said = f"(SELECT * FROM {rows} WHERE {end}_location <> {text(UNKNOWN)})"  # or are not recorded
+    same = f"places.mode = said.mode AND location = {end}_location"
+    return said, f"(SELECT * FROM {said} AS said ANTI JOIN places ON {same})"
+
+
+def _outside(connection: DuckDBPyConnection, domain: PublicDomain) -> float:
+    """Return the share of positions that lie in no cell, to some ten metres."""
+    from h3ronpy.vector import coordinates_to_cells
+
+    positions = connection.execute(
+        "SELECT round(latitude, 4) AS latitude, round(longitude, 4) AS longitude, "
+        "count(*) AS rows FROM rows_read GROUP BY 1, 2"
+    ).fetchnumpy()
+    cells = {*domain.dimension(domain.modes[0], "cell").labels} - {UNKNOWN}
+    listed = np.array([h3.str_to_int(cell) for cell in cells], dtype=np.uint64)
+    inside = np.zeros(len(positions["latitude"]), dtype=bool)
+    for resolution in {h3.get_resolution(cell) for cell in cells}:
+        own = coordinates_to_cells(positions["latitude"], positions["longitude"], resolution)
+        inside |= np.isin(np.asarray(own).astype(np.uint64), listed)
+    rows = np.asarray(positions["rows"])
+    return float(rows[~inside].sum() / max(rows.sum(), 1))
+
+
+def _share(connection: DuckDBPyConnection, such: str, all_of_them: str) -> float:
+    """Return the share of such rows of all."""
+    some, every = (
+        number_of(connection, f"SELECT count(*) FROM {rows}") for rows in (such, all_of_them)
     )
-    row = connection.execute(share).fetchone()
-    return float(row[0]) if row else 0.0
+    return some / max(every, 1)

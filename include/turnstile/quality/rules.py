@@ -6,7 +6,7 @@ program; the figures that they are held against are exact and stay private.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import StrEnum
@@ -24,6 +24,8 @@ _MANY_UNREADABLE = 0.01
 _MANY_QUARANTINED = 0.2
 _MANY_OF_A_RULE = 0.02
 _DIRECTION, _LATER = "direction", "future_date"
+PLACE, CLOCK, UNIT = "place", "clock", "unit"
+"""Of the public cells that rows lie in, whatever the feed; a file's time; a vehicle's speeds."""
 # What no sender can help, or what is delivered so by design: it has shares of its own.
 _MANY_OF_THESE = {
     "card_id_missing": 0.2,
@@ -209,16 +211,25 @@ def _meaning_rules() -> tuple[Rule, ...]:
     clock = (
         "the quietest hours of the week are not those of a night: the times are probably of "
         "another zone; correct time.zone, state source.file.zone, or say in source.quiet_hours "
-        "when it is quietest"
+        "when it is quietest; if it is one file of many, deliver it in the clock of the others, or "
+        "state in source.set_aside_at_most.unknown_clock what share of the rows such files have"
     )
     words = (
         "rows name directions, routes, fare products, trips or visits that no public list has "
         "(domain.lists); add them, or state the share that is right in source.set_aside_at_most "
         "(unknown_direction and so on)"
     )
+    places = (
+        "rows lie at places that the public list or area does not have (domain.locations, "
+        "service_area, lists.stop), so that no table shows them: correct source.columns (latitude "
+        "and longitude exchanged? ids of another list?) or the list, or state the share that is "
+        "right in source.set_aside_at_most.unknown_place"
+    )
     return (
         _ranged("clock", error, week, ("clock_off", None, 1), clock),
+        _ranged("clock", error, week, ("files_off", None, 1), clock),
         _ranged("unlisted_words", error, week, ("words_off", None, 1), words),
+        _ranged("unlisted_places", error, week, ("places_off", None, 1), places),
     )
 
 
@@ -237,7 +248,8 @@ def _telemetry_rules(programme: Programme) -> tuple[Rule, ...]:
     unit = (
         "the speeds of a day are not those that its vehicles have, or not those that their "
         f"positions tell: the source's unit is probably not {programme.source.speed_unit}; correct "
-        "source.speed_unit or the files"
+        "source.speed_unit or the files, or, if some vehicles speak another one, state in "
+        "source.set_aside_at_most.unknown_unit what share they have"
     )
     moving = moving_range(programme.source)
     most = programme.source.speed_at_most_kmh
@@ -250,6 +262,7 @@ def _telemetry_rules(programme: Programme) -> tuple[Rule, ...]:
         _ranged("speeds", error, days, ("speed_kmh_most", None, most), fast),
         _ranged("speed_unit", error, days, ("moving_speed_kmh_median", *moving), unit),
         _ranged("speed_unit", error, days, ("speed_off_unit", None, 1), unit),
+        _ranged("speed_unit", error, Frame.WEEK, ("units_off", None, 1), unit),
     )
 
 
@@ -307,28 +320,12 @@ def shares_at_most(programme: Programme) -> dict[str, float]:
 
 
 def unlisted_at_most(programme: Programme) -> dict[str, float]:
-    """Return what share of the rows of each listed category may name none of its list, at most."""
-    usual = dict.fromkeys(set(programme.listed) - {STOP}, _MANY_OF_A_RULE)
+    """Return what share of the rows may name none of a list, no place, or have another meaning."""
+    usual = dict.fromkeys({*programme.listed, PLACE, CLOCK, UNIT} - {STOP}, _MANY_OF_A_RULE)
     if _DIRECTION in usual:
         usual[_DIRECTION] = _MANY_UNKNOWN
     stated = dict(programme.source.set_aside_at_most)
     return {name: float(stated.get(f"unknown_{name}", most)) for name, most in usual.items()}
-
-
-def known_values(
-    programme: Programme, listed: Iterable[tuple[str, str, str]]
-) -> dict[str, frozenset[str]]:
-    """Return the values of the public list of each category whose words are judged.
-
-    Args:
-        programme: names the lists.
-        listed: (category, value, label) of its domain.
-    """
-    lines = tuple(listed)
-    return {
-        name: frozenset(value for category, value, _ in lines if category == name)
-        for name in unlisted_at_most(programme)
-    }
 
 
 def _quarantine_rules(programme: Programme) -> tuple[Rule, ...]:

@@ -6,7 +6,7 @@ import argparse
 import re
 from pathlib import Path
 
-from turnstile.commands.check import print_usable_grains
+from turnstile.commands.plan import positive
 from turnstile.errors import InputError
 from turnstile.programme.source_spec import DateForm, Feed, SpeedUnit
 from turnstile.settings import Settings
@@ -41,7 +41,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("--curator", default="Example Transport Authority", help="who publishes")
     parser.add_argument("--contact", default="open-data@transport.example", help="for questions")
-    parser.add_argument("--trips", type=int, help="tap-ons a week: say which grain can be used")
+    volume = parser.add_mutually_exclusive_group()
+    volume.add_argument("--trips", type=positive, help="tap-ons a week: begins at what tells more")
+    volume.add_argument("--buses", type=positive, help="vehicles a day: begins at what tells more")
+    parser.add_argument(
+        "--accept-no-gain", default="", metavar="REASON", help="why to release it at any volume"
+    )
     parser.add_argument(
         "--speed-unit", type=SpeedUnit, choices=list(SpeedUnit), help="of a column of speeds"
     )
@@ -76,7 +81,8 @@ def _new(args: argparse.Namespace) -> int:
         args.speed_unit,
         args.date_form,
         args.all_tap_on,
-        args.trips,
+        args.trips or args.buses,
+        args.accept_no_gain,
     )
     new = new_programme(
         args.name, found[0], sources, answers, curator=args.curator, contact=args.contact
@@ -90,8 +96,8 @@ def _new(args: argparse.Namespace) -> int:
         (include / name).write_bytes(content)
     print(f"{args.name}: feed {found[0].feed}")
     print("\n".join(f"wrote {include / name}" for name, _ in new.files))
-    if args.trips:
-        print_usable_grains([args.name], include, args.trips)
+    if new.grain is not None:
+        print(f"begins with {new.grain.in_words(found[0].feed.shape)}")
     landing = settings.landing / args.name
     for key in new.open:
         print(f"to decide: {key}")

@@ -24,6 +24,11 @@ _ORDER: dict[RowShape, tuple[str, ...]] = {
 }
 
 
+MINUTE = {
+    RowShape.TRIPS: "coalesce(tap_on_minute, tap_off_minute)",
+    RowShape.TELEMETRY: "minute_of_day",
+}
+"""SQL of the minute of its service day that a row is counted at."""
 FROM_TIMETABLE = ("delay_s", STOP)
 """Columns that are worked out by the timetable, where a programme names one."""
 _ON_DEMAND: dict[RowShape, tuple[str, ...]] = {

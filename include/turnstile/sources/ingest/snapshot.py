@@ -1,8 +1,9 @@
 """A snapshot: one week's canonical rows as they were delivered, named by the digest of its making.
 
 It lives in the private zone and is written once. `rows/service_date=YYYY-MM-DD/part-000.parquet`
-holds the rows, `quarantine/<rule>.parquet` those that broke a rule, `snapshot.json` the files and
-the exact counts; none of these leaves the zone.
+holds the rows, `quarantine/<rule>.parquet` those that broke a rule, `hours.parquet` the number of
+rows by file and hour, `snapshot.json` the files and the exact counts; none of these leaves the
+zone.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, NoReturn
 
 from turnstile.errors import IntegrityError
 
-SNAPSHOT_FILE = "snapshot.json"
+SNAPSHOT_FILE, HOURS_FILE = "snapshot.json", "hours.parquet"
 # `joined`: records that became part of another one's row, as a tap-off does of its trip.
 TOTALS = ("rows_in", "rows_out", "duplicates", "joined")
 _DIGITS_OF_FOLDER = 12

@@ -35,12 +35,24 @@ from turnstile.sources.feeds.layout import (
 )
 from turnstile.sources.feeds.registry import layout_of
 from turnstile.sources.feeds.stop_approaches import hold_against
-from turnstile.sources.ingest.canonical import FROM_TIMETABLE, carried_names, names_of, rules_broken
+from turnstile.sources.ingest.canonical import (
+    FROM_TIMETABLE,
+    MINUTE,
+    carried_names,
+    names_of,
+    rules_broken,
+)
 from turnstile.sources.ingest.equal_rows import each_once
 from turnstile.sources.ingest.identity import in_form, refuse_inexact
 from turnstile.sources.ingest.landing import RawFile, find_files, unpack
 from turnstile.sources.ingest.reading import Source, open_source, raised_as_input_error
-from turnstile.sources.ingest.snapshot import Snapshot, folder_of, load_snapshot, write_record
+from turnstile.sources.ingest.snapshot import (
+    HOURS_FILE,
+    Snapshot,
+    folder_of,
+    load_snapshot,
+    write_record,
+)
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -48,6 +60,7 @@ if TYPE_CHECKING:
 # Raised whenever the same bytes would become other rows: a new version is another snapshot.
 PARSER_VERSION = 4
 _KEY_COLUMNS = 4  # card or vehicle, when, where: rows that are equal are equal in these
+_GOOD = "FROM staged WHERE broken_rule IS NULL"
 # Places, modes and buses by number, and no other column: a dictionary is begun for each, and given
 # up where values are many, which is what writing costs most.
 _ENCODED = "PARQUET_VERSION V2, DICTIONARY_SIZE_LIMIT 4000"
@@ -149,23 +162,20 @@ def snapshot_digest(
         "extent": [str(side) for side in astuple(source.extent)] if source.extent else [],
         "files": sorted(files),
     }
-    own = {"day_starts": programme.time.day_starts}
-    own |= {key: getattr(source, key) for key in ("without_action", "without_mode")}
-    made_from |= {key: said for key, said in own.items() if said}
-    if source.without_card is not WithoutCard.DROP:  # as it always was: snapshots keep their names
-        made_from["without_card"] = source.without_card
-    if source.id_form is not None:
-        made_from["id_form"] = astuple(source.id_form)
-    if source.file is not None:
-        made_from["file"] = [str(one) for one in astuple(source.file)]
-    if absent := sorted(set(week.days) - set(programme.days_of(week))):
-        made_from["absent_days"] = [str(day) for day in absent]
-    if carried := carried_names(source.feed.shape, programme.carried):
-        made_from["categories"] = carried
-    if "occupancy" in carried:
-        made_from["unknown_status"] = "quarantine"
-    if timetable:
-        made_from["timetable"] = [timetable, source.stop_within_m]
+    carried = carried_names(source.feed.shape, programme.carried)
+    since = {  # only where they say something: earlier snapshots keep their names
+        "day_starts": programme.time.day_starts,
+        "without_card": source.without_card is not WithoutCard.DROP and source.without_card,
+        "without_action": source.without_action,
+        "without_mode": source.without_mode,
+        "id_form": source.id_form and astuple(source.id_form),
+        "file": source.file and [str(one) for one in astuple(source.file)],
+        "absent_days": [str(day) for day in week.days if day not in programme.days_of(week)],
+        "categories": carried,
+        "unknown_status": "quarantine" if "occupancy" in carried else "",
+        "timetable": timetable and [timetable, source.stop_within_m],
+    }
+    made_from |= {name: value for name, value in since.items() if value}
     return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
 
 
@@ -334,10 +344,10 @@ def _write(
     work: _Work, records: int, joined: Joined, progress: Callable[[str], None]
 ) -> tuple[tuple[date, ...], dict[str, int]]:
     """Write rows by day and quarantine by rule below `snapshot`; return days and exact counts."""
-    select = (
-        "SELECT service_date, count(*) FROM staged WHERE broken_rule IS NULL GROUP BY 1 ORDER BY 1"
-    )
+    select = f"SELECT service_date, count(*) {_GOOD} GROUP BY 1 ORDER BY 1"
     rows_of_day = dict(work.connection.execute(select).fetchall())
+    hours = f"SELECT file, {MINUTE[work.layout.shape]} // 60 AS hour, count(*) AS rows {_GOOD}"
+    _copy(work, f"{hours} GROUP BY ALL", work.folder / "snapshot" / HOURS_FILE)
     rows_out = 0
     for day, rows in rows_of_day.items():
         progress(f"writing {day}")
@@ -365,7 +375,7 @@ def _write(
 def _rows_once(work: _Work, day: date, rows: int) -> str:
     """Return the SQL of a day's rows, each once."""
     canonical = ", ".join(names_of(work.layout.shape, work.programme.carried))
-    of_day = f"FROM staged WHERE broken_rule IS NULL AND service_date = DATE '{day}'"
+    of_day = f"{_GOOD} AND service_date = DATE '{day}'"
     if work.layout.joining:  # joined rows are there once
         return f"SELECT {canonical} {of_day}"
     return each_once(work.connection, canonical, of_day, rows)

@@ -1,0 +1,77 @@
+"""What tells nothing at its volume: `new`, `check`, `plan` and `run` ask one rule for it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from city_week import WEEK, Form, readings, taps
+
+NOTHING = "learns nothing that"
+
+
+def _nothing_charged(city: Any) -> bool:
+    code, said = city.tells("ledger", "entries")
+    return not city.is_published and not (code == 0 and "sealed" in said)
+
+
+def test_a_volume_that_nobody_states_is_to_be_decided_and_refused_until_it_is(city: Any) -> None:
+    city.deliver(taps(), Form())
+    said = city.new(taps(), Form(), "--accept-no-gain", "")
+    assert "to decide: typical_volume" in said
+    code, said = city.tells("check", "city")
+    assert code == 2
+    assert "typical_volume: is for a person to decide" in said
+    assert "to decide: typical_volume: is not decided yet: tap-ons a week" in city.look()[1]
+    assert city.tells("run", "city", "--week", WEEK)[0] == 2
+    assert _nothing_charged(city)
+    city.edit("typical_volume: decide", "typical_volume: 840")
+    for command in (("check", "city"), ("run", "city", "--week", WEEK)):
+        code, said = city.tells(*command)
+        assert code in {2, 3}
+        assert NOTHING in said
+    assert NOTHING in city.tells("plan", "city", "--week", WEEK)[1]
+    assert _nothing_charged(city)
+
+
+def test_new_starts_from_the_finest_grain_that_tells_something_and_the_week_is_published(
+    city: Any,
+) -> None:
+    said = city.new(taps(), Form(), "--trips", "3000")
+    assert "begins with slots of 1440 minutes" in said
+    assert city.tells("check", "city")[0] == 0
+    assert NOTHING not in city.tells("plan", "city", "--week", WEEK)[1]
+    text = city.yaml.read_text()
+    assert "once_per_finest_cell" not in text  # a card may ride twice from a place on a day
+    finer = text.replace("slot_minutes: 1440", "slot_minutes: 240")
+    city.yaml.write_text(finer)
+    assert NOTHING in city.tells("check", "city")[1]  # negative control: a finer one tells nothing
+    city.yaml.write_text(text)
+    assert city.tells("run", "city", "--week", WEEK)[0] == 0
+    assert city.is_published
+
+
+@pytest.mark.parametrize(("volume", "slots"), [("2000000", 60), ("3000", 1440)])
+def test_check_at_a_volume_refuses_what_tells_nothing_there(
+    city: Any, volume: str, slots: int
+) -> None:
+    city.new(taps(), Form(), "--trips", volume)
+    assert f"slot_minutes: {slots}" in city.yaml.read_text()
+    code, said = city.tells("check", "city", "--trips", volume)
+    assert (code, NOTHING in said) == (0, False)
+    code, said = city.tells("check", "city", "--trips", "300")
+    assert (code, NOTHING in said, "in order" in said) == (2, True, False)
+    assert re.search(r"\d+% of taps", said)  # and which grain could be used
+
+
+def test_where_no_grain_tells_anything_a_person_says_why(city: Any) -> None:
+    said = city.new(readings(), Form(), "--speed-unit", "km/h", "--buses", "8")
+    assert "to decide: accept_no_gain" in said
+    code, said = city.tells("check", "city")
+    assert code == 2
+    assert "accept_no_gain: is for a person to decide" in said
+    assert city.tells("run", "city", "--week", WEEK)[0] == 2
+    assert _nothing_charged(city)
+    city.edit("accept_no_gain: decide", "accept_no_gain: a baseline for later years")
+    assert city.tells("check", "city")[0] == 0

@@ -1,0 +1,59 @@
+"""Vehicles that speak another unit than the others of their feed stop the week."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from city_week import KMH, WEEK, Form, Reading, readings
+
+
+def _some(unit: str, buses: int, step_s: int) -> list[Reading]:
+    """Ten buses; so many of them write another unit where others write km/h."""
+    found = readings(10, step_s=step_s)
+    others = {f"bus{n}" for n in range(buses)}
+    return [replace(one, kmh=one.kmh * KMH[unit]) if one.bus in others else one for one in found]
+
+
+def _new(city: Any, records: list[Reading]) -> None:
+    city.roads.write_text(_wide())
+    city.new(records, Form(), "--speed-unit", "km/h")
+
+
+def _wide() -> str:
+    """Stops of a region: buses of positions minutes apart come far."""
+    ways = range(-40, 41)
+    lines = [f"r{a}.{b},{30.25 + a / 50:.2f},{-97.75 + b / 50:.2f}" for a in ways for b in ways]
+    return "\n".join(["stop_id,stop_lat,stop_lon", *lines]) + "\n"
+
+
+@pytest.mark.parametrize("step_s", [30, 120, 300])
+def test_three_buses_of_ten_in_miles_an_hour_stop_the_week(city: Any, step_s: int) -> None:
+    _new(city, _some("mph", 3, step_s))
+    code, said, record = city.look()
+    assert code == 2
+    assert "to decide: source.speed_unit" in said
+    (title,) = (one for one in record["sections"] if one.startswith("Vehicles of another unit"))
+    assert {line.split(":")[0] for line in record["sections"][title]} == {
+        "- bus0",
+        "- bus1",
+        "- bus2",
+    }
+    assert "bus0" not in said
+    code, said = city.tells("run", "city", "--week", WEEK)
+    assert code == 2
+    assert "source.set_aside_at_most.unknown_unit" in said
+    assert "sealed" not in city.tells("ledger", "entries")[1]
+    assert not city.is_published
+
+
+@pytest.mark.parametrize("step_s", [30, 300])
+def test_buses_of_one_unit_go_on_and_a_stated_share_too(city: Any, step_s: int) -> None:
+    """Negative control."""
+    _new(city, _some("km/h", 3, step_s))
+    assert city.look()[0] == 0
+    city.deliver(_some("mph", 1, step_s), Form())
+    assert city.look()[0] == 2
+    city.edit("\nsource:\n", '\nsource:\n  set_aside_at_most: {unknown_unit: "1/5"}\n')
+    assert city.look()[0] == 0
