@@ -35,8 +35,14 @@ def _names(affected: dict[str, Any], version: str) -> bool:
     """Return whether an advisory names a version, by list or by range."""
     if version in affected.get("versions", ()):
         return True
-    ranges = (one for one in affected.get("ranges", ()) if one.get("type") == "ECOSYSTEM")
-    return any(_is_within(one.get("events", ()), Version(version)) for one in ranges)
+    ranges = (
+        version_range
+        for version_range in affected.get("ranges", ())
+        if version_range.get("type") == "ECOSYSTEM"
+    )
+    return any(
+        _is_within(version_range.get("events", ()), Version(version)) for version_range in ranges
+    )
 
 
 def _is_within(events: Any, version: Version) -> bool:  # noqa: ANN401 - JSON
@@ -68,9 +74,9 @@ def main() -> int:
         return 2
     lock = (ROOT / "requirements-runtime.lock").read_text(encoding="utf-8")
     locked = {_normal(pin.name): pin for pin in pins(lock)}
-    found = list(findings(locked, folder))
-    print("\n".join(found) or f"{len(locked)} packages: no advisory names a pinned version")
-    return 1 if found else 0
+    advisories = list(findings(locked, folder))
+    print("\n".join(advisories) or f"{len(locked)} packages: no advisory names a pinned version")
+    return 1 if advisories else 0
 
 
 if __name__ == "__main__":

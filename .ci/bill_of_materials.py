@@ -40,8 +40,8 @@ class Pin:
 def pins(lock: str) -> Iterator[Pin]:
     """Yield what a lock pins."""
     for block in re.split(r"\n(?=\S)", lock.strip()):
-        if found := _PIN.match(block.splitlines()[0]):
-            yield Pin(found[1], found[2], tuple(_HASH.findall(block)))
+        if match := _PIN.match(block.splitlines()[0]):
+            yield Pin(match[1], match[2], tuple(_HASH.findall(block)))
 
 
 def bill(lock: str) -> dict[str, object]:
@@ -58,9 +58,9 @@ def bill(lock: str) -> dict[str, object]:
                 {
                     "type": "distribution",
                     "url": pin.address,
-                    "hashes": [{"alg": "SHA-256", "content": one}],
+                    "hashes": [{"alg": "SHA-256", "content": digest}],
                 }
-                for one in pin.hashes
+                for digest in pin.hashes
             ],
         }
         for pin in pins(lock)

@@ -37,16 +37,16 @@ def named(source: str) -> Iterator[str]:
 def faults(root: Path = ROOT) -> Iterator[str]:
     """Yield which modules name a measure and may not, or may and do not."""
     sources = root / SOURCES
-    found = {
+    mentions = {
         path.relative_to(sources).as_posix(): sorted(set(named(path.read_text())))
         for path in sorted(sources.rglob("*.py"))
         if path.parent != sources / "measures"
     }
-    for path, names in found.items():
+    for path, names in mentions.items():
         if names and path not in MAY_NAME:
             yield f"{path} names {', '.join(names)}: ask the table's own measure (measures/)"
     for path in MAY_NAME:
-        if not found.get(path):
+        if not mentions.get(path):
             yield f"{path} names no measure: take it off the list in .ci/measures.py"
 
 

@@ -153,9 +153,9 @@ def _end(process: psutil.Popen) -> None:
     process.send_signal(signal.SIGINT)
     with contextlib.suppress(psutil.TimeoutExpired):
         process.wait(30)
-    for one in (process, *started):
+    for proc in (process, *started):
         with contextlib.suppress(psutil.NoSuchProcess):
-            one.kill()
+            proc.kill()
 
 
 class Judges:
@@ -171,10 +171,10 @@ class Judges:
     def each(self, job: Callable[[Checkout, Any], Any], work: Sequence[Any]) -> Iterator[Any]:
         """Yield what each piece of work gives, in the order of `work`."""
 
-        def alone(one: Any) -> Any:  # noqa: ANN401 - whatever the job takes
+        def alone(piece: Any) -> Any:  # noqa: ANN401 - whatever the job takes
             checkout = self._free.get()
             try:
-                return job(checkout, one)
+                return job(checkout, piece)
             finally:
                 self._free.put(checkout)
 
@@ -258,23 +258,23 @@ def rooms_of(root: Path, only: str) -> list[Room]:
     read = tomllib.loads((root / ".ci/mutants.toml").read_text())["rooms"]
     rooms = []
     for name, room in read.items():
-        found = sorted(
-            {p for one in room["modules"] for p in root.glob(f"include/turnstile/{one}")}
+        paths = sorted(
+            {p for pattern in room["modules"] for p in root.glob(f"include/turnstile/{pattern}")}
         )
-        modules = tuple(path.relative_to(root).as_posix() for path in found)
+        modules = tuple(path.relative_to(root).as_posix() for path in paths)
         stages = tuple(tuple(stage.split()) for stage in room["tests"])
-        rooms.append(Room(name, tuple(one for one in modules if only in one), stages))
+        rooms.append(Room(name, tuple(module for module in modules if only in module), stages))
     return [room for room in rooms if room.modules]
 
 
 def sample(root: Path, rooms: Sequence[Room], seed: int, size: int) -> list[Mutant]:
     """Draw mutants, each possible one with the same chance."""
     every = [
-        Mutant(room, path, source, one)
+        Mutant(room, path, source, mutation)
         for room in rooms
         for path in room.modules
         for source in [(root / path).read_bytes()]
-        for one in mutations(source)
+        for mutation in mutations(source)
     ]
     print(f"{len(every)} mutants are possible; seed {seed}")
     return random.Random(seed).sample(every, min(size, len(every)))  # noqa: S311 - no noise
@@ -288,30 +288,30 @@ def measure(root: Path, asked: argparse.Namespace) -> int:
     outlived, used = [], 0.0
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         judges = Judges(root, Path(folder), asked.jobs, asked.budget)
-        judges.control([room for room in rooms if any(one.room == room for one in mutants)])
-        for number, one in enumerate(judges.each(judges.judged, mutants), 1):
-            used += one.cpu_s
-            print(f"{number:4} {one.cpu_s:6.1f} s {_told(one, reasons)}", flush=True)
-            if one.killed is None:
-                outlived.append(one)
+        judges.control([room for room in rooms if any(mutant.room == room for mutant in mutants)])
+        for number, verdict in enumerate(judges.each(judges.judged, mutants), 1):
+            used += verdict.cpu_s
+            print(f"{number:4} {verdict.cpu_s:6.1f} s {_told(verdict, reasons)}", flush=True)
+            if verdict.killed is None:
+                outlived.append(verdict)
     killed = len(mutants) - len(outlived)
-    for one in outlived:
-        print(_told(one, reasons))
+    for verdict in outlived:
+        print(_told(verdict, reasons))
     share = killed / len(mutants) if mutants else 0.0
     print(f"killed {killed} of {len(mutants)} ({share:.1%}) in {used:.0f} s CPU, seed {asked.seed}")
     return 0 if share >= LEAST_KILLED else 1
 
 
-def _told(one: Judged, reasons: Sequence[dict[str, str]]) -> str:
+def _told(verdict: Judged, reasons: Sequence[dict[str, str]]) -> str:
     """Return a line about a mutant that was killed, four about one that was not."""
-    source, path = one.mutant.source, one.mutant.path
-    before, after = one.mutant.mutation.shown(source)
-    place = f"{path}:{one.mutant.mutation.line(source)}"
-    if one.killed is not None:
-        return f"killed {place}: {after}  # {one.killed}"
+    source, path = verdict.mutant.source, verdict.mutant.path
+    before, after = verdict.mutant.mutation.shown(source)
+    place = f"{path}:{verdict.mutant.mutation.line(source)}"
+    if verdict.killed is not None:
+        return f"killed {place}: {after}  # {verdict.killed}"
     mark = {"path": path, "before": before, "after": after}
     known = next((r["reason"] for r in reasons if r | mark == r), "no reason is known")
-    return f"SURVIVED {place}, {one.met}: {known}\n  - {before}\n  + {after}"
+    return f"SURVIVED {place}, {verdict.met}: {known}\n  - {before}\n  + {after}"
 
 
 def main(words: Sequence[str] | None = None, root: Path = ROOT) -> int:

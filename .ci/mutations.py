@@ -134,11 +134,11 @@ class _Module:
         """Swap the operator between each two operands."""
         for left, right in pairwise(operands):
             start, end = self._span(left)[1], self._span(right)[0]
-            for found in _OPERATOR.finditer(self._source[start:end].decode("latin-1")):
-                if found[1] is not None:
-                    new = _SWAPS.get(" ".join(found[1].split()))
+            for match in _OPERATOR.finditer(self._source[start:end].decode("latin-1")):
+                if match[1] is not None:
+                    new = _SWAPS.get(" ".join(match[1].split()))
                     if new is not None:
-                        yield Mutation(start + found.start(), start + found.end(), new.encode())
+                        yield Mutation(start + match.start(), start + match.end(), new.encode())
 
     def _in_sql(self, node: ast.AST) -> Iterator[Mutation]:
         """Yield the mutations of a text, if it holds SQL; expressions of an f-string stay."""
@@ -147,18 +147,18 @@ class _Module:
         if not _OF_SQL.search(text):
             return
         if isinstance(node, ast.JoinedStr):
-            text = _EXPRESSION.sub(lambda found: "\0" * len(found[0]), text)
+            text = _EXPRESSION.sub(lambda expression: "\0" * len(expression[0]), text)
         taken: list[tuple[int, int]] = []
         for pattern, new in _SWAPS_OF_SQL:
-            for found in re.finditer(pattern, text, re.DOTALL):
-                first, last = found.span()
+            for match in re.finditer(pattern, text, re.DOTALL):
+                first, last = match.span()
                 if any(first < b and a < last for a, b in taken):
                     continue
                 taken.append((first, last))
-                swapped = str(int(found[0]) + 1) if new is None else found.expand(new)
-                if swapped != found[0]:
+                swapped = str(int(match[0]) + 1) if new is None else match.expand(new)
+                if swapped != match[0]:
                     old = self._source[start + first : start + last]
-                    swapped = f"NOT {old.decode()}" if "\0" in found[0] else swapped
+                    swapped = f"NOT {old.decode()}" if "\0" in match[0] else swapped
                     yield Mutation(start + first, start + last, swapped.encode())
 
     def _at(self, node: ast.AST, new: str) -> Mutation:
@@ -225,8 +225,12 @@ def _is_dropped(node: ast.stmt, function: ast.FunctionDef) -> bool:
 
 def _bound_before(node: ast.stmt, function: ast.FunctionDef) -> set[str]:
     """Return the names that have a value in a function above a line."""
-    return {one.arg for one in ast.walk(function.args) if isinstance(one, ast.arg)} | {
-        one.id
-        for one in ast.walk(function)
-        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store) and one.lineno < node.lineno
+    return {
+        parameter.arg for parameter in ast.walk(function.args) if isinstance(parameter, ast.arg)
+    } | {
+        child.id
+        for child in ast.walk(function)
+        if isinstance(child, ast.Name)
+        and isinstance(child.ctx, ast.Store)
+        and child.lineno < node.lineno
     }

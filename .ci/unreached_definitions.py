@@ -46,8 +46,8 @@ def unreached(root: Path) -> list[Definition]:
             if folder not in LISTED:  # Airflow calls what stands there
                 mentioned |= set(_names(tree.body))
                 continue
-            found, names = _read(tree.body, path.relative_to(root).as_posix(), None)
-            definitions += found
+            file_definitions, names = _read(tree.body, path.relative_to(root).as_posix(), None)
+            definitions += file_definitions
             mentioned |= names
         for stated in (root / folder).glob("*/pyproject.toml"):  # entry points of extensions
             mentioned |= set(_WORD.findall(stated.read_text()))
@@ -63,9 +63,11 @@ def unreached(root: Path) -> list[Definition]:
             reached.add(definition)
             frontier += [name for name in definition.mentions if name in by_name]
     return [
-        one
-        for one in definitions
-        if one not in reached and FRAMEWORK_MODULES not in one.path and not one.name.startswith("_")
+        candidate
+        for candidate in definitions
+        if candidate not in reached
+        and FRAMEWORK_MODULES not in candidate.path
+        and not candidate.name.startswith("_")
     ]
 
 
@@ -73,17 +75,17 @@ def _read(
     body: Iterable[ast.stmt], path: str, owner: str | None
 ) -> tuple[list[Definition], set[str]]:
     """Return the definitions of a block and the names that its other statements mention."""
-    found: list[Definition] = []
+    definitions: list[Definition] = []
     mentioned: set[str] = set()
     for statement in body:
         if isinstance(statement, _DEFINITIONS):
-            found += _definition(statement, path, owner)
+            definitions += _definition(statement, path, owner)
         elif owner is None and (name := _constant(statement)) is not None and not _calls(statement):
             names = frozenset(_names([statement]))
-            found.append(Definition(path, statement.lineno, name, None, names - {name}))
+            definitions.append(Definition(path, statement.lineno, name, None, names - {name}))
         elif not isinstance(statement, ast.Import | ast.ImportFrom):
             mentioned |= set(_names([statement]))
-    return found, mentioned
+    return definitions, mentioned
 
 
 def _definition(statement: ast.stmt, path: str, owner: str | None) -> Iterator[Definition]:
@@ -147,11 +149,11 @@ def _names(nodes: Iterable[ast.AST]) -> Iterator[str]:
 
 def main() -> int:
     """Print what is unreached."""
-    found = unreached(Path(__file__).resolve().parents[1])
-    for one in found:
-        owner = f"{one.owner}." if one.owner else ""
-        print(f"{one.path}:{one.line}: {owner}{one.name} is reached by no production path")
-    return 1 if found else 0
+    symbols = unreached(Path(__file__).resolve().parents[1])
+    for symbol in symbols:
+        owner = f"{symbol.owner}." if symbol.owner else ""
+        print(f"{symbol.path}:{symbol.line}: {owner}{symbol.name} is reached by no production path")
+    return 1 if symbols else 0
 
 
 if __name__ == "__main__":

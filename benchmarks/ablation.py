@@ -34,15 +34,15 @@ def ablation_lines(real: Floats, noises: tuple[Noise, ...]) -> Iterator[str]:
         coins = dice(SEED)
         truth = made_week(coins, SHARE * real)
         before = [made_week(coins, SHARE * real) for _ in range(WEEKS)]
-        (own,) = taps_by_mode(week_of(coins, truth, before, noise))
-        whole = error_of(own, truth)
+        (taps,) = taps_by_mode(week_of(coins, truth, before, noise))
+        whole = error_of(taps, truth)
         for name, module, attribute, other in parts:
             with patch.object(module, attribute, other):
-                more = 100 * (error_of(own, truth) / whole - 1)
+                more = 100 * (error_of(taps, truth) / whole - 1)
             yield f"| {noise.cells} | {name} | {more:+.2f} % |"
 
 
-def error_of(own: ModeTaps, truth: Floats) -> float:
+def error_of(taps: ModeTaps, truth: Floats) -> float:
     """Return the RMSE of a cell."""
-    found, _ = tap_estimates.estimated(own.numbers, own.looks, own.earlier)
-    return rmse(found.cells - truth)
+    estimates, _ = tap_estimates.estimated(taps.numbers, taps.looks, taps.earlier)
+    return rmse(estimates.cells - truth)

@@ -43,14 +43,15 @@ def python_of(peer: str, environments: Path) -> str:
     """Return the interpreter of a peer's environment; make it if it is not there."""
     if peer == "ours":
         return sys.executable
-    own = environments / peer
-    python = own / "bin" / "python"
-    if not (own / ".installed").exists():
+    environment = environments / peer
+    python = environment / "bin" / "python"
+    if not (environment / ".installed").exists():
         uv = str(Path(sys.executable).with_name("uv"))
-        subprocess.run([uv, "venv", "--quiet", "--clear", "--python", "3.11", own], check=True)  # noqa: S603 - our own tool
+        made = [uv, "venv", "--quiet", "--clear", "--python", "3.11", environment]
+        subprocess.run(made, check=True)  # noqa: S603 - our own tool
         wanted = ["--requirement", str(PEERS / f"{peer}.txt")]
         subprocess.run([uv, "pip", "install", "--quiet", "--python", python, *wanted], check=True)  # noqa: S603 - our own tool
-        (own / ".installed").touch()
+        (environment / ".installed").touch()
     return str(python)
 
 
@@ -93,7 +94,7 @@ def main() -> None:
             if peer in _AHEAD:
                 held.append(Held(f"ours / {peer}", 1 / ratio, 1 / _AHEAD[peer]))
     print("", *held, sep="\n")
-    if any(one.is_passed for one in held):
+    if any(limit.is_passed for limit in held):
         sys.exit("a limit is passed")
 
 

@@ -72,18 +72,22 @@ def main() -> None:
     print(f"{'task of opal, 1,000,000 rows':40} {'waited s':>9} {'took s':>9}")
     for task in tasks:
         print(f"{task.name:40} {task.waited_s:9.1f} {task.took_s:9.1f}")
-    whole_s = (max(one.ended for one in tasks) - min(one.began for one in tasks)).total_seconds()
-    not_held_s = sum(one.took_s for one in tasks if one.name in _NOT_HELD)
-    between_s = whole_s - sum(one.took_s for one in tasks)
+    whole_s = (
+        max(instance.ended for instance in tasks) - min(instance.began for instance in tasks)
+    ).total_seconds()
+    not_held_s = sum(instance.took_s for instance in tasks if instance.name in _NOT_HELD)
+    between_s = whole_s - sum(instance.took_s for instance in tasks)
     held = [
         Held("wall seconds of the run", whole_s, None),
         Held("of them between tasks", between_s, None),
-        Held("of them waiting for the scheduler", sum(one.waited_s for one in tasks), None),
+        Held(
+            "of them waiting for the scheduler", sum(instance.waited_s for instance in tasks), None
+        ),
         Held("imports of Airflow and the DAG, of each process", imports.wall_s, None),
         Held("beside the wait for files, ingest, counting, noise", whole_s - not_held_s, _LIMIT_S),
     ]
     print("", *held, sep="\n")
-    if any(one.is_passed for one in held):
+    if any(limit.is_passed for limit in held):
         sys.exit("a limit is passed")
 
 

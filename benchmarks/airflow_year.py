@@ -74,7 +74,7 @@ def main() -> None:
         sys.exit("a week began before the one before it had ended")
     part = min(_QUARTER, asked.weeks)
     early, late = (
-        statistics.median(one.took_s for one in some) for some in (runs[:part], runs[-part:])
+        statistics.median(run.took_s for run in some) for some in (runs[:part], runs[-part:])
     )
     print(
         Held(f"seconds of all {asked.weeks} weeks, in order", whole.wall_s, None),

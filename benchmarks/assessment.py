@@ -47,7 +47,7 @@ def before(drawn: Drawn, earlier: Sequence[tuple[Vector, ...]] = ()) -> list[Gat
         return [first]
     numbers = judged_release(drawn, earlier)
     whole = integers(numbers)
-    if any(one.values.dtype.str != "<i8" for one in numbers.vectors):
+    if any(vector.values.dtype.str != "<i8" for vector in numbers.vectors):
         return [first, whole]
     return [first, whole, *(gate(numbers) for gate in NUMBER_GATES)]
 
@@ -61,7 +61,7 @@ def after(drawn: Drawn) -> list[GateResult]:
 
 def failed(results: Sequence[GateResult]) -> list[str]:
     """Return the gates that stop it."""
-    return [one.gate for one in results if not one.passed]
+    return [result.gate for result in results if not result.passed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,19 +93,19 @@ def faults(programmes: Sequence[str], named: str, *, is_again: bool) -> None:
         named: what a fault's name holds.
         is_again: whether the gates are asked again after a publication.
     """
-    found: list[Tried] = []
+    trials: list[Tried] = []
     print("| fault | programme | likelihood ratio | caught by | after publication |")
     print("|---|---|---|---|---|")
     for name in programmes:
-        for one in _of_programme(name, named, is_again=is_again):
-            found.append(one)
-            seen = f"{one.told.mean:.3g} nats" if one.told.mean < math.inf else "certain"
+        for trial in _of_programme(name, named, is_again=is_again):
+            trials.append(trial)
+            seen = f"{trial.told.mean:.3g} nats" if trial.told.mean < math.inf else "certain"
             print(
-                f"| {one.words} | {name} | {seen if one.told.is_seen else 'cannot tell'} | "
-                f"{', '.join(one.gates) or 'missed'} | {one.after or ''} |",
+                f"| {trial.words} | {name} | {seen if trial.told.is_seen else 'cannot tell'} | "
+                f"{', '.join(trial.gates) or 'missed'} | {trial.after or ''} |",
                 flush=True,
             )
-    _summary(found)
+    _summary(trials)
 
 
 def _of_programme(name: str, named: str, *, is_again: bool) -> Iterator[Tried]:
@@ -137,39 +137,39 @@ def _tried(fault: Fault, case: Case, size: float, words: str, *, is_again: bool)
     return Tried(words, case.drawn.programme.name, gates, told, blind, again)
 
 
-def _summary(found: Sequence[Tried]) -> None:
+def _summary(trials: Sequence[Tried]) -> None:
     """Print shares that are caught, what each gate catches, and why the others are missed."""
-    seen = [one for one in found if one.told.is_seen]
-    could = [one for one in seen if one.gates or one.blind is None or one.blind.is_seen]
-    caught = sum(bool(one.gates) for one in found)
-    print(f"\n{len(found)} faults in {len({one.programme for one in found})} programmes:")
-    for words, own in (
+    seen = [trial for trial in trials if trial.told.is_seen]
+    could = [trial for trial in seen if trial.gates or trial.blind is None or trial.blind.is_seen]
+    caught = sum(bool(trial.gates) for trial in trials)
+    print(f"\n{len(trials)} faults in {len({trial.programme for trial in trials})} programmes:")
+    for words, detectable in (
         ("a likelihood-ratio test that knows the fault and the raw counts finds", seen),
         ("one that knows the fault, and no raw counts, finds", could),
     ):
-        by_gates = sum(bool(one.gates) for one in own)
-        share = by_gates / max(1, len(own))
-        print(f"- {words} {len(own)}; of these the gates stop {by_gates} ({share:.1%})")
+        by_gates = sum(bool(trial.gates) for trial in detectable)
+        share = by_gates / max(1, len(detectable))
+        print(f"- {words} {len(detectable)}; of these the gates stop {by_gates} ({share:.1%})")
     print(f"- the gates stop {caught}")
-    catches = Counter(gate for one in found for gate in one.gates)
-    sole = Counter(one.gates[0] for one in found if len(one.gates) == 1)
+    catches = Counter(gate for trial in trials for gate in trial.gates)
+    sole = Counter(trial.gates[0] for trial in trials if len(trial.gates) == 1)
     print("\n| gate | catches | alone |")
     print("|---|---|---|")
     for gate, number in catches.most_common():
         print(f"| {gate} | {number} | {sole[gate]} |")
     print("\n| missed, though a likelihood-ratio test finds it | programme | why |")
     print("|---|---|---|")
-    for one in seen:
-        if not one.gates:
-            print(f"| {one.words} | {one.programme} | {_why(one)} |")
+    for fault in seen:
+        if not fault.gates:
+            print(f"| {fault.words} | {fault.programme} | {_why(fault)} |")
 
 
-def _why(one: Tried) -> str:
+def _why(trial: Tried) -> str:
     """Return why a fault is missed that could be seen."""
-    if one.blind is None:
-        return WHY_MISSED.get(one.words.partition(":")[0], "?")
-    nats = f"{one.blind.mean:.3g} nats of {NATS:.3g} are told to it"
-    if not one.blind.is_seen:
+    if trial.blind is None:
+        return WHY_MISSED.get(trial.words.partition(":")[0], "?")
+    nats = f"{trial.blind.mean:.3g} nats of {NATS:.3g} are told to it"
+    if not trial.blind.is_seen:
         return f"no test could tell that does not know the raw counts: {nats}"
     return f"a test could tell that knows how often each raw count occurs: {nats}"
 
@@ -179,10 +179,10 @@ def _across_weeks(case: Case) -> list[tuple[str, list[str], Gain]]:
     name = case.drawn.programme.name
     other = case_of(name, label="another week")
     noise = case.noise
-    every = known_noise(case, {n: own.size for n, own in enumerate(noise)})
+    every = known_noise(case, {n: vector.size for n, vector in enumerate(noise)})
     same = other.with_vectors([e + z for e, z in zip(other.exact, noise, strict=True)])
     finest = max(range(len(noise)), key=lambda n: noise[n].size)
-    one = other.with_vectors(
+    reused = other.with_vectors(
         [
             noise[n] + e if n == finest else h
             for n, (e, h) in enumerate(zip(other.exact, other.honest, strict=True))
@@ -195,7 +195,7 @@ def _across_weeks(case: Case) -> list[tuple[str, list[str], Gain]]:
         ("a fixed seed: the noise of an earlier week", failed(before(same, earlier)), every),
         (
             "one finest table with an earlier week's noise",
-            failed(before(one, earlier)),
+            failed(before(reused, earlier)),
             known_noise(case, {finest: noise[finest].size}),
         ),
         (
@@ -209,11 +209,11 @@ def _across_weeks(case: Case) -> list[tuple[str, list[str], Gain]]:
 def _a_day_on(case: Case, noise: Sequence[Ints]) -> list[Ints]:
     """Return, for each draw, the noise of the next day's draw of its table."""
     labels = [event.label for event in case.drawn.events]
-    found = []
+    next_noise = []
     for n, label in enumerate(labels):
-        own = [m for m, other in enumerate(labels) if other == label]
-        found.append(noise[own[(own.index(n) + 1) % len(own)]])
-    return found
+        draws = [m for m, other in enumerate(labels) if other == label]
+        next_noise.append(noise[draws[(draws.index(n) + 1) % len(draws)]])
+    return next_noise
 
 
 def main() -> None:

@@ -33,32 +33,33 @@ def whatever_the_counts(fault: Fault, case: Case, size: float) -> Gain | None:
     spoiled = list(fault.laws(case, size))
     if fault.is_by_counts:
         spoiled += [
-            Cells(one.draw, ~one.chosen, declared(case.drawn.events[one.draw])) for one in spoiled
+            Cells(cells.draw, ~cells.chosen, declared(case.drawn.events[cells.draw]))
+            for cells in spoiled
         ]
-    found = [_of_totals(case, spoiled, is_by_counts=fault.is_by_counts), _of_cells(case, spoiled)]
-    return max(found, key=lambda gain: gain.mean)
+    gains = [_of_totals(case, spoiled, is_by_counts=fault.is_by_counts), _of_cells(case, spoiled)]
+    return max(gains, key=lambda gain: gain.mean)
 
 
 def _of_cells(case: Case, spoiled: Sequence[Cells]) -> Gain:
     """Return what the numbers of each kind of draw tell, over its days."""
     pooled: defaultdict[str, list[Cells]] = defaultdict(list)
-    for one in spoiled:
-        pooled[case.drawn.events[one.draw].label].append(one)
-    found = NONE
-    for own in pooled.values():
-        event = case.drawn.events[own[0].draw]
-        counts = [case.exact[one.draw][one.chosen] for one in own]
-        sizes = sum(one.size for one in counts)
-        found = found.plus(_nearest(event, own, counts).times(sizes))
-    return found
+    for cells in spoiled:
+        pooled[case.drawn.events[cells.draw].label].append(cells)
+    gain = NONE
+    for group in pooled.values():
+        event = case.drawn.events[group[0].draw]
+        counts = [case.exact[part.draw][part.chosen] for part in group]
+        sizes = sum(vector.size for vector in counts)
+        gain = gain.plus(_nearest(event, group, counts).times(sizes))
+    return gain
 
 
 def _nearest(event: DrawEvent, cells: Sequence[Cells], counts: Sequence[Ints]) -> Gain:
     """Return what one number tells against the nearest mixture of the declared noise."""
     outcomes = Outcomes(event.noise, float(event.scale), event.statistic == "sum")
-    q, number = np.zeros(outcomes.number), sum(one.size for one in counts)
-    for (_, _, law), own in zip(cells, counts, strict=True):
-        values, times = np.unique(own, return_counts=True)
+    q, number = np.zeros(outcomes.number), sum(vector.size for vector in counts)
+    for (_, _, law), raw_counts in zip(cells, counts, strict=True):
+        values, times = np.unique(raw_counts, return_counts=True)
         for part in np.array_split(np.arange(values.size), values.size // 500 + 1):
             q += _pieces(outcomes, law, values[part]) @ times[part] / number
     shifts = outcomes.distributions(outcomes.means(_PER_SCALE)) + 1e-300
@@ -81,11 +82,11 @@ def _of_totals(case: Case, spoiled: Sequence[Cells], *, is_by_counts: bool) -> G
     first: list[Floats] = []
     for event, exact in zip(case.drawn.events, case.exact, strict=True):
         first.append(np.full(exact.size, declared(event).variance))
-    second, means = [own.copy() for own in first], [np.zeros(own.size) for own in first]
+    second, means = [vector.copy() for vector in first], [np.zeros(vector.size) for vector in first]
     for n, chosen, law in spoiled:
         mean = float(law.values @ law.chances)
         second[n][chosen], means[n][chosen] = law.variance - mean**2, mean
-    was, now = (_summed(case, own, -1) for own in (first, second))
+    was, now = (_summed(case, variances, -1) for variances in (first, second))
     if was.size == 0:
         return NONE
     # Of integers no variance is below that of rounding.
@@ -100,6 +101,6 @@ def _summed(case: Case, of_cells: Sequence[Floats], sign: int) -> Floats:
     """Return the sum over each total's parts and, times a sign, less itself, over its deviation."""
     coarse = {small for small, _ in nested_pairs(layouts_of(case.drawn))}
     pairs = zip(case.drawn.events, of_cells, strict=True)
-    signed = [sign * own if event.table in coarse else own for event, own in pairs]
+    signed = [sign * cells if event.table in coarse else cells for event, cells in pairs]
     totals = judged_release(case.with_vectors(signed)).totals  # type: ignore[arg-type]
-    return np.concatenate([np.zeros(0), *(one.residuals for one in totals)])
+    return np.concatenate([np.zeros(0), *(total.residuals for total in totals)])

@@ -123,8 +123,8 @@ def f_dp(run: CanaryRun, event: DrawEvent, change: int, error: float) -> bool:
 def pure(run: CanaryRun, event: DrawEvent, change: int, error: float) -> bool:
     """Refute by epsilon alone (Steinke, Nasr & Jagielski 2023); of Gaussian noise at delta 1e-5."""
     if event.noise.record.is_pure:
-        found = audit(run.scores, run.is_in, confidence=1 - error)
-        return found.epsilon > change / float(event.scale)
+        outcome = audit(run.scores, run.is_in, confidence=1 - error)
+        return outcome.epsilon > change / float(event.scale)
     curve, low, high = curve_of(event, change), 0.0, 60.0
     for _ in range(30):
         middle = (low + high) / 2
@@ -165,8 +165,8 @@ AUDITS: dict[str, Refuted] = {
 
 def event_of(noise: NoiseFamily, scale: Fraction, moved: int = 1) -> DrawEvent:
     """Return a draw in which one unit moves one cell."""
-    own = Sensitivity(l0=1, l1=moved, l2_squared=moved**2, linf=moved)
-    return DrawEvent("t", "count", noise, scale, (), ((_UNIT, own),))
+    sensitivity = Sensitivity(l0=1, l1=moved, l2_squared=moved**2, linf=moved)
+    return DrawEvent("t", "count", noise, scale, (), ((_UNIT, sensitivity),))
 
 
 def run_of(event: DrawEvent, times: float = 1.0, canaries: int = CANARIES) -> CanaryRun:
@@ -205,12 +205,14 @@ def audits() -> Floats:
         for times in (1.0, 0.5):
             run = run_of(event, times)
             for error in (SHOWN, CERTAIN):
-                own = [1 / largest_scale(run, event, one, error) for one in AUDITS.values()]
-                table.append(own)
+                ratios = [
+                    1 / largest_scale(run, event, method, error) for method in AUDITS.values()
+                ]
+                table.append(ratios)
                 words = "" if times == 1 else f", drawn with {times:g} of it"
                 print(
                     f"| {event.noise} {float(event.scale):g}{words} | {error:g} | "
-                    f"{' | '.join(f'{one:.3f}' for one in own)} |",
+                    f"{' | '.join(f'{ratio:.3f}' for ratio in ratios)} |",
                     flush=True,
                 )
     return np.array(table)

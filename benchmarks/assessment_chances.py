@@ -98,15 +98,15 @@ class Tally:
     def bet(self, drawn: Drawn, number: int) -> None:
         """Bet against the noise of one dense draw, and against two draws being independent."""
         dense = judged_release(drawn).dense
-        one = dense[number % len(dense)]
-        is_signed = one.event.statistic == "sum"
+        vector = dense[number % len(dense)]
+        is_signed = vector.event.statistic == "sum"
         evidence = log_evidence(
-            one.values, one.event.noise, float(one.event.scale), is_signed=is_signed
+            vector.values, vector.event.noise, float(vector.event.scale), is_signed=is_signed
         )
         self.odds["noise_kind"].append(math.exp(evidence))
         for other in dense:
-            if other is not one and other.values.size == one.values.size:
-                self.odds["drawn_once"].append(math.exp(log_odds(one, other)))
+            if other is not vector and other.values.size == vector.values.size:
+                self.odds["drawn_once"].append(math.exp(log_odds(vector, other)))
                 return
 
     def judge(self, drawn: Drawn, *, is_empty: bool) -> None:
@@ -114,14 +114,14 @@ class Tally:
         numbers = judged_release(drawn)
         is_refused = not (support(drawn).passed and integers(numbers).passed)
         for gate in NUMBER_GATES:
-            found = gate(numbers, OFTEN)
-            if not found.is_applicable:
+            result = gate(numbers, OFTEN)
+            if not result.is_applicable:
                 continue
             itself = (ANY_COUNTS, EMPTY_CELLS) if is_empty else (ANY_COUNTS,)
-            row = Row(found.gate, "empty" if is_empty else "made up", found.reached_by in itself)
+            row = Row(result.gate, "empty" if is_empty else "made up", result.reached_by in itself)
             self.judged[row] += 1
-            self.stated[row] += found.false_alarm
-            if not found.passed:
+            self.stated[row] += result.false_alarm
+            if not result.passed:
                 self.stopped[row] += 1
                 is_refused |= not gate(numbers).passed
         self.refused += is_refused
@@ -166,7 +166,9 @@ def honest(releases: int) -> Tally:
     for gate, odds in tally.odds.items():
         error = np.std(odds) / math.sqrt(len(odds))
         print(f"| {gate} | {len(odds)} | {np.mean(odds):.3g} | {error:.2g} | {max(odds):.3g} |")
-    (stated, stopped), (most, bounded) = (tally.sums(is_itself=own) for own in (True, False))
+    (stated, stopped), (most, bounded) = (
+        tally.sums(is_itself=is_itself) for is_itself in (True, False)
+    )
     print(
         f"\n{releases} correct releases, {releases // REAL_EVERY} of real size: {tally.refused} "
         f"refused at 1e-9 a gate. Where they state the chance itself, 1 in 1,000: {stopped} "
@@ -176,14 +178,14 @@ def honest(releases: int) -> Tally:
     return tally
 
 
-def log_odds(one: Vector, other: Vector) -> float:
+def log_odds(vector: Vector, other: Vector) -> float:
     """Return the logarithm of I_0(t |W|) / M(t)^n at one tilt t: whose mean is 1 at most."""
-    pair = _Pair("", ((one, other),), is_known=True)
+    pair = _Pair("", ((vector, other),), is_known=True)
     kind = pair.kind(TURNS)
-    tilt = int(np.searchsorted(_TILTS, _ODDS / math.sqrt(one.values.size)))
-    phases = [np.exp(1j * x.values * kind.turns / float(x.event.scale)) for x in (one, other)]
+    tilt = int(np.searchsorted(_TILTS, _ODDS / math.sqrt(vector.values.size)))
+    phases = [np.exp(1j * x.values * kind.turns / float(x.event.scale)) for x in (vector, other)]
     long = float(_TILTS[tilt] * abs(np.vdot(phases[1], phases[0])))
-    return math.log(ive(0, long)) + long - one.values.size * float(_log_mean(kind, 1.0)[tilt])
+    return math.log(ive(0, long)) + long - vector.values.size * float(_log_mean(kind, 1.0)[tilt])
 
 
 def reuse() -> None:
@@ -198,8 +200,8 @@ def reuse() -> None:
     for cells in (100, 1_000, 10_000, 30_000):
         draws = [replace(event, noise=family, scale=Fraction(scale)) for family, scale in kinds]
         alpha = ALPHA / 10**6
-        for words, found in (("", share_found), (" at equal scales", share_of_ties)):
-            shares = [f"{found(own, cells, alpha=alpha):.1%}" for own in draws]
+        for words, share_of in (("", share_found), (" at equal scales", share_of_ties)):
+            shares = [f"{share_of(draw_event, cells, alpha=alpha):.1%}" for draw_event in draws]
             print(f"| {cells:,}{words} | {' | '.join(shares)} |")
 
 

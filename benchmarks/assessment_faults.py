@@ -87,11 +87,11 @@ def _by_laws(name: str, laws: Laws, sizes: tuple[float, ...] = (1.0,), **more: o
         return case.with_vectors(vectors)
 
     def told(case: Case, size: float) -> Gain:
-        found = NONE
+        gain = NONE
         for n, chosen, law in laws(case, size):
-            one = law.against(declared(case.drawn.events[n]))
-            found = found.plus(one.times(int(chosen.sum())))
-        return found
+            cell_gain = law.against(declared(case.drawn.events[n]))
+            gain = gain.plus(cell_gain.times(int(chosen.sum())))
+        return gain
 
     return Fault(name, spoil, told, sizes, laws=laws, **more)  # type: ignore[arg-type]
 
@@ -163,8 +163,8 @@ def _day_before(case: Case, n: int) -> int | None:
 
 def _second_day_alone(case: Case, n: int) -> int | None:
     """Return the first day's draw of the finest table for its second day alone."""
-    own = _finest(case)
-    return own if n == _next(case) else None
+    finest = _finest(case)
+    return finest if n == _next(case) else None
 
 
 def _next(case: Case) -> int:
@@ -185,10 +185,10 @@ def _other_table(case: Case, n: int) -> int | None:
 
 def known_noise(case: Case, draws: dict[int, float]) -> Gain:
     """Return what cells tell whose noise is known: draw -> how many."""
-    found = NONE
+    gain = NONE
     for n, cells in draws.items():
-        found = found.plus(declared(case.drawn.events[n]).surprise.times(cells))
-    return found
+        gain = gain.plus(declared(case.drawn.events[n]).surprise.times(cells))
+    return gain
 
 
 def _shared(partner: Callable[[Case, int], int | None], sign: int = 1, shift: int = 0) -> tuple:
@@ -199,8 +199,8 @@ def _shared(partner: Callable[[Case, int], int | None], sign: int = 1, shift: in
         vectors = []
         for n, exact in enumerate(case.exact):
             other = partner(case, n)
-            own = noise[n] if other is None else sign * noise[other] + shift
-            vectors.append(exact + own)
+            draw_noise = noise[n] if other is None else sign * noise[other] + shift
+            vectors.append(exact + draw_noise)
         return case.with_vectors(vectors)
 
     def told(case: Case, _: float) -> Gain:
@@ -228,8 +228,8 @@ def _again_in(change: Callable[[Case, Ints, float], Ints]) -> tuple[Spoil, Told]
     """Let the finest table's first noise serve its next draw, changed so."""
 
     def spoil(case: Case, size: float) -> Drawn:
-        own, second, vectors = _finest(case), _next(case), case.honest
-        vectors[second] = case.exact[second] + change(case, case.noise[own], size)
+        first, second, vectors = _finest(case), _next(case), case.honest
+        vectors[second] = case.exact[second] + change(case, case.noise[first], size)
         return case.with_vectors(vectors)
 
     def told(case: Case, _: float) -> Gain:
@@ -241,9 +241,9 @@ def _again_in(change: Callable[[Case, Ints, float], Ints]) -> tuple[Spoil, Told]
 
 def _in_part(case: Case, share: float) -> Drawn:
     """Let the noise of scattered cells of the finest table's first draw serve its next one."""
-    own, second, vectors = _finest(case), _next(case), case.honest
-    chosen = uniforms("scattered", vectors[own].size) < share
-    noise = np.where(chosen, case.noise[own], case.noise[second])
+    first, second, vectors = _finest(case), _next(case), case.honest
+    chosen = uniforms("scattered", vectors[first].size) < share
+    noise = np.where(chosen, case.noise[first], case.noise[second])
     vectors[second] = case.exact[second] + noise
     return case.with_vectors(vectors)
 
@@ -252,19 +252,21 @@ def _in_part_told(case: Case, share: float) -> Gain:
     """Of each cell the noise is that of the other draw with this chance, or any."""
     law = declared(case.drawn.events[_next(case)])
     held = law.chances > 1e-300  # noqa: PLR2004 - what is never drawn
-    own = law.chances[held]
+    chances = law.chances[held]
     # Of a number z that was drawn before, it comes again with share + (1 - share) p(z).
-    same, other = np.log((share + (1 - share) * own) / own), np.log1p(-share)
-    again = share + (1 - share) * own
-    mean = float(own @ (again * same + (1 - again) * other))
-    square = float(own @ (again * same**2 + (1 - again) * other**2))
+    same, other = np.log((share + (1 - share) * chances) / chances), np.log1p(-share)
+    again = share + (1 - share) * chances
+    mean = float(chances @ (again * same + (1 - again) * other))
+    square = float(chances @ (again * same**2 + (1 - again) * other**2))
     return Gain(mean, square - mean**2).times(case.exact[_next(case)].size)
 
 
 def _transposed(case: Case, noise: Ints, _: float) -> Ints:
     """Return noise by the other axis."""
-    own = _finest(case)
-    table = next(t for t in case.drawn.programme.tables if t.name == case.drawn.events[own].table)
+    finest = _finest(case)
+    table = next(
+        t for t in case.drawn.programme.tables if t.name == case.drawn.events[finest].table
+    )
     parts = [
         noise[s.offset : s.offset + s.cells].reshape(s.shape[::-1]).T.ravel()
         for s in layout(case.drawn.domain, table)
@@ -285,18 +287,18 @@ def _one_stream(case: Case, _: float) -> Drawn:
 
 def _one_stream_told(case: Case, _: float) -> Gain:
     """Given the largest table of a day, each number of another is one of few (at least so much)."""
-    found, sizes = NONE, [x.size for x in case.exact]
+    gain, sizes = NONE, [x.size for x in case.exact]
     days = [min(block.service_date for block in event.blocks) for event in case.drawn.events]
     for day in set(days):
-        own = [n for n, other in enumerate(days) if other == day]
-        first = max(own, key=lambda n: (sizes[n], case.drawn.events[n].scale))
-        for n in own:
+        draws = [n for n, other in enumerate(days) if other == day]
+        first = max(draws, key=lambda n: (sizes[n], case.drawn.events[n].scale))
+        for n in draws:
             event = case.drawn.events[n]
             few = np.log(float(event.scale / case.drawn.events[first].scale) + 2)
-            one = declared(event).surprise
-            if n != first and one.mean > few:
-                found = found.plus(Gain(one.mean - few, one.variance).times(sizes[n]))
-    return found
+            surprise = declared(event).surprise
+            if n != first and surprise.mean > few:
+                gain = gain.plus(Gain(surprise.mean - few, surprise.variance).times(sizes[n]))
+    return gain
 
 
 def _alike_in_part(case: Case, correlation: float) -> Drawn:
@@ -320,13 +322,13 @@ def _published(change: Callable[[Ints, float], Ints]) -> tuple[Spoil, Told]:
     """Change the numbers that are published: numbers, size -> integers."""
 
     def told(case: Case, size: float) -> Gain:
-        found = NONE
+        gain = NONE
         for event, exact in zip(case.drawn.events, case.exact, strict=True):
             law = declared(event)
             for count in np.quantile(exact, np.linspace(0, 1, _COUNTS)).round().astype(np.int64):
-                own = law.put(lambda z, c=count: change(c + z, size) - c)
-                found = found.plus(own.against(law).times(exact.size / _COUNTS))
-        return found
+                changed_law = law.put(lambda z, c=count: change(c + z, size) - c)
+                gain = gain.plus(changed_law.against(law).times(exact.size / _COUNTS))
+        return gain
 
     return lambda case, size: case.with_vectors([change(x, size) for x in case.honest]), told
 

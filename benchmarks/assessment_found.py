@@ -69,7 +69,7 @@ def _of_canaries() -> Iterator[tuple[str, str, str, int, int]]:
         kind = f"{event.noise} {float(event.scale):g}"
         for times in (0.95, 0.9, 0.8, 0.5):
             other = replace(event, scale=Fraction(float(event.scale) * times))
-            copy = PipelineCopy(draw=lambda _, x, own=other: (draw(own, x),))
+            copy = PipelineCopy(draw=lambda _, x, smaller_event=other: (draw(smaller_event, x),))
             refuted = sum(
                 audit_release([event], ProtectionUnit.CARD_DAY, copy=copy)[0].is_refuted
                 for _ in range(RUNS)
@@ -83,11 +83,11 @@ def _of_samples() -> Iterator[tuple[str, str, str, int, int]]:
         kind = f"{event.noise} {float(event.scale):g}"
         for words, law_of in SAMPLERS.items():
             law = law_of(event)
-            found = sum(
+            detections = sum(
                 misfit_of(law.sampled(f"{number}", MANY_DRAWS), event, alpha=ALPHA / 10) is not None
                 for number in range(SAMPLES)
             )
-            yield "sampler", words, kind, found, SAMPLES
+            yield "sampler", words, kind, detections, SAMPLES
 
 
 def found() -> None:

@@ -128,8 +128,8 @@ class Attacker:
             dense = replace(event, threshold=None, delta=Fraction(0))
             self._known[kind] = draw(dense, np.zeros(_POOL, dtype=np.int64))
         chosen = np.frombuffer(secrets.token_bytes(4 * self.canaries), dtype="<u4")
-        found = self._known[kind][(chosen >> 1) % _POOL]
-        return np.where(chosen & 1, found, -found)
+        noise = self._known[kind][(chosen >> 1) % _POOL]
+        return np.where(chosen & 1, noise, -noise)
 
 
 def moved_by(
@@ -171,10 +171,10 @@ def _largest(event: DrawEvent, unit: ProtectionUnit, times: int) -> list[int]:
     most, cells = round(bound.linf * share), []
     left = bound.l1 if event.noise.record.is_pure else int(bound.l2_squared * share**2)
     while left > 0:
-        own = min(most, left if event.noise.record.is_pure else isqrt(left))
-        cells.append(own)
-        left -= own if event.noise.record.is_pure else own**2
-        if own == 0:
+        cell = min(most, left if event.noise.record.is_pure else isqrt(left))
+        cells.append(cell)
+        left -= cell if event.noise.record.is_pure else cell**2
+        if cell == 0:
             return cells[:-1]
     return cells
 
@@ -186,8 +186,8 @@ def _of_habits(
     days = sorted({block.service_date for event, _ in touched for block in event.blocks})
     out = set(days) if unit in VEHICLE_UNITS else set(days[:_WORKDAYS])
     for event, times in touched:
-        own = {block.service_date for block in event.blocks} & out
-        if not own:
+        dates = {block.service_date for block in event.blocks} & out
+        if not dates:
             continue
         if unit in VEHICLE_UNITS:
             bound = _bound(event, ProtectionUnit.BUS_DAY)
@@ -197,7 +197,7 @@ def _of_habits(
             if unit.is_lifetime:
                 by += sum(carried for _, carried in event.carried)
         one_day = unit.days_max in (0, 1)
-        yield event, [by * (1 if one_day else len(own))] * cells
+        yield event, [by * (1 if one_day else len(dates))] * cells
 
 
 def risk_of(name: str, folder: Path) -> tuple[Forecast, tuple[ChargedRelease, ...]]:
@@ -206,27 +206,27 @@ def risk_of(name: str, folder: Path) -> tuple[Forecast, tuple[ChargedRelease, ..
     ledger = History(folder)
     charge(ledger)
     charged = ledger.ledger.charged(shipped(programme).family)
-    last = [one for one in charged if one.key.programme == programme][-1]
+    last = [release for release in charged if release.key.programme == programme][-1]
     return forecast(last.events, charged, (1, 52)), charged
 
 
-def simulated(one: UnitRisk, charged: Sequence[ChargedRelease], attacker: Attacker) -> float:
+def simulated(risk: UnitRisk, charged: Sequence[ChargedRelease], attacker: Attacker) -> float:
     """Return the share of right guesses on the scope of the last week that shows most."""
     events = [event for release in charged for event in release.events]
     days = {block.service_date for event in events for block in event.blocks}
     last = ServiceWeek.containing(max(days))
     scopes = {
-        scope_of(one.unit, block)
+        scope_of(risk.unit, block)
         for event in events
         for block in event.blocks
         if block.service_date in last.days
     }
     cells = {
-        scope: sum(len(c) for _, c in moved_by(charged, one.unit, scope, is_worst=one.is_worst))
+        scope: sum(len(c) for _, c in moved_by(charged, risk.unit, scope, is_worst=risk.is_worst))
         for scope in scopes
     }
     scope = max(cells, key=lambda name: (cells[name], name))
-    return attacker.right(moved_by(charged, one.unit, scope, is_worst=one.is_worst))
+    return attacker.right(moved_by(charged, risk.unit, scope, is_worst=risk.is_worst))
 
 
 def histories() -> float:
@@ -237,14 +237,14 @@ def histories() -> float:
     for name in HISTORIES:
         with TemporaryDirectory() as folder:
             known, charged = risk_of(name, Path(folder))
-        for one in known.units:
-            if one.span is not Span.LEDGER or one.guess_right is None:
+        for risk in known.units:
+            if risk.span is not Span.LEDGER or risk.guess_right is None:
                 continue
-            share = simulated(one, charged, attacker)
-            farthest = max(farthest, abs(share - one.guess_right))
+            share = simulated(risk, charged, attacker)
+            farthest = max(farthest, abs(share - risk.guess_right))
             print(
-                f"| {name} | {one.unit} | {'worst' if one.is_worst else 'typical'} | "
-                f"{one.releases} | {one.guess_right:.4f} | {share:.4f} | {one.alone or 0:.4f} |",
+                f"| {name} | {risk.unit} | {'worst' if risk.is_worst else 'typical'} | "
+                f"{risk.releases} | {risk.guess_right:.4f} | {share:.4f} | {risk.alone or 0:.4f} |",
                 flush=True,
             )
     print(f"\nfarthest {farthest:.4f} (bar: .01); deviation of a share {0.5 / CANARIES**0.5:.4f}")

@@ -63,8 +63,8 @@ class Law(NamedTuple):
 
     def sampled(self, label: str, number: int) -> Ints:
         """Return noise that depends on a label alone."""
-        found = np.searchsorted(np.cumsum(self.chances), uniforms(label, number))
-        return np.asarray(self.values[found.clip(0, self.values.size - 1)])
+        indices = np.searchsorted(np.cumsum(self.chances), uniforms(label, number))
+        return np.asarray(self.values[indices.clip(0, self.values.size - 1)])
 
     def against(self, other: Law) -> Gain:
         """Return what one number of this law tells against another law of the same integers."""
@@ -113,8 +113,8 @@ def bare(event: DrawEvent) -> Law:
 
 def bare_in_part(event: DrawEvent, share: float) -> Law:
     """Return noise that a share of the cells lacks, nobody knows which."""
-    own = declared(event)
-    return Law(own.values, share * bare(event).chances + (1 - share) * own.chances)
+    law = declared(event)
+    return Law(law.values, share * bare(event).chances + (1 - share) * law.chances)
 
 
 def clipped(event: DrawEvent, deviations: float, *, above_alone: bool = False) -> Law:
@@ -167,8 +167,8 @@ def student(event: DrawEvent) -> Law:
 
 def two_points(event: DrawEvent) -> Law:
     """Return plus or minus the declared deviation."""
-    own = round(deviation(event))
-    return declared(event).put(lambda z: np.where(z < 0, -own, own))
+    point = round(deviation(event))
+    return declared(event).put(lambda z: np.where(z < 0, -point, point))
 
 
 def opposite(noise: Ints) -> Ints:

@@ -62,13 +62,13 @@ def PIPELINE(cases: Mapping[str, Case]) -> Iterator[Found]:  # noqa: N802 - one 
         for words, law in SAMPLERS.items():
             yield words, name, *_sampled(first, law(first))
         twice = PipelineCopy(draw=lambda e, x: (np.repeat(draw(e, x[::2]), 2)[: x.size],))
-        found = sampler([first], twice)
-        yield "a sampler that uses each draw twice", name, _stops(found), CERTAIN
+        result = sampler([first], twice)
+        yield "a sampler that uses each draw twice", name, _stops(result), CERTAIN
         both = PipelineCopy(draw=lambda e, x: (draw(e, x), draw(e, x)))
         half = PipelineCopy(draw=lambda e, x: (draw(replace(e, scale=e.scale / 2), x),))
         for words, copy in (("tables drawn twice", both), ("half the scale, audited", half)):
-            found = one_run_audit(audit_release(drawn.events, unit, copy=copy))
-            yield words, name, _stops(found), CERTAIN
+            result = one_run_audit(audit_release(drawn.events, unit, copy=copy))
+            yield words, name, _stops(result), CERTAIN
         digests = Evidence(sealed_digests=("3" * 64, "4" * 64)).sealed_digests
         yield "a second sealed file", name, _stops(one_byte_string(drawn, digests)), CERTAIN
         burned = replace(drawn.attempt, state=ReleaseState.BURNED, artefact_digest=None)
@@ -93,8 +93,8 @@ def CONTENTS(cases: Mapping[str, Case]) -> Iterator[Found]:  # noqa: N802 - one 
                 if unknown_contents(package):
                     raise RuntimeError("the honest package holds something unknown")
                 spoil(package)
-                found = ["contents"] if unknown_contents(package) else []
-                yield words, name, found, CERTAIN
+                gates = ["contents"] if unknown_contents(package) else []
+                yield words, name, gates, CERTAIN
 
 
 def _package(folder: Path, case: Case) -> Path:

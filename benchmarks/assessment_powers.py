@@ -71,78 +71,78 @@ def stated_by(numbers: Judged) -> Iterator[Stated]:
 def _recorder(gate: str, known: list[Stated]) -> Callable[..., str]:
     """Return what measures as the product does, and keeps what was measured."""
 
-    def record(sizes: Iterable[float], found: Found, words: Words, *, numbers: int = 1) -> str:
+    def record(sizes: Iterable[float], detections: Found, words: Words, *, numbers: int = 1) -> str:
         tried: list[float] = []
 
         def noted(size: float, trials: int) -> NDArray[np.bool_]:
             tried.append(size)
-            return found(size, trials)
+            return detections(size, trials)
 
         text = measured(sizes, noted, words, numbers=numbers)
         if share := _SHARE.search(text):
             both = (float(share[1]) / 100, float(share[2]) / 100)
-            known.append(Stated(gate, words(tried[-1]), tried[-1], both, found))
+            known.append(Stated(gate, words(tried[-1]), tried[-1], both, detections))
         return text
 
     return record
 
 
-def again(one: Stated) -> int:
+def again(power: Stated) -> int:
     """Return in how many fresh simulations of its statistic a fault is found."""
-    return sum(int(one.found(one.size, _AT_ONCE).sum()) for _ in range(TRIALS // _AT_ONCE))
+    return sum(int(power.found(power.size, _AT_ONCE).sum()) for _ in range(TRIALS // _AT_ONCE))
 
 
-def put_into(case: Case, one: Stated) -> int | None:
+def put_into(case: Case, power: Stated) -> int | None:
     """Return in how many releases the gate stops the fault; None where it is not put into one."""
-    if one.gate not in (put := {"noised_zeros": _bare, "geometric_below_zero": _fewer_zeros}):
-        return _reused(case, one) if "cell by cell" in one.words else None
-    gate = next(gate for gate in _GATES.values() if gate.__name__ == one.gate)
+    if power.gate not in (put := {"noised_zeros": _bare, "geometric_below_zero": _fewer_zeros}):
+        return _reused(case, power) if "cell by cell" in power.words else None
+    gate = next(gate for gate in _GATES.values() if gate.__name__ == power.gate)
     with ExitStack() as silenced:
         for module in _GATES:
             silenced.enter_context(patch.object(module, "measured", lambda *_, **__: ""))
-        return sum(not gate(put[one.gate](case, one, trial)).passed for trial in range(TRIALS))
+        return sum(not gate(put[power.gate](case, power, trial)).passed for trial in range(TRIALS))
 
 
-def _bare(case: Case, one: Stated, trial: int) -> Judged:
+def _bare(case: Case, power: Stated, trial: int) -> Judged:
     """Leave a share of the largest table alone, which is empty."""
     numbers = judged_release(case.drawn)
     largest = max(numbers.dense, key=lambda vector: vector.values.size)
     noise = declared(largest.event).sampled(f"bare {trial}", largest.values.size)
-    noise[_order(trial, noise.size)[: round(one.size * noise.size)]] = 0
-    own = (replace(v, values=noise) if v is largest else v for v in numbers.vectors)
-    return replace(numbers, vectors=tuple(own))
+    noise[_order(trial, noise.size)[: round(power.size * noise.size)]] = 0
+    vectors = (replace(v, values=noise) if v is largest else v for v in numbers.vectors)
+    return replace(numbers, vectors=tuple(vectors))
 
 
-def _fewer_zeros(case: Case, one: Stated, trial: int) -> Judged:
+def _fewer_zeros(case: Case, power: Stated, trial: int) -> Judged:
     """Let the numbers at and below zero of one kind of draw hold fewer zeros."""
-    numbers, label = judged_release(case.drawn), one.words.split()[-1]
-    scale, own = float(numbers.pooled(numbers.dense)[label][0].scale), []
+    numbers, label = judged_release(case.drawn), power.words.split()[-1]
+    scale, vectors = float(numbers.pooled(numbers.dense)[label][0].scale), []
     for vector in numbers.vectors:
         values = vector.values.copy()
         if vector.event.label == label:
             below = values <= 0
             share, size = uniforms(f"{trial} {vector.where}", 2 * int(below.sum())).reshape(2, -1)
-            is_zero = share < -np.expm1(-1 / scale) * (1 - one.size)
+            is_zero = share < -np.expm1(-1 / scale) * (1 - power.size)
             values[below] = np.where(is_zero, 0, -1 - np.floor(-scale * np.log(size)))
-        own.append(replace(vector, values=values))
-    return replace(numbers, vectors=tuple(own))
+        vectors.append(replace(vector, values=values))
+    return replace(numbers, vectors=tuple(vectors))
 
 
-def _reused(case: Case, one: Stated) -> int:
+def _reused(case: Case, power: Stated) -> int:
     """Let noise serve again in a share of the empty cells of two draws of the largest table."""
     numbers = judged_release(case.drawn)
     event = max(numbers.vectors, key=lambda vector: vector.values.size).event
     cells = max(vector.values.size for vector in numbers.vectors)
-    law, alpha, found = declared(event), _alpha_placed(numbers), 0
+    law, alpha, detections = declared(event), _alpha_placed(numbers), 0
     for trial in range(TRIALS):
         noise, fresh = (law.sampled(f"reused {trial} {n}", cells) for n in (0, 1))
-        fresh[: round(one.size * cells)] = noise[: round(one.size * cells)]
+        fresh[: round(power.size * cells)] = noise[: round(power.size * cells)]
         order = _order(trial, cells)
         pair = Vector(event, None, noise[order]), Vector(event, None, fresh[order])
         known = noise_reuse._Pair("", (pair,), is_known=True)  # noqa: SLF001
         orders = {id(pair[0]): [np.arange(cells)]}
-        found += noise_reuse._is_alike(known, orders, alpha, noise_reuse._Known())  # noqa: SLF001
-    return found
+        detections += noise_reuse._is_alike(known, orders, alpha, noise_reuse._Known())  # noqa: SLF001
+    return detections
 
 
 def _order(trial: int, number: int) -> NDArray[np.intp]:
@@ -163,20 +163,25 @@ def powers(programmes: tuple[str, ...] = ("opal_trip", "opal")) -> bool:
     is_borne_out = True
     for name in programmes:
         case = case_of(name, **_SIZE)
-        for one in stated_by(judged_release(case.drawn)):
-            shown = [f"{one.share[0]:.1%} +- {one.share[1]:.1%}"]
-            for found in (again(one), put_into(case, one)):
-                if found is None:
+        for power in stated_by(judged_release(case.drawn)):
+            shown = [f"{power.share[0]:.1%} +- {power.share[1]:.1%}"]
+            for detections in (again(power), put_into(case, power)):
+                if detections is None:
                     shown.append("")
                     continue
                 low, high = beta.ppf(
-                    (0.005, 0.995), (found, found + 1), (TRIALS - found + 1, TRIALS - found)
+                    (0.005, 0.995),
+                    (detections, detections + 1),
+                    (TRIALS - detections + 1, TRIALS - detections),
                 )
-                high = 1.0 if found == TRIALS else high
-                is_in = one.share[0] - one.share[1] <= high and low <= one.share[0] + one.share[1]
+                high = 1.0 if detections == TRIALS else high
+                is_in = (
+                    power.share[0] - power.share[1] <= high
+                    and low <= power.share[0] + power.share[1]
+                )
                 # More than is stated is no false statement, of the whole gate.
-                is_borne_out &= is_in or (len(shown) > 1 and low > one.share[0])
-                shown.append(f"{found / TRIALS:.2%} ({low:.2%} to {high:.2%})")
-            print(f"| {name} | {one.gate} | {one.words} | {' | '.join(shown)} |", flush=True)
+                is_borne_out &= is_in or (len(shown) > 1 and low > power.share[0])
+                shown.append(f"{detections / TRIALS:.2%} ({low:.2%} to {high:.2%})")
+            print(f"| {name} | {power.gate} | {power.words} | {' | '.join(shown)} |", flush=True)
     print(f"\n{'all' if is_borne_out else 'not all'} stated powers are borne out")
     return is_borne_out

@@ -122,7 +122,7 @@ def _domain(name: str, slots: int, stops: int) -> PublicDomain:
     names = ("slot", "cell")
     if not is_of_buses:
         names = ("tap_on_slot", "tap_on_location", "tap_off_slot", "tap_off_location")
-    axes = tuple(Dimension(one, (starts, places)[n % 2]) for n, one in enumerate(names))
+    axes = tuple(Dimension(axis, (starts, places)[n % 2]) for n, axis in enumerate(names))
     modes = ("bus",) if is_of_buses else ("bus", "ferry", "light_rail", "train")
     return public_domain("made up", tuple(ModeCells(mode, axes) for mode in modes))
 
@@ -153,4 +153,4 @@ def _exact(name: str, domain: PublicDomain, event: DrawEvent, label: str) -> Int
         if axis not in table.by
     )
     by_mode = np.split(cells, len(segments), axis=1)
-    return np.concatenate([np.asarray(own.sum(axis=axes)).ravel() for own in by_mode])
+    return np.concatenate([np.asarray(mode_cells.sum(axis=axes)).ravel() for mode_cells in by_mode])

@@ -48,9 +48,9 @@ def changed(rates: Floats, noise: Noise, times: float, since: int, *, seed: int 
     before = [made_week(coins, now if n < since else rates) for n in range(WEEKS)]
     week = week_of(coins, truth, before, noise)
     ratios = []
-    for one in (week, replace(week, earlier=())):
-        (own,) = taps_by_mode(one)
-        errors = estimated(own.numbers, own.looks, own.earlier)[0].cells - truth
+    for variant in (week, replace(week, earlier=())):
+        (taps,) = taps_by_mode(variant)
+        errors = estimated(taps.numbers, taps.looks, taps.earlier)[0].cells - truth
         hours = errors.reshape(*errors.shape[:2], 24, -1).sum(axis=3)
         parts = (errors[some], hours[some], errors[some].sum(axis=2), np.delete(errors, some, 0))
         ratios.append([rmse(part) for part in parts])
@@ -61,10 +61,10 @@ def changed_lines(rates: Floats, noise: Noise) -> Iterator[str]:
     """Yield a line for every change and share of the taps."""
     for share in (1.0, 0.3):
         for name, times, since in CHANGES:
-            one = changed(share * rates, noise, times, since)
-            found = max(one.cells, one.hours, one.days)
-            verdict = "met" if found <= AT_MOST else "NOT met"
+            ratio = changed(share * rates, noise, times, since)
+            worst = max(ratio.cells, ratio.hours, ratio.days)
+            verdict = "met" if worst <= AT_MOST else "NOT met"
             yield (
-                f"| {name} | {share} | {one.cells:.2f} | {one.hours:.2f} | {one.days:.2f} | "
-                f"{one.others:.2f} | at most {AT_MOST}: {verdict} |"
+                f"| {name} | {share} | {ratio.cells:.2f} | {ratio.hours:.2f} | {ratio.days:.2f} | "
+                f"{ratio.others:.2f} | at most {AT_MOST}: {verdict} |"
             )

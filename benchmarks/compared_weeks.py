@@ -68,10 +68,12 @@ def true_tables(counts: Floats, regions: Sequence[str] = ()) -> dict[str, Floats
     hours = counts.reshape(places, days, 24, slots // 24).sum(axis=3)
     by_region = {}
     if regions:
-        of_regions = [counts[np.array(regions) == one].sum(axis=0) for one in sorted({*regions})]
-        own = true_tables(np.stack(of_regions))
+        of_regions = [
+            counts[np.array(regions) == region].sum(axis=0) for region in sorted({*regions})
+        ]
+        region_tables = true_tables(np.stack(of_regions))
         by_region = {
-            f"{CELLS.name}_regions{grain}": own[f"{CELLS.name}{grain}"]
+            f"{CELLS.name}_regions{grain}": region_tables[f"{CELLS.name}{grain}"]
             for grain in ("", "_hourly", "_daily")
         }
     return {
@@ -95,18 +97,18 @@ def compared(
     """Make a week about these rates after earlier ones about theirs, and estimate it."""
     coins = dice(seed)
     counts = made_week(coins, rates)
-    before = [made_week(coins, one) for one in earlier]
+    before = [made_week(coins, past_rates) for past_rates in earlier]
     week = week_of(coins, counts, before, noise, regions=regions)
     started = time.process_time()
-    found = trip_estimates(week)
-    return Compared(week, true_tables(counts, regions), found, time.process_time() - started)
+    estimates = trip_estimates(week)
+    return Compared(week, true_tables(counts, regions), estimates, time.process_time() - started)
 
 
 def reconciled_errors(week: Compared) -> dict[str, float]:
     """Weighted relative errors of the unbiased tables, per cent."""
     errors = {CELLS.name: weighted_relative_error(week.drawn(CELLS.name), week.truth[CELLS.name])}
-    (own,) = taps_by_mode(week.week)
-    slots, places = own.numbers.slots, own.numbers.places.T
+    (taps,) = taps_by_mode(week.week)
+    slots, places = taps.numbers.slots, taps.numbers.places.T
     errors[TIME.name] = weighted_relative_error(slots, week.truth[TIME.name])
     errors[LOCATION.name] = weighted_relative_error(places, week.truth[LOCATION.name])
     return errors

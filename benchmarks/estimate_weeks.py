@@ -143,8 +143,8 @@ def week_of(  # noqa: PLR0913 - what a week is
     noises = earlier_noise or [noise] * len(earlier)
     gaps = earlier_gaps or [()] * len(earlier)
     before = tuple(
-        drawn_numbers(coins, counts, own, domain, week=-1 - n, gaps=gaps[n])
-        for n, (counts, own) in enumerate(zip(earlier, noises, strict=True))
+        drawn_numbers(coins, counts, past_noise, domain, week=-1 - n, gaps=gaps[n])
+        for n, (counts, past_noise) in enumerate(zip(earlier, noises, strict=True))
     )
     tables = (CELLS,) if noise.marginals is None else (TIME, LOCATION, CELLS)
     (places,) = (axis.labels for axis in domain.dimensions("train") if axis.name == PLACE)

@@ -48,20 +48,20 @@ class MadeWeeks:
 
     def truth(self, question: str) -> Mapping[str, float]:
         """Return what is true, by label where a question asks of several."""
-        places = [one.truth[LOCATION.name] for one in self.weeks]
+        places = [week.truth[LOCATION.name] for week in self.weeks]
         names = [f"station {n:03}" for n in range(PLACES)]
         if question.startswith("Which place"):
             hours = self.weeks[0].truth[f"{CELLS.name}_hourly"][TUESDAY].reshape(24, PLACES)
             return dict(zip(names, hours[EIGHT], strict=True))
         if question.startswith("Did a place"):
-            own = names.index(PLACE)
-            return {"": float(places[0][:, own].sum() - places[1][:, own].sum())}
+            index = names.index(PLACE)
+            return {"": float(places[0][:, index].sum() - places[1][:, index].sum())}
         if question.startswith("How do weekdays"):
             days = places[0].sum(axis=1)
             return {"": float(days[:5].mean() - days[5:].mean())}
         if question.startswith("The top ten"):
-            return dict(zip(names, sum(one.sum(axis=0) for one in places), strict=True))
-        return {f"{6 + n:02}:00": float(own) for n, own in enumerate(self.speeds)}
+            return dict(zip(names, sum(counts.sum(axis=0) for counts in places), strict=True))
+        return {f"{6 + n:02}:00": float(speed) for n, speed in enumerate(self.speeds)}
 
 
 def made_weeks(folder: Path, seed: int) -> MadeWeeks:
@@ -71,11 +71,11 @@ def made_weeks(folder: Path, seed: int) -> MadeWeeks:
         compared(rates * (1 - GROWTH * n), OPAL, [], seed=100 * seed + n) for n in range(WEEKS)
     ]
     folders = [folder / f"week-{n}" for n in range(WEEKS)]
-    for own, week in zip(folders, weeks, strict=True):
+    for package, week in zip(folders, weeks, strict=True):
         events = [
             _event(name, "count", sd) for (name, _), sd in week.week.numbers.deviations.items()
         ]
-        _write(own, parts_of_trips(week), events, len(week.week.numbers.days))
+        _write(package, parts_of_trips(week), events, len(week.week.numbers.days))
     buses, speeds = bus_week(seed)
     events = [_event("speed", "sum", SUMS_SD), _event("speed", "buses", BUSES_SD)]
     _write(folder / "buses", buses, events, 7)
@@ -86,16 +86,16 @@ def made_weeks(folder: Path, seed: int) -> MadeWeeks:
 def parts_of_trips(week: Compared) -> Parts:
     """Return the parts of a made week as a release has them under embargo."""
     numbers, domain = week.week.numbers, week.week.domain
-    (own,) = taps_by_mode(week.week)
+    (taps,) = taps_by_mode(week.week)
     values = {
-        CELLS: (own.numbers.cells.transpose(1, 2, 0), own.numbers.cell_variance),
-        TIME: (own.numbers.slots, own.numbers.slot_variance),
-        LOCATION: (own.numbers.places.T, own.numbers.place_variance),
+        CELLS: (taps.numbers.cells.transpose(1, 2, 0), taps.numbers.cell_variance),
+        TIME: (taps.numbers.slots, taps.numbers.slot_variance),
+        LOCATION: (taps.numbers.places.T, taps.numbers.place_variance),
     }
     unbiased, measured = {}, {}
     for table, (reconciled, variance) in values.items():
-        days = [one.ravel().round(3) for one in reconciled]
-        errors = [np.full(one.size, round(variance**0.5, 4)) for one in days]
+        days = [day_values.ravel().round(3) for day_values in reconciled]
+        errors = [np.full(day_values.size, round(variance**0.5, 4)) for day_values in days]
         columns = {"reconciled": days, "standard_deviation": errors}
         unbiased[table.name] = labelled(domain, table, numbers.days, columns)
         drawn = [numbers.vectors[table.name, "count"][day] for day in numbers.days]
@@ -103,9 +103,9 @@ def parts_of_trips(week: Compared) -> Parts:
     totals = pa.table(
         {
             "service_date": pa.array(numbers.days, pa.date32()),
-            "reconciled": own.numbers.totals.round(3),
+            "reconciled": taps.numbers.totals.round(3),
             "standard_deviation": np.full(
-                len(numbers.days), own.numbers.variance_of_slots(SLOTS) ** 0.5
+                len(numbers.days), taps.numbers.variance_of_slots(SLOTS) ** 0.5
             ),
         }
     )
@@ -132,19 +132,21 @@ def bus_week(seed: int) -> tuple[Parts, Floats]:
     }
     days = tuple(np.arange("2016-07-25", "2016-08-01", dtype="datetime64[D]").tolist())
     vectors: dict[Statistic, Vectors] = {
-        ("speed", name): {None: one} for name, one in noisy.items()
+        ("speed", name): {None: values} for name, values in noisy.items()
     }
     deviations = {("speed", "sum"): SUMS_SD, ("speed", "buses"): BUSES_SD}
     numbers = Numbers("made", domain.digest, days, (), vectors, deviations)
     promise = Promise(RowShape.TELEMETRY, (SPEED,), 60, shares_total=False)
-    found = telemetry_estimates(WeekToEstimate(promise, domain, numbers, f"{seed}", ()))
+    estimates = telemetry_estimates(WeekToEstimate(promise, domain, numbers, f"{seed}", ()))
     means = np.clip(65 / 2 + noisy["sum"] / STEPS / np.maximum(noisy["buses"], 1), 0, 65)
     presented = {"mean_speed_kmh": [means], "standard_deviation_kmh": [np.ones(means.size)]}
     parts = {
-        ESTIMATES: found.tables,
+        ESTIMATES: estimates.tables,
         UNBIASED: {"speed": labelled(domain, SPEED, [None], presented)},
         MEASURED: {
-            "speed": labelled(domain, SPEED, [None], {name: [one] for name, one in noisy.items()})
+            "speed": labelled(
+                domain, SPEED, [None], {name: [values] for name, values in noisy.items()}
+            )
         },
     }
     return parts, speeds[:, routes.index(ROUTE)]
@@ -165,14 +167,14 @@ def _event(table: str, statistic: str, deviation: float) -> DrawEvent:
 def _write(folder: Path, parts: Parts, events: list[DrawEvent], days: int) -> None:
     """Write the tables and the card of a package."""
     columns = {
-        part: {name: table.column_names for name, table in own.items()}
-        for part, own in parts.items()
+        part: {name: table.column_names for name, table in tables.items()}
+        for part, tables in parts.items()
     }
-    found = layouts(columns, events)
+    data_layouts = layouts(columns, events)
     (folder / "data").mkdir(parents=True)
     week = Week(tuple(events), (), days)
-    for name in found:
-        rows = rows_of(name, columns, lambda part, own: parts[part][own], week)
+    for name in data_layouts:
+        rows = rows_of(name, columns, lambda part, table_name: parts[part][table_name], week)
         (folder / f"data/{name}.parquet").write_bytes(parquet_bytes(rows))
-    card = {"data": [layout.record() for layout in found.values()]}
+    card = {"data": [layout.record() for layout in data_layouts.values()]}
     (folder / "release_card.json").write_text(json.dumps(card))

@@ -28,8 +28,8 @@ SURE = 1.65  # standard deviations ahead: 95 %
 def questions() -> dict[str, str]:
     """Return the lines of each question by its words, from the page."""
     text = PAGE.read_text().partition("## Five questions")[2].partition("\n## ")[0]
-    found = re.findall(r"\*\*(.+?)\*\*[^\n]*\n\n```python\n(.*?)```", text, re.DOTALL)
-    return dict(found)
+    pairs = re.findall(r"\*\*(.+?)\*\*[^\n]*\n\n```python\n(.*?)```", text, re.DOTALL)
+    return dict(pairs)
 
 
 def answered(lines: str, weeks: MadeWeeks) -> Any:  # noqa: ANN401 - what the lines call `answer`
@@ -76,16 +76,16 @@ def order_held(answer: Any, truth: Mapping[str, float]) -> list[bool]:  # noqa: 
 
 def shares(weeks: int) -> dict[str, float]:
     """Return in which share of made weeks the intervals of each question hold the truth."""
-    found: defaultdict[str, list[bool]] = defaultdict(list)
+    outcomes: defaultdict[str, list[bool]] = defaultdict(list)
     for seed in range(weeks):
         with tempfile.TemporaryDirectory() as folder:
             made = made_weeks(Path(folder), seed)
             for question, lines in questions().items():
                 answer = answered(lines, made)
-                found[question] += held(question, answer, made)
+                outcomes[question] += held(question, answer, made)
                 if "ahead" in getattr(answer, "columns", ()):
-                    found[f"{question} Its order"] += order_held(answer, made.truth(question))
-    return {question: float(np.mean(own)) for question, own in found.items() if own}
+                    outcomes[f"{question} Its order"] += order_held(answer, made.truth(question))
+    return {question: float(np.mean(flags)) for question, flags in outcomes.items() if flags}
 
 
 def main() -> None:

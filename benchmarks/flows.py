@@ -175,11 +175,11 @@ def compared(seed: int, trips_a_week: int) -> Compared:
     week = truth.sum(axis=0).ravel().astype(np.float64)
     now = drawn_week(truth, events)
     table = flow_tables(now)[FLOWS["zone"].name]
-    earlier = tuple(drawn_week(one, events).numbers for one in before)
+    earlier = tuple(drawn_week(past_week, events).numbers for past_week in before)
     later = flow_tables(replace(now, earlier=earlier))[FLOWS["zone"].name]
     with_earlier, low, high = (later[name].to_numpy() for name in ("estimate", "low_90", "high_90"))
     is_later = later["is_flow"].to_numpy(zero_copy_only=False)
-    of_month = week + sum(one.sum(axis=0).ravel() for one in before[:3])
+    of_month = week + sum(past_week.sum(axis=0).ravel() for past_week in before[:3])
     columns = {name: table[name].to_numpy() for name in table.column_names[3:]}
     # the naive matrix has the amount of both tables of flows
     shares = dict(load_programme("opal_flows", _INCLUDE).mechanism.split)
@@ -189,8 +189,8 @@ def compared(seed: int, trips_a_week: int) -> Compared:
     noisy = week + np.rint(deviation * coins.standard_normal(week.size))
     naive, above = np.maximum(noisy, 0.0), noisy > 1.96 * deviation
     rmse = {
-        name: float(np.sqrt(np.mean((found - week) ** 2)))
-        for name, found in (
+        name: float(np.sqrt(np.mean((values - week) ** 2)))
+        for name, values in (
             ("naive", naive),
             ("reconciled", columns["reconciled"]),
             ("estimate", columns["estimate"]),
@@ -216,22 +216,22 @@ def compared(seed: int, trips_a_week: int) -> Compared:
     )
 
 
-def interval_lines(found: Sequence[Compared], trips: int) -> Iterator[str]:
+def interval_lines(cities: Sequence[Compared], trips: int) -> Iterator[str]:
     """Yield coverage and errors with earlier weeks by estimated volume and by distance."""
     held, volumes, apart, misses = (
-        np.concatenate([getattr(one, name) for one in found])
+        np.concatenate([getattr(city, name) for city in cities])
         for name in ("held", "volumes", "apart", "misses")
     )
     yield f"{trips:,}: 90 % intervals hold {held.mean():.1%}"
     of_size = np.maximum(volumes + misses, 0)
     for name, values, edges in (("trips", of_size, VOLUMES), ("km", apart, DISTANCES)):
         for low, high in pairwise(edges):
-            own = (low <= values) & (values < high)
-            if own.sum() >= LEAST:
-                error = float(np.sqrt(np.mean(misses[own] ** 2)))
+            band = (low <= values) & (values < high)
+            if band.sum() >= LEAST:
+                error = float(np.sqrt(np.mean(misses[band] ** 2)))
                 yield (
-                    f"  {low:g} to {high:g} {name}: {held[own].mean():.1%} of {own.sum():,}, "
-                    f"RMSE {error:.1f}, mean {volumes[own].mean():.1f}"
+                    f"  {low:g} to {high:g} {name}: {held[band].mean():.1%} of {band.sum():,}, "
+                    f"RMSE {error:.1f}, mean {volumes[band].mean():.1f}"
                 )
 
 
@@ -247,17 +247,17 @@ def main() -> int:
     better = True
     intervals: list[str] = []
     for trips in (100_000, 1_000_000, 5_000_000):
-        found = [compared(seed, trips) for seed in range(arguments.cities)]
-        intervals += interval_lines(found, trips)
-        for one in found:
-            listed += one.listed + one.month_listed
-            false += one.false + one.month_false
-            better &= one.errors["estimate"] < one.errors["naive"]
-            shown = ", ".join(f"{one.errors[name]:.1f}" for name in one.errors)
+        cities = [compared(seed, trips) for seed in range(arguments.cities)]
+        intervals += interval_lines(cities, trips)
+        for city in cities:
+            listed += city.listed + city.month_listed
+            false += city.false + city.month_false
+            better &= city.errors["estimate"] < city.errors["naive"]
+            shown = ", ".join(f"{city.errors[name]:.1f}" for name in city.errors)
             print(
-                f"{one.trips:,}, {one.present:.0%} | {one.listed:,}, {one.false} | "
-                f"{one.mass:.0%} | {one.naive_listed:,}, {one.naive_false} | {shown} | "
-                f"{one.month_listed:,}, {one.month_false}"
+                f"{city.trips:,}, {city.present:.0%} | {city.listed:,}, {city.false} | "
+                f"{city.mass:.0%} | {city.naive_listed:,}, {city.naive_false} | {shown} | "
+                f"{city.month_listed:,}, {city.month_false}"
             )
     print(*intervals, sep="\n")
     share = false / max(1, listed)

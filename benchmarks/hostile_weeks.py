@@ -69,7 +69,7 @@ def scenarios(rates: Floats, coins: Random) -> Iterator[Scenario]:
 def _of_places_and_days(rates: Floats) -> Iterator[Scenario]:
     """Yield weeks in which stations or days are other than they were."""
     places = np.argsort(-rates.sum(axis=(1, 2)))
-    some, one, two = places[5:25], places[:20], places[20:40]
+    some, busiest, two = places[5:25], places[:20], places[20:40]
     usual = (rates,) * EARLIER_WEEKS
 
     def changed(name: str, affected: Mask, now: Floats, before: Floats | None = None) -> Scenario:
@@ -84,8 +84,8 @@ def _of_places_and_days(rates: Floats) -> Iterator[Scenario]:
     yield changed("closed stations", _cells(rates, places=some), closed)
     yield changed("new stations", _cells(rates, places=some), rates, closed)
     swapped = rates.copy()
-    swapped[one], swapped[two] = rates[two], rates[one]
-    yield changed("swapped stations", _cells(rates, places=[*one, *two]), swapped)
+    swapped[busiest], swapped[two] = rates[two], rates[busiest]
+    yield changed("swapped stations", _cells(rates, places=[*busiest, *two]), swapped)
     holiday = rates.copy()
     holiday[:, 0] = rates[:, 6]
     yield changed("holiday", _cells(rates, days=[0]), holiday)
@@ -127,8 +127,8 @@ def _of_hours(rates: Floats, coins: Random) -> Iterator[Scenario]:
 
 def _cells(rates: Floats, *, places: object = slice(None), days: object = slice(None)) -> Mask:
     """Mark the cells of some places on some days."""
-    found = np.zeros(rates.shape, dtype=np.bool_)
+    mask = np.zeros(rates.shape, dtype=np.bool_)
     of_days = np.zeros(rates.shape[1], dtype=np.bool_)
     of_days[days] = True
-    found[places] = of_days[None, :, None]
-    return found
+    mask[places] = of_days[None, :, None]
+    return mask

@@ -87,17 +87,17 @@ def make_city(folder: Path, days: Sequence[date], rows_a_week: int, *, seed: int
         for number, day in enumerate(week.days):
             if day not in days:
                 continue
-            own = seen["day"] == number
-            seconds = seen["second"][own]
+            on_day = seen["day"] == number
+            seconds = seen["second"][on_day]
             instants = np.datetime64(day, "us") + seconds.astype("timedelta64[s]")
             table = pa.table(
                 {
-                    "vehicle_id": pa.array(seen["bus"][own].astype(str)),
+                    "vehicle_id": pa.array(seen["bus"][on_day].astype(str)),
                     "observed_at_utc": instants,
                     "minute_of_day": (seconds // 60).astype(np.int32),
-                    "latitude": latitude[own],
-                    "longitude": longitude[own],
-                    "speed_milli_kmh": speed[own],
+                    "latitude": latitude[on_day],
+                    "longitude": longitude[on_day],
+                    "speed_milli_kmh": speed[on_day],
                 }
             )
             place = folder / "rows" / f"service_date={day}"
@@ -151,7 +151,7 @@ def drawn(
     programme = replace(city.programme, mechanism=mechanism, units=units)
     events = make_plan(programme, domain, ServiceWeek(2021, 46)).events  # no period changes a scale
     vectors = (exact.sums, exact.buses, exact.over)
-    noisy = Vectors(*(draw(event, one) for event, one in zip(events, vectors, strict=True)))
+    noisy = Vectors(*(draw(event, vector) for event, vector in zip(events, vectors, strict=True)))
     return noisy, RatioNoise(events[0].noise, events[0].scale, events[1].scale, exact.buses.size)
 
 

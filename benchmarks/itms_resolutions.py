@@ -77,19 +77,19 @@ def errors_of_city(city: City, bound: int) -> dict[str, Result]:
     shape = fine.shape(city.programme.tables[0], "bus")
     weights = truth.buses.reshape(shape).astype(float)
     dense = weights.mean(axis=0) / len(RELEASED.days) >= DENSE_BUSES_A_DAY
-    found = {}
+    results = {}
     for name, domain, finest in designs(city, fine):
         own_rho = rho - survey / WEEKS_OF_USE if name == MANY else rho
         exact = counted(city, domain, RELEASED, bound=bound, finest=finest)
         drawn_often = [drawn(city, domain, exact, own_rho, Design(bound)) for _ in range(DRAWS)]
-        errors = [fine_errors((fine, domain), truth, one) for one in drawn_often]
+        errors = [fine_errors((fine, domain), truth, published) for published in drawn_often]
         errors_rms = np.sqrt(np.mean(np.square(errors), axis=0)).reshape(shape)
         parts = (slice(None), dense, ~dense)
         found_kmh = [rmse(errors_rms[:, part].ravel(), weights[:, part].ravel()) for part in parts]
-        found[name] = Result(
+        results[name] = Result(
             len(domain.dimension("bus", "cell").labels), own_rho, np.array(found_kmh)
         )
-    return found
+    return results
 
 
 def designs(city: City, fine: PublicDomain) -> Iterator[tuple[str, PublicDomain, int]]:
@@ -124,10 +124,12 @@ def fine_errors(
     """
     fine, domain = domains
     noisy, noise = published
-    found = means_of(noisy.sums, noisy.buses, noise, clamp_kmh=CLAMP_KMH)
+    noisy_means = means_of(noisy.sums, noisy.buses, noise, clamp_kmh=CLAMP_KMH)
     of_city = CLAMP_KMH / 2 + noisy.sums.sum() / max(1, noisy.buses.sum()) / 10
     slots, cells = (axis.labels for axis in domain.dimensions("bus"))
-    means = np.where(found.is_withheld, of_city, found.mean).reshape(len(slots), len(cells))
+    means = np.where(noisy_means.is_withheld, of_city, noisy_means.mean).reshape(
+        len(slots), len(cells)
+    )
     place = {cell: number for number, cell in enumerate(cells)}
     owners = [owner(cell, place.keys()) for cell in fine.dimension("bus", "cell").labels]
     columns = [len(cells) if cell is None else place[cell] for cell in owners]

@@ -153,12 +153,12 @@ class Took:
 
 def timed(act: Callable[[], object], times: int = 1) -> Took:
     """Return how long a call took: the median of some."""
-    found = []
+    timings = []
     for _ in range(times):
         start = (process_time(), perf_counter())
         act()
-        found.append((process_time() - start[0], perf_counter() - start[1]))
-    return Took(*(median(column) for column in zip(*found, strict=True)))
+        timings.append((process_time() - start[0], perf_counter() - start[1]))
+    return Took(*(median(column) for column in zip(*timings, strict=True)))
 
 
 def one_release(ledger: Ledger, home: Path, request: Request) -> None:
@@ -222,7 +222,7 @@ def opened(url: str, home: Path) -> Ledger:
 def copied(file: str, url: str) -> None:
     """Let a server's tables hold what a file's hold, with the guards off meanwhile."""
     tables = (FAMILY, ENTRY, CAPS, ATTEMPT, ACCOUNT)
-    source, target = (create_engine(one, poolclass=NullPool) for one in (file, url))
+    source, target = (create_engine(address, poolclass=NullPool) for address in (file, url))
     with source.connect() as kept, target.begin() as made:
         for table in tables:
             made.execute(text(f"ALTER TABLE {table.name} DISABLE TRIGGER ALL"))
@@ -262,7 +262,7 @@ def measure(server: str | None, years: int, root: Path) -> bool:
                 copied(file, server)
             rows.append(one_row(measured, copy, week.plus(WEEKS_PER_YEAR * year)))
             shown = [f"{took.cpu_s:.3f} ({took.wall_s:.2f})" for took in rows[-1].values()]
-            print(f"{year:>5} {ledger.head()[0]:>8}" + "".join(f"{one:>16}" for one in shown),
+            print(f"{year:>5} {ledger.head()[0]:>8}" + "".join(f"{figure:>16}" for figure in shown),
                   flush=True)  # fmt: skip
     first, last = rows[0], rows[-1]
     kept = {

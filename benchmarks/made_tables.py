@@ -75,18 +75,18 @@ class Made:
     truth: Truth
 
 
-def is_true(found: Disclosure, truth: Truth) -> bool:
+def is_true(disclosure: Disclosure, truth: Truth) -> bool:
     """Return whether what is said of a table is so.
 
     Raises:
         KeyError: a claim that nobody has a measure for.
     """
-    return _PREDICATES[found.figures["claim"]](found.figures, truth)
+    return _PREDICATES[disclosure.figures["claim"]](disclosure.figures, truth)
 
 
-def is_said(found: Disclosure) -> bool:
+def is_said(disclosure: Disclosure) -> bool:
     """Return whether a finding says something, and not that it cannot be told."""
-    return bool(found.figures.get("is_told", True)) and found.figures["claim"] is not None
+    return bool(disclosure.figures.get("is_told", True)) and disclosure.figures["claim"] is not None
 
 
 _PREDICATES: dict[str, Callable[[dict, Truth], bool]] = {
@@ -130,7 +130,7 @@ def _holds(figures: dict, truth: Truth) -> bool:
 
 def true_features(truth: Truth) -> set[str]:
     """Return the claims that would be right of a table, for the share that is found."""
-    found = {
+    features = {
         "grid": truth.step != 1,
         "digits": truth.digits > 0,
         "share": truth.share is not None,
@@ -144,7 +144,7 @@ def true_features(truth: Truth) -> set[str]:
         "noise": truth.deviation is not None and not truth.is_fresh,
         "fresh_noise": truth.is_fresh,
     }
-    return {name for name, holds in found.items() if holds}
+    return {name for name, holds in features.items() if holds}
 
 
 # Counts as they are: shape (days, slots, stops) where they have an order, else (days, 1, stops).
@@ -271,8 +271,8 @@ def rounded(base: int, how: str = "nearest") -> Treatment:
     def treat(random: Random, raw: Ints) -> tuple[ExternalTable, Truth]:
         if how == "random":
             return table_of(at_random(random, raw, base)), Truth(step=Fraction(base))
-        own = raw // base * base if how == "down" else nearest(raw, base)
-        return table_of(own), Truth(step=Fraction(base))
+        counts = raw // base * base if how == "down" else nearest(raw, base)
+        return table_of(counts), Truth(step=Fraction(base))
 
     return treat
 
@@ -323,24 +323,24 @@ def weighted(decimals: int | None) -> Treatment:
     """Expand by weights of a survey."""
 
     def treat(random: Random, raw: Ints) -> tuple[ExternalTable, Truth]:
-        own = raw * (1 + random.random(raw.shape) / 3) * 1.0
-        return table_of(own if decimals is None else np.round(own, decimals)), Truth()
+        values = raw * (1 + random.random(raw.shape) / 3) * 1.0
+        return table_of(values if decimals is None else np.round(values, decimals)), Truth()
 
     return treat
 
 
 def small_shares(_: Random, raw: Ints) -> tuple[ExternalTable, Truth]:
     """Shares of all, with four decimals: floats without any noise."""
-    own = np.round(raw / max(1, int(raw.sum())) * 40, 4)
-    return table_of(own), Truth(step=Fraction(1, 10**4))
+    shares = np.round(raw / max(1, int(raw.sum())) * 40, 4)
+    return table_of(shares), Truth(step=Fraction(1, 10**4))
 
 
 def coded(top: int | None = None, bottom: int | None = None) -> Treatment:
     """Publish an end for all beyond it."""
 
     def treat(_: Random, raw: Ints) -> tuple[ExternalTable, Truth]:
-        own = np.clip(raw, bottom, top)
-        return table_of(own), Truth(top=top, bottom=bottom)
+        counts = np.clip(raw, bottom, top)
+        return table_of(counts), Truth(top=top, bottom=bottom)
 
     return treat
 
@@ -402,17 +402,17 @@ def noised(family: str, scale: float, then: str = "") -> Treatment:
             truth = Truth(noise="other")
         else:
             noise = laplace(random, raw.shape, scale)
-        own = raw + noise
+        noisy = raw + noise
         if then == "round":
-            return table_of(nearest(own, 5)), replace(truth, step=Fraction(5))
+            return table_of(nearest(noisy, 5)), replace(truth, step=Fraction(5))
         if then == "clip":
-            return table_of(np.maximum(own, 0)), Truth()
+            return table_of(np.maximum(noisy, 0)), Truth()
         if then == "left_alone":
-            return table_of(np.where(raw > 0, own, 0)), replace(truth, is_partial=True)
+            return table_of(np.where(raw > 0, noisy, 0)), replace(truth, is_partial=True)
         if then == "half":
             half = random.random(raw.shape) < 0.5  # noqa: PLR2004
-            return table_of(np.where(half, own, raw)), replace(truth, is_partial=True)
-        return table_of(own), truth
+            return table_of(np.where(half, noisy, raw)), replace(truth, is_partial=True)
+        return table_of(noisy), truth
 
     return treat
 
@@ -421,11 +421,11 @@ def floating(decimals: int | None) -> Treatment:
     """Noise in floating point on every cell, with all its bits or some decimals."""
 
     def treat(random: Random, raw: Ints) -> tuple[ExternalTable, Truth]:
-        own = raw + random.laplace(0, 1.0, raw.shape)
+        noisy = raw + random.laplace(0, 1.0, raw.shape)
         truth = Truth(noise="Laplace", empty=int((raw == 0).sum()))
         if decimals is None:
-            return table_of(own), truth
-        return table_of(np.round(own, decimals)), replace(truth, empty=0)
+            return table_of(noisy), truth
+        return table_of(np.round(noisy, decimals)), replace(truth, empty=0)
 
     return treat
 
@@ -443,10 +443,10 @@ def perturbed(random: Random, raw: Ints) -> tuple[ExternalTable, Truth]:
 
 def swapped(random: Random, raw: Ints) -> tuple[ExternalTable, Truth]:
     """Swap a tenth of the cells with others."""
-    own = raw.ravel().copy()
-    chosen = random.choice(own.size, own.size // 10, replace=False)
-    own[chosen] = own[random.permutation(chosen)]
-    return table_of(own.reshape(raw.shape)), Truth()
+    cells = raw.ravel().copy()
+    chosen = random.choice(cells.size, cells.size // 10, replace=False)
+    cells[chosen] = cells[random.permutation(chosen)]
+    return table_of(cells.reshape(raw.shape)), Truth()
 
 
 def totals(how: str, deviation: float = 0.0) -> Treatment:
@@ -454,28 +454,30 @@ def totals(how: str, deviation: float = 0.0) -> Treatment:
 
     def treat(random: Random, raw: Ints) -> tuple[ExternalTable, Truth]:
         raw = raw[:, :, :8] + 30 * (how != "cut")
-        own, sums, truth = raw, raw.sum(axis=2, keepdims=True), Truth()
+        counts, sums, truth = raw, raw.sum(axis=2, keepdims=True), Truth()
         if how == "laplace":
             scale = deviation / np.sqrt(2)
-            own, sums = (n + np.rint(random.laplace(0, scale, n.shape)) for n in (own, sums))
+            counts, sums = (n + np.rint(random.laplace(0, scale, n.shape)) for n in (counts, sums))
             truth = Truth(noise="Laplace", scale=scale, deviation=deviation)
         elif how == "normal":
-            own, sums = (n + np.rint(random.normal(0, deviation, n.shape)) for n in (own, sums))
+            counts, sums = (
+                n + np.rint(random.normal(0, deviation, n.shape)) for n in (counts, sums)
+            )
             truth = Truth(noise="normal", scale=deviation, deviation=deviation)
         elif how == "weights":
             weights = 1 + random.random(raw.shape)
-            own, sums = np.rint(raw * weights), np.rint((raw * weights).sum(2, keepdims=True))
+            counts, sums = np.rint(raw * weights), np.rint((raw * weights).sum(2, keepdims=True))
         elif how == "unknown":
             sums = sums + random.poisson(6, sums.shape)
         elif how == "later":
             sums = random.binomial(sums, 0.99) + random.poisson(sums * 0.01)
         elif how == "rounded":
-            own, sums, truth = nearest(own, 5), nearest(sums, 5), Truth(step=Fraction(5))
+            counts, sums, truth = nearest(counts, 5), nearest(sums, 5), Truth(step=Fraction(5))
         kept = raw >= 10 if how == "cut" else np.ones(raw.shape, dtype=np.bool_)  # noqa: PLR2004
         if how == "cut":
             truth = Truth(cut=10)
         shown = random.random(sums.shape) < 0.7 if how == "withheld" else np.ones(sums.shape) > 0  # noqa: PLR2004
-        parts, whole = table_of(own, kept), table_of(sums, shown)
+        parts, whole = table_of(counts, kept), table_of(sums, shown)
         cells = tuple(cell._replace(loc=None) for cell in whole.cells)
         both = ExternalTable(parts.cells + cells, np.concatenate((parts.counts, whole.counts)))
         return both, truth
@@ -638,11 +640,11 @@ PLANS: tuple[tuple[str, Raw, Treatment, int], ...] = (
 
 def corpus(offset: int = 0) -> list[Made]:
     """Return all tables; another offset gives others of the same plans."""
-    found = []
+    tables = []
     for name, raw, treatment, copies in PLANS:
         for copy in range(copies):
-            seed = 1000 * offset + len(found)
+            seed = 1000 * offset + len(tables)
             random = np.random.default_rng(seed)
             table, truth = treatment(random, raw(random))
-            found.append(Made(f"{name} [{seed}]" + "'" * copy, table, truth))
-    return found
+            tables.append(Made(f"{name} [{seed}]" + "'" * copy, table, truth))
+    return tables

@@ -44,14 +44,17 @@ def planned(programme: str) -> dict[str, DrawEvent]:
     """Return the draws of one day of a programme, by table."""
     spec = load_programme(programme, INCLUDE)
     events = make_plan(spec, load_domain(spec, INCLUDE), WEEK).events
-    return {one.table: one for one in events}
+    return {draw_event.table: draw_event for draw_event in events}
 
 
 def side_events(programme: str) -> list[DrawEvent]:
     """Return the tap-on draws of a programme under the names of this benchmark."""
-    found = [(name, planned(programme)[table]) for name, table in TABLE_OF.items()]
+    pairs = [(name, planned(programme)[table]) for name, table in TABLE_OF.items()]
     unit = records_at_most(1)
-    return [event(name, one.noise, one.scale, unit, one.threshold) for name, one in found]
+    return [
+        event(name, draw_event.noise, draw_event.scale, unit, draw_event.threshold)
+        for name, draw_event in pairs
+    ]
 
 
 def event(
@@ -73,18 +76,20 @@ def source(exact: Tables) -> tuple[Tables, list[DrawEvent]]:
     """The source: three thresholded histograms, as `opal_2017` plans them."""
     events = side_events("opal_2017")
     drawn = {
-        one.table: stability_histogram.draw(one, whole(getattr(exact, one.table))).astype(float)
-        for one in events
+        draw_event.table: stability_histogram.draw(
+            draw_event, whole(getattr(exact, draw_event.table))
+        ).astype(float)
+        for draw_event in events
     }
     return Tables(**drawn), events
 
 
 def derived(exact: Tables) -> tuple[Tables, list[DrawEvent]]:
     """The assessment's advice: one thresholded table of budget 4, the coarser ones from it."""
-    found = source_parameters(Fraction(4), 3 * TABLE_DELTA)
-    one = event("cells", LAPLACE, found.scale, records_at_most(1), found.threshold)
-    cells = stability_histogram.draw(one, whole(exact.cells)).astype(float)
-    return Tables(cells, cells.sum(axis=1), cells.sum(axis=0)), [one]
+    parameters = source_parameters(Fraction(4), 3 * TABLE_DELTA)
+    draw_event = event("cells", LAPLACE, parameters.scale, records_at_most(1), parameters.threshold)
+    cells = stability_histogram.draw(draw_event, whole(exact.cells)).astype(float)
+    return Tables(cells, cells.sum(axis=1), cells.sum(axis=0)), [draw_event]
 
 
 def ours(exact: Tables) -> tuple[Tables, list[DrawEvent]]:
@@ -96,18 +101,19 @@ def ours(exact: Tables) -> tuple[Tables, list[DrawEvent]]:
 def partition(exact: Tables, events: list[DrawEvent]) -> Partition:
     """Draw every event on its exact table."""
     measured = {
-        one.table: Measured(
-            dense.draw(one, whole(getattr(exact, one.table))), noise_variance(one.noise, one.scale)
+        draw_event.table: Measured(
+            dense.draw(draw_event, whole(getattr(exact, draw_event.table))),
+            noise_variance(draw_event.noise, draw_event.scale),
         )
-        for one in events
+        for draw_event in events
     }
     return Partition(exact.shape, measured["cells"], measured["time"], measured["location"])
 
 
 def reconciled(exact: Tables, events: list[DrawEvent]) -> Tables:
     """Draw and reconcile."""
-    found = reconcile(partition(exact, events))
-    tables = (found.cells, found.rows, found.columns)
+    estimates = reconcile(partition(exact, events))
+    tables = (estimates.cells, estimates.rows, estimates.columns)
     return Tables(*(np.asarray(table) for table in tables))
 
 
@@ -116,15 +122,17 @@ def whole(table: Floats) -> Ints:
     return table.astype(np.int64)
 
 
-def mean_and_variance_above(counts: NDArray[np.generic], one: DrawEvent) -> tuple[float, float]:
+def mean_and_variance_above(
+    counts: NDArray[np.generic], draw_event: DrawEvent
+) -> tuple[float, float]:
     """Expected mean square of a thresholded table, and the share of its records left out."""
-    if one.threshold is None:
-        raise ValueError(f"{one.table} has no threshold")
-    noise, chance = noise_pmf(one.noise, one.scale, reach=200)
-    found, times = np.unique(counts.astype(np.int64), return_counts=True)
-    shown = (found[:, None] > 0) & (found[:, None] + noise >= one.threshold)
-    squares = np.where(shown, noise**2, found[:, None] ** 2) @ chance
-    kept = (np.where(shown, found[:, None] + noise, 0) @ chance * times).sum()
+    if draw_event.threshold is None:
+        raise ValueError(f"{draw_event.table} has no threshold")
+    noise, chance = noise_pmf(draw_event.noise, draw_event.scale, reach=200)
+    values, times = np.unique(counts.astype(np.int64), return_counts=True)
+    shown = (values[:, None] > 0) & (values[:, None] + noise >= draw_event.threshold)
+    squares = np.where(shown, noise**2, values[:, None] ** 2) @ chance
+    kept = (np.where(shown, values[:, None] + noise, 0) @ chance * times).sum()
     return float((squares * times).sum() / times.sum()), float(1 - kept / counts.sum())
 
 
@@ -132,9 +140,11 @@ def expected_of_source(days: Days) -> dict[str, float]:
     """Expected RMSE of each table of the thresholded design, and the mass lost from cells."""
     moments: dict[str, list[tuple[float, float]]] = {name: [] for name in TABLE_OF}
     for exact in map(exact_tables, days):
-        for one in side_events("opal_2017"):
-            moments[one.table].append(mean_and_variance_above(getattr(exact, one.table), one))
-    means = {name: np.mean(found, axis=0) for name, found in moments.items()}
+        for draw_event in side_events("opal_2017"):
+            moments[draw_event.table].append(
+                mean_and_variance_above(getattr(exact, draw_event.table), draw_event)
+            )
+    means = {name: np.mean(pairs, axis=0) for name, pairs in moments.items()}
     return {
         **{name: float(mean[0]) ** 0.5 for name, mean in means.items()},
         "lost": float(means["cells"][1]),
@@ -151,17 +161,23 @@ def expected_reconciled(shape: Shape, events: list[DrawEvent]) -> dict[str, floa
     """Expected RMSE of each table of a dense design after least squares."""
     zeros = exact_tables(np.zeros(shape, dtype=np.int64))
     tables = (
-        Measured(whole(getattr(zeros, one.table)), noise_variance(one.noise, one.scale))
-        for one in events
+        Measured(
+            whole(getattr(zeros, draw_event.table)),
+            noise_variance(draw_event.noise, draw_event.scale),
+        )
+        for draw_event in events
     )
-    found = reconcile(Partition(shape, *tables))
-    squares = (found.cell_variance, found.row_variance, found.column_variance)
+    estimates = reconcile(Partition(shape, *tables))
+    squares = (estimates.cell_variance, estimates.row_variance, estimates.column_variance)
     return {name: square**0.5 for name, square in zip(TABLE_OF, squares, strict=True)}
 
 
 def expected_as_drawn(events: list[DrawEvent]) -> dict[str, float]:
     """Expected RMSE of each table of a dense design as it was drawn."""
-    return {one.table: noise_variance(one.noise, one.scale) ** 0.5 for one in events}
+    return {
+        draw_event.table: noise_variance(draw_event.noise, draw_event.scale) ** 0.5
+        for draw_event in events
+    }
 
 
 DESIGNS: tuple[tuple[str, Callable[[Tables], tuple[Tables, list[DrawEvent]]]], ...] = (

@@ -106,5 +106,5 @@ def released(folder: Path) -> dict[str, Ints]:
 
 def exact_tables(cells: Ints) -> Tables:
     """Cells and their marginals."""
-    found = cells.astype(float)
-    return Tables(found, found.sum(axis=1), found.sum(axis=0))
+    values = cells.astype(float)
+    return Tables(values, values.sum(axis=1), values.sum(axis=0))

@@ -40,12 +40,12 @@ def polars(programme: str, rows: str) -> None:
         return
     places = pl.scan_csv(PLACES, infer_schema=False)
     for tap in ("on", "off"):
-        own = places.rename({"location": f"tap_{tap}_location", "area": f"{tap}_area"})
-        scan = scan.join(own, on=["mode", f"tap_{tap}_location"], how="left")
-    found = scan.with_columns(
+        tap_places = places.rename({"location": f"tap_{tap}_location", "area": f"{tap}_area"})
+        scan = scan.join(tap_places, on=["mode", f"tap_{tap}_location"], how="left")
+    trips = scan.with_columns(
         on_slot=pl.col("tap_on_minute") // 15, off_slot=pl.col("tap_off_minute") // 15
     )
-    tables = [found.group_by([*DAY, *by]).agg(pl.len()) for by in BYS]
+    tables = [trips.group_by([*DAY, *by]).agg(pl.len()) for by in BYS]
     pl.collect_all(tables, engine="streaming")
 
 
@@ -63,8 +63,10 @@ def pandas(programme: str, rows: str) -> None:
     frame["on_slot"] = frame["tap_on_minute"] // 15
     frame["off_slot"] = frame["tap_off_minute"] // 15
     for tap in ("on", "off"):
-        own = _places().rename(columns={"location": f"tap_{tap}_location", "area": f"{tap}_area"})
-        frame = frame.merge(own, on=["mode", f"tap_{tap}_location"], how="left")
+        tap_places = _places().rename(
+            columns={"location": f"tap_{tap}_location", "area": f"{tap}_area"}
+        )
+        frame = frame.merge(tap_places, on=["mode", f"tap_{tap}_location"], how="left")
     for by in BYS:
         frame.groupby([*DAY, *by], observed=True).size()
 
@@ -73,20 +75,20 @@ def rowwise(programme: str, rows: str) -> None:
     """One row at a time."""
     frame = _frame(programme, rows)
     if programme == "itms":
-        frame["slot"] = frame.apply(lambda one: one["minute_of_day"] // 60, axis=1)
-        frame["row"] = frame.apply(lambda one: one["latitude"] * 40 // 1, axis=1)
-        frame["col"] = frame.apply(lambda one: one["longitude"] * 40 // 1, axis=1)
+        frame["slot"] = frame.apply(lambda row: row["minute_of_day"] // 60, axis=1)
+        frame["row"] = frame.apply(lambda row: row["latitude"] * 40 // 1, axis=1)
+        frame["col"] = frame.apply(lambda row: row["longitude"] * 40 // 1, axis=1)
         frame.groupby(BUS_CELL)["speed_milli_kmh"].agg(["count", "sum", "max"])
         return
-    area = {(one.mode, one.location): one.area for one in _places().itertuples()}
+    area = {(place.mode, place.location): place.area for place in _places().itertuples()}
 
-    def of(tap: str, one: Any) -> str | None:  # noqa: ANN401 - a row of pandas
-        return area.get((one["mode"], one[f"tap_{tap}_location"]))
+    def of(tap: str, row: Any) -> str | None:  # noqa: ANN401 - a row of pandas
+        return area.get((row["mode"], row[f"tap_{tap}_location"]))
 
     for tap in ("on", "off"):
         minute = f"tap_{tap}_minute"
-        frame[f"{tap}_slot"] = frame.apply(lambda one, minute=minute: one[minute] // 15, axis=1)
-        frame[f"{tap}_area"] = frame.apply(lambda one, tap=tap: of(tap, one), axis=1)
+        frame[f"{tap}_slot"] = frame.apply(lambda row, minute=minute: row[minute] // 15, axis=1)
+        frame[f"{tap}_area"] = frame.apply(lambda row, tap=tap: of(tap, row), axis=1)
     for by in BYS:
         frame.groupby([*DAY, *by]).size()
 

@@ -43,18 +43,18 @@ def _season(end: datetime, run: list[Floats]) -> tuple[str, list[Floats]]:
     """Name a run by its first day, and divide it by its mean."""
     mean = np.mean(run, axis=0)
     first = end - timedelta(days=DAYS * len(run))
-    return f"{len(run)} from {first:%Y-%m-%d}", [one / mean for one in run]
+    return f"{len(run)} from {first:%Y-%m-%d}", [week / mean for week in run]
 
 
 def _day(path: Path) -> Iterator[tuple[datetime, Floats]]:
     """Yield the day of a file, if it holds one, with its tap-ons by hour."""
-    found = np.full(HOURS, MASKED)
+    tap_ons = np.full(HOURS, MASKED)
     is_seen = False
     with path.open(encoding="utf-8", newline="") as stream:
         for row in csv.DictReader(stream, delimiter="|"):
             if row["mode_name"] == MODE and row["ti_region"] == REGION:
                 is_seen = True
                 taps = row["Tap_Ons"]
-                found[int(row["tap_hour"]) % HOURS] = MASKED if taps[0] == "<" else float(taps)
+                tap_ons[int(row["tap_hour"]) % HOURS] = MASKED if taps[0] == "<" else float(taps)
     if is_seen:
-        yield datetime.strptime(path.stem[-8:], "%Y%m%d"), found  # noqa: DTZ007 - a date
+        yield datetime.strptime(path.stem[-8:], "%Y%m%d"), tap_ons  # noqa: DTZ007 - a date

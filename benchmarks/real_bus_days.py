@@ -78,7 +78,7 @@ class Pairs:
     def added(self) -> tuple[Floats, Floats, Floats]:
         """Return centered sums, bus-days and bus-days above 40 km/h of every cell."""
         weights = (self.steps, np.ones(self.steps.size), self.over)
-        sums, buses, over = (np.bincount(self.index, one, self.size) for one in weights)
+        sums, buses, over = (np.bincount(self.index, weight, self.size) for weight in weights)
         return sums, buses, over
 
 
@@ -108,11 +108,11 @@ def austin_rows(folder: Path, day: str) -> pd.DataFrame:
 def austin_cells(folder: Path, resolution: int) -> tuple[str, ...]:
     """Return every stop's cell and its neighbours."""
     stops = pd.read_csv(folder / _STOPS)
-    own = {
+    stop_cells = {
         h3.latlng_to_cell(a, b, resolution)
         for a, b in zip(stops.stop_lat, stops.stop_lon, strict=True)
     }
-    return tuple(sorted({near for cell in own for near in h3.grid_disk(cell, 1)}))
+    return tuple(sorted({near for cell in stop_cells for near in h3.grid_disk(cell, 1)}))
 
 
 def austin(
@@ -158,13 +158,13 @@ def pairs_of(
     seen = pd.DataFrame({"bus": rows.bus, "slot": slot, "kmh": rows.kmh,
                          "cell": [number.get(cell, -1) for cell in at]})  # fmt: skip
     seen = seen[seen.cell >= 0]
-    own = seen.groupby(["bus", "slot", "cell"]).kmh.agg(["mean", "max"]).reset_index()
-    steps = np.floor(10 * own["mean"].clip(0, CLAMP_KMH) + 0.5).astype(int) - HALF_STEPS
+    pairs = seen.groupby(["bus", "slot", "cell"]).kmh.agg(["mean", "max"]).reset_index()
+    steps = np.floor(10 * pairs["mean"].clip(0, CLAMP_KMH) + 0.5).astype(int) - HALF_STEPS
     return Pairs(
         tuple(cells),
         tuple(f"{hour:02}:00" for hour in starts),
-        own.bus.astype("category").cat.codes.to_numpy(np.int64),
-        (own.slot * len(cells) + own.cell).to_numpy(np.int64),
+        pairs.bus.astype("category").cat.codes.to_numpy(np.int64),
+        (pairs.slot * len(cells) + pairs.cell).to_numpy(np.int64),
         steps.to_numpy(np.int64),
-        (own["max"] > LIMIT_KMH).to_numpy(np.int64),
+        (pairs["max"] > LIMIT_KMH).to_numpy(np.int64),
     )

@@ -53,7 +53,7 @@ def live(seed: int) -> Lived:
             violation = str(seen)
         except Exception as error:  # noqa: BLE001 - a crash of the house without a sentence
             violation = f"{type(error).__name__}: {error}"
-        struck = Counter(one.kind for one in world.faulty.struck)
+        struck = Counter(fault.kind for fault in world.faulty.struck)
         return Lived(seed, violation, world.did, struck, process_time() - begun)
 
 
@@ -85,16 +85,16 @@ def find_planted(first: int) -> int:
     """Live worlds with each mistake until one is seen to break a promise."""
     missed = 0
     for name, planted in PLANTED.items():
-        found = ""
+        finding = ""
         for number in range(YEARS_OF_PLANTED * WORLDS_A_YEAR):
             with planted(), world_of(first + number) as world:
                 try:
                     world.live()
                 except Violation as seen:
-                    found = f"after {(number + 1) / WORLDS_A_YEAR:g} years: {seen}"
+                    finding = f"after {(number + 1) / WORLDS_A_YEAR:g} years: {seen}"
                     break
-        print(f"{name:32} {found or 'NOT FOUND'}", flush=True)
-        missed += not found
+        print(f"{name:32} {finding or 'NOT FOUND'}", flush=True)
+        missed += not finding
     return 1 if missed else 0
 
 
@@ -114,11 +114,11 @@ def main() -> int:
         return find_planted(args.first)
     begun, worlds = perf_counter(), round(args.years * WORLDS_A_YEAR)
     did, struck, violations, cpu_s = Counter[str](), Counter[str](), list[Lived](), 0.0
-    for number, one in enumerate(lives(range(args.first, args.first + worlds), args.processes), 1):
-        did, struck, cpu_s = did + one.did, struck + one.struck, cpu_s + one.cpu_s
-        if one.violation:
-            violations.append(one)
-            print(f"seed {one.seed}: {one.violation}", flush=True)
+    for number, life in enumerate(lives(range(args.first, args.first + worlds), args.processes), 1):
+        did, struck, cpu_s = did + life.did, struck + life.struck, cpu_s + life.cpu_s
+        if life.violation:
+            violations.append(life)
+            print(f"seed {life.seed}: {life.violation}", flush=True)
         if number % (10 * WORLDS_A_YEAR) == 0:
             print(f"{number / WORLDS_A_YEAR:g} years, {perf_counter() - begun:,.0f} s", flush=True)
     weeks = worlds * WEEKS_OF_WORLD

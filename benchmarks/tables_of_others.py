@@ -25,8 +25,12 @@ from turnstile_lab.external.table import Cell, ExternalTable
 
 def false_statements(made: Made) -> list[str]:
     """Return what is said of a made table and is not so."""
-    found = assess_external(made.table)
-    return [one.statement for one in found if is_said(one) and not is_true(one, made.truth)]
+    disclosures = assess_external(made.table)
+    return [
+        disclosure.statement
+        for disclosure in disclosures
+        if is_said(disclosure) and not is_true(disclosure, made.truth)
+    ]
 
 
 def made_tables(offset: int) -> None:
@@ -36,14 +40,14 @@ def made_tables(offset: int) -> None:
     statements = untold = 0
     wrong: list[str] = []
     for made in corpus(offset):
-        found = assess_external(made.table)
-        claims = {one.figures["claim"] for one in found if is_said(one)}
-        statements += sum(is_said(one) for one in found)
-        untold += sum(one.figures.get("is_told") is False for one in found)
+        disclosures = assess_external(made.table)
+        claims = {disclosure.figures["claim"] for disclosure in disclosures if is_said(disclosure)}
+        statements += sum(is_said(disclosure) for disclosure in disclosures)
+        untold += sum(disclosure.figures.get("is_told") is False for disclosure in disclosures)
         wrong += [
-            f"{made.name}: {one.statement}"
-            for one in found
-            if is_said(one) and not is_true(one, made.truth)
+            f"{made.name}: {disclosure.statement}"
+            for disclosure in disclosures
+            if is_said(disclosure) and not is_true(disclosure, made.truth)
         ]
         features = true_features(made.truth)
         has.update(features)
@@ -58,11 +62,11 @@ def made_tables(offset: int) -> None:
 def control() -> None:
     """Print how many statements would be false if even odds were enough."""
     wrong = Counter(
-        one.figures["claim"]
+        disclosure.figures["claim"]
         for made in corpus()
-        for one in assess_external(made.table)
-        if one.figures["claim"] is not None and _is_likelier(one.figures)
-        if not is_true(one, made.truth)
+        for disclosure in assess_external(made.table)
+        if disclosure.figures["claim"] is not None and _is_likelier(disclosure.figures)
+        if not is_true(disclosure, made.truth)
     )
     print(
         f"odds of 1 to 1: {wrong.total()} false ({dict(wrong)}); odds of {odds.SURE:,.0f}: see made"
@@ -93,15 +97,15 @@ def _patronage(files: list[Path]) -> ExternalTable:
     for file in files:
         with file.open(encoding="utf-8-sig") as lines:
             for row in csv.DictReader(lines, delimiter="|"):
-                own = row["Tap_Ons"]
-                if own.startswith("<"):
-                    marks[own] += 1
+                tap_ons = row["Tap_Ons"]
+                if tap_ons.startswith("<"):
+                    marks[tap_ons] += 1
                     continue
                 region = row["ti_region"]
                 place = None if region.startswith("All") else region
                 day = row["trip_origin_date"]
                 cells.append(Cell(row["mode_name"], day, "on", row["tap_hour"], place))
-                counts.append(float(own))
+                counts.append(float(tap_ons))
     return ExternalTable(tuple(cells), np.array(counts), marks=tuple(sorted(marks.items())))
 
 
@@ -115,11 +119,11 @@ def _ridership(folder: Path) -> ExternalTable:
 
 def _taps(folder: Path) -> ExternalTable:
     """Count taps by mode and line, without zeros."""
-    found: Counter[Cell] = Counter()
+    counts: Counter[Cell] = Counter()
     with next(folder.glob("*.csv")).open(encoding="utf-8-sig") as lines:
         for row in csv.DictReader(lines):
-            found[Cell(row["modo"], row["fecha"], "on", row["hora"], row["id_linea"])] += 1
-    return ExternalTable(tuple(found), np.array([float(n) for n in found.values()]))
+            counts[Cell(row["modo"], row["fecha"], "on", row["hora"], row["id_linea"])] += 1
+    return ExternalTable(tuple(counts), np.array([float(n) for n in counts.values()]))
 
 
 def main() -> None:
@@ -128,8 +132,8 @@ def main() -> None:
     if name == "real":
         for title, table in real_tables(Path(rest[0])):
             print(f"\n{title}")
-            for one in assess_external(table):
-                print(f"  {'said' if is_said(one) else '    '} {one.name:16} {one.statement}")
+            for claim in assess_external(table):
+                print(f"  {'said' if is_said(claim) else '    '} {claim.name:16} {claim.statement}")
     elif name == "control":
         control()
     else:

@@ -58,8 +58,8 @@ def mean_errors(days: Days, publish: Callable[[Tables], Tables]) -> tuple[float,
     """RMSE of cells, time, location; error of sums; mass lost: over days and fresh draws."""
     tables = [exact_tables(day) for day in days]
     draws = max(LEAST_DRAWS, len(tables))
-    found = [errors(exact, publish(exact)) for exact in islice(cycle(tables), draws)]
-    means = np.mean(found, axis=0)
+    draw_errors = [errors(exact, publish(exact)) for exact in islice(cycle(tables), draws)]
+    means = np.mean(draw_errors, axis=0)
     return (*np.sqrt(means[:3]), *means[3:])
 
 
@@ -79,15 +79,15 @@ def trip_rows(label: str, days: Days) -> Iterator[str]:
             f"| {label} | {name} | {losses_of[name]} | {cell:.2f} | {time:.2f} | "
             f"{location:.2f} | {sums:.1f} | {lost:.2%} |"
         )
-    theirs, own = expected_of_source(days), expected_of_ours(days)
-    times = " | ".join(f"{theirs[name] / own[name]:.2f}" for name in TABLE_OF)
+    theirs, ours = expected_of_source(days), expected_of_ours(days)
+    times = " | ".join(f"{theirs[name] / ours[name]:.2f}" for name in TABLE_OF)
     yield f"| {label} | **opal_trip: times smaller, expected** | | {times} | | |"
 
 
 def card_rows(bound: int) -> Iterator[str]:
     """Lines of the comparison for a card-day of at most k trips."""
-    for name, found in card_errors((SLOTS, PLACES), bound).items():
-        figures = " | ".join(f"{one:.1f}" for one in found.values())
+    for name, table_errors in card_errors((SLOTS, PLACES), bound).items():
+        figures = " | ".join(f"{error:.1f}" for error in table_errors.values())
         yield f"| {bound:>2} | {name} | {figures} |"
 
 

@@ -60,31 +60,31 @@ def cell_lines(real: Floats) -> Iterator[str]:
     """Yield gains and relative errors."""
     for (share, noise), bars in BARS.items():
         for weeks, bar in zip((0, WEEKS), bars, strict=True):
-            one = compared(share * real, noise, [share * real] * weeks)
-            verdict = "" if bar is None else f"{bar}: {'met' if one.gain >= bar else 'NOT met'}"
+            week = compared(share * real, noise, [share * real] * weeks)
+            verdict = "" if bar is None else f"{bar}: {'met' if week.gain >= bar else 'NOT met'}"
             errors = [
-                f"{one.relative_error(name):.2f} %"
-                for name in one.found.tables
-                if name in one.truth
+                f"{week.relative_error(name):.2f} %"
+                for name in week.found.tables
+                if name in week.truth
             ]
-            unbiased = reconciled_errors(one)
+            unbiased = reconciled_errors(week)
             stated = ", ".join(f"{name} {error:.2f} %" for name, error in unbiased.items())
             yield (
-                f"| {share} | {noise.cells} | {weeks} | {one.gain:.2f} | {verdict} | "
-                f"{' / '.join(errors)} | {stated} | {one.cpu_s:.1f} |"
+                f"| {share} | {noise.cells} | {weeks} | {week.gain:.2f} | {verdict} | "
+                f"{' / '.join(errors)} | {stated} | {week.cpu_s:.1f} |"
             )
             if noise is OPAL and share == 1 and weeks:
-                yield from (relative_line(one, name, bar) for name, bar in RELATIVE_BARS.items())
+                yield from (relative_line(week, name, bar) for name, bar in RELATIVE_BARS.items())
                 yield from (
-                    relative_line(one, name, unbiased[name]) for name in (TIME.name, LOCATION.name)
+                    relative_line(week, name, unbiased[name]) for name in (TIME.name, LOCATION.name)
                 )
 
 
-def relative_line(one: Compared, table: str, bar: float) -> str:
+def relative_line(week: Compared, table: str, bar: float) -> str:
     """Say of a table whether its weighted relative error is low enough."""
-    found = one.relative_error(table)
-    verdict = "met" if found <= bar else "NOT met"
-    return f"| | | | {table} | {found:.2f} % of at most {bar:.2f} %: {verdict} | | | |"
+    error = week.relative_error(table)
+    verdict = "met" if error <= bar else "NOT met"
+    return f"| | | | {table} | {error:.2f} % of at most {bar:.2f} %: {verdict} | | | |"
 
 
 def coverage_lines(rates: Floats) -> Iterator[str]:
@@ -107,16 +107,18 @@ def coverage_lines(rates: Floats) -> Iterator[str]:
 def cell_coverage(made: Sequence[Compared]) -> str:
     """Return coverage of cells over some weeks, the least of a size, and those of other tables."""
     held, estimates = (
-        np.concatenate([values(one) for one in made])
-        for values in (lambda one: one.coverage(CELLS.name), lambda one: one.column(CELLS.name))
+        np.concatenate([values(week) for week in made])
+        for values in (lambda week: week.coverage(CELLS.name), lambda week: week.column(CELLS.name))
     )
     overall, shown = float(np.nanmean(held)), float((~np.isnan(held)).mean())
     least = least_of_a_size(held, estimates)
     others = []
     for name in made[0].found.tables:
-        found = [one.coverage(name) for one in made if name in one.truth and name != CELLS.name]
-        if found and not np.isnan(found).all():
-            others.append(f"{name} {np.nanmean(found):.3f}")
+        coverages = [
+            week.coverage(name) for week in made if name in week.truth and name != CELLS.name
+        ]
+        if coverages and not np.isnan(coverages).all():
+            others.append(f"{name} {np.nanmean(coverages):.3f}")
     is_met = OVERALL_BAR[0] <= overall <= OVERALL_BAR[1] and least >= LEAST_BAR
     verdict = "met" if is_met else "NOT met"
     return f"{overall:.3f} | {least:.3f}: {verdict} | {shown:.2f} | {', '.join(others)}"
@@ -125,19 +127,19 @@ def cell_coverage(made: Sequence[Compared]) -> str:
 def least_of_a_size(held: Floats, estimates: Floats) -> float:
     """Return the least coverage of a size class that is shown; numbers of 0.0 are one by itself."""
     classes = np.digitize(estimates, (ALMOST_NONE, *SIZE_EDGES))
-    shown = (held[(classes == one) & ~np.isnan(held)] for one in np.unique(classes))
-    return min(float(own.mean()) for own in shown if own.size >= LEAST_CELLS)
+    shown = (held[(classes == size_class) & ~np.isnan(held)] for size_class in np.unique(classes))
+    return min(float(group.mean()) for group in shown if group.size >= LEAST_CELLS)
 
 
 def sum_text(coverage: Mapping[str, SumCoverage]) -> str:
     """Say how often intervals of sums hold, by kind of set, and how many sets have one."""
     said = [
-        f"{name} {one.at_90:.2f} ({one.shown:.0%} shown)" if one.shown else f"{name} withheld"
-        for name, one in coverage.items()
+        f"{name} {kind.at_90:.2f} ({kind.shown:.0%} shown)" if kind.shown else f"{name} withheld"
+        for name, kind in coverage.items()
     ]
-    is_met = all(one.at_90 >= LEAST_BAR for one in coverage.values() if one.shown)
-    shares = [one.shown for one in coverage.values()]
-    of_all = np.average(np.nan_to_num([one.at_95 for one in coverage.values()]), weights=shares)
+    is_met = all(kind.at_90 >= LEAST_BAR for kind in coverage.values() if kind.shown)
+    shares = [kind.shown for kind in coverage.values()]
+    of_all = np.average(np.nan_to_num([kind.at_95 for kind in coverage.values()]), weights=shares)
     is_near = SUM_BAR[0] <= of_all <= SUM_BAR[1]
     return (
         f"{', '.join(said)}: {'met' if is_met else 'NOT met'}; "
@@ -149,27 +151,32 @@ def season_lines(rates: Floats, folder: Path) -> Iterator[str]:
     """Yield gains in weeks whose hours rise and fall as those of real weeks in a row did."""
     for name, shapes in seasons(folder):
         for share in (1.0, 0.3, 0.1):
-            *before, now = (share * rates * np.repeat(one, 4, axis=1)[None] for one in shapes)
+            *before, now = (share * rates * np.repeat(shape, 4, axis=1)[None] for shape in shapes)
             made = [compared(now, OPAL, before[::-1], seed=SEED + n) for n in range(MADE_WEEKS)]
-            gain = np.mean([one.gain for one in made])
+            gain = np.mean([week.gain for week in made])
             yield f"| {name} | {share} | {len(before)} | {gain:.2f} | {cell_coverage(made)} |"
 
 
 def hostile_lines(rates: Floats) -> Iterator[str]:
     """Yield the error of every hostile week over that of clipped numbers."""
-    for one in scenarios(rates, dice(SEED)):
+    for scenario in scenarios(rates, dice(SEED)):
         coins = dice(SEED)
-        counts = made_week(coins, one.rates)
-        gaps = [[one.gap] if one.gap is not None and n % 2 else [] for n in range(EARLIER_WEEKS)]
-        before = [made_week(coins, earlier) for earlier in one.earlier]
-        week = week_of(coins, counts, before, OPAL, earlier_noise=one.noises, earlier_gaps=gaps)
-        (own,) = taps_by_mode(week)
-        found, _ = estimated(own.numbers, own.looks, own.earlier)
-        errors, clipped = found.cells - counts, np.maximum(own.numbers.cells, 0) - counts
+        counts = made_week(coins, scenario.rates)
+        gaps = [
+            [scenario.gap] if scenario.gap is not None and n % 2 else []
+            for n in range(EARLIER_WEEKS)
+        ]
+        before = [made_week(coins, earlier) for earlier in scenario.earlier]
+        week = week_of(
+            coins, counts, before, OPAL, earlier_noise=scenario.noises, earlier_gaps=gaps
+        )
+        (taps,) = taps_by_mode(week)
+        estimates, _ = estimated(taps.numbers, taps.looks, taps.earlier)
+        errors, clipped = estimates.cells - counts, np.maximum(taps.numbers.cells, 0) - counts
         table = rmse(errors) / rmse(clipped)
-        local = rmse(errors[one.affected]) / rmse(clipped[one.affected])
-        verdict = "met" if table <= TABLE_LIMIT and local <= one.harm.value else "NOT met"
-        yield f"| {one.name} | {table:.2f} | {local:.2f} | {one.harm.value}: {verdict} |"
+        local = rmse(errors[scenario.affected]) / rmse(clipped[scenario.affected])
+        verdict = "met" if table <= TABLE_LIMIT and local <= scenario.harm.value else "NOT met"
+        yield f"| {scenario.name} | {table:.2f} | {local:.2f} | {scenario.harm.value}: {verdict} |"
 
 
 def main() -> None:

@@ -29,25 +29,25 @@ class SumCoverage:
 
 def sum_coverage(made: Sequence[Compared]) -> dict[str, SumCoverage]:
     """Return the coverage of each kind of set over some weeks."""
-    found: dict[str, list[float]] = {}
-    for number, one in enumerate(made):
-        for name, error in errors_of_sums(one, SEED + number):
-            found.setdefault(name, []).append(error)
-    return {name: _coverage(np.array(errors)) for name, errors in found.items()}
+    by_kind: dict[str, list[float]] = {}
+    for number, week in enumerate(made):
+        for name, error in errors_of_sums(week, SEED + number):
+            by_kind.setdefault(name, []).append(error)
+    return {name: _coverage(np.array(errors)) for name, errors in by_kind.items()}
 
 
-def errors_of_sums(one: Compared, seed: int) -> Iterator[tuple[str, float]]:
+def errors_of_sums(week: Compared, seed: int) -> Iterator[tuple[str, float]]:
     """Yield kind and error over its standard deviation of random sums; no number if withheld."""
-    ways = [Way(**way) for way in one.found.correlations[CELLS.name]]
-    together = Together(ways, inf, BEYOND_0)
-    days, places = len(one.week.numbers.days), one.truth["on_location"].shape[1]
+    ways = [Way(**way) for way in week.found.correlations[CELLS.name]]
+    error_model = Together(ways, inf, BEYOND_0)
+    days, places = len(week.week.numbers.days), week.truth["on_location"].shape[1]
 
     def cube(values: Floats) -> Floats:
         return values.reshape(days, -1, places).transpose(2, 0, 1)
 
-    estimate = cube(one.column(CELLS.name))
-    low, high = (cube(one.column(CELLS.name, end)) for end in ("low_90", "high_90"))
-    truth = cube(one.truth[CELLS.name])
+    estimate = cube(week.column(CELLS.name))
+    low, high = (cube(week.column(CELLS.name, end)) for end in ("low_90", "high_90"))
+    truth = cube(week.truth[CELLS.name])
     for name, chosen in sets(estimate.shape, dice(seed)):
         if not chosen.any():
             continue
@@ -62,7 +62,7 @@ def errors_of_sums(one: Compared, seed: int) -> Iterator[tuple[str, float]]:
             }
             for place, day, slot in np.argwhere(chosen)
         ]
-        variance, withheld = together.error(rows)
+        variance, withheld = error_model.error(rows)
         error = abs(estimate[chosen].sum() - truth[chosen].sum())
         yield name, nan if withheld else float(error / variance**0.5)
 
@@ -87,8 +87,8 @@ def sets(shape: tuple[int, ...], coins: Random) -> Iterator[tuple[str, Mask]]:
             "weekday hours of places": (some[:5], slice(0, 5)),
         }
         for name, (of_places, of_days) in chosen.items():
-            found = np.zeros(shape, dtype=np.bool_)
+            mask = np.zeros(shape, dtype=np.bool_)
             part = np.zeros(shape[1:], dtype=np.bool_)
             part[of_days, start : start + length] = True
-            found[of_places] = part
-            yield name, found
+            mask[of_places] = part
+            yield name, mask

@@ -60,7 +60,7 @@ def write_package(
         coins = dice(SEED + week.iso_week)
         (folder / "measurements").mkdir()
         for table in programme.tables:
-            cells = sum(one.cells for one in layout(domain, table))
+            cells = sum(segment.cells for segment in layout(domain, table))
             drawn = [
                 np.rint(
                     coins.poisson(MEAN_COUNT, cells) + OPAL.cells * coins.standard_normal(cells)
@@ -68,7 +68,7 @@ def write_package(
                 for _ in week.days
             ]
             rows = labelled(
-                domain, table, week.days, {"count": [one.astype(np.int64) for one in drawn]}
+                domain, table, week.days, {"count": [counts.astype(np.int64) for counts in drawn]}
             )
             pq.write_table(rows, folder / "measurements" / f"{table.name}.parquet")
     (folder / MANIFEST).write_bytes(manifest_bytes(folder, key=folder.name, sealed_digest=""))
@@ -81,19 +81,19 @@ def cost_lines(root: Path) -> Iterator[str]:
     for number, week in enumerate(WEEKS):
         is_whole = number <= EARLIER_AT_MOST
         write_package(root / str(week), programme, domain, week, is_whole=is_whole)
-    cells = sum(one.cells for one in layout(domain, programme.tables[-1])) * 7
+    cells = sum(segment.cells for segment in layout(domain, programme.tables[-1])) * 7
     before = time.process_time()
     now = numbers_of_package(root / str(WEEKS[0]))
     chosen = comparable(root, (str(week) for week in WEEKS[1:]), now)
-    earlier = tuple(earlier_numbers(root / one.key, one) for one in chosen)
+    earlier = tuple(earlier_numbers(root / release.key, release) for release in chosen)
     read = time.process_time()
     promise = Promise(RowShape.TRIPS, programme.shared_tables, 15, shares_total=False)
-    found = trip_estimates(WeekToEstimate(promise, domain, now, "benchmark", earlier))
+    estimates = trip_estimates(WeekToEstimate(promise, domain, now, "benchmark", earlier))
     done = time.process_time()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     is_met = done - before <= CPU_BAR_S and peak <= MEMORY_BAR_MB
     yield (
-        f"{cells:,} cells of tap-ons and as many of tap-offs, {len(found.tables)} tables; "
+        f"{cells:,} cells of tap-ons and as many of tap-offs, {len(estimates.tables)} tables; "
         f"{len(WEEKS) - 1} earlier weeks, {len(chosen)} opened."
     )
     yield (
@@ -118,7 +118,7 @@ def value_lines() -> Iterator[str]:
             coins = dice(SEED)
             truth = made_week(coins, rates)
             history = drifting(dice(SEED + 1), rates, 51, drift)[:weeks]
-            before = [made_week(coins, one) for one in history]
+            before = [made_week(coins, past_rates) for past_rates in history]
             week = week_of(dice(SEED + 2), truth, before, OPAL)
             estimates = trip_estimates(week).tables[CELLS.name].column("estimate").to_numpy()
             errors.append(rmse(estimates - true_tables(truth)[CELLS.name].ravel()))

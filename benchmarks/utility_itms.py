@@ -150,8 +150,8 @@ def errors_at(
     speeds, speeding = [], []
     for _ in range(REPEATS):
         noisy, noise = drawn(city, asked.domain, bounded, rho, design)
-        found = means_of(noisy.sums, noisy.buses, noise, clamp_kmh=CLAMP_KMH)
-        means = np.where(found.is_withheld, CLAMP_KMH / 2, found.mean)
+        noisy_means = means_of(noisy.sums, noisy.buses, noise, clamp_kmh=CLAMP_KMH)
+        means = np.where(noisy_means.is_withheld, CLAMP_KMH / 2, noisy_means.mean)
         speeds.append(rmse(means - true_means(asked.truth)) ** 2)
         speeding.append(rmse((noisy.over - asked.truth.over) / asked.days) ** 2)
     return math.sqrt(np.mean(speeds)), math.sqrt(np.mean(speeding))
@@ -164,18 +164,18 @@ def error_lines(asked: Compared, outcomes: dict[str, Outcome]) -> list[str]:
     lines = [
         f"| {asked.name} | the report, B = 1 | | {equal}, its own figure | {error} | {error} |"
     ]
-    for design, found in outcomes.items():
-        start = f"| {asked.name} | {design} | {found.kept:.1%} |"
-        columns = [(equal, found.at_equal), (str(AIM_EPSILON), found.at_aim)]
+    for design, outcome in outcomes.items():
+        start = f"| {asked.name} | {design} | {outcome.kept:.1%} |"
+        columns = [(equal, outcome.at_equal), (str(AIM_EPSILON), outcome.at_aim)]
         lines += [f"{start} {epsilon} | {a:.2f} | {b:.2f} |" for epsilon, (a, b) in columns]
-        reached = f"{found.reached[0]:.2f} speed, {found.reached[1]:.2f} speeding"
+        reached = f"{outcome.reached[0]:.2f} speed, {outcome.reached[1]:.2f} speeding"
         lines.append(f"{start} {reached} | {error} | {error} |")
     return lines
 
 
 def aim_lines(asked: Compared, outcomes: dict[str, Outcome]) -> list[str]:
     """Say of each aim whether it is met, and by which designs."""
-    better = {name: found.times for name, found in outcomes.items()}
+    better = {name: outcome.times for name, outcome in outcomes.items()}
     lines = []
     for which, what in ((0, "mean speed"), (1, "speeding buses")):
         met = {name: times[which] for name, times in better.items() if times[which] >= AIMS[which]}
@@ -183,7 +183,7 @@ def aim_lines(asked: Compared, outcomes: dict[str, Outcome]) -> list[str]:
         lines.append(_aim(f"{what} {AIMS[which]:g} times better at equal epsilon", met, best))
     both = {n: min(t) for n, t in better.items() if t[0] >= AIMS[0] and t[1] >= AIMS[1]}
     lines.append(_aim("both at once", both, math.nan))
-    worst = {name: max(found.reached) for name, found in outcomes.items()}
+    worst = {name: max(outcome.reached) for name, outcome in outcomes.items()}
     reached = {name: value for name, value in worst.items() if value <= AIM_EPSILON}
     name = f"the report's noise in both at epsilon {AIM_EPSILON} or less"
     lines.append(_aim(name, reached, min(worst.values())))

@@ -81,10 +81,10 @@ class Week:
     bounded: Vectors
 
 
-def drawn_numbers(city: City, domain: PublicDomain, one: Week, epsilon: Fraction) -> Numbers:
+def drawn_numbers(city: City, domain: PublicDomain, week: Week, epsilon: Fraction) -> Numbers:
     """Draw a week by the product's own mechanism."""
     rho = rho_for(epsilon, DELTA)
-    noisy, noise = drawn(city, domain, one.bounded, rho, Design(BOUND))
+    noisy, noise = drawn(city, domain, week.bounded, rho, Design(BOUND))
     vectors = {
         ("speed", "sum"): {None: noisy.sums},
         ("speed", "buses"): {None: noisy.buses},
@@ -95,7 +95,7 @@ def drawn_numbers(city: City, domain: PublicDomain, one: Week, epsilon: Fraction
         ("speed", "buses"): noise.count_sd,
         ("speeding", OVER): over_deviation(city, domain, rho),
     }
-    key, days = f"itms/{one.week}/r0", tuple(one.week.days)
+    key, days = f"itms/{week.week}/r0", tuple(week.week.days)
     return Numbers(key, domain.digest, days, (), vectors, deviations)
 
 
@@ -109,19 +109,19 @@ def over_deviation(city: City, domain: PublicDomain, rho: Fraction) -> float:
     return math.sqrt(noise_variance(event.noise, event.scale))
 
 
-def other_city(one: Week) -> Week:
+def other_city(week: Week) -> Week:
     """Return a week with places less far apart in speed, and hours farther."""
-    means = true_means(one.unbounded)
+    means = true_means(week.unbounded)
     grid = np.nan_to_num(means, nan=float(np.nanmean(means))).reshape(HOURS, -1)
     hours = grid.mean(axis=1, keepdims=True) - grid.mean()
     places = grid.mean(axis=0) - grid.mean()
     faster = (OTHER_PLACES - 1) * places + (OTHER_HOURS - 1) * hours
 
-    def moved(own: Vectors) -> Vectors:
-        steps = STEPS_PER_KMH * faster.ravel() * own.buses
-        return replace(own, sums=own.sums + np.rint(steps).astype(np.int64))
+    def moved(vectors: Vectors) -> Vectors:
+        steps = STEPS_PER_KMH * faster.ravel() * vectors.buses
+        return replace(vectors, sums=vectors.sums + np.rint(steps).astype(np.int64))
 
-    return Week(one.week, moved(one.unbounded), moved(one.bounded))
+    return Week(week.week, moved(week.unbounded), moved(week.bounded))
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ def judged(
     squares, held = [], []
     for number in range(DRAWS):
         of_turn = [weeks[(number + n) % len(weeks)] for n in range(1 + earlier)]
-        now, *before = (drawn_numbers(city, domain, one, Fraction(epsilon)) for one in of_turn)
+        now, *before = (drawn_numbers(city, domain, turn, Fraction(epsilon)) for turn in of_turn)
         week = WeekToEstimate(PROMISE, domain, now, f"benchmark {number}", tuple(before))
         tables = telemetry_estimates(week).tables
         speed, over = (columns_of(tables[name]) for name in ("speed", "speeding"))
@@ -175,22 +175,22 @@ def columns_of(table: pa.Table) -> dict[str, Floats]:
     return {name: table.column(name).to_numpy() for name in ("estimate", "low_90", "high_90")}
 
 
-def held_of(found: dict[str, Floats], truth: Floats, is_shown: NDArray[np.bool_]) -> Floats:
+def held_of(columns: dict[str, Floats], truth: Floats, is_shown: NDArray[np.bool_]) -> Floats:
     """Return 1 where an interval holds the truth, 0 where not; no number where none is shown."""
-    return np.where(is_shown, (found["low_90"] <= truth) & (truth <= found["high_90"]), np.nan)
+    return np.where(is_shown, (columns["low_90"] <= truth) & (truth <= columns["high_90"]), np.nan)
 
 
-def line(name: str, found: Found, now: Week, epsilon: int, earlier: int) -> str:
+def line(name: str, outcome: Found, now: Week, epsilon: int, earlier: int) -> str:
     """Return one line of the table; the errors' bars are for the city that they were made for."""
-    roots, bars = np.sqrt(found.squares), BARS[epsilon, earlier]
-    sizes = found.held_by_size(now.unbounded)
-    speeds, speeding = np.nanmean(found.speeds_held), np.nanmean(found.speeding_held)
-    is_held = all(HELD_BAR[0] <= one <= HELD_BAR[1] for one in (speeds, speeding))
+    roots, bars = np.sqrt(outcome.squares), BARS[epsilon, earlier]
+    sizes = outcome.held_by_size(now.unbounded)
+    speeds, speeding = np.nanmean(outcome.speeds_held), np.nanmean(outcome.speeding_held)
+    is_held = all(HELD_BAR[0] <= share <= HELD_BAR[1] for share in (speeds, speeding))
     is_near = name != CITY or bool((roots <= np.array(bars)).all())
     is_met = is_held and is_near and min(sizes) >= LEAST_BAR
     return (
         f"| {name} | {epsilon} | {earlier} | {' | '.join(f'{r:.2f}' for r in roots)} | "
-        f"{speeds:.3f} ({' / '.join(f'{one:.2f}' for one in sizes)}) | {speeding:.3f} | "
+        f"{speeds:.3f} ({' / '.join(f'{share:.2f}' for share in sizes)}) | {speeding:.3f} | "
         f"{bars if name == CITY else 'intervals'}: {'met' if is_met else 'NOT met'} |"
     )
 
@@ -217,10 +217,10 @@ def main() -> None:
             "| 90 % hold: speeds (by bus-days of a cell) | speeding | bars |"
         )
         print("|---|---|---|---|---|---|---|---|---|")
-        for name, own in ((CITY, weeks), (OTHER, [other_city(one) for one in weeks])):
+        for name, city_weeks in ((CITY, weeks), (OTHER, [other_city(week) for week in weeks])):
             for epsilon, earlier in BARS:
-                found = judged(city, domain, own, epsilon, earlier)
-                print(line(name, found, own[0], epsilon, earlier))
+                outcome = judged(city, domain, city_weeks, epsilon, earlier)
+                print(line(name, outcome, city_weeks[0], epsilon, earlier))
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ class Setting:
         """Return the standard deviation of each statistic's noise."""
         rho = self.rho or float(rho_for(Fraction(self.epsilon), DELTA))
         counts = {
-            label: math.sqrt(self.bound / (2 * rho * own)) for label, own in self.split.items()
+            label: math.sqrt(self.bound / (2 * rho * share)) for label, share in self.split.items()
         }
         return counts | {SUM: HALF_STEPS * counts[SUM]}
 
@@ -93,7 +93,7 @@ class Setting:
     def promise(self) -> Promise:
         """Return the tables that are drawn."""
         named = {label[0] for label in self.split}
-        tables = tuple(one for one in (SPEED, TRAFFIC, OVER) if one.name in named)
+        tables = tuple(table for table in (SPEED, TRAFFIC, OVER) if table.name in named)
         return Promise(RowShape.TELEMETRY, tables, 60, shares_total=False)
 
 
@@ -143,7 +143,7 @@ def held(low: Floats, high: Floats, truth: Floats) -> Floats:
 def judged(setting: Setting, draws: int) -> Judged:
     """Draw and estimate a setting several times."""
     coins = dice(36)
-    pairs, found, domain = setting.pairs, Judged(), setting.domain
+    pairs, scores, domain = setting.pairs, Judged(), setting.domain
     means = means_of(pairs)
     for number in range(draws):
         kept = pairs.bounded(setting.bound, coins)
@@ -155,7 +155,7 @@ def judged(setting: Setting, draws: int) -> Judged:
         week = WeekToEstimate(setting.promise, domain, now, f"real {number}", earlier)
         began = perf_counter()
         estimates = telemetry_estimates(week)
-        found.seconds.append(perf_counter() - began)
+        scores.seconds.append(perf_counter() - began)
         tables = estimates.tables
         read = {
             name: {c: table.column(c).to_numpy() for c in ("estimate", "low_90", "high_90")}
@@ -165,37 +165,39 @@ def judged(setting: Setting, draws: int) -> Judged:
         is_shown = ~np.isnan(speed["estimate"])
         is_full = is_shown & ~np.isnan(means)
         predicted = estimates.errors["speed"][0].get("error_over_spread") or math.inf
-        found.tables += predicted <= MOST_RATIO
+        scores.tables += predicted <= MOST_RATIO
         if is_full.sum() > 1:
             rmse = math.sqrt(np.mean((speed["estimate"] - means)[is_full] ** 2))
-            found.ratios.append((predicted, rmse / float(means[is_full].std())))
-        found.shown.append(int(is_shown.sum()))
-        found.empty += int((is_shown & np.isnan(means)).sum())
-        found.held.append(held(speed["low_90"], speed["high_90"], means)[is_full])
-        found.sizes.append(counts["estimate"][is_full] * setting.days)
-        found.squares.append((speed["estimate"] - means)[is_full] ** 2)
-        found.truths.append(means[is_full])
+            scores.ratios.append((predicted, rmse / float(means[is_full].std())))
+        scores.shown.append(int(is_shown.sum()))
+        scores.empty += int((is_shown & np.isnan(means)).sum())
+        scores.held.append(held(speed["low_90"], speed["high_90"], means)[is_full])
+        scores.sizes.append(counts["estimate"][is_full] * setting.days)
+        scores.squares.append((speed["estimate"] - means)[is_full] ** 2)
+        scores.truths.append(means[is_full])
         _, kept_buses, kept_over = kept.added()
         for name, truth, into in (
-            ("speed_buses", kept_buses / setting.days, found.counts_held),
-            ("speeding", kept_over / setting.days, found.over_held),
+            ("speed_buses", kept_buses / setting.days, scores.counts_held),
+            ("speeding", kept_over / setting.days, scores.over_held),
         ):
             if name in read:
-                own = read[name]
-                has = ~np.isnan(own["low_90"])
-                found.with_interval.append(float(has.mean()))
-                into.append(float(held(own["low_90"], own["high_90"], truth)[has].mean()))
+                columns = read[name]
+                has = ~np.isnan(columns["low_90"])
+                scores.with_interval.append(float(has.mean()))
+                into.append(float(held(columns["low_90"], columns["high_90"], truth)[has].mean()))
         error = counts["estimate"] * setting.days - kept_buses
-        found.count_errors.append(float(np.mean(error**2)))
-        _judge_sums(setting, read, found)
-    return found
+        scores.count_errors.append(float(np.mean(error**2)))
+        _judge_sums(setting, read, scores)
+    return scores
 
 
-def _judge_sums(setting: Setting, read: dict[str, dict[str, Floats]], found: Judged) -> None:
+def _judge_sums(setting: Setting, read: dict[str, dict[str, Floats]], scores: Judged) -> None:
     """Judge the city, its places and its hours against the raw rows, where they are published."""
     if "speed_city" not in read:
         return
-    sums, buses, _ = (one.reshape(len(setting.pairs.hours), -1) for one in setting.pairs.added())
+    sums, buses, _ = (
+        vector.reshape(len(setting.pairs.hours), -1) for vector in setting.pairs.added()
+    )
     with np.errstate(invalid="ignore", divide="ignore"):
         truths = {
             "speed_city": np.array([sums.sum() / buses.sum()]),
@@ -203,14 +205,14 @@ def _judge_sums(setting: Setting, read: dict[str, dict[str, Floats]], found: Jud
             "speed_hours": sums.sum(axis=1) / buses.sum(axis=1),
         }
     for name, steps in truths.items():
-        own, truth = read[name], (HALF_STEPS + steps) / 10
-        has = ~np.isnan(own["estimate"]) & ~np.isnan(truth)
-        is_held = held(own["low_90"], own["high_90"], truth)[has]
+        columns, truth = read[name], (HALF_STEPS + steps) / 10
+        has = ~np.isnan(columns["estimate"]) & ~np.isnan(truth)
+        is_held = held(columns["low_90"], columns["high_90"], truth)[has]
         if name == "speed_city":
-            found.city_held.append(bool(is_held.all()))
-            found.city_errors.append(float(abs(own["estimate"] - truth)[0]))
+            scores.city_held.append(bool(is_held.all()))
+            scores.city_errors.append(float(abs(columns["estimate"] - truth)[0]))
         elif is_held.size:
-            into = found.places_held if name == "speed_places" else found.hours_held
+            into = scores.places_held if name == "speed_places" else scores.hours_held
             into.append(float(is_held.mean()))
 
 
@@ -248,39 +250,39 @@ def thinned(folder: Path, days: tuple[str, ...], fleet: int, coins: Random) -> P
     per_day = [np.unique(austin(folder, (day,), 7).bus_day).size for day in days]
     ends = np.cumsum(per_day)
     chosen = [
-        coins.choice(np.arange(end - own, end), fleet, replace=False)
-        for own, end in zip(per_day, ends, strict=True)
+        coins.choice(np.arange(end - buses, end), fleet, replace=False)
+        for buses, end in zip(per_day, ends, strict=True)
     ]
     return pairs.of_buses(np.sort(np.concatenate(chosen)))
 
 
-def line(setting: Setting, found: Judged, draws: int) -> str:
+def line(setting: Setting, scores: Judged, draws: int) -> str:
     """Return one line of the table."""
-    shown, held_all = np.mean(found.shown), np.concatenate(found.held)
-    sizes, squares = np.concatenate(found.sizes), np.concatenate(found.squares)
+    shown, held_all = np.mean(scores.shown), np.concatenate(scores.held)
+    sizes, squares = np.concatenate(scores.sizes), np.concatenate(scores.squares)
     is_any = held_all.size > 0
     rmse = math.sqrt(squares.mean()) if is_any else math.nan
-    ratio = float(np.median([own for _, own in found.ratios])) if found.ratios else math.nan
-    shown_ratios = [own for predicted, own in found.ratios if predicted <= MOST_RATIO]
+    ratio = float(np.median([actual for _, actual in scores.ratios])) if scores.ratios else math.nan
+    shown_ratios = [actual for predicted, actual in scores.ratios if predicted <= MOST_RATIO]
     occupied = int((setting.pairs.added()[1] > 0).sum())
-    share = found.empty / max(1, sum(found.shown))
-    city = np.mean(found.city_held) if found.city_held else math.nan
-    off = np.mean(found.city_errors) if found.city_errors else math.nan
-    places = np.mean(found.places_held) if found.places_held else math.nan
-    hours = np.mean(found.hours_held) if found.hours_held else math.nan
+    share = scores.empty / max(1, sum(scores.shown))
+    city = np.mean(scores.city_held) if scores.city_held else math.nan
+    off = np.mean(scores.city_errors) if scores.city_errors else math.nan
+    places = np.mean(scores.places_held) if scores.places_held else math.nan
+    hours = np.mean(scores.hours_held) if scores.hours_held else math.nan
     by_size = [held_all[np.digitize(sizes, SIZES) == n] for n in range(len(SIZES) + 1)]
-    each = "/".join(f"{100 * one.mean():.0f}" if one.size >= FEW else "-" for one in by_size)
-    over = f"{np.mean(found.over_held):.2f}" if found.over_held else "-"
+    each = "/".join(f"{100 * group.mean():.0f}" if group.size >= FEW else "-" for group in by_size)
+    over = f"{np.mean(scores.over_held):.2f}" if scores.over_held else "-"
     held_text = f"{held_all.mean() if is_any else math.nan:.3f} ({each})"
     counts = (
-        f"{np.mean(found.counts_held):.3f} {over} ({100 * np.mean(found.with_interval):.0f} %) "
-        f"{math.sqrt(np.mean(found.count_errors)):.1f}"
+        f"{np.mean(scores.counts_held):.3f} {over} ({100 * np.mean(scores.with_interval):.0f} %) "
+        f"{math.sqrt(np.mean(scores.count_errors)):.1f}"
     )
     columns = (
-        setting.name, f"{setting.epsilon:g}", f"{found.tables}/{draws}",
+        setting.name, f"{setting.epsilon:g}", f"{scores.tables}/{draws}",
         f"{shown:.0f} of {occupied}", f"{100 * share:.2f} %", held_text, f"{rmse:.1f}",
         f"{ratio:.2f} ({max(shown_ratios, default=math.nan):.2f})", counts,
-        f"{city:.2f}, {off:.1f}", f"{places:.2f}", f"{hours:.2f}", f"{np.mean(found.seconds):.1f}",
+        f"{city:.2f}, {off:.1f}", f"{places:.2f}", f"{hours:.2f}", f"{np.mean(scores.seconds):.1f}",
     )  # fmt: skip
     return f"| {' | '.join(columns)} |"
 

@@ -59,19 +59,19 @@ def events_of(name: str) -> tuple[DrawEvent, ...]:
 def noise_of(name: str) -> Noise:
     """Return the standard deviations that a shipped programme plans for its tap-on tables."""
     events = events_of(name)
-    found = {one.table: sqrt(noise_variance(one.noise, one.scale)) for one in events}
-    return Noise(found[CELLS.name], found.get(LOCATION.name))
+    deviations = {event.table: sqrt(noise_variance(event.noise, event.scale)) for event in events}
+    return Noise(deviations[CELLS.name], deviations.get(LOCATION.name))
 
 
-def errors_of(one: Compared, values: Floats) -> dict[str, float]:
+def errors_of(week: Compared, values: Floats) -> dict[str, float]:
     """Return weighted relative errors by table of numbers of cells, per cent.
 
     Args:
-        one: whose truth it is.
+        week: whose truth it is.
         values: cells, shape (days, slots * places).
     """
-    truth = one.truth[CELLS.name]
-    places = one.truth[LOCATION.name].shape[1]
+    truth = week.truth[CELLS.name]
+    places = week.truth[LOCATION.name].shape[1]
     errors = {CELLS.name: relative(values, truth)}
     for name, length in ((HOUR, 4), (DAY, 96)):
         shape = (len(truth), -1, length, places)
@@ -90,15 +90,15 @@ def lines(real: Floats) -> Iterator[str]:
         year = compared(share * real, yearly, [share * real] * WEEKS)
         day = compared(share * real, daily, [])
         truth = year.truth[CELLS.name]
-        found = rmse(year.column(CELLS.name) - truth)
+        rms = rmse(year.column(CELLS.name) - truth)
         unbiased = rmse(day.drawn(CELLS.name) - day.truth[CELLS.name])
         bar = RMSE_BARS.get(share)
         head = f"| {share * TRIPS:,.0f} |"
-        yield f"{head} RMSE of a cell | {found:.2f} | {verdict(found, bar)} | {unbiased:.2f} | |"
-        own = errors_of(year, year.column(CELLS.name))
+        yield f"{head} RMSE of a cell | {rms:.2f} | {verdict(rms, bar)} | {unbiased:.2f} | |"
+        errors = errors_of(year, year.column(CELLS.name))
         drawn, squares = errors_of(day, day.drawn(CELLS.name)), reconciled_errors(day)
         raw = errors_of(year, year.drawn(CELLS.name))
-        for name, error in own.items():
+        for name, error in errors.items():
             limit = RELATIVE_BARS[name] if share == 1 else None
             least = squares.get(LOCATION.name if name == DAY else name)
             shown = "" if least is None else f"{least:.2f} %"
@@ -125,9 +125,9 @@ def usable_lines(real: Floats, regions: Sequence[str], draws: int = 1) -> Iterat
             compared(share * real, noise, before, seed=SEED + n, regions=regions)
             for n in range(draws)
         ]
-        found = {name: usable_of(weeks, name) for name in (CELLS.name, HOUR, DAY, *BY_REGION)}
-        best = max(LEADS, key=lambda name: found[name][1])
-        for name, (numbers, taps, held) in found.items():
+        by_table = {name: usable_of(weeks, name) for name in (CELLS.name, HOUR, DAY, *BY_REGION)}
+        best = max(LEADS, key=lambda name: by_table[name][1])
+        for name, (numbers, taps, held) in by_table.items():
             verdict = "met" if taps >= bar else "NOT met"
             shown = f"at least {bar:.0%}: {verdict}" if name == best else ""
             head = f"| {share * TRIPS:,.0f} | {name} |"
@@ -136,12 +136,12 @@ def usable_lines(real: Floats, regions: Sequence[str], draws: int = 1) -> Iterat
 
 def usable_of(weeks: Sequence[Compared], name: str) -> tuple[float, float, float]:
     """Return the usable shares of numbers and taps, and how often intervals of 10 and more hold."""
-    found = []
-    for one in weeks:
-        ends = [one.column(name, column) for column in ("estimate", "low_90", "high_90")]
-        own, held = usable(*ends), one.coverage(name)[ends[0] >= MANY].mean()
-        found.append((own.numbers, own.counted, float(held)))
-    numbers, taps, held = np.mean(found, axis=0)
+    rows = []
+    for week in weeks:
+        ends = [week.column(name, column) for column in ("estimate", "low_90", "high_90")]
+        shares, held = usable(*ends), week.coverage(name)[ends[0] >= MANY].mean()
+        rows.append((shares.numbers, shares.counted, float(held)))
+    numbers, taps, held = np.mean(rows, axis=0)
     return float(numbers), float(taps), float(held)
 
 
@@ -155,14 +155,16 @@ def trip_unit_lines(real: Floats) -> Iterator[str]:
     yield "| tap-ons a week | programme | cells | hours | days |"
     yield "|---|---|---|---|---|"
     for share in SHARES[:2]:
-        one = compared(share * real, noise_of("opal"), [])
-        truth = one.truth[CELLS.name]
+        week = compared(share * real, noise_of("opal"), [])
+        truth = week.truth[CELLS.name]
         for name in ("opal_trip", "opal_2017"):
-            event = next(one for one in events_of(name) if one.table == CELLS.name)
+            event = next(
+                draw_event for draw_event in events_of(name) if draw_event.table == CELLS.name
+            )
             noisy = np.rint(truth + dice(1).laplace(scale=float(event.scale), size=truth.shape))
             if event.threshold is not None:
                 noisy = np.where((truth > 0) & (noisy >= event.threshold), noisy, 0)
-            shown = " | ".join(f"{error:.2f} %" for error in errors_of(one, noisy).values())
+            shown = " | ".join(f"{error:.2f} %" for error in errors_of(week, noisy).values())
             yield f"| {share * TRIPS:,.0f} | {name} | {shown} |"
 
 
@@ -172,21 +174,21 @@ def risk_lines() -> Iterator[str]:
     yield "|---|---|---|---|---|"
     for name in PROGRAMMES:
         events = events_of(name)
-        found = forecast(events).units
-        for who in dict.fromkeys(one.who for one in found):
-            own = {one.weeks: one for one in found if one.who == who}
-            chances = [own[n].guess_right if n in own else None for n in (1, 52)]
+        risks = forecast(events).units
+        for who in dict.fromkeys(risk.who for risk in risks):
+            by_weeks = {risk.weeks: risk for risk in risks if risk.who == who}
+            chances = [by_weeks[n].guess_right if n in by_weeks else None for n in (1, 52)]
             if chances[0] is None:
                 continue
-            last = own[max(own)]
-            shown = " | ".join("" if one is None else f"{one:.3f}" for one in chances)
+            last = by_weeks[max(by_weeks)]
+            shown = " | ".join("" if chance is None else f"{chance:.3f}" for chance in chances)
             epsilon = "not bounded" if last.epsilon is None else f"{last.epsilon:.2f}"
             yield f"| {name} | {who} | {shown} | {epsilon} |"
 
 
-def verdict(found: float, bar: float | None) -> str:
+def verdict(error: float, bar: float | None) -> str:
     """Say whether an error is low enough."""
-    return "" if bar is None else f"at most {bar}: {'met' if found <= bar else 'NOT met'}"
+    return "" if bar is None else f"at most {bar}: {'met' if error <= bar else 'NOT met'}"
 
 
 def main() -> None:

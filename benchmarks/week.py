@@ -74,11 +74,13 @@ def _runs(programme: str, rows: int, form: str, folder: str) -> dict[str, list[s
     """Return what is run, in its order: name and arguments of the interpreter."""
     runs = {"sample": _sample(programme, min(rows, LARGE_ROWS), form)}
     steps = STEPS if form == "parquet" else ("ingest",)  # from there on, forms do not differ
-    own = {step: ["-c", _STEP, step, programme, WEEK] for step in steps}
+    step_runs = {step: ["-c", _STEP, step, programme, WEEK] for step in steps}
     if rows > LARGE_ROWS:  # held to the growth from there on, and to its memory
         larger = {"larger": [_LARGER, programme, folder, str(rows // LARGE_ROWS)]}
-        return runs | larger | own
-    runs |= {f"bare {work}": [_BARE, work, programme, folder] for work in ("parse", "copy")} | own
+        return runs | larger | step_runs
+    runs |= {
+        f"bare {work}": [_BARE, work, programme, folder] for work in ("parse", "copy")
+    } | step_runs
     if form == "parquet":
         runs |= {"bare count": [_BARE, "count", programme, folder]}
         runs |= {"re-issue": ["-c", _COMMAND, "run", programme, "--week", WEEK]}
@@ -174,19 +176,19 @@ def main() -> None:
     print(
         f"{'':6} {'rows':>10} {'format':8} {'step':10} {'wall s':>8} {'cpu s':>8} {'peak MiB':>9}"
     )
-    found, largest = [], {}
+    limits, largest = [], {}
     for programme in options.programmes:
-        own: dict[int, dict[str, Cost]] = {}
+        by_rows: dict[int, dict[str, Cost]] = {}
         for rows in options.rows:
-            costs = own[rows] = one_week(programme, rows, options.format)
-            found += held(programme, rows, options.format, costs)
+            costs = by_rows[rows] = one_week(programme, rows, options.format)
+            limits += held(programme, rows, options.format, costs)
         if options.format == "parquet":
-            found += growth(programme, own)
-        largest[f"{programme}, {max(own):,} rows"] = own[max(own)]
+            limits += growth(programme, by_rows)
+        largest[f"{programme}, {max(by_rows):,} rows"] = by_rows[max(by_rows)]
     if options.picture:
         draw(largest, options.picture)
-    print("", *found, sep="\n")
-    if any(one.is_passed for one in found):
+    print("", *limits, sep="\n")
+    if any(limit.is_passed for limit in limits):
         sys.exit("a limit is passed")
 
 

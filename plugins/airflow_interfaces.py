@@ -84,7 +84,10 @@ def run_in_airflow(dag_id: str, run_id: str) -> RunNow | None:
     state = RuntimeTaskInstance.get_dagrun_state(dag_id, run_id)
     tasks = RuntimeTaskInstance.get_task_states(dag_id, run_ids=[run_id]).get(run_id, {})
     return RunNow(
-        run_id, "", _word(state), {name: TaskNow(one and _word(one)) for name, one in tasks.items()}
+        run_id,
+        "",
+        _word(state),
+        {name: TaskNow(task_state and _word(task_state)) for name, task_state in tasks.items()},
     )
 
 
@@ -178,7 +181,7 @@ def runs_now(
     )
     columns = (TaskInstance.dag_id, TaskInstance.run_id, TaskInstance.task_id, TaskInstance.state)
     moments = ("scheduled_dttm", "queued_dttm", "start_date", "end_date")
-    found: dict[str, list[RunNow]] = {dag_id: [] for dag_id in asked}
+    runs_by_dag: dict[str, list[RunNow]] = {dag_id: [] for dag_id in asked}
     with create_session() as session:
         runs = session.execute(wanted).all()
         ids = tuple({run.run_id for run in runs})
@@ -197,8 +200,8 @@ def runs_now(
         period = period_of(run.dag_id, run.logical_date, week)
         known = tasks.get((run.dag_id, run.run_id), {})
         since = latest((run.queued_at, run.start_date))
-        found[run.dag_id].append(RunNow(run.run_id, period, _word(run.state), known, since))
-    return {dag_id: tuple(ones) for dag_id, ones in found.items()}
+        runs_by_dag[run.dag_id].append(RunNow(run.run_id, period, _word(run.state), known, since))
+    return {dag_id: tuple(ones) for dag_id, ones in runs_by_dag.items()}
 
 
 def scheduler_heard() -> datetime | None:

@@ -26,12 +26,12 @@ class Sftp:
     def files(self, folder: str) -> Iterator[Elsewhere]:
         """Yield the files of a folder; none of one that is not there yet."""
         try:
-            found = self._hook.list_directory_with_attr(folder)
+            entries = self._hook.list_directory_with_attr(folder)
         except FileNotFoundError:
             return
-        for one in found:
-            if not S_ISDIR(one.st_mode):
-                yield Elsewhere(one.filename, one.st_size, int(one.st_mtime))
+        for entry in entries:
+            if not S_ISDIR(entry.st_mode):
+                yield Elsewhere(entry.filename, entry.st_size, int(entry.st_mtime))
 
     def copy(self, folder: str, name: str, to: Path) -> None:
         """Write a file's bytes."""
@@ -50,9 +50,9 @@ class S3:
         bucket, prefix = _of_bucket(folder)
         pages = self._client.get_paginator("list_objects_v2")
         for page in pages.paginate(Bucket=bucket, Prefix=prefix, Delimiter="/"):
-            for one in page.get("Contents", ()):
-                changed = int(one["LastModified"].timestamp())
-                yield Elsewhere(one["Key"].removeprefix(prefix), one["Size"], changed)
+            for s3_object in page.get("Contents", ()):
+                changed = int(s3_object["LastModified"].timestamp())
+                yield Elsewhere(s3_object["Key"].removeprefix(prefix), s3_object["Size"], changed)
 
     def copy(self, folder: str, name: str, to: Path) -> None:
         """Write an object's bytes."""
@@ -69,8 +69,10 @@ class Gcs:
     def files(self, folder: str) -> Iterator[Elsewhere]:
         """Yield the objects right below a prefix."""
         bucket, prefix = _of_bucket(folder)
-        for one in self._hook.get_conn().list_blobs(bucket, prefix=prefix, delimiter="/"):
-            yield Elsewhere(one.name.removeprefix(prefix), one.size, int(one.updated.timestamp()))
+        for blob in self._hook.get_conn().list_blobs(bucket, prefix=prefix, delimiter="/"):
+            yield Elsewhere(
+                blob.name.removeprefix(prefix), blob.size, int(blob.updated.timestamp())
+            )
 
     def copy(self, folder: str, name: str, to: Path) -> None:
         """Write an object's bytes."""
@@ -82,17 +84,17 @@ class Wasb:
     """A prefix of a container of Azure Blob Storage."""
 
     def __init__(self, connection: str) -> None:
-        own = _hook("microsoft-azure", "microsoft.azure.hooks.wasb", "WasbHook")
-        self._hook = own(wasb_conn_id=connection)
+        hook_class = _hook("microsoft-azure", "microsoft.azure.hooks.wasb", "WasbHook")
+        self._hook = hook_class(wasb_conn_id=connection)
 
     def files(self, folder: str) -> Iterator[Elsewhere]:
         """Yield the blobs right below a prefix."""
         container, prefix = _of_bucket(folder)
         client = self._hook.get_conn().get_container_client(container)
-        for one in client.walk_blobs(name_starts_with=prefix, delimiter="/"):
-            if getattr(one, "last_modified", None) is not None:  # else it is a folder
-                changed = int(one.last_modified.timestamp())
-                yield Elsewhere(one.name.removeprefix(prefix), one.size, changed)
+        for blob in client.walk_blobs(name_starts_with=prefix, delimiter="/"):
+            if getattr(blob, "last_modified", None) is not None:  # else it is a folder
+                changed = int(blob.last_modified.timestamp())
+                yield Elsewhere(blob.name.removeprefix(prefix), blob.size, changed)
 
     def copy(self, folder: str, name: str, to: Path) -> None:
         """Write a blob's bytes."""

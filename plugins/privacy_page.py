@@ -186,12 +186,12 @@ def _airflow_now(budget: "BudgetPage", programmes: frozenset[str]) -> "AirflowNo
     """Return what Airflow says of programmes, of their runs that live and of those to ask about."""
     from turnstile.operations.airflow_now import AirflowNow
 
-    found = paused_by_dag(f"release_{name}" for name in programmes)
+    paused = paused_by_dag(f"release_{name}" for name in programmes)
     question = budget.question(programmes)
     asked = {f"release_{name}": ids for name, ids in question.runs.items()}
     runs = runs_now(asked, budget.period_of_run)
     return AirflowNow(
-        {dag_id.removeprefix("release_"): is_paused for dag_id, is_paused in found.items()},
+        {dag_id.removeprefix("release_"): is_paused for dag_id, is_paused in paused.items()},
         {dag_id.removeprefix("release_"): ones for dag_id, ones in runs.items()},
         scheduler_heard(),
         question,

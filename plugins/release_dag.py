@@ -81,8 +81,8 @@ def release_dag(name: str, *, file: str) -> DAG:
         before, after = steps.STEPS[:_APPROVE], steps.STEPS[_APPROVE:]
         fetch = [
             FetchNew(task_id="fetch", programme=name, doc_md=FetchNew.__doc__, queue=PRIVATE_QUEUE)
-            for own in (address_of(name, settings),)
-            if own is not None
+            for address in (address_of(name, settings),)
+            if address is not None
         ]
         chain(
             *fetch,
@@ -117,7 +117,9 @@ def broken_programmes(file: str) -> str:
     Args:
         file: as for `dags_without_a_file`.
     """
-    wrong = [str(one) for _, one in _made(file) if not isinstance(one, DAG)]
+    wrong = [
+        str(dag_or_error) for _, dag_or_error in _made(file) if not isinstance(dag_or_error, DAG)
+    ]
     try:
         holders("any role", Settings.from_environment().include)
     except TurnstileError as error:

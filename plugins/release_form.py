@@ -86,11 +86,15 @@ def add_release_form(
 async def _ask(request: "Request", asked: "tuple[WeekRequest, ...]") -> str:
     """Ask Airflow for the runs, in order, until it refuses one; return what became of it."""
     done: list[str] = []
-    for one in asked:
-        refusal = await ask(request, "POST", one.path, one.body) if one.path else ""
+    for week_request in asked:
+        refusal = (
+            await ask(request, "POST", week_request.path, week_request.body)
+            if week_request.path
+            else ""
+        )
         if refusal:
-            return f"{_started(done)} Airflow refused {one.run_id} {refusal}"
-        done.append(one.run_id)
+            return f"{_started(done)} Airflow refused {week_request.run_id} {refusal}"
+        done.append(week_request.run_id)
     return f"{_started(done)} They run one after the other; the page Weeks shows them."
 
 

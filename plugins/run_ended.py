@@ -49,7 +49,7 @@ class ReportKilled(BaseNotifier):
         # Without Airflow's API it is known at least that the run which just failed did.
         failed = AirflowNow(runs={self.programme: (RunNow(run_id, "", "failed"),)})
         alerts = page.watched(airflow_of_api(page, page.ever_known()) or failed)
-        send_alerts((one for one in alerts if one.run_id == run_id), settings)
+        send_alerts((alert for alert in alerts if alert.run_id == run_id), settings)
 
 
 @hookimpl

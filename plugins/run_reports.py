@@ -68,7 +68,7 @@ class RunOfWeek:
 
     def resume(self, step: str) -> None:
         """Write that a run which said how it ended goes on after all: somebody cleared it."""
-        if self.run_id and self.run_id not in {one.run_id for one in open_runs(self._lines())}:
+        if self.run_id and self.run_id not in {run.run_id for run in open_runs(self._lines())}:
             self._write(Happening.RESUMED, step=step)
 
     def goes_on(self, step: str) -> None:
@@ -136,7 +136,11 @@ class RunOfWeek:
 
         lines = self._lines()
         alerts = [*of_run(lines, self.run_id)]
-        alerts += [one for one in of_questions(lines, system_clock()) if one.run_id == self.run_id]
+        alerts += [
+            question
+            for question in of_questions(lines, system_clock())
+            if question.run_id == self.run_id
+        ]
         alerts += of_budget(open_ledger(self.settings).forecast())
         send_alerts(alerts, self.settings)
 
@@ -183,8 +187,8 @@ class RunOfWeek:
         from turnstile.pipeline.context import open_release
 
         release = open_release(self.programme, self.week, self.revision)
-        if release.sealed is None and (found := verdicts(release)):
-            self._write(Happening.JUDGED, verdicts=found)
+        if release.sealed is None and (rule_verdicts := verdicts(release)):
+            self._write(Happening.JUDGED, verdicts=rule_verdicts)
 
 
 def report_success(run: RunOfWeek, step: str) -> None:
@@ -236,15 +240,15 @@ def send_alerts(alerts: Iterable[Alert], settings: Settings) -> tuple[Alert, ...
 
 def _links(alert: Alert) -> tuple[str, ...]:
     """Return where to look, below an alert."""
-    address, found = address_of_ui(), []
+    address, links = address_of_ui(), []
     if alert.run_id:
         run = f"{address}/dags/release_{alert.programme}/runs/{quote(alert.run_id)}"
         task = alert.subject.partition(",")[0]
         if alert.rule not in {"people_asked", "people_reminded"}:
-            found.append(f"run: {run}")
+            links.append(f"run: {run}")
         elif task.startswith("ask_revision"):
-            found.append(f"answer: {run}/tasks/{task}/required_actions")
+            links.append(f"answer: {run}/tasks/{task}/required_actions")
         else:
             desk = f"{quote(alert.programme)}/{quote(alert.week)}"
-            found.append(f"look and answer: {address}/privacy-budget/embargoed/{desk}")
-    return (*found, f"budget: {address}/privacy-budget/", *runbook_link(alert))
+            links.append(f"look and answer: {address}/privacy-budget/embargoed/{desk}")
+    return (*links, f"budget: {address}/privacy-budget/", *runbook_link(alert))

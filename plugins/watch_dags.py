@@ -71,8 +71,8 @@ def audit_ledger() -> str:
     alerts = audited(ledger.verify, settings)
     if not alerts:  # never what differs is signed
         alerts = cosigned(zones(settings).send_public, ledger)
-    found = (alert.subject for alert in alerts)
-    tell_verification(Journal.of(settings), system_clock(), (sequence, head), found)
+    subjects = (alert.subject for alert in alerts)
+    tell_verification(Journal.of(settings), system_clock(), (sequence, head), subjects)
     send_alerts(alerts, settings)
     if alerts:
         raise AirflowFailException("\n".join(str(alert) for alert in alerts))
@@ -88,8 +88,8 @@ def watch() -> str:
     page = BudgetPage(settings, system_clock)
     alerts = page.watched(_airflow_now(page))
     new = send_alerts(alerts, settings)
-    for one in gauges(page.snapshot(), page.programmes(), system_clock()):
-        set_gauge(one.name, one.value, dict(one.labels))
+    for gauge in gauges(page.snapshot(), page.programmes(), system_clock()):
+        set_gauge(gauge.name, gauge.value, dict(gauge.labels))
     return f"{len(alerts)} findings, {len(new)} sent now"
 
 
@@ -101,12 +101,14 @@ def _airflow_now(page: BudgetPage) -> AirflowNow:
     from turnstile.operations.airflow_now import AirflowNow
 
     programmes = frozenset(page.names())
-    found = airflow_of_api(page, programmes)
-    if found is not None:
-        return found
+    airflow = airflow_of_api(page, programmes)
+    if airflow is not None:
+        return airflow
     question = page.question(programmes)
     runs = {
-        name: tuple(run for one in sorted(ids) if (run := run_in_airflow(f"release_{name}", one)))
+        name: tuple(
+            run for run_id in sorted(ids) if (run := run_in_airflow(f"release_{name}", run_id))
+        )
         for name, ids in question.runs.items()
     }
     return AirflowNow(runs=runs, question=question)
@@ -126,7 +128,10 @@ def delete_what_is_due() -> str:
     except Exception as error:  # noqa: BLE001 - its text may hold a name that somebody chose
         failure = failure_without_values(error, settings, "retention-delete_what_is_due")
     else:
-        return "; ".join(f"{one.kept.name} {one.kept.part}" for one in gone) or "nothing is due"
+        return (
+            "; ".join(f"{verdict.kept.name} {verdict.kept.part}" for verdict in gone)
+            or "nothing is due"
+        )
     raise failure
 
 
@@ -139,11 +144,13 @@ def weekly_digest() -> str:
     page = BudgetPage(settings, system_clock)
     week, airflow = f"{now:%G-W%V}", _airflow_now(page)
     alerts = [
-        Alert("weekly_digest", one.name, week, sentence=page.in_one_sentence(one, airflow))
-        for one in page.programmes()
+        Alert(
+            "weekly_digest", programme.name, week, sentence=page.in_one_sentence(programme, airflow)
+        )
+        for programme in page.programmes()
     ]
     alerts += [
-        Alert("weekly_digest", one.name, week, sentence=f"cannot be read: {one.problem}")
-        for one in page.broken(page.ever_known())
+        Alert("weekly_digest", broken.name, week, sentence=f"cannot be read: {broken.problem}")
+        for broken in page.broken(page.ever_known())
     ]
     return f"{len(send_alerts(alerts, settings))} programmes reported"

@@ -89,7 +89,7 @@ def pytest_configure() -> None:
     sys.path[:] = [place for place in sys.path if place not in {"", str(_ROOT)}]
     for folder in (_AIRFLOW_HOME, _STATE / "person"):
         folder.mkdir()
-    for name in [one for one in os.environ if one.startswith("TURNSTILE_")]:  # noqa: TID251
+    for name in [variable for variable in os.environ if variable.startswith("TURNSTILE_")]:  # noqa: TID251
         del os.environ[name]  # noqa: TID251
     os.environ.update(  # noqa: TID251
         {
@@ -143,8 +143,8 @@ class OneAirflow(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
         folder = file.rpartition("/")[0]
-        together = ("/backfill_matrix", "/dags")[: 2 if _is_short(self.config) else 1]
-        return folder if folder.endswith(together) else file
+        suffixes = ("/backfill_matrix", "/dags")[: 2 if _is_short(self.config) else 1]
+        return folder if folder.endswith(suffixes) else file
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -163,7 +163,7 @@ def pytest_runtestloop() -> None:
 def _cpu_s(*whose: int) -> float:
     """CPU seconds of this process, or of those too that it started and saw end."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, *whose)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -181,9 +181,9 @@ def pytest_testnodedown(node: Any) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print what the tests cost, and the tables of rows that they kept."""
     # What this process saw end may hold workers too, which say it themselves.
-    own = _cpu_s() if _CPU_S_OF_WORKERS else _cpu_s(resource.RUSAGE_CHILDREN)
-    terminalreporter.write_line(f"{own + sum(_CPU_S_OF_WORKERS):,.0f} CPU seconds")
-    reports = (one for kind in terminalreporter.stats.values() for one in kind)
+    seconds = _cpu_s() if _CPU_S_OF_WORKERS else _cpu_s(resource.RUSAGE_CHILDREN)
+    terminalreporter.write_line(f"{seconds + sum(_CPU_S_OF_WORKERS):,.0f} CPU seconds")
+    reports = (report for kind in terminalreporter.stats.values() for report in kind)
     for title, lines in tables(reports):
         terminalreporter.section(title)
         terminalreporter.write("\n".join([*lines, ""]))

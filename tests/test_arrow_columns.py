@@ -39,10 +39,10 @@ print("pandas" in sys.modules)
     ],
 )
 def test_numbers_are_as_arrow_makes_them(values: NDArray[np.float64]) -> None:
-    found, made = column(values), pa.array(values, from_pandas=True)
-    assert found.equals(made)
-    assert (found.type, found.null_count) == (made.type, made.null_count)
-    found.validate(full=True)
+    arrow_column, made = column(values), pa.array(values, from_pandas=True)
+    assert arrow_column.equals(made)
+    assert (arrow_column.type, arrow_column.null_count) == (made.type, made.null_count)
+    arrow_column.validate(full=True)
     assert not column(np.array([1])).equals(pa.array([2]))  # the comparison can fail
 
 

@@ -78,7 +78,7 @@ def connects(path: Path) -> bool:
 
 
 def test_one_module_opens_the_engine(tmp_path: Path) -> None:
-    found = [path.name for path in _INCLUDE.rglob("*.py") if connects(path)]
-    assert found == ["duckdb_engine.py"]
+    modules = [path.name for path in _INCLUDE.rglob("*.py") if connects(path)]
+    assert modules == ["duckdb_engine.py"]
     (tmp_path / "another.py").write_text("import duckdb\nduckdb.execute('SELECT 1')\n")
     assert connects(tmp_path / "another.py")

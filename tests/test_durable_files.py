@@ -95,12 +95,12 @@ _OWN_DRAFTS = {
 
 def test_data_go_by_one_way_and_everything_else_is_a_draft_of_its_own() -> None:
     root = Path(__file__).parents[1]
-    found: Counter[str] = Counter()
+    deletions: Counter[str] = Counter()
     for folder in ("include/turnstile", "extensions", "plugins", "dags"):
         for path in (root / folder).rglob("*.py"):
             if hits := len(_DELETES.findall(path.read_text())):
-                found[path.name] += hits
-    assert dict(found) == _OWN_DRAFTS
+                deletions[path.name] += hits
+    assert dict(deletions) == _OWN_DRAFTS
 
 
 @pytest.mark.parametrize("deep", [False, True])

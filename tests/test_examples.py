@@ -18,9 +18,9 @@ MODULES = sorted(
 
 @pytest.mark.parametrize("module", MODULES)
 def test_the_examples_of_a_module_hold(module: str) -> None:
-    found = doctest.testmod(import_module(module), optionflags=doctest.ELLIPSIS)
-    assert found.attempted > 0
-    assert found.failed == 0
+    outcome = doctest.testmod(import_module(module), optionflags=doctest.ELLIPSIS)
+    assert outcome.attempted > 0
+    assert outcome.failed == 0
 
 
 def test_an_example_that_does_not_hold_is_found() -> None:

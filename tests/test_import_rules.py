@@ -54,7 +54,9 @@ def test_a_lazy_import_of_airflow_and_a_way_into_the_private_zone_are_seen(copy:
 
 def test_the_architecture_page_lists_the_rooms_as_the_contract_has_them() -> None:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
-    (layers,) = [one["layers"] for one in contracts["contracts"] if one["type"] == "layers"]
+    (layers,) = [
+        contract["layers"] for contract in contracts["contracts"] if contract["type"] == "layers"
+    ]
     page = (ROOT / "docs/ARCHITECTURE.md").read_text()
     drawn = page.partition("## Rooms, from the top down")[2].split("```")[1].strip().splitlines()
     rooms = [" | ".join(part for part in line.split("  ")[0].split(" | ")) for line in drawn]
@@ -75,5 +77,5 @@ def test_where_a_change_goes_names_files_that_are_there() -> None:
     assert len(named) > 10
     folders = (ROOT / "include/turnstile", ROOT)
     assert [
-        path for path in sorted(named) if not any((one / path).exists() for one in folders)
+        path for path in sorted(named) if not any((folder / path).exists() for folder in folders)
     ] == []

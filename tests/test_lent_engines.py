@@ -14,12 +14,12 @@ NAMES = "SELECT table_name FROM duckdb_tables() ORDER BY ALL"
 
 
 def test_each_connection_has_tables_of_its_own_and_leaves_none(tmp_path: Path) -> None:
-    with connect(tmp_path) as one, connect(tmp_path) as other:
-        assert isinstance(one, Lent)
-        for connection, number in ((one, 1), (other, 2)):
+    with connect(tmp_path) as first, connect(tmp_path) as other:
+        assert isinstance(first, Lent)
+        for connection, number in ((first, 1), (other, 2)):
             connection.execute(f"CREATE TABLE kept AS SELECT {number} AS n")
             connection.execute(f"CREATE TEMP TABLE passing AS SELECT {number} AS n")
-        for connection, number in ((one, 1), (other, 2)):
+        for connection, number in ((first, 1), (other, 2)):
             for table in ("kept", "passing"):
                 assert connection.execute(f"SELECT n FROM {table}").fetchall() == [(number,)]
     with connect(tmp_path) as next_one:
@@ -28,10 +28,10 @@ def test_each_connection_has_tables_of_its_own_and_leaves_none(tmp_path: Path) -
 
 
 def test_other_settings_are_another_engine(tmp_path: Path) -> None:
-    with connect(tmp_path, threads=1) as one, connect(tmp_path) as other:
-        one.execute("CREATE TABLE kept AS SELECT 1 AS n")
+    with connect(tmp_path, threads=1) as first, connect(tmp_path) as other:
+        first.execute("CREATE TABLE kept AS SELECT 1 AS n")
         ask = "SELECT current_setting('threads')"
-        assert one.execute(ask).fetchone() == (1,)
+        assert first.execute(ask).fetchone() == (1,)
         assert other.execute(NAMES).fetchall() == []
 
 

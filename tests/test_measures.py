@@ -68,8 +68,8 @@ def test_each_bus_day_adds_what_its_measure_says(
     kind = measure.kind
     assert kind.statistics(options) == tuple(added)
     for statistic, expected in added.items():
-        found = kind.adds(options, statistic, BUS_DAYS)
-        assert (found.dtype, found.tolist()) == (np.int64, expected)
+        contributions = kind.adds(options, statistic, BUS_DAYS)
+        assert (contributions.dtype, contributions.tolist()) == (np.int64, expected)
 
 
 def test_a_mean_without_its_clamp_is_not_added_up() -> None:

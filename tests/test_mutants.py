@@ -126,18 +126,18 @@ def test_tests_that_fail_without_a_mistake_kill_nothing(
 )  # fmt: skip
 def test_what_a_mistake_is(line: str, mistakes: set[str]) -> None:
     source = line.encode()
-    assert {one.shown(source)[1] for one in mutations(source)} == mistakes
+    assert {mutation.shown(source)[1] for mutation in mutations(source)} == mistakes
 
 
 def test_the_rooms_are_there_and_what_they_explain_can_still_happen() -> None:
     read = tomllib.loads((mutants.ROOT / ".ci/mutants.toml").read_text())
     for room in mutants.rooms_of(mutants.ROOT, ""):
         assert all(
-            (mutants.ROOT / word).exists() for one in room.stages for word in one if "/" in word
+            (mutants.ROOT / word).exists() for stage in room.stages for word in stage if "/" in word
         )
         for module in read["rooms"][room.name]["modules"]:
             assert list(mutants.ROOT.glob(f"include/turnstile/{module}")), module
     for known in read.get("unseen", ()):
         source = (mutants.ROOT / known["path"]).read_bytes()
         shown = (known["before"], known["after"])
-        assert shown in [one.shown(source) for one in mutations(source)], known
+        assert shown in [mutation.shown(source) for mutation in mutations(source)], known

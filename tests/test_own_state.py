@@ -72,8 +72,8 @@ SAMPLE = ("sample", "opal", "--weeks", "2016-W30", "--rows", "10", "--seed", "3"
 def test_a_home_is_made_once_and_a_copy_changes_nothing(kept: MadeHomes, tmp_path: Path) -> None:
     made = kept.get(tmp_path / "prepared", SAMPLE)
     assert list(made.home.glob("landing/opal/2016-W30/*"))
-    own = made.copy(tmp_path / "own")
-    (own.include / "people.yaml").write_text("changed")
+    home_copy = made.copy(tmp_path / "own")
+    (home_copy.include / "people.yaml").write_text("changed")
     assert kept.get(tmp_path / "prepared", SAMPLE) == made
     assert (made.include / "people.yaml").read_text() != "changed"
 

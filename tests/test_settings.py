@@ -69,7 +69,7 @@ def test_a_process_is_given_some_stores_and_never_without_what_every_step_reads(
     for zone in ("EMBARGOED", "PUBLIC"):
         monkeypatch.setenv(f"TURNSTILE_{zone}_STORE", f"s3://{zone.lower()}/city")
     monkeypatch.setenv("TURNSTILE_PUBLIC_STORE_CREDENTIALS", str(tmp_path / "key"))
-    assert [(one.zone, one.credentials) for one in Settings.from_environment().stores] == [
+    assert [(store.zone, store.credentials) for store in Settings.from_environment().stores] == [
         ("private", None),
         ("embargoed", None),
         ("public", tmp_path / "key"),

@@ -30,7 +30,7 @@ def described(page: str) -> list[str]:
 
 def missing_tests(page: str) -> list[str]:
     """Tests that a page names and that are not there."""
-    found = []
+    missing = []
     for named in re.findall(r"`(tests/[^`]+)`", page):
         file, _, function = named.partition("::")
         path = ROOT / file
@@ -38,8 +38,8 @@ def missing_tests(page: str) -> list[str]:
         names = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
         is_there = function in names if function else any(n.startswith("test_") for n in names)
         if not is_there:
-            found.append(named)
-    return found
+            missing.append(named)
+    return missing
 
 
 @pytest.fixture
@@ -80,7 +80,9 @@ def test_a_name_twice_a_name_of_nothing_and_a_large_core_are_seen(
     monkeypatch.setattr(trusted_core, "LINES_AT_MOST", 100)
     assert trusted_core.main(copy) == 1
     said = capsys.readouterr().out
-    assert all(one in said for one in ("errors is listed twice", "nothing is listed", "above its"))
+    assert all(
+        phrase in said for phrase in ("errors is listed twice", "nothing is listed", "above its")
+    )
 
 
 def test_what_is_imported_by_name_belongs_to_the_core_too() -> None:

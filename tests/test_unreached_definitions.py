@@ -15,8 +15,8 @@ def house(tmp_path: Path, **modules: str) -> Path:
     return tmp_path
 
 
-def names(found: list[Definition]) -> set[str]:
-    return {one.name for one in found}
+def names(definitions: list[Definition]) -> set[str]:
+    return {definition.name for definition in definitions}
 
 
 def test_what_only_a_dead_definition_calls_is_dead(tmp_path: Path) -> None:

@@ -52,8 +52,8 @@ def whole(values: Sequence[int | None]) -> pa.Array:
         >>> whole([7, None]).to_pylist()
         [7, None]
     """
-    is_seen = np.array([one is not None for one in values], dtype=np.bool_)
-    numbers = np.array([0 if one is None else one for one in values], dtype=np.int32)
+    is_seen = np.array([number is not None for number in values], dtype=np.bool_)
+    numbers = np.array([0 if number is None else number for number in values], dtype=np.int32)
     return _array(pa.int32(), is_seen, _buffer(numbers))
 
 
@@ -64,7 +64,7 @@ def texts(values: Sequence[str]) -> pa.Array:
         >>> texts(["Zürich", ""]).to_pylist()
         ['Zürich', '']
     """
-    encoded = [one.encode() for one in values]
+    encoded = [text.encode() for text in values]
     ends = np.fromiter(accumulate(map(len, encoded), initial=0), dtype=np.int32)
     buffers = [None, _buffer(ends), pa.py_buffer(b"".join(encoded))]
     return pa.Array.from_buffers(pa.string(), len(encoded), buffers)

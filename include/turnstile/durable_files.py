@@ -85,8 +85,8 @@ def name_of_lock(file: BinaryIO) -> str:
         machine = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:  # no Linux
         machine = platform.node()
-    found = os.fstat(file.fileno())
-    return f"{machine}/{found.st_dev}/{found.st_ino}"
+    status = os.fstat(file.fileno())
+    return f"{machine}/{status.st_dev}/{status.st_ino}"
 
 
 def refuse_if_full(error: Exception) -> None:

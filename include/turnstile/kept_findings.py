@@ -35,10 +35,10 @@ def kept_or_found(
     """
     with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
         return read(json.loads(path.read_bytes()))
-    found = find()
+    finding = find()
     if path.parent.parent.is_dir():
         with suppress(OSError):
             path.parent.mkdir(exist_ok=True)
-            content = json.dumps(written(found)) + "\n"
+            content = json.dumps(written(finding)) + "\n"
             replace_durably(path, content.encode(), EVERYBODY_READS)
-    return found
+    return finding

@@ -76,7 +76,9 @@ class Settings:
         return cls(
             home=home,
             ledger_url=_ledger_url(env, home),
-            witness=tuple(Path(one) for one in env.get("TURNSTILE_WITNESS", "").split(":") if one),
+            witness=tuple(
+                Path(folder) for folder in env.get("TURNSTILE_WITNESS", "").split(":") if folder
+            ),
             include=Path(env.get("TURNSTILE_INCLUDE") or _INCLUDE).resolve(),
             counting_engine=env.get("TURNSTILE_COUNTING_ENGINE") or "duckdb",
             memory_limit=_memory_limit(env.get("TURNSTILE_MEMORY_LIMIT")),
@@ -120,19 +122,19 @@ class Settings:
 
 def _stores(env: Mapping[str, str]) -> tuple[ZoneStore, ...]:
     """Return the stores of zones; every step reads what is public and what is under embargo."""
-    found = []
+    stores = []
     for zone in ZONES:
         name = f"TURNSTILE_{zone.upper()}_STORE"
         if address := env.get(name):
             file = env.get(f"{name}_CREDENTIALS")
-            found.append(ZoneStore(zone, address, Path(file).resolve() if file else None))
-    named = {one.zone for one in found}
-    if found and not {"embargoed", "public"} <= named:
+            stores.append(ZoneStore(zone, address, Path(file).resolve() if file else None))
+    named = {store.zone for store in stores}
+    if stores and not {"embargoed", "public"} <= named:
         rule = (
             f"only {', '.join(sorted(named))} have a store; name those of embargoed and public too"
         )
         raise InputError(where="environment", field="TURNSTILE_EMBARGOED_STORE", rule=rule)
-    return tuple(found)
+    return tuple(stores)
 
 
 def _memory_limit(given: str | None) -> str | None:

@@ -65,14 +65,14 @@ def test_altered_numbers_and_a_false_declaration_are_flaws(package: Path) -> Non
     for event in plan["events"]:
         event["scale"] = "8"
     (package / "plan.json").write_text(json.dumps(plan))
-    found = assess_package(read_package(package))
-    flaws = {finding.name for finding in found if finding.is_flaw}
+    findings = assess_package(read_package(package))
+    flaws = {finding.name for finding in findings if finding.is_flaw}
     assert {"bytes", "scale"} <= flaws
 
 
 def test_the_gates_run_again_on_a_package_and_know_what_does_not_belong(package: Path) -> None:
     honest = assess_package(read_package(package))
-    gates = {one.figures["gate"]: one for one in honest if one.name == "gate"}
+    gates = {finding.figures["gate"]: finding for finding in honest if finding.name == "gate"}
     assert set(gates) == {
         "noised_zeros",
         "drawn_once",
@@ -80,7 +80,7 @@ def test_the_gates_run_again_on_a_package_and_know_what_does_not_belong(package:
         "geometric_below_zero",
         "noise_kind",
     }
-    assert not any(one.is_flaw for one in honest)
+    assert not any(finding.is_flaw for finding in honest)
     path = package / "measurements/on_time_location.parquet"
     table = pq.read_table(path)
     counts = table.column("count").to_numpy()
@@ -92,24 +92,24 @@ def test_the_gates_run_again_on_a_package_and_know_what_does_not_belong(package:
     manifest = manifest_bytes(package, key="small/2016-W30/r0", sealed_digest="3" * 64)
     (package / MANIFEST).write_bytes(manifest)
     flaws = {
-        one.figures.get("gate", one.name)
-        for one in assess_package(read_package(package))
-        if one.is_flaw
+        finding.figures.get("gate", finding.name)
+        for finding in assess_package(read_package(package))
+        if finding.is_flaw
     }
     assert {"contents", "drawn_once"} <= flaws
     assert "bytes" not in flaws  # the manifest agrees
 
 
 def test_two_packages_are_compared(package: Path, drawn_with: Build, tmp_path: Path) -> None:
-    own = read_package(package)
-    assert compared(own, own).figures["relation"] == "same_bytes"
+    first = read_package(package)
+    assert compared(first, first).figures["relation"] == "same_bytes"
     again = drawn_with(lambda label, x, scale, _: x + discrete_laplace(f"2 {label}", x.size, scale))
-    second = Package(tmp_path / "r1", own.events, measurements(again))
-    assert compared(own, second).figures["relation"] == "second_draw"
+    second = Package(tmp_path / "r1", first.events, measurements(again))
+    assert compared(first, second).figures["relation"] == "second_draw"
     shifted = drawn_with(lambda label, x, scale, _: 1 + x + discrete_laplace(label, x.size, scale))
-    found = compared(own, Package(tmp_path / "r1", own.events, measurements(shifted)))
-    assert found.is_flaw
-    assert found.figures["relation"] == "same_noise"
+    finding = compared(first, Package(tmp_path / "r1", first.events, measurements(shifted)))
+    assert finding.is_flaw
+    assert finding.figures["relation"] == "same_noise"
 
 
 def test_a_folder_without_manifest_is_no_package_and_a_broken_one_is_refused(

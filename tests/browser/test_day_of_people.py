@@ -60,12 +60,12 @@ def day(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Day]:
     base, port = tmp_path_factory.mktemp("day"), own_port()
     (base / "witness").mkdir()
     reader = {"conn_type": "http", "host": "127.0.0.1", "port": port, "login": "vera"}
-    with sinks() as found:
+    with sinks() as receivers:
         extra = {
             **SETTINGS,
             "AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False",
             "AIRFLOW_CONN_TURNSTILE_AIRFLOW": json.dumps(reader | {"password": PASSWORD}),
-            "AIRFLOW_CONN_TURNSTILE_ALERTS": found.connection,
+            "AIRFLOW_CONN_TURNSTILE_ALERTS": receivers.connection,
             "TURNSTILE_WITNESS": str(base / "witness"),
         }
         with running(base, DELIVERED, edits=EDITS, extra=extra, port=port) as airflow:
@@ -73,7 +73,7 @@ def day(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Day]:
             replaced(file, "tap_on_time,", "tapped_at,")
             (base / "browsers").mkdir()
             with ExitStack() as browsers:
-                yield Day(airflow, found, base / "browsers", browsers)
+                yield Day(airflow, receivers, base / "browsers", browsers)
 
 
 @pytest.fixture(autouse=True)
@@ -203,7 +203,7 @@ def test_the_watchdog_is_silent_but_of_the_killed_run_and_another_draw_is_shown_
     assert "a draw that died stays charged; another" in said[KILLED]
     day.approve(KILLED)
     day.charged(KILLED, said[KILLED])
-    states = [one.state for one in airflow.ledger.attempts(_key(KILLED))]
+    states = [attempt.state for attempt in airflow.ledger.attempts(_key(KILLED))]
     assert states == [ReleaseState.BURNED, ReleaseState.PUBLISHED]
     day.is_out(KILLED)
 
@@ -274,7 +274,7 @@ def test_no_public_file_has_a_login_or_a_word_that_was_not_marked_public(day: Da
 def _draws_begun(day: Day) -> list[tuple[int, str]]:
     """Return sequence and hash of every draw that the ledger knows."""
     entries = day.airflow.ledger.entries()
-    return [(one.sequence, one.hash) for one in entries if one.kind is EntryKind.DRAW_BEGUN]
+    return [(entry.sequence, entry.hash) for entry in entries if entry.kind is EntryKind.DRAW_BEGUN]
 
 
 def _key(week: str) -> object:

@@ -37,12 +37,12 @@ def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealAirflow]:
     """Two weeks that are out, one that people are asked about, and one behind it."""
     edits = {"approval: {required: false}": "approval: {required: true}"}
     base = tmp_path_factory.mktemp("sight")
-    with running(base, f"{FIRST}:{NEXT}", edits=edits, extra={}) as found:
-        found.backfill(FIRST, NEXT, max_active_runs=1)
+    with running(base, f"{FIRST}:{NEXT}", edits=edits, extra={}) as installation:
+        installation.backfill(FIRST, NEXT, max_active_runs=1)
         for week in (FIRST, OUT):
-            found.answer(week, "ask", "ada", "Approve")
-        found.until(lambda: found.asks(ASKED, "ask"), what="the question")
-        yield found
+            installation.answer(week, "ask", "ada", "Approve")
+        installation.until(lambda: installation.asks(ASKED, "ask"), what="the question")
+        yield installation
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,9 @@ def test_a_first_sight_says_what_is_out_what_comes_next_and_who_is_needed(
 def test_the_desk_has_its_two_buttons_on_a_phone(airflow: RealAirflow, browser: Any) -> None:
     view(browser, "light", WIDTHS_PX[0])
     browser.get(f"{airflow.address}/privacy-budget/{SECTIONS['desk']}")
-    found = {one.text for one in browser.find_elements(By.CSS_SELECTOR, "form.desk button")}
-    assert found == {"Approve", "Reject"}
-    for one in browser.find_elements(By.CSS_SELECTOR, "form.desk button"):
-        assert one.rect["height"] >= 40  # a thumb's
+    labels = {
+        element.text for element in browser.find_elements(By.CSS_SELECTOR, "form.desk button")
+    }
+    assert labels == {"Approve", "Reject"}
+    for button in browser.find_elements(By.CSS_SELECTOR, "form.desk button"):
+        assert button.rect["height"] >= 40  # a thumb's

@@ -32,13 +32,13 @@ def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealAirflow]:
     """An Airflow in which the first week was released, with the approval of an officer."""
     edits = {"approval: {required: false}": "approval: {required: true}"}
     base = tmp_path_factory.mktemp("officer")
-    with running(base, f"{SEALED}:{NAMED}", edits=edits, extra={}) as found:
-        found.backfill(SEALED, SEALED)
-        found.until(lambda: found.asks(SEALED, "ask"), what="the question")
-        found.answer(SEALED, "ask", "ada", "Approve")
-        found.until_ended(SEALED)
-        found.until_no_backfill()
-        yield found
+    with running(base, f"{SEALED}:{NAMED}", edits=edits, extra={}) as installation:
+        installation.backfill(SEALED, SEALED)
+        installation.until(lambda: installation.asks(SEALED, "ask"), what="the question")
+        installation.answer(SEALED, "ask", "ada", "Approve")
+        installation.until_ended(SEALED)
+        installation.until_no_backfill()
+        yield installation
 
 
 @pytest.fixture
@@ -59,17 +59,17 @@ def _enter_page(browser: Any) -> None:
 def _figures(airflow: RealAirflow) -> set[tuple[str, str]]:
     """Return account and exact spent figures, as `ledger balance --json` has them."""
     printed = json.loads(
-        json.dumps([balance_json(one) for one in most_spent(airflow.ledger.balance())])
+        json.dumps([balance_json(account) for account in most_spent(airflow.ledger.balance())])
     )
     names = ("epsilon_micro", "rho_nano", "delta_femto")
     return {
         (
-            f"{one['family']}/{one['unit']}/{one['scope']}",
+            f"{row['family']}/{row['unit']}/{row['scope']}",
             ",".join(
-                "infinite" if one["spent"][n] is None else str(one["spent"][n]) for n in names
+                "infinite" if row["spent"][n] is None else str(row["spent"][n]) for n in names
             ),
         )
-        for one in printed
+        for row in printed
     }
 
 
@@ -212,8 +212,8 @@ def test_the_officer_finds_state_burn_down_plan_entries_and_verdicts(
     log_in(browser, airflow, "vera")
     _enter_page(browser)
     said = {
-        one.get_attribute("data-programme"): one.text
-        for one in browser.find_elements(By.CSS_SELECTOR, "[data-programme]")
+        element.get_attribute("data-programme"): element.text
+        for element in browser.find_elements(By.CSS_SELECTOR, "[data-programme]")
     }
     # Ten years of weeks that nobody asked for are no order, whatever is out.
     assert f"{SEALED} is out" in said["opal"]
@@ -308,7 +308,7 @@ def test_a_week_is_released_by_its_name_and_charges_what_was_shown_before_the_cl
     assert _draws(airflow) == drawn + 1
     entries = airflow.ledger.entries_of(_key(NAMED))
     (charged,) = [entry for entry in entries if entry.kind is EntryKind.RESERVED]
-    (card,) = [one for one in charged.body["postings"] if one[0] == "card"]
+    (card,) = [posting for posting in charged.body["postings"] if posting[0] == "card"]
     assert epsilon_words(AccountLoss(None, card[3])) == "epsilon 5.7 at delta 1e-6"
 
 

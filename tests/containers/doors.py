@@ -65,13 +65,13 @@ def check_store_doors(place: Containers) -> None:
     buckets = [bucket_of(zone) for zone in ZONES]
     for user, service in SERVICE_OF.items():
         words = ("python", "-c", _TRY, user.replace("-", "_"), *buckets)
-        found = place.run(service, *words).stdout.decode().splitlines()
+        doors = place.run(service, *words).stdout.decode().splitlines()
         expected = [
             f"{bucket_of(zone)} {action} {'open' if action in may(user, zone) else 'AccessDenied'}"
             for zone in ZONES
             for action in ("s3:ListBucket", "s3:GetObject", "s3:PutObject")
         ]
-        assert found == expected, (service, found)
+        assert doors == expected, (service, doors)
 
 
 def check_secrets(place: Containers, more: dict[str, str]) -> None:
@@ -89,8 +89,8 @@ def check_secrets(place: Containers, more: dict[str, str]) -> None:
     secrets = {file.name: file.read_text().split()[-1] for file in _files(place.secrets)}
     for where, text in shown.items():
         assert len(text) > 100, where
-        found = [name for name, secret in secrets.items() if secret in text]
-        assert not found, f"{where} show {found}"
+        exposed_secrets = [name for name, secret in secrets.items() if secret in text]
+        assert not exposed_secrets, f"{where} show {exposed_secrets}"
     assert secrets["redis_password"] in _printed(place, "cat /run/secrets/redis_password")
     assert "rendered_task_instance_fields" in shown["Airflow's database"]
     planted = {"control": b"Prints an address with a secret in the place of its %s"}

@@ -98,8 +98,10 @@ class Containers:
     def build(self, tag: str, root: Path = ROOT) -> None:
         """Build the image of a checkout; the images it is made of are pulled or stood in for."""
         self.roots[tag] = root
-        missing = [one for one in PULLED if _quiet("docker", "image", "inspect", one)]
-        if any(_quiet("docker", "pull", "--quiet", one) for one in missing):
+        missing = [
+            reference for reference in PULLED if _quiet("docker", "image", "inspect", reference)
+        ]
+        if any(_quiet("docker", "pull", "--quiet", reference) for reference in missing):
             self.say(f"no registry has {', '.join(missing)}: stand-ins of Debian's packages")
             subprocess.run([STAND_INS], check=True, stdout=subprocess.DEVNULL)
         image = f"turnstile-airflow:{self.name}-{tag}"
@@ -129,11 +131,11 @@ class Containers:
         if self.store is not None:
             self.store.connect()
         names = services or tuple(self.services)
-        checked = [one for one in names if "healthcheck" in self.services[one]]
+        checked = [service for service in names if "healthcheck" in self.services[service]]
         sick = list[str]()
 
         def is_healthy() -> bool:
-            sick[:] = [one for one in checked if self.health(one) != "healthy"]
+            sick[:] = [service for service in checked if self.health(service) != "healthy"]
             return not sick
 
         try:
@@ -174,7 +176,7 @@ class Containers:
         self, service: str, *command: str, variables: Mapping[str, str]
     ) -> subprocess.Popen[bytes]:
         """Begin a command in a new container of a service, with some variables of its own."""
-        given = [word for name, one in variables.items() for word in ("-e", f"{name}={one}")]
+        given = [word for name, value in variables.items() for word in ("-e", f"{name}={value}")]
         words = self._words("run", "--rm", "--no-deps", "-T", *given, service, *command)
         pipe = subprocess.PIPE
         return subprocess.Popen(words, env=self.environment, stdin=pipe, stdout=pipe, stderr=pipe)
@@ -225,17 +227,17 @@ class Containers:
         container = self._container(service)
         if not container:
             return "gone"
-        found = self._docker("inspect", "--format", "{{.State.Status}} {{.State.Health.Status}}",
+        state = self._docker("inspect", "--format", "{{.State.Status}} {{.State.Health.Status}}",
                              container)  # fmt: skip
-        status, _, health = found.strip().partition(" ")
+        status, _, health = state.strip().partition(" ")
         return health if status == "running" else status
 
     def reaches_out(self, service: str) -> bool:
         """Return whether a running service has a network that is not internal."""
         container = self._container(service)
         names = self._networks(container) if container else {}
-        closed = [self._docker("network", "inspect", "--format", "{{.Internal}}", one).strip()
-                  for one in names]  # fmt: skip
+        closed = [self._docker("network", "inspect", "--format", "{{.Internal}}", network).strip()
+                  for network in names]  # fmt: skip
         return "false" in closed
 
     def address_in(self, service: str, network: str) -> str:
@@ -244,8 +246,10 @@ class Containers:
         return str(networks[f"{self.name}_{network}"]["IPAddress"])
 
     def _networks(self, container: str) -> Mapping[str, Any]:
-        found = self._docker("inspect", "--format", "{{json .NetworkSettings.Networks}}", container)
-        networks: Mapping[str, Any] = json.loads(found)
+        output = self._docker(
+            "inspect", "--format", "{{json .NetworkSettings.Networks}}", container
+        )
+        networks: Mapping[str, Any] = json.loads(output)
         return networks
 
     def logs(self, *services: str) -> str:
@@ -274,14 +278,14 @@ class Containers:
         """Return the command lines of every container's processes."""
         return "\n".join(
             self._docker("top", self._container(name), "-eo", "pid,args")
-            for name, one in self.services.items()
-            if "healthcheck" in one
+            for name, service in self.services.items()
+            if "healthcheck" in service
         )
 
     def _container(self, service: str) -> str:
         labels = (f"project={self.name}", f"service={service}", "oneoff=False")
         filters = [
-            word for one in labels for word in ("--filter", f"label=com.docker.compose.{one}")
+            word for label in labels for word in ("--filter", f"label=com.docker.compose.{label}")
         ]
         return self._docker("ps", "--all", "--quiet", *filters).strip()
 
@@ -298,8 +302,8 @@ class Containers:
 
     def _words(self, *words: str) -> list[str]:
         store = self.root / OVERRIDE if self.store is not None else None
-        files = [str(one) for one in (self.file, store, self.more) if one is not None]
-        given = [word for one in files for word in ("--file", one)]
+        files = [str(path) for path in (self.file, store, self.more) if path is not None]
+        given = [word for file in files for word in ("--file", file)]
         return [*self.compose, "--project-name", self.name, *given,
                 "--project-directory", str(self.root), *words]  # fmt: skip
 

@@ -24,9 +24,9 @@ def leaks_of(image: str, secrets: Mapping[str, bytes]) -> set[str]:
     """
     with subprocess.Popen(["docker", "save", image], stdout=subprocess.PIPE) as saving:
         assert saving.stdout is not None
-        found = leaks_of_archive(saving.stdout, secrets)
+        leaks = leaks_of_archive(saving.stdout, secrets)
     assert saving.returncode == 0, f"docker save {image} failed"
-    return found
+    return leaks
 
 
 def leaks_of_archive(archive: IO[bytes], secrets: Mapping[str, bytes]) -> set[str]:
@@ -52,7 +52,7 @@ def _files_of(archive: IO[bytes]) -> Iterator[tuple[str, bytes]]:
                 yield member.name, file.read()
                 continue
             with tarfile.open(fileobj=file, mode="r|") as layer:
-                for one in layer:
-                    content = layer.extractfile(one) if one.isfile() else None
+                for entry in layer:
+                    content = layer.extractfile(entry) if entry.isfile() else None
                     if content is not None:
-                        yield one.name, content.read()
+                        yield entry.name, content.read()

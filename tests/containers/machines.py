@@ -33,8 +33,8 @@ def draw_on_two_machines(place: Containers, story: Story, week: ServiceWeek) -> 
         machine.stdin.flush()
     answers = [machine.communicate() for machine in machines]
     key = f"opal/{week}/r0"
-    (sealed,) = [one["body"]["artefact_digest"] for one in story.entries()
-                 if one["kind"] == "sealed" and one["body"]["key"] == key]  # fmt: skip
+    (sealed,) = [entry["body"]["artefact_digest"] for entry in story.entries()
+                 if entry["kind"] == "sealed" and entry["body"]["key"] == key]  # fmt: skip
     told = list[str]()
     for machine, (printed, said) in zip(machines, answers, strict=True):
         if machine.returncode:

@@ -49,10 +49,10 @@ class Store:
     def start(self, folder: Path) -> None:
         """Start the server; write the credentials of each service into a folder of secrets."""
         for user in SERVICE_OF:
-            one = self.users[user]
+            credentials = self.users[user]
             path = folder / f"store_{user.replace('-', '_')}"
-            path.write_text(f"[default]\naws_access_key_id = {one['id']}\n"
-                            f"aws_secret_access_key = {one['secret']}\n")  # fmt: skip
+            path.write_text(f"[default]\naws_access_key_id = {credentials['id']}\n"
+                            f"aws_secret_access_key = {credentials['secret']}\n")  # fmt: skip
             path.chmod(0o444)
         accounts = self.base / "accounts.json"
         buckets = [bucket_of(zone) for zone in ZONES]
@@ -86,21 +86,23 @@ class Store:
         """Put files into the landing bucket, as the authority's user."""
         import boto3
 
-        one = self.users["authority"]
+        credentials = self.users["authority"]
         client: Any = boto3.client(
             "s3",
             endpoint_url=f"http://127.0.0.1:{self.port}",
             region_name="us-east-1",
-            aws_access_key_id=one["id"],
-            aws_secret_access_key=one["secret"],
+            aws_access_key_id=credentials["id"],
+            aws_secret_access_key=credentials["secret"],
         )
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
             key = f"city/{path.relative_to(folder).as_posix()}"
             client.put_object(Bucket=bucket_of("landing"), Key=key, Body=path.read_bytes())
 
     def _networks(self) -> set[str]:
-        found = _docker("inspect", "--format", "{{json .NetworkSettings.Networks}}", self.container)
-        return set(json.loads(found))
+        output = _docker(
+            "inspect", "--format", "{{json .NetworkSettings.Networks}}", self.container
+        )
+        return set(json.loads(output))
 
 
 def _docker(*words: str) -> str:

@@ -124,8 +124,8 @@ class Story:
         """Return the state of each asked run."""
         api = self.api()
         asked = {run_name(name, week) for name in names for week in weeks}
-        found = {run.run_id: run.state for name in names for run in api.runs(f"release_{name}")}
-        return {run: found.get(run, "none") for run in asked}
+        states = {run.run_id: run.state for name in names for run in api.runs(f"release_{name}")}
+        return {run: states.get(run, "none") for run in asked}
 
     def has_ended(self, weeks: list[ServiceWeek], names: Sequence[str] = PROGRAMMES) -> bool:
         """Return whether every asked run ended, in whatever way."""
@@ -147,12 +147,12 @@ class Story:
         verified = self.place.run("worker", "turnstile", "ledger", "verify")
         assert verified.returncode == 0, (verified.stdout + verified.stderr).decode()
         entries = self.entries()
-        sealed = [one for one in entries if one["kind"] == "sealed"]
-        keys = Counter(one["body"]["key"] for one in sealed)
+        sealed = [entry for entry in entries if entry["kind"] == "sealed"]
+        keys = Counter(entry["body"]["key"] for entry in sealed)
         assert set(keys.values()) <= {1}, f"sealed twice: {keys}"
-        digests = {one["body"]["key"]: one["body"]["artefact_digest"] for one in sealed}
-        public = {one["body"]["key"]: one["body"]["manifest_digest"]
-                  for one in entries if one["kind"] == "published"}  # fmt: skip
+        digests = {entry["body"]["key"]: entry["body"]["artefact_digest"] for entry in sealed}
+        public = {entry["body"]["key"]: entry["body"]["manifest_digest"]
+                  for entry in entries if entry["kind"] == "published"}  # fmt: skip
         assert self.sealed.items() <= digests.items(), "sealed bytes changed or are gone"
         assert self.manifests.items() <= public.items(), "a publication changed or is gone"
         self.sealed, self.manifests = digests, public
@@ -175,10 +175,10 @@ class Story:
 
     def losses(self) -> list[Mapping[str, Any]]:
         """Return every account with what it has lost."""
-        found: list[Mapping[str, Any]] = json.loads(
+        accounts: list[Mapping[str, Any]] = json.loads(
             self.must("worker", "turnstile", "ledger", "balance", "--json")
         )
-        return found
+        return accounts
 
     def backup_of_ledger(self) -> bytes:
         """Dump the ledger's database."""
@@ -195,7 +195,7 @@ class Story:
         self.must("postgres", "pg_restore", "--username", "postgres", "--dbname",
                   "turnstile_ledger", "--clean", "--if-exists", given=ledger)  # fmt: skip
         with tarfile.open(fileobj=BytesIO(zones)) as archive:
-            assert all(any(one in name for name in archive.getnames()) for one in self.kept)
+            assert all(any(folder in name for name in archive.getnames()) for folder in self.kept)
         answer = self.place.run_alone("worker-private", "tar", "-C", "/var/lib", "-x", given=zones)
         assert answer.returncode == 0, answer.stderr.decode()
         self.place.up()
@@ -221,7 +221,7 @@ class Story:
         """Return whether a step of a week runs, or ran."""
         tasks = self.api().tasks(f"release_{name}", run_name(name, week))
         waits = {None, "scheduled", "queued"}
-        return any(one.task_id == step and one.state not in waits for one in tasks)
+        return any(task.task_id == step and task.state not in waits for task in tasks)
 
     def healed(self, week: ServiceWeek, name: str) -> str:
         """Clear a week's run until it is published, as often as an operator would."""
@@ -236,8 +236,8 @@ class Story:
 
     def count(self, kind: str, key: str = "") -> int:
         """Return how many entries of a kind the ledger has, of all keys or of one."""
-        found = [one["body"] for one in self.entries() if one["kind"] == kind]
-        return sum(key in {"", one.get("key")} for one in found)
+        bodies = [entry["body"] for entry in self.entries() if entry["kind"] == kind]
+        return sum(key in {"", body.get("key")} for body in bodies)
 
     def must(self, service: str, *command: str, given: bytes | None = None) -> bytes:
         """Run a command that has to succeed; return what it prints."""

@@ -143,8 +143,8 @@ class Lab:
         with tempfile.TemporaryDirectory() as folder:
             for number, rows in enumerate(files):
                 for day in {row[2] for row in rows}:
-                    own = [row for row in rows if row[2] == day]
-                    self._write(own, Path(folder) / f"service_date={day}", number)
+                    day_rows = [row for row in rows if row[2] == day]
+                    self._write(day_rows, Path(folder) / f"service_date={day}", number)
             tables = count(
                 self.programme,
                 self.domain,

@@ -65,12 +65,12 @@ def by_hand(records: list[Record], at_most: int) -> list[Record]:
 def once_by_hand(records: list[Record], at_most: int) -> list[Record]:
     """Keep what no other record of the unit with the same x or the same y comes before."""
     alone = [
-        one
-        for one in set(records)
+        record
+        for record in set(records)
         if all(
-            key(one) <= key(other)
+            key(record) <= key(other)
             for other in records
-            if other[0] == one[0] and (other[1] == one[1] or other[2] == one[2])
+            if other[0] == record[0] and (other[1] == record[1] or other[2] == record[2])
         )
     ]
     return by_hand(alone, at_most)
@@ -98,10 +98,10 @@ def test_bounding_what_is_bounded_changes_nothing(
 def test_a_units_choice_does_not_depend_on_other_units(
     connection: Connection, records: list[Record], at_most: int
 ) -> None:
-    together = kept(connection, records, at_most)
+    kept_records = kept(connection, records, at_most)
     for unit in {record[0] for record in records}:
         alone = kept(connection, [record for record in records if record[0] == unit], at_most)
-        assert [record for record in together if record[0] == unit] == alone
+        assert [record for record in kept_records if record[0] == unit] == alone
 
 
 @settings(max_examples=25, deadline=None)
@@ -164,10 +164,10 @@ def test_an_engine_error_shows_no_value(tmp_path: Path) -> None:
 def test_records_that_count_once_a_cell_are_the_lowest_of_all_that_share_one_with_them(
     connection: Connection, records: list[Record], at_most: int
 ) -> None:
-    found = kept(connection, records, at_most, limits=ONCE_IN_EACH)
-    assert found == once_by_hand(records, at_most)
+    kept_records = kept(connection, records, at_most, limits=ONCE_IN_EACH)
+    assert kept_records == once_by_hand(records, at_most)
     for column in (1, 2):
-        cells = [(record[0], record[column]) for record in found]
+        cells = [(record[0], record[column]) for record in kept_records]
         assert len(set(cells)) == len(cells)
 
 
@@ -191,8 +191,8 @@ def limited_by_hand(records: list[Record], at_most: int, share: int) -> list[Rec
 def test_so_many_may_share_a_cell_equal_records_included(
     connection: Connection, records: list[Record], at_most: int, share: int
 ) -> None:
-    found = kept(connection, records, at_most, limits=(Limit(("x",), share),))
-    assert found == limited_by_hand(records, at_most, share)
+    kept_records = kept(connection, records, at_most, limits=(Limit(("x",), share),))
+    assert kept_records == limited_by_hand(records, at_most, share)
 
 
 def test_without_the_limit_more_would_share_a_cell(connection: Connection) -> None:

@@ -22,9 +22,9 @@ def tables() -> tuple[ExactTable, ...]:
 def test_tables_come_back_in_order_and_complete(
     tables: tuple[ExactTable, ...], tmp_path: Path
 ) -> None:
-    found = load_exact(tmp_path, save_exact(tables, tmp_path))
-    assert [table.label for table in found] == [table.label for table in tables]
-    for before, after in zip(tables, found, strict=True):
+    loaded_tables = load_exact(tmp_path, save_exact(tables, tmp_path))
+    assert [table.label for table in loaded_tables] == [table.label for table in tables]
+    for before, after in zip(tables, loaded_tables, strict=True):
         assert np.array_equal(before.reveal_to_mechanism(), after.reveal_to_mechanism())
 
 

@@ -54,7 +54,7 @@ def listed(deployment: Deployment) -> Deployment:
 def with_routes(deployment: Deployment, turnstile: Cli) -> list[dict[str, str]]:
     """Land a small week whose trips name a route, in turns; return its rows."""
     assert turnstile("sample", "opal", "--weeks", WEEK, "--rows", 900, "--seed", 4) == 0
-    found: list[dict[str, str]] = []
+    all_rows: list[dict[str, str]] = []
     for path in sorted(deployment.landing("opal").glob("*.csv")):
         with path.open(newline="") as stream:
             rows = list(csv.DictReader(stream))
@@ -64,9 +64,9 @@ def with_routes(deployment: Deployment, turnstile: Cli) -> list[dict[str, str]]:
             writer = csv.DictWriter(stream, rows[0])
             writer.writeheader()
             writer.writerows(rows)
-        found += rows
+        all_rows += rows
     deployment.edit("opal", "  missing_day", "  columns: {route: line}\n  missing_day")
-    return found
+    return all_rows
 
 
 def counted(deployment: Deployment) -> dict[str, Counter[tuple[Any, ...]]]:
@@ -90,16 +90,16 @@ def counted(deployment: Deployment) -> dict[str, Counter[tuple[Any, ...]]]:
         work=deployment.home / "work",
         progress=quiet,
     )
-    found: dict[str, Counter[tuple[Any, ...]]] = {}
+    counters: dict[str, Counter[tuple[Any, ...]]] = {}
     for spec in release.programme.tables:
-        vectors = [one.reveal_to_mechanism() for one in tables if one.table == spec.name]
+        vectors = [table.reveal_to_mechanism() for table in tables if table.table == spec.name]
         rows = labelled(release.domain, spec, days, {"count": vectors}).to_pylist()
-        found[spec.name] = Counter()
+        counters[spec.name] = Counter()
         for row in rows:
             key = (str(row["service_date"]), row["mode"], *(row[axis] for axis in spec.by))
             if row["count"]:
-                found[spec.name][key] += row["count"]
-    return found
+                counters[spec.name][key] += row["count"]
+    return counters
 
 
 def test_lines_zones_and_periods_are_what_the_public_lists_say(
@@ -121,27 +121,27 @@ def test_lines_zones_and_periods_are_what_the_public_lists_say(
         period = "early" if hour < 8 else "day" if hour < 20 else "OTHER"
         zones = [zone_of.get(area or "", "UNKNOWN") for area in ends]
         flows[*known, *zones, period] += 1
-    found = counted(listed)
-    assert found["lines"] == lines
-    assert found["flows"] == flows
+    counts = counted(listed)
+    assert counts["lines"] == lines
+    assert counts["flows"] == flows
     assert len({key[3] for key in lines}) == 3
     on_route: Counter[tuple[Any, ...]] = Counter()
     for (day, mode, _, line), number in lines.items():
         on_route[day, mode, line] += number
-    assert found["on_route"] == on_route
+    assert counts["on_route"] == on_route
 
 
 def test_rows_without_a_card_that_differ_in_their_route_are_two_units(
     listed: Deployment, turnstile: Cli
 ) -> None:
     rows = with_routes(listed, turnstile)
-    one = {**rows[0], "card_id": "", "line": "r7"}
+    row = {**rows[0], "card_id": "", "line": "r7"}
     for path in listed.landing("opal").glob("*.csv"):
         path.unlink()
     with (listed.landing("opal") / "opal.csv").open("w", newline="") as stream:
-        writer = csv.DictWriter(stream, one)
+        writer = csv.DictWriter(stream, row)
         writer.writeheader()
-        writer.writerows([one, {**one, "line": "r8"}, one])  # the last one came twice
+        writer.writerows([row, {**row, "line": "r8"}, row])  # the last one came twice
     listed.edit("opal", "  missing_day", "  without_card: own_unit\n  missing_day")
     listed.edit("opal", "card_day: {trips_at_most: 900}", "card_day: {trips_at_most: 1}")
     assert sum(counted(listed)["on_route"].values()) == 2

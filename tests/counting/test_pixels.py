@@ -24,15 +24,15 @@ def positions(number: int, seed: int) -> tuple[NDArray[np.float64], NDArray[np.f
     """Places of a city, many of them near others, some far away, some on the cells' borders."""
     source = random.Random(seed)  # noqa: S311 - positions, no noise
     stops = [(source.uniform(21.1, 21.24), source.uniform(72.76, 72.9)) for _ in range(12)]
-    found = []
+    points = []
     for _ in range(number):
         latitude, longitude = source.choice(stops)
-        found.append((source.gauss(latitude, 5e-4), source.gauss(longitude, 5e-4)))
+        points.append((source.gauss(latitude, 5e-4), source.gauss(longitude, 5e-4)))
     corners = [corner for label in LABELS for corner in h3.cell_to_boundary(label)]
-    found += [(a + source.gauss(0, 1e-5), b + source.gauss(0, 1e-5)) for a, b in corners * 20]
-    found += [(source.uniform(-90, 90), source.uniform(-180, 180)) for _ in range(200)]
-    found += [(float("nan"), 72.8), (21.17, float("nan")), (91.0, 72.8), (21.17, 400.0)]
-    latitudes, longitudes = np.array(found).T.copy()
+    points += [(a + source.gauss(0, 1e-5), b + source.gauss(0, 1e-5)) for a, b in corners * 20]
+    points += [(source.uniform(-90, 90), source.uniform(-180, 180)) for _ in range(200)]
+    points += [(float("nan"), 72.8), (21.17, float("nan")), (91.0, 72.8), (21.17, 400.0)]
+    latitudes, longitudes = np.array(points).T.copy()
     return latitudes, longitudes
 
 
@@ -46,9 +46,9 @@ def by_pixels(
         given = {"place": places, "latitude": latitudes, "longitude": longitudes}
         connection.register("given", pa.table(given))
         query = f"SELECT place, cell FROM ({table.cell_sql('given', 'pixels')}) ORDER BY place"
-        found = connection.execute(query).fetchnumpy()
-    assert np.array_equal(found["place"], places)
-    cells = np.ma.masked_array(found["cell"])
+        columns = connection.execute(query).fetchnumpy()
+    assert np.array_equal(columns["place"], places)
+    cells = np.ma.masked_array(columns["cell"])
     return cells.filled(OUTSIDE).astype(np.int64), np.ma.getmaskarray(cells)
 
 
@@ -61,13 +61,13 @@ def test_a_table_of_pixels_says_what_the_conversion_says(resolution: int) -> Non
     table = pixel_table(tuple(cells.tolist()), resolution)
     latitudes, longitudes = positions(60_000, resolution)
     wanted = indices_in(cells, latitudes, longitudes, resolution=resolution)
-    found, is_left = by_pixels(table, latitudes, longitudes)
-    assert np.array_equal(found[~is_left], wanted[~is_left])
+    indices, is_left = by_pixels(table, latitudes, longitudes)
+    assert np.array_equal(indices[~is_left], wanted[~is_left])
     assert 0.1 < (wanted != OUTSIDE).mean() < 0.99
     in_city = np.hypot(latitudes - 21.17, longitudes - 72.83) < 0.07
     assert is_left[in_city].mean() < 0.2  # many of these lie on corners
-    assert OUTSIDE in found[~is_left]
-    assert len(set(found[~is_left])) > 4
+    assert OUTSIDE in indices[~is_left]
+    assert len(set(indices[~is_left])) > 4
 
 
 @pytest.mark.parametrize("center", [(21.17, 72.83), (-33.87, 151.2), (59.9, 10.7), (64.1, -21.9)])
@@ -80,21 +80,21 @@ def test_positions_anywhere_agree_and_few_are_left(center: tuple[float, float]) 
         for _ in range(90_000)
     ]
     latitudes, longitudes = np.array(places).T.copy()
-    found, is_left = by_pixels(pixel_table(tuple(cells.tolist()), 8), latitudes, longitudes)
+    indices, is_left = by_pixels(pixel_table(tuple(cells.tolist()), 8), latitudes, longitudes)
     wanted = indices_in(cells, latitudes, longitudes, resolution=8)
-    assert np.array_equal(found[~is_left], wanted[~is_left])
+    assert np.array_equal(indices[~is_left], wanted[~is_left])
     assert is_left[wanted != OUTSIDE].mean() < 0.05
 
 
 def test_a_table_of_pixels_says_what_the_h3_package_says() -> None:
     table = pixel_table(tuple(cell_numbers(LABELS).tolist()), 7)
     latitudes, longitudes = (degrees[:20_000] for degrees in positions(20_000, 5))
-    found, is_left = by_pixels(table, latitudes, longitudes)
+    indices, is_left = by_pixels(table, latitudes, longitudes)
     names = {name: index for index, name in enumerate(LABELS)}
     places = np.flatnonzero(~is_left)[::7]
     for place in places:
         name = h3.latlng_to_cell(latitudes[place], longitudes[place], 7)
-        assert found[place] == names.get(name, OUTSIDE)
+        assert indices[place] == names.get(name, OUTSIDE)
     assert len(places) > 1000
 
 

@@ -125,7 +125,7 @@ def expected(
         ],
         index=groups.index,
     )
-    found = {
+    weights = {
         ("speed", "sum", None): steps - 5 * CLAMP_KMH,
         ("speed", "buses", None): steps * 0 + 1,
         ("speeding", f"over_{LIMIT_KMH}", None): (groups["max_milli"] > 1000 * LIMIT_KMH).astype(
@@ -135,7 +135,7 @@ def expected(
     cell = groups["slot"].astype(int) * len(cells) + groups["cell"]
     return {
         label: np.bincount(cell, weights=values, minlength=len(slots) * len(cells)).astype(np.int64)
-        for label, values in found.items()
+        for label, values in weights.items()
     }
 
 
@@ -227,13 +227,13 @@ def test_vectors_of_the_real_surat_files_agree_with_pandas(
 ) -> None:
     folder = shared_data / "surat_itms"
     programme = surat_programme(at_most)
-    found = counted(programme, INCLUDE, week, [folder / file for file in delivered])
+    vectors = counted(programme, INCLUDE, week, [folder / file for file in delivered])
     raw = pd.concat([surat_raw(folder / file) for file in read])
     readings = readings_of(raw, "Asia/Kolkata", 1000)
     wanted = expected(readings, load_domain(programme, INCLUDE), 5, at_most)
     assert wanted["speed", "buses", None].sum() > 100
     for label, counts in wanted.items():
-        assert np.array_equal(found[label], counts)
+        assert np.array_equal(vectors[label], counts)
 
 
 @pytest.mark.some(1)
@@ -254,7 +254,7 @@ def test_vectors_of_real_austin_days_agree_with_pandas(
 ) -> None:
     paths = [shared_data / "capmetro_bus_gps" / f"{day}.csv" for day in days]
     programme = austin_programme(AUSTIN_CELLS)
-    found = counted(programme, austin_include, week, paths)
+    vectors = counted(programme, austin_include, week, paths)
     raw = pd.concat([pd.read_csv(path, dtype=str) for path in paths]).rename(
         columns={"vehicle_id": "vehicle", "timestamp": "stamp"}
     )[["vehicle", "stamp", "latitude", "longitude", "speed"]]
@@ -263,13 +263,13 @@ def test_vectors_of_real_austin_days_agree_with_pandas(
     wanted = expected(readings, domain, 0, AUSTIN_CELLS)
     assert wanted["speed", "buses", None].sum() > least
     for label, counts in wanted.items():
-        assert np.array_equal(found[label], counts)
+        assert np.array_equal(vectors[label], counts)
     # Negative control: the bound takes part, and one pair more would be seen.
     looser = expected(readings, domain, 0, AUSTIN_CELLS + 1)
-    assert not np.array_equal(found["speed", "buses", None], looser["speed", "buses", None])
+    assert not np.array_equal(vectors["speed", "buses", None], looser["speed", "buses", None])
     # Negative control: the zone takes part; an hour off would be seen.
     shifted = expected(readings.assign(hour=(readings["hour"] + 1) % 24), domain, 0, AUSTIN_CELLS)
-    assert not np.array_equal(found["speed", "buses", None], shifted["speed", "buses", None])
+    assert not np.array_equal(vectors["speed", "buses", None], shifted["speed", "buses", None])
 
 
 def as_vehicle_positions(raw: pd.DataFrame, folder: Path) -> list[Path]:
@@ -287,7 +287,7 @@ def as_vehicle_positions(raw: pd.DataFrame, folder: Path) -> list[Path]:
                      "position": {"latitude": lat, "longitude": lon, "speed": speed}}}
         for car, at, lat, lon, speed in parts[2].itertuples(index=False)
     )  # fmt: skip
-    files[2].write_text("".join(f"{json.dumps(one)}\n" for one in nested))
+    files[2].write_text("".join(f"{json.dumps(entity)}\n" for entity in nested))
     return files
 
 
@@ -304,12 +304,12 @@ def test_vectors_of_a_real_day_as_gtfs_realtime_agree_with_pandas(
     source = replace(programme.source, feed=Feed.GTFS_VEHICLE_POSITIONS, columns=())
     programme = replace(programme, source=source)
     files = as_vehicle_positions(raw, tmp_path)
-    found = counted(programme, austin_include, "2016-W47", files)
+    vectors = counted(programme, austin_include, "2016-W47", files)
     readings = readings_of(raw, "America/Chicago", 3600)
     wanted = expected(readings, load_domain(programme, austin_include), 0, AUSTIN_CELLS)
     assert wanted["speed", "buses", None].sum() > 1000
     for label, counts in wanted.items():
-        assert np.array_equal(found[label], counts)
+        assert np.array_equal(vectors[label], counts)
 
 
 def noise_of(family: NoiseFamily, scale: Fraction, size: int, seed: int) -> np.ndarray:
@@ -329,8 +329,8 @@ def test_means_of_real_days_are_shown_where_somebody_drove(
     family: NoiseFamily,
 ) -> None:
     paths = [shared_data / f"capmetro_bus_gps/2016-11-{day}.csv" for day in (24, 25, 26, 27)]
-    found = counted(austin_programme(AUSTIN_CELLS), austin_include, "2016-W47", paths)
-    sums, buses = (found["speed", name, None] for name in ("sum", "buses"))
+    vectors = counted(austin_programme(AUSTIN_CELLS), austin_include, "2016-W47", paths)
+    sums, buses = (vectors["speed", name, None] for name in ("sum", "buses"))
     noise = RatioNoise(family, Fraction(200), Fraction(1), buses.size)
     noisy = (
         exact + noise_of(family, scale, exact.size, seed)
@@ -357,6 +357,6 @@ def test_vectors_of_the_real_austin_day_without_rows_are_zero(
     austin_include: Path,
 ) -> None:
     path = shared_data / "capmetro_bus_gps" / "2016-02-14.csv"
-    found = counted(austin_programme(AUSTIN_CELLS), austin_include, "2016-W06", [path])
-    assert len(found) == 3
-    assert all(counts.size > 1000 and not counts.any() for counts in found.values())
+    vectors = counted(austin_programme(AUSTIN_CELLS), austin_include, "2016-W06", [path])
+    assert len(vectors) == 3
+    assert all(counts.size > 1000 and not counts.any() for counts in vectors.values())

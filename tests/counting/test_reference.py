@@ -46,7 +46,7 @@ def vectors(
     programme: Programme, domain: PublicDomain, rows: Sequence[Row], axes: Sequence[str], key: bytes
 ) -> dict[tuple[str, str], np.ndarray]:
     """Return all vectors by table, statistic and days, of rows in the order of their keyed hash."""
-    found = {}
+    vectors_by_label = {}
     for table in programme.tables:
         for statistic in table.statistics:
             chain = chain_of(programme, table, statistic)
@@ -55,11 +55,11 @@ def vectors(
             selected = count.selected(map(count.judged, ordered))
             days = [None] if chain.count.adds_up else sorted({*DAYS, *(row.day for row in rows)})
             for day in days:
-                own = [row for row in selected if day in {None, row.day}]
-                found[f"{table.name}/{statistic}", str(day)] = _laid_out(
-                    domain, table, count.cells(own)[0]
+                day_rows = [row for row in selected if day in {None, row.day}]
+                vectors_by_label[f"{table.name}/{statistic}", str(day)] = _laid_out(
+                    domain, table, count.cells(day_rows)[0]
                 )
-    return found
+    return vectors_by_label
 
 
 def _hash(chain: Chain, domain: PublicDomain, row: Row, axes: Sequence[str], key: bytes) -> bytes:
@@ -113,14 +113,14 @@ def random_trips(chance: random.Random) -> list[tuple[object, ...]]:
         on, off = chance.choice(places), chance.choice(places)
         ended = chance.random() < 0.8
         day, minutes = chance.choice(DAYS), [chance.randrange(4) * 360 for _ in range(2)]
-        own = (minutes[0], on, day if ended else None, minutes[1] if ended else None)
-        rows.append((chance.choice("abc"), mode, day, *own, off if ended else "UNKNOWN", "b0"))
+        taps = (minutes[0], on, day if ended else None, minutes[1] if ended else None)
+        rows.append((chance.choice("abc"), mode, day, *taps, off if ended else "UNKNOWN", "b0"))
     return rows
 
 
 def of_trips(domain: PublicDomain, rows: Sequence[tuple[object, ...]]) -> list[Row]:
     """Return the same with the labels of their cells."""
-    found = []
+    labelled_rows = []
     for card, mode, day, on_minute, on, _, off_minute, off, _ in rows:
         labels: list[Label] = []
         for minute, place in ((on_minute, on), (off_minute, off)):
@@ -128,8 +128,8 @@ def of_trips(domain: PublicDomain, rows: Sequence[tuple[object, ...]]) -> list[R
             area = AREAS.get(str(place), "no area")
             labels += [slot, index(domain, str(mode), "tap_on_location", area)]
         assert isinstance(day, date)
-        found.append(Row(str(card), str(mode), day, tuple(labels)))
-    return found
+        labelled_rows.append(Row(str(card), str(mode), day, tuple(labels)))
+    return labelled_rows
 
 
 @pytest.mark.parametrize("outside", Outside)
@@ -153,13 +153,19 @@ def test_trips_are_counted_as_the_engine_counts_them(
 ) -> None:
     spec = replace(trip_lab.programme.domain, outside=outside)
     programme = replace(trip_lab.programme, domain=spec)
-    own = replace(trip_lab, programme=programme, domain=load_domain(programme, include))
-    own = own if unit is None else own.bounded(unit, at_most, **rule)
+    bounded_lab = replace(trip_lab, programme=programme, domain=load_domain(programme, include))
+    bounded_lab = bounded_lab if unit is None else bounded_lab.bounded(unit, at_most, **rule)
     chance = random.Random(at_most)  # noqa: S311
     for _ in range(3):
         rows = random_trips(chance)
-        engine = own.count(rows, days=DAYS, secret=SECRET)
-        plain = vectors(own.programme, own.domain, of_trips(own.domain, rows), AXES, SECRET)
+        engine = bounded_lab.count(rows, days=DAYS, secret=SECRET)
+        plain = vectors(
+            bounded_lab.programme,
+            bounded_lab.domain,
+            of_trips(bounded_lab.domain, rows),
+            AXES,
+            SECRET,
+        )
         for (table, statistic, day), counts in engine.items():
             assert (counts == plain[f"{table}/{statistic}", str(day)]).all()
         assert any(counts.any() for counts in engine.values())
@@ -169,8 +175,8 @@ def test_trips_are_counted_as_the_engine_counts_them(
 def test_readings_are_counted_as_the_engine_counts_them(
     bus_lab: Lab, unit: ProtectionUnit, at_most: int
 ) -> None:
-    own, chance = bus_lab.bounded(unit, at_most), random.Random(at_most)  # noqa: S311
-    cells = [*own.domain.dimension("bus", "cell").labels, h3.latlng_to_cell(0.0, 0.0, 7)]
+    bounded_lab, chance = bus_lab.bounded(unit, at_most), random.Random(at_most)  # noqa: S311
+    cells = [*bounded_lab.domain.dimension("bus", "cell").labels, h3.latlng_to_cell(0.0, 0.0, 7)]
     readings, rows = [], []
     for number in range(80):
         bus, day, cell = chance.choice("xy"), chance.choice(DAYS), chance.choice(cells)
@@ -178,9 +184,11 @@ def test_readings_are_counted_as_the_engine_counts_them(
         at = datetime(day.year, day.month, day.day) + timedelta(minutes=minute, seconds=number)  # noqa: DTZ001
         readings.append((bus, at, day, minute, *h3.cell_to_latlng(cell), speed, "bus", "b0"))
         slot = (minute - 540) // 60 if minute >= 540 else None
-        rows.append(Row(bus, "bus", day, (slot, index(own.domain, "bus", "cell", cell)), speed))
-    engine = own.count(readings, days=DAYS, secret=SECRET)
-    plain = vectors(own.programme, own.domain, rows, ("slot", "cell"), SECRET)
+        rows.append(
+            Row(bus, "bus", day, (slot, index(bounded_lab.domain, "bus", "cell", cell)), speed)
+        )
+    engine = bounded_lab.count(readings, days=DAYS, secret=SECRET)
+    plain = vectors(bounded_lab.programme, bounded_lab.domain, rows, ("slot", "cell"), SECRET)
     for statistic in ("sum", "buses"):
         counts = engine["speed", statistic, None]
         assert counts.any()
@@ -193,7 +201,7 @@ def test_raw_taps_are_joined_and_counted_as_the_product_does(
     tmp_path: Path, outside: Outside, *, is_bounded: bool
 ) -> None:
     of = lab("opal", Feed.TAPS, tmp_path, ("outside: unknown", f"outside: {outside}"))
-    own = of if is_bounded else without_card_bound(of)
+    bounded_lab = of if is_bounded else without_card_bound(of)
     chance, day = random.Random(5), WEEK.monday  # noqa: S311
     seconds = sorted(chance.sample(range(8 * 3600, 14 * 3600), 150))
     ends = [(chance.random() < 0.6, chance.choice("pqr"), chance.choice(MODES)) for _ in seconds]
@@ -204,15 +212,15 @@ def test_raw_taps_are_joined_and_counted_as_the_product_does(
         else MadeTrip(card, mode, day, None, "", second, place)
         for second, place, (is_on, card, mode) in zip(seconds, places, ends, strict=True)
     ]
-    header, lines = csv_lines(records_of(own.programme, trips))
+    header, lines = csv_lines(records_of(bounded_lab.programme, trips))
     file = "\n".join([header, *lines]).encode() + b"\n"
     taps = [
-        Tap(card, mode, day, is_on, _labels(own.domain, mode, second, place))
+        Tap(card, mode, day, is_on, _labels(bounded_lab.domain, mode, second, place))
         for second, place, (is_on, card, mode) in zip(seconds, places, ends, strict=True)
     ]
-    programme, domain = own.programme, own.domain
+    programme, domain = bounded_lab.programme, bounded_lab.domain
     rows = joined(chain_of(programme, programme.tables[0]), taps, axes_of(programme))
-    engine = counts_of(own, {"taps.csv": file})
+    engine = counts_of(bounded_lab, {"taps.csv": file})
     plain = vectors(programme, domain, rows, axes_of(programme), b"one for both weeks")
     assert Counter(row.labels[2] is None for row in rows).total() > 20
     for (label, of_day), counts in engine.items():
@@ -229,10 +237,12 @@ def _labels(domain: PublicDomain, mode: str, second: int, place: str) -> tuple[L
 def test_a_reference_that_keeps_one_more_is_seen(
     trip_lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own, lowest = trip_lab.bounded(Unit.CARD_DAY, 3), reference.lowest
+    bounded_lab, lowest = trip_lab.bounded(Unit.CARD_DAY, 3), reference.lowest
     rows = random_trips(random.Random(1))  # noqa: S311
-    engine = own.count(rows, days=DAYS, secret=SECRET)
+    engine = bounded_lab.count(rows, days=DAYS, secret=SECRET)
     monkeypatch.setattr(reference, "lowest", lambda kept, most: lowest(kept, most + 1))
-    plain = vectors(own.programme, own.domain, of_trips(own.domain, rows), AXES, SECRET)
+    plain = vectors(
+        bounded_lab.programme, bounded_lab.domain, of_trips(bounded_lab.domain, rows), AXES, SECRET
+    )
     counts = engine["tap_on_slot", "count", DAYS[0]]
     assert (counts != plain["tap_on_slot/count", str(DAYS[0])]).any()

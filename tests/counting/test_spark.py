@@ -204,9 +204,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     workers = []
     try:
         wait_for(port)
-        own = ["--host", "127.0.0.1", "--webui-port", "0", "--cores", "1", "--memory", "1g"]
+        options = ["--host", "127.0.0.1", "--webui-port", "0", "--cores", "1", "--memory", "1g"]
         workers = [
-            spark_class(packages, folder, "org.apache.spark.deploy.worker.Worker", *own, address)
+            spark_class(
+                packages, folder, "org.apache.spark.deploy.worker.Worker", *options, address
+            )
             for _ in range(2)
         ]
         yield Cluster(packages, address, workers, folder)
@@ -264,12 +266,12 @@ def test_pandas_and_the_embedded_engine_count_the_same(
 ) -> None:
     programme = load_programme(name, INCLUDE)
     domain = load_domain(programme, INCLUDE)
-    found = by_duckdb(name, snapshots[name], tmp_path)
+    vectors = by_duckdb(name, snapshots[name], tmp_path)
     wanted = pandas_tables(programme, domain, WEEK.days, snapshots[name], SECRET)
-    assert set(found) == set(wanted)
-    assert all(np.array_equal(found[label], wanted[label]) for label in found)
+    assert set(vectors) == set(wanted)
+    assert all(np.array_equal(vectors[label], wanted[label]) for label in vectors)
     other = pandas_tables(programme, domain, WEEK.days, snapshots[name], b"another secret")
-    assert any(not np.array_equal(found[label], other[label]) for label in found)
+    assert any(not np.array_equal(vectors[label], other[label]) for label in vectors)
 
 
 @pytest.mark.long
@@ -286,5 +288,5 @@ def test_a_cluster_counts_the_same_though_a_worker_is_killed(
             cluster.kill_worker()
         counting.stdout.read()
     assert counting.returncode == 0, (cluster.folder / f"{name}.log").read_text()
-    found = np.load(cluster.folder / f"{name}.npz")
-    assert digest_of(dict(found.items())) == digest_of(wanted)
+    vectors = np.load(cluster.folder / f"{name}.npz")
+    assert digest_of(dict(vectors.items())) == digest_of(wanted)

@@ -69,14 +69,14 @@ def by_hand(rows: list[Row]) -> dict[tuple[str, str, None], np.ndarray]:
         cell = h3.latlng_to_cell(latitude, longitude, 7)
         if 540 <= minute < 1260 and cell in CELLS:
             groups[bus, day, minute // 60 - 9, CELLS.index(cell)].append(speed)
-    found = {label: np.zeros((12, len(CELLS)), dtype=np.int64) for label in LABELS}
+    vectors = {label: np.zeros((12, len(CELLS)), dtype=np.int64) for label in LABELS}
     for (_, _, slot, cell), speeds in groups.items():
         mean_kmh = min(Fraction(sum(speeds), 1000 * len(speeds)), Fraction(CLAMP_KMH))
-        found[LABELS[0]][slot, cell] += floor(10 * mean_kmh + Fraction(1, 2)) - 5 * CLAMP_KMH
-        found[LABELS[1]][slot, cell] += 1
+        vectors[LABELS[0]][slot, cell] += floor(10 * mean_kmh + Fraction(1, 2)) - 5 * CLAMP_KMH
+        vectors[LABELS[1]][slot, cell] += 1
         for label, limit_kmh in zip(LABELS[2:], LIMITS_KMH, strict=True):
-            found[label][slot, cell] += max(speeds) > 1000 * limit_kmh
-    return {label: counts.reshape(-1) for label, counts in found.items()}
+            vectors[label][slot, cell] += max(speeds) > 1000 * limit_kmh
+    return {label: counts.reshape(-1) for label, counts in vectors.items()}
 
 
 @settings(max_examples=12, deadline=None)
@@ -84,10 +84,10 @@ def by_hand(rows: list[Row]) -> dict[tuple[str, str, None], np.ndarray]:
 def test_vectors_agree_with_a_count_by_hand_over_the_full_domain(
     rows: list[Row], bus_lab: Lab
 ) -> None:
-    found = bus_lab.count(rows, days=DAYS)
-    assert list(found) == LABELS
+    vectors = bus_lab.count(rows, days=DAYS)
+    assert list(vectors) == LABELS
     for label, counts in by_hand(rows).items():
-        assert np.array_equal(found[label], counts)
+        assert np.array_equal(vectors[label], counts)
 
 
 @settings(max_examples=10, deadline=None)
@@ -96,10 +96,10 @@ def test_vectors_add_up_over_bus_days_so_each_depends_on_its_own_readings_only(
     rows: list[Row], at_most: int, bus_lab: Lab
 ) -> None:
     lab = bus_lab.bounded(ProtectionUnit.BUS_DAY, at_most)
-    together = lab.count(rows, days=DAYS)
+    whole = lab.count(rows, days=DAYS)
     units = sorted({(str(row[0]), row[2]) for row in rows})  # type: ignore[type-var] # dates
     parts = [lab.count([row for row in rows if (row[0], row[2]) == u], days=DAYS) for u in units]
-    for label, counts in together.items():
+    for label, counts in whole.items():
         assert np.array_equal(counts, sum((part[label] for part in parts), 0 * counts))
 
 
@@ -170,8 +170,8 @@ def test_readings_outside_are_kept_in_a_cell_of_their_own_where_the_programme_sa
 def test_a_mean_is_rounded_half_up_to_a_tenth_and_clamped(
     sum_milli: int, readings_count: int, steps: int
 ) -> None:
-    found = centered_steps(np.array([sum_milli]), np.array([readings_count]), CLAMP_KMH)
-    assert found.tolist() == [steps - center_steps(CLAMP_KMH)]
+    centered = centered_steps(np.array([sum_milli]), np.array([readings_count]), CLAMP_KMH)
+    assert centered.tolist() == [steps - center_steps(CLAMP_KMH)]
 
 
 def test_a_count_of_rows_is_refused_for_telemetry(bus_lab: Lab) -> None:

@@ -23,9 +23,9 @@ def test_bounded_counts_add_up_over_units_so_each_depends_on_its_own_rows_only(
 ) -> None:
     at_most, once = bound
     lab = trip_lab.bounded(ProtectionUnit.CARD_DAY, at_most, once=once)
-    together = lab.count(rows)
+    whole = lab.count(rows)
     alone = [lab.count([row for row in rows if row[0] == c]) for c in "abc"]
-    for label, counts in together.items():
+    for label, counts in whole.items():
         assert np.array_equal(counts, sum(part[label] for part in alone))
         for part in alone:
             assert part[label].sum() <= at_most
@@ -38,9 +38,9 @@ def test_a_bound_keeps_as_many_trips_as_it_allows_and_never_raises_a_cell(
     rows: list[Row], at_most: int, trip_lab: Lab
 ) -> None:
     free = trip_lab.count(rows)
-    found = trip_lab.bounded(ProtectionUnit.CARD_DAY, at_most).count(rows)
+    bounded = trip_lab.bounded(ProtectionUnit.CARD_DAY, at_most).count(rows)
     of_card = Counter(row[0] for row in rows)
-    for label, counts in found.items():
+    for label, counts in bounded.items():
         assert counts.sum() == sum(min(number, at_most) for number in of_card.values())
         assert (counts <= free[label]).all()
 
@@ -106,8 +106,8 @@ def test_one_more_card_day_changes_a_table_by_at_most_its_bound(
 @settings(max_examples=5, deadline=None)
 @given(new=st.lists(trips(cards="x"), min_size=6, max_size=12))
 def test_without_a_bound_a_card_day_changes_a_table_by_more(new: list[Row], trip_lab: Lab) -> None:
-    found = trip_lab.count(new)
-    assert all(counts.sum() > 4 for counts in found.values())
+    vectors = trip_lab.count(new)
+    assert all(counts.sum() > 4 for counts in vectors.values())
 
 
 def test_of_two_trips_of_a_card_that_share_a_slot_all_tables_count_the_same_one(
@@ -120,8 +120,8 @@ def test_of_two_trips_of_a_card_that_share_a_slot_all_tables_count_the_same_one(
     once = trip_lab.bounded(ProtectionUnit.CARD_DAY, 4, once=True)
     each = trip_lab.bounded(ProtectionUnit.CARD_DAY, 4)
     alone = [trip_lab.count([row]) for row in rows]
-    found = once.count(rows)
-    assert any(all(np.array_equal(found[name], one[name]) for name in found) for one in alone)
+    vectors = once.count(rows)
+    assert any(all(np.array_equal(vectors[name], part[name]) for name in vectors) for part in alone)
     assert each.count(rows)["tap_on_slot", "count", MONDAY].sum() == 2
 
 
@@ -142,10 +142,10 @@ def test_trips_of_a_card_may_share_a_slot_where_only_finest_cells_are_guarded(
         ("a", "bus", MONDAY, 20, "b3", MONDAY, 800, "b1", "b0"),
         ("a", "bus", MONDAY, 30, "b3", MONDAY, 1200, "b1", "b0"),
     ]
-    found = trip_lab.bounded(ProtectionUnit.CARD_DAY, 4, finest=True).count(rows)
-    assert all(counts.sum() == 2 for counts in found.values())
-    assert found["tap_on_slot", "count", MONDAY].max() == 2
-    assert found["tap_on_slot_tap_on_location", "count", MONDAY].max() == 1
+    vectors = trip_lab.bounded(ProtectionUnit.CARD_DAY, 4, finest=True).count(rows)
+    assert all(counts.sum() == 2 for counts in vectors.values())
+    assert vectors["tap_on_slot", "count", MONDAY].max() == 2
+    assert vectors["tap_on_slot_tap_on_location", "count", MONDAY].max() == 1
 
 
 @settings(max_examples=15, deadline=None)
@@ -153,15 +153,15 @@ def test_trips_of_a_card_may_share_a_slot_where_only_finest_cells_are_guarded(
 def test_tables_that_count_a_card_once_a_cell_are_marginals_of_one_table(
     rows: list[Row], at_most: int, trip_lab: Lab
 ) -> None:
-    found = trip_lab.bounded(ProtectionUnit.CARD_DAY, at_most, once=True).count(rows)
-    assert len({int(counts.sum()) for counts in found.values()}) == 1
-    slots = found["tap_on_slot", "count", MONDAY]
-    cells = found["tap_on_slot_tap_on_location", "count", MONDAY]
+    vectors = trip_lab.bounded(ProtectionUnit.CARD_DAY, at_most, once=True).count(rows)
+    assert len({int(counts.sum()) for counts in vectors.values()}) == 1
+    slots = vectors["tap_on_slot", "count", MONDAY]
+    cells = vectors["tap_on_slot_tap_on_location", "count", MONDAY]
     fine, coarse = (
         layout(trip_lab.domain, table)
         for table in (trip_lab.programme.tables[4], trip_lab.programme.tables[0])
     )
     for large, small in zip(fine, coarse, strict=True):
         part = cells[large.offset : large.offset + large.cells].reshape(large.shape)
-        own = slots[small.offset : small.offset + small.cells]
-        assert np.array_equal(part.sum(axis=1), own)
+        slot_counts = slots[small.offset : small.offset + small.cells]
+        assert np.array_equal(part.sum(axis=1), slot_counts)

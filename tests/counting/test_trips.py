@@ -49,8 +49,8 @@ def expected(rows: list[Row], domain: PublicDomain, table: TableSpec) -> np.ndar
         index = pd.MultiIndex.from_product(axes)
         counts: Counter[tuple[str, ...]] = Counter()
         if len(frame):
-            own = frame[frame["mode"] == mode]
-            counts.update(own[list(table.by)].itertuples(index=False, name=None))
+            mode_rows = frame[frame["mode"] == mode]
+            counts.update(mode_rows[list(table.by)].itertuples(index=False, name=None))
         parts.extend(counts[key if isinstance(key, tuple) else (key,)] for key in index)
     return np.array(parts, dtype=np.int64)
 
@@ -58,9 +58,9 @@ def expected(rows: list[Row], domain: PublicDomain, table: TableSpec) -> np.ndar
 @settings(max_examples=15, deadline=None)
 @given(rows=TRIPS)
 def test_unbounded_counts_agree_with_pandas(rows: list[Row], trip_lab: Lab) -> None:
-    found = trip_lab.count(rows)
+    vectors = trip_lab.count(rows)
     for table in trip_lab.programme.tables:
-        counts = found[table.name, "count", MONDAY]
+        counts = vectors[table.name, "count", MONDAY]
         assert np.array_equal(counts, expected(rows, trip_lab.domain, table))
         assert len(counts) == trip_lab.domain.cells(table)
         assert counts.sum() == len(rows)
@@ -81,25 +81,25 @@ def test_counts_do_not_depend_on_the_order_or_the_files_of_rows(
 
 def test_a_tap_off_after_midnight_lies_in_the_clock_slot_of_the_tap_off(trip_lab: Lab) -> None:
     late = ("a", "bus", MONDAY, 1430, "b1", MONDAY + timedelta(days=1), 15, "b3", "b0")
-    found = trip_lab.count([late])
+    vectors = trip_lab.count([late])
     table = trip_lab.programme.tables[2]
     offset = {part.mode: part.offset for part in layout(trip_lab.domain, table)}
-    assert np.flatnonzero(found["tap_off_slot", "count", MONDAY]).tolist() == [offset["bus"]]
+    assert np.flatnonzero(vectors["tap_off_slot", "count", MONDAY]).tolist() == [offset["bus"]]
 
 
 def test_a_day_without_files_counts_as_zeros_of_the_full_domain(trip_lab: Lab) -> None:
     days = (MONDAY, MONDAY + timedelta(days=1))
     row = ("a", "bus", MONDAY, 10, "b1", None, None, "UNKNOWN", "b0")
-    found = trip_lab.count([row], days=days)
-    assert len(found) == 2 * len(trip_lab.programme.tables)
-    for (_, _, day), counts in found.items():
+    vectors = trip_lab.count([row], days=days)
+    assert len(vectors) == 2 * len(trip_lab.programme.tables)
+    for (_, _, day), counts in vectors.items():
         assert counts.sum() == (1 if day == MONDAY else 0)
 
 
 def test_tables_come_in_the_order_of_the_plan(trip_lab: Lab) -> None:
     days = (MONDAY, MONDAY + timedelta(days=1))
-    found = trip_lab.count(days=days)
-    assert list(found) == [
+    vectors = trip_lab.count(days=days)
+    assert list(vectors) == [
         (table.name, "count", day) for table in trip_lab.programme.tables for day in days
     ]
 
@@ -114,10 +114,10 @@ def test_where_rows_outside_are_dropped_on_and_off_tables_hold_the_same_trips(
         domain=DomainSpec("domains/stops.csv", None, None, 0, 360, 1440, Outside.DROP),
     )
     domain = load_domain(programme, include)
-    found = replace(trip_lab, programme=programme, domain=domain).count(rows)
+    vectors = replace(trip_lab, programme=programme, domain=domain).count(rows)
     inside = [row for row in rows if "UNKNOWN" not in labels(row).values() and row[3] >= 360]
     inside = [row for row in inside if row[6] >= 360]  # type: ignore[operator] # known by now
-    assert {int(counts.sum()) for counts in found.values()} == {len(inside)}
+    assert {int(counts.sum()) for counts in vectors.values()} == {len(inside)}
 
 
 def slot_by_hours(mode: object, minute: int | None) -> str:
@@ -139,20 +139,22 @@ def test_a_tap_outside_of_the_hours_of_its_mode_is_unknown_or_dropped(
     hours = replace(trip_lab.programme.domain, outside=outside, service_hours="domains/hours.csv")
     programme = replace(trip_lab.programme, domain=hours)
     lab = replace(trip_lab, programme=programme, domain=load_domain(programme, include))
-    found = lab.count(rows)
+    vectors = lab.count(rows)
     frame = pd.DataFrame([{"mode": row[1], **labels(row)} for row in rows])
     for side, minute in (("tap_on_slot", 3), ("tap_off_slot", 6)):
         frame[side] = [slot_by_hours(row[1], row[minute]) for row in rows]  # type: ignore[call-overload]
     if outside is Outside.DROP and len(frame):
         frame = frame[~(frame == "UNKNOWN").any(axis=1)]
     for table in programme.tables:
-        counts = found[table.name, "count", MONDAY]
+        counts = vectors[table.name, "count", MONDAY]
         assert counts.sum() == len(frame)
         for segment in layout(lab.domain, table):
-            own = frame[frame["mode"] == segment.mode] if len(frame) else frame
+            mode_rows = frame[frame["mode"] == segment.mode] if len(frame) else frame
             index = [lab.domain.dimension(segment.mode, axis).labels for axis in table.by]
             cells = (
-                Counter(own[list(table.by)].itertuples(index=False, name=None)) if len(own) else {}
+                Counter(mode_rows[list(table.by)].itertuples(index=False, name=None))
+                if len(mode_rows)
+                else {}
             )
             by_hand = [cells.get(key, 0) for key in product(*index)]
             assert counts[segment.offset : segment.offset + segment.cells].tolist() == by_hand
@@ -166,10 +168,10 @@ def test_a_programme_of_one_tap_counts_what_it_counts_with_the_other(
 ) -> None:
     side = tuple(t for t in trip_lab.programme.tables if t.by[0].startswith(f"tap_{name}"))
     assert 0 < len(side) < len(trip_lab.programme.tables)
-    found = replace(trip_lab, programme=replace(trip_lab.programme, tables=side)).count(rows)
+    part = replace(trip_lab, programme=replace(trip_lab.programme, tables=side)).count(rows)
     whole = trip_lab.count(rows)
-    assert len(found) == len(side)
-    for label, counts in found.items():
+    assert len(part) == len(side)
+    for label, counts in part.items():
         assert np.array_equal(counts, whole[label])
 
 
@@ -187,8 +189,8 @@ def test_places_of_two_modes_may_have_one_name(trip_lab: Lab, tmp_path: Path) ->
         for mode in lab.domain.modes
         for label in lab.domain.dimension(mode, "tap_on_location").labels
     ]
-    found = {label: count for label, count in zip(labels, counts, strict=True) if count}
-    assert found == {("bus", "2000"): 1, ("train", "Central"): 2, ("train", "UNKNOWN"): 1}
+    nonzero_counts = {label: count for label, count in zip(labels, counts, strict=True) if count}
+    assert nonzero_counts == {("bus", "2000"): 1, ("train", "Central"): 2, ("train", "UNKNOWN"): 1}
 
 
 def test_a_mode_that_the_programme_does_not_have_is_not_counted(trip_lab: Lab) -> None:

@@ -47,10 +47,10 @@ def weekly(lab: Lab, at_most: int, *, finest: bool, coarse: int | None) -> Lab:
 
 def changes(lab: Lab, before: Sequence[Row], after: Sequence[Row]) -> dict[str, np.ndarray]:
     """What moved each table, its days side by side."""
-    found = lab.count(before, days=DAYS), lab.count(after, days=DAYS)
+    counts = lab.count(before, days=DAYS), lab.count(after, days=DAYS)
     return {
         table.name: np.concatenate(
-            [found[1][table.name, "count", d] - found[0][table.name, "count", d] for d in DAYS]
+            [counts[1][table.name, "count", d] - counts[0][table.name, "count", d] for d in DAYS]
         )
         for table in lab.programme.tables
     }
@@ -141,10 +141,10 @@ def test_a_bus_week_is_bounded_over_its_days(bus_lab: Lab) -> None:
         return (bus, instant.item(), day, minute, *corner, speed, "bus", "b0")
 
     others = [reading("b", day) for day in DAYS]
-    own = [reading("a", day) for day in DAYS for _ in range(6)]
-    one_day = [row for row in own if row[2] != DAYS[0]]
+    readings = [reading("a", day) for day in DAYS for _ in range(6)]
+    one_day = [row for row in readings if row[2] != DAYS[0]]
     for unit, before in ((Unit.BUS_WEEK, others), (Unit.BUS_DAY, [*others, *one_day])):
-        counts = lab.count(before, days=DAYS), lab.count([*others, *own], days=DAYS)
+        counts = lab.count(before, days=DAYS), lab.count([*others, *readings], days=DAYS)
         for table in lab.programme.tables:
             for statistic in table.statistics:
                 moved = (

@@ -32,8 +32,10 @@ def interfaces(bag: Any) -> ModuleType:
 
 def _imports(path: Path) -> set[str]:
     """Return the modules of Airflow that a file imports, at its top or inside a function."""
-    found = re.findall(r"^\s*(?:from|import) (airflow(?:\.\w+)*)\s", path.read_text(), re.MULTILINE)
-    return {name for name in found if not name.startswith("airflow.providers.standard")}
+    modules = re.findall(
+        r"^\s*(?:from|import) (airflow(?:\.\w+)*)\s", path.read_text(), re.MULTILINE
+    )
+    return {name for name in modules if not name.startswith("airflow.providers.standard")}
 
 
 def test_only_one_module_uses_what_is_not_public() -> None:
@@ -43,7 +45,7 @@ def test_only_one_module_uses_what_is_not_public() -> None:
         for path in (ROOT / folder).glob("*.py")
     }
     assert beyond.pop("airflow_interfaces.py")  # the one, and the search finds it
-    assert {name: found for name, found in beyond.items() if found} == {
+    assert {name: modules for name, modules in beyond.items() if modules} == {
         "service_periods.py": {"airflow.utils.types"}  # a type, for the checker alone
     }
 
@@ -77,7 +79,7 @@ def test_states_are_reported_as_the_database_has_them(
     monkeypatch.setattr(asked, "get_task_states", lambda *_, **__: tasks)
     told = interfaces.run_in_airflow("x", "a")
     assert (told.run_id, told.state) == ("a", "running")
-    assert {name: one.state for name, one in told.tasks.items()} == tasks["a"]
+    assert {name: task.state for name, task in told.tasks.items()} == tasks["a"]
     monkeypatch.setattr(asked, "get_dr_count", lambda *_, **__: 0)
     assert interfaces.run_in_airflow("x", "a") is None
 
@@ -140,7 +142,10 @@ def test_the_page_sees_runs_that_live_and_those_it_names_each_with_its_tasks(
     finally:
         with session.create_session() as opened:
             opened.query(dag_run).delete()
-    seen = {(one.run_id, one.period, one.state) for one in told.pop("release_opal")}
+    seen = {
+        (reported_run.run_id, reported_run.period, reported_run.state)
+        for reported_run in told.pop("release_opal")
+    }
     assert seen == {
         ("lives", "2016-W31", "queued"),
         ("by_its_date", "2016-W29", "queued"),

@@ -47,10 +47,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def inbox(monkeypatch: pytest.MonkeyPatch) -> Iterator[Inbox]:
     """A real SMTP server, named by Airflow's connection for errors."""
-    with mail_server() as (found, port):
+    with mail_server() as (mailbox, port):
         extra = {"disable_tls": True, "disable_ssl": True, **MAIL}
         _connect(monkeypatch, "ERROR", conn_type="smtp", host="127.0.0.1", port=port, extra=extra)
-        yield found
+        yield mailbox
 
 
 def _connect(monkeypatch: pytest.MonkeyPatch, severity: str, **connection: Any) -> None:
@@ -135,11 +135,11 @@ def test_a_refusal_reaches_slack_and_teams_by_one_connection(
 ) -> None:
     config = [{"path": SLACK_URL}, {"path": TEAMS_URL}]
     _connect(monkeypatch, "ERROR", conn_type="apprise", extra={"config": config})
-    with services(tmp_path, monkeypatch) as found:
+    with services(tmp_path, monkeypatch) as webhooks:
         for _ in range(2):
             _fail(step_task, monkeypatch, BudgetExceeded(f"card {CANARY} asks for 2, 1 is left"))
     for host in (SLACK, TEAMS):
-        (text,) = found.texts(host)
+        (text,) = webhooks.texts(host)
         assert "docs/RUNBOOK.md#week_refused" in text
         assert CANARY not in text
 
@@ -165,10 +165,13 @@ def test_the_digest_of_monday_says_of_every_programme_what_the_page_says_and_onc
 
     def sentences() -> dict[str, str]:
         airflow = AirflowNow(runs={})
-        return {one.name: page.in_one_sentence(one, airflow) for one in page.programmes()}
+        return {
+            programme.name: page.in_one_sentence(programme, airflow)
+            for programme in page.programmes()
+        }
 
     said = sentences()
-    assert {one.partition(":")[0] for one in said.values()} == {"never run"}
+    assert {sentence.partition(":")[0] for sentence in said.values()} == {"never run"}
     assert watch.weekly_digest() == f"{len(said)} programmes reported"
     ((request, _),) = httpserver.log
     text = json.loads(request.get_data(as_text=True))["message"]

@@ -26,11 +26,13 @@ def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealAirflow]:
     reader = {"conn_type": "http", "host": "127.0.0.1", "port": port, "login": "vera"}
     extra = {"AIRFLOW_CONN_TURNSTILE_AIRFLOW": json.dumps(reader | {"password": PASSWORD})}
     weeks = f"{WEEKS[0]}:{WEEKS[-1]}"
-    with running(base, weeks, edits=edits, extra=extra, port=port) as found:
-        found.call("POST", "/api/v2/backfills", _order(WEEKS[0], WEEKS[-1]), user="ada")
+    with running(base, weeks, edits=edits, extra=extra, port=port) as instance:
+        instance.call("POST", "/api/v2/backfills", _order(WEEKS[0], WEEKS[-1]), user="ada")
         for week in WEEKS:
-            found.until(lambda week=week: found.asks(week, "ask_1"), what=f"question of {week}")
-        yield found
+            instance.until(
+                lambda week=week: instance.asks(week, "ask_1"), what=f"question of {week}"
+            )
+        yield instance
 
 
 def _order(first: str, last: str) -> dict[str, Any]:

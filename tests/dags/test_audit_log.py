@@ -107,5 +107,5 @@ def test_airflow_knows_whom_to_ask_only_where_its_ids_are_names(
     loading = importlib.import_module("turnstile.programme.loading")
     settings = importlib.import_module("turnstile.settings").Settings.from_environment()
     monkeypatch.setenv("AIRFLOW__CORE__AUTH_MANAGER", manager)
-    found = people.assigned(loading.load_programme("opal", settings.include))
-    assert len(found or ()) == assigned
+    assignees = people.assigned(loading.load_programme("opal", settings.include))
+    assert len(assignees or ()) == assigned

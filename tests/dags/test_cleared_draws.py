@@ -27,8 +27,8 @@ pytestmark = pytest.mark.long
 def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealAirflow]:
     """Weeks that nobody has released."""
     base = tmp_path_factory.mktemp("cleared")
-    with running(base, f"{AGAIN_AND_AGAIN}:{ONCE[-1]}", edits={}, extra=SETTINGS) as found:
-        yield found
+    with running(base, f"{AGAIN_AND_AGAIN}:{ONCE[-1]}", edits={}, extra=SETTINGS) as instance:
+        yield instance
 
 
 def _draws(airflow: RealAirflow, week: str) -> bool:
@@ -61,7 +61,7 @@ def test_a_draw_that_is_cleared_at_any_moment_burns_nothing(
         then.append(attempts(airflow, week))
         sealed.append(_states(airflow, week))
     row = ("the task, by Airflow's clear", len(ONCE), then.count(("drawing",)))
-    burned = sum("burned" in one for one in sealed)
+    burned = sum("burned" in states for states in sealed)
     keep(request.node, MOMENTS, [(*map(str, row), str(burned))])
     assert sealed == [("published",)] * len(ONCE)
     assert ("reserved",) in then

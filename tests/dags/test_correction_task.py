@@ -80,9 +80,9 @@ def deployment(
     sealed_once: MadeHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Deployment:
     """A copy of it, whose files came again."""
-    own = sealed_once.copy(tmp_path / "copy")
-    own.enter(monkeypatch)
-    made = Deployment(own.home, own.include)
+    home_copy = sealed_once.copy(tmp_path / "copy")
+    home_copy.enter(monkeypatch)
+    made = Deployment(home_copy.home, home_copy.include)
     _restate(made)
     return made
 
@@ -116,7 +116,7 @@ def _in_force(deployment: Deployment) -> int:
 
 def _states(deployment: Deployment, revision: int) -> list[ReleaseState]:
     attempts = deployment.ledger.attempts(ReleaseKey("opal", WEEK, revision))
-    return [one.state for one in attempts]
+    return [attempt.state for attempt in attempts]
 
 
 def test_an_officers_yes_publishes_one_revision_charged_once_and_for_ever(

@@ -26,10 +26,10 @@ def home(
 ) -> Iterator[Deployment]:
     """A public week of opal, and one that is sealed and waits for people."""
     assert airflow_home
-    own = public_week.copy(tmp_path_factory.mktemp("desk"))
+    home_copy = public_week.copy(tmp_path_factory.mktemp("desk"))
     with pytest.MonkeyPatch.context() as patching:
-        own.enter(patching)
-        place = Deployment(own.home, own.include)
+        home_copy.enter(patching)
+        place = Deployment(home_copy.home, home_copy.include)
         place.edit("opal", "approval: {required: false}", "approval: {required: true}")
         main = importlib.import_module("turnstile.cli").main
         assert main(["run", "opal", "--week", WEEK]) == 3
@@ -79,9 +79,9 @@ def site(
 
 
 def _seen(text: str) -> str:
-    found = re.search(r'name="seen" value="([^"]+)"', text)
-    assert found is not None
-    return found[1]
+    match = re.search(r'name="seen" value="([^"]+)"', text)
+    assert match is not None
+    return match[1]
 
 
 def test_an_officer_sees_the_week_beside_the_last_one_and_answers_in_their_own_name(

@@ -23,23 +23,23 @@ def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealAirflow]:
     """A programme that nobody decided the form of ids of; its files are at an authority's S3."""
     if not PYTHON.exists():
         pytest.skip("the providers are not here: make env-providers")
-    own, base = tmp_path_factory.mktemp("server"), tmp_path_factory.mktemp("first_week")
+    server_folder, base = tmp_path_factory.mktemp("server"), tmp_path_factory.mktemp("first_week")
     with ExitStack() as open_now:
-        address, given, put = open_now.enter_context(s3(own))
+        address, given, put = open_now.enter_context(s3(server_folder))
         extra = QUICK | {
             "TURNSTILE_LANDING_FROM": f"opal={address}",
             "AIRFLOW_CONN_AUTHORITY": given["AUTHORITY"],
         }
         packages = next(PYTHON.parents[1].glob("lib/python3*/site-packages"))
         started = running(base, WEEK, edits={AS_SHIPPED: ""}, extra=extra, packages=packages)
-        found = open_now.enter_context(started)
-        landing = found.home / "landing/opal" / WEEK
+        instance = open_now.enter_context(started)
+        landing = instance.home / "landing/opal" / WEEK
         delivered = {path.name: _spelt(path) for path in sorted(landing.iterdir())}
         shutil.rmtree(landing)
         put(delivered)
-        found.backfill(WEEK, WEEK)
-        found.until_ended(WEEK)
-        yield found
+        instance.backfill(WEEK, WEEK)
+        instance.until_ended(WEEK)
+        yield instance
 
 
 def _spelt(file: Path) -> bytes:

@@ -45,9 +45,9 @@ def fetch(address: str, given: dict[str, str], landing: Path) -> list[str]:
 def test_a_week_comes_from_a_real_server(kind: str, tmp_path: Path) -> None:
     if not PYTHON.exists():
         pytest.skip("the providers are not here: make env-providers")
-    landing, own = tmp_path / "landing", tmp_path / "server"
-    own.mkdir()
-    with SERVERS[kind](own) as (address, given, put):
+    landing, server_folder = tmp_path / "landing", tmp_path / "server"
+    server_folder.mkdir()
+    with SERVERS[kind](server_folder) as (address, given, put):
         put({"nothing.csv": b""})  # another folder's, by its name below
         first = fetch(address, given, landing)
         put(FILES)

@@ -91,7 +91,7 @@ def _points(bodies: list[bytes]) -> Iterator[tuple[str, list[tuple[float, dict[s
             points = [*metric.gauge.data_points, *metric.sum.data_points]
             yield metric.name, [
                 (point.as_double or point.as_int,
-                 {one.key: one.value.string_value for one in point.attributes})
+                 {attribute.key: attribute.value.string_value for attribute in point.attributes})
                 for point in points
             ]  # fmt: skip
 
@@ -108,7 +108,7 @@ def test_a_collector_receives_the_gauges_and_nothing_that_depends_on_rows(
         "airflow.turnstile.weeks_behind",
         "airflow.ti_failures",  # the control: it is on the list
     }
-    names = {one.name for one in programme_files(INCLUDE)}
+    names = {file.name for file in programme_files(INCLUDE)}
     known = {
         "programme": names,
         "state": {"reserved", "drawing", "sealed", "published", "void", "burned"},
@@ -133,26 +133,26 @@ def test_gauges_follow_the_ledger(tmp_path: Path) -> None:
 
     def now() -> dict[Any, int]:
         picture = LedgerFollower(place.ledger).now()
-        return {(one.name, *(text for _, text in one.labels)): one.value
-                for one in gauges(picture, [OPAL], place.clock.now)}  # fmt: skip
+        return {(gauge.name, *(text for _, text in gauge.labels)): gauge.value
+                for gauge in gauges(picture, [OPAL], place.clock.now)}  # fmt: skip
 
     assert ("turnstile.weeks_behind", "opal") not in now()
     place.publish("2016-W30", 600)
     place.reserve("2016-W31", 100)
     place.clock.now = datetime(2016, 8, 23, tzinfo=UTC)
-    found = now()
-    assert found["turnstile.weeks_behind", "opal"] == 3
-    assert found["turnstile.attempts", "opal", "published"] == 1
-    assert found["turnstile.attempts_open", "opal"] == 1
-    assert found["turnstile.cap_taken_pct", "opal_cards", "card", "epsilon", "0"] == 70
+    values = now()
+    assert values["turnstile.weeks_behind", "opal"] == 3
+    assert values["turnstile.attempts", "opal", "published"] == 1
+    assert values["turnstile.attempts_open", "opal"] == 1
+    assert values["turnstile.cap_taken_pct", "opal_cards", "card", "epsilon", "0"] == 70
 
 
 def test_the_dashboard_shows_every_gauge_by_labels_that_it_has(tmp_path: Path) -> None:
     place = Place.new(tmp_path)
     place.publish("2016-W30")
     made: dict[str, set[str]] = {}
-    for one in gauges(LedgerFollower(place.ledger).now(), [OPAL], place.clock.now):
-        made[f"airflow_{one.name.replace('.', '_')}"] = {label for label, _ in one.labels}
+    for gauge in gauges(LedgerFollower(place.ledger).now(), [OPAL], place.clock.now):
+        made[f"airflow_{gauge.name.replace('.', '_')}"] = {label for label, _ in gauge.labels}
     shown: dict[str, set[str]] = {}
     for panel in DASHBOARD["panels"]:
         (target,) = panel["targets"]

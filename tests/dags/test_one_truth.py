@@ -31,8 +31,8 @@ pytestmark = pytest.mark.long
 def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealAirflow]:
     """Four weeks that nobody has released."""
     base = tmp_path_factory.mktemp("truth")
-    with running(base, f"{HEALTHY}:{GONE}", edits={}, extra=EXTRA) as found:
-        yield found
+    with running(base, f"{HEALTHY}:{GONE}", edits={}, extra=EXTRA) as instance:
+        yield instance
 
 
 def _released(airflow: RealAirflow, week: str) -> None:
@@ -41,66 +41,66 @@ def _released(airflow: RealAirflow, week: str) -> None:
 
 
 def test_a_healthy_run_is_never_in_trouble(airflow: RealAirflow) -> None:
-    looks = Looks(airflow, WEEKS)
-    with looks.once_a_second():
+    observer = Looks(airflow, WEEKS)
+    with observer.once_a_second():
         airflow.backfill(HEALTHY, HEALTHY)
         _released(airflow, HEALTHY)
-        airflow.until(lambda: looks.seen[HEALTHY][-1].run == "success", what="a look at the end")
-    assert looks.faults(HEALTHY) == set()
-    assert not any(one.trouble for one in looks.seen[HEALTHY])
-    assert {"under_way", "published"} <= set(looks.states(HEALTHY))
+        airflow.until(lambda: observer.seen[HEALTHY][-1].run == "success", what="a look at the end")
+    assert observer.faults(HEALTHY) == set()
+    assert not any(look.trouble for look in observer.seen[HEALTHY])
+    assert {"under_way", "published"} <= set(observer.states(HEALTHY))
 
 
 def test_a_run_that_is_cleared_in_its_draw_is_never_in_trouble_and_burns_nothing(
     airflow: RealAirflow,
 ) -> None:
-    looks = Looks(airflow, WEEKS)
+    observer = Looks(airflow, WEEKS)
     airflow.hold(CLEARED, "seal")
-    with looks.once_a_second():
+    with observer.once_a_second():
         airflow.backfill(CLEARED, CLEARED)
         cleared_in_its_draw(airflow, CLEARED)
         airflow.let_go(CLEARED, "seal")
         _released(airflow, CLEARED)
     assert attempts(airflow, CLEARED) == ("published",)
-    assert looks.faults(CLEARED) == set()
-    assert not any(one.trouble for one in looks.seen[CLEARED])
-    assert "under_way" in looks.states(CLEARED)
+    assert observer.faults(CLEARED) == set()
+    assert not any(look.trouble for look in observer.seen[CLEARED])
+    assert "under_way" in observer.states(CLEARED)
 
 
 def test_advice_about_a_draw_whose_process_was_killed_says_what_it_charges(
     airflow: RealAirflow,
 ) -> None:
-    looks = Looks(airflow, WEEKS)
+    observer = Looks(airflow, WEEKS)
     airflow.hold(KILLED, "seal")
-    with looks.once_a_second():
+    with observer.once_a_second():
         airflow.backfill(KILLED, KILLED)
         airflow.held(KILLED, "seal").kill()
         airflow.let_go(KILLED, "seal")
-        seen = looks.until(KILLED, "charged")
+        seen = observer.until(KILLED, "charged")
         assert "may be cleared from the task draw on" in seen.words
         # Its task said so and is about to end; what is cleared before that ends with it.
         airflow.until(lambda: airflow.runs()[KILLED] == "failed", what="the end of the run")
         airflow.clear(KILLED, "draw")
         _released(airflow, KILLED)
     assert attempts(airflow, KILLED) == ("burned", "published")
-    assert looks.faults(KILLED) == set()
+    assert observer.faults(KILLED) == set()
     assert _charge_of_last_draw(airflow, KILLED) in seen.words.partition("it charges ")[2]
 
 
 def test_a_run_that_died_with_its_draw_is_dead_in_the_same_words_everywhere(
     airflow: RealAirflow,
 ) -> None:
-    looks = Looks(airflow, WEEKS)
+    observer = Looks(airflow, WEEKS)
     airflow.hold(GONE, "seal")
-    with looks.once_a_second():
+    with observer.once_a_second():
         airflow.backfill(GONE, GONE)
         kill_with_task_and_worker(airflow.held(GONE, "seal"))
         airflow.let_go(GONE, "seal")
-        seen = looks.until(GONE, "dead")
+        seen = observer.until(GONE, "dead")
         airflow.clear(GONE, "draw")
         _released(airflow, GONE)
     assert attempts(airflow, GONE) == ("burned", "published")
-    assert looks.faults(GONE) == set()
+    assert observer.faults(GONE) == set()
     assert _charge_of_last_draw(airflow, GONE) in seen.words.partition("it charges ")[2]
 
 
@@ -109,7 +109,7 @@ def _charge_of_last_draw(airflow: RealAirflow, week: str) -> str:
     entries = airflow.ledger.entries_of(ReleaseKey("opal", week))
     reserved = [entry for entry in entries if entry.kind is EntryKind.RESERVED]
     assert len(reserved) == 2
-    card = next(one for one in reserved[-1].body["postings"] if one[0] == "card")
+    card = next(posting for posting in reserved[-1].body["postings"] if posting[0] == "card")
     return f"{epsilon_words(AccountLoss(None, card[3])).removesuffix(' at delta 1e-6')} for a card"
 
 
@@ -147,4 +147,4 @@ _DEAD = Look(
 )
 def test_a_look_at_a_falsehood_has_a_fault(other: dict[str, object], fault: str) -> None:
     assert _DEAD.faults == ()
-    assert any(fault in found for found in replace(_DEAD, **other).faults)  # type: ignore[arg-type]
+    assert any(fault in problem for problem in replace(_DEAD, **other).faults)  # type: ignore[arg-type]

@@ -77,123 +77,131 @@ def _approve(airflow: RealAirflow, *weeks: str) -> None:
         assert airflow.runs()[week] == "success"
 
 
-def _look(airflow: RealAirflow, looks: Looks, week: str, state: str) -> None:
+def _look(airflow: RealAirflow, observer: Looks, week: str, state: str) -> None:
     """Wait until the page has a state of a week, and look at it for a while."""
-    airflow.until(lambda: looks.last_state(week) == state, what=f"{week} {state}")
-    seen = len(looks.seen[week])
-    airflow.until(lambda: len(looks.seen[week]) >= seen + STANDS_S, what="looks")
+    airflow.until(lambda: observer.last_state(week) == state, what=f"{week} {state}")
+    seen = len(observer.seen[week])
+    airflow.until(lambda: len(observer.seen[week]) >= seen + STANDS_S, what="looks")
 
 
 def test_a_question_and_what_is_queued_behind_it(airflow: RealAirflow) -> None:
-    looks = Looks(airflow, OPAL)
-    with looks.once_a_second():
+    observer = Looks(airflow, OPAL)
+    with observer.once_a_second():
         airflow.backfill(ASKED, QUEUED, max_active_runs=1)
-        _look(airflow, looks, ASKED, "asked")
-        assert looks.last_state(QUEUED) == "held_up"
-        assert "queued behind the run of 2016-W30" in looks.seen[QUEUED][-1].mark["reason"]
+        _look(airflow, observer, ASKED, "asked")
+        assert observer.last_state(QUEUED) == "held_up"
+        assert "queued behind the run of 2016-W30" in observer.seen[QUEUED][-1].mark["reason"]
         _approve(airflow, ASKED, QUEUED)
         airflow.until_no_backfill()
-    assert looks.faults(ASKED) | looks.faults(QUEUED) == set()
-    assert {one.trouble for one in looks.seen[ASKED]} <= {"", "asked"}
+    assert observer.faults(ASKED) | observer.faults(QUEUED) == set()
+    assert {look.trouble for look in observer.seen[ASKED]} <= {"", "asked"}
 
 
 def test_a_slow_run_is_paused_and_loses_its_scheduler(airflow: RealAirflow) -> None:
-    looks = Looks(airflow, OPAL)
+    observer = Looks(airflow, OPAL)
     airflow.hold(SLOW, "count")
-    with looks.once_a_second():
+    with observer.once_a_second():
         airflow.backfill(SLOW, SLOW)
         airflow.held(SLOW, "count")
-        _look(airflow, looks, SLOW, "under_way")
+        _look(airflow, observer, SLOW, "under_way")
         airflow.call("PATCH", f"/api/v2/dags/{airflow.dag}", {"is_paused": True})
-        _look(airflow, looks, SLOW, "under_way")
+        _look(airflow, observer, SLOW, "under_way")
         airflow.call("PATCH", f"/api/v2/dags/{airflow.dag}", {"is_paused": False})
         airflow.kill_scheduler(with_workers=False)
         time.sleep(STANDS_S)
-        assert looks.last_state(SLOW) == "under_way"
+        assert observer.last_state(SLOW) == "under_way"
         assert airflow.stack.revive_scheduler()
         airflow.let_go(SLOW, "count")
         airflow.until(lambda: airflow.asks(SLOW, "ask"), what="its question")
         _approve(airflow, SLOW)
         airflow.until_no_backfill()
-    assert looks.faults(SLOW) == set()
-    assert {one.trouble for one in looks.seen[SLOW]} == {"", "overdue", "asked"}  # while paused
+    assert observer.faults(SLOW) == set()
+    assert {look.trouble for look in observer.seen[SLOW]} == {
+        "",
+        "overdue",
+        "asked",
+    }  # while paused
 
 
 def test_a_run_whose_worker_is_killed_goes_on(airflow: RealAirflow) -> None:
-    looks = Looks(airflow, OPAL)
+    observer = Looks(airflow, OPAL)
     airflow.hold(KILLED, "count")
-    with looks.once_a_second():
+    with observer.once_a_second():
         airflow.backfill(KILLED, KILLED)
         kill_with_worker(airflow.held(KILLED, "count"))
         airflow.let_go(KILLED, "count")
         airflow.until(lambda: airflow.asks(KILLED, "ask"), what="its question")
         _approve(airflow, KILLED)
         airflow.until_no_backfill()
-    assert looks.faults(KILLED) == set()
-    assert not {one.trouble for one in looks.seen[KILLED]} - {"", "asked"}
+    assert observer.faults(KILLED) == set()
+    assert not {look.trouble for look in observer.seen[KILLED]} - {"", "asked"}
 
 
 def test_buses_healthy_and_asked(buses: RealAirflow, found: Sinks) -> None:
-    looks = Looks(buses, BUSES)
-    with looks.once_a_second():
+    observer = Looks(buses, BUSES)
+    with observer.once_a_second():
         _backfill_of_buses(buses, HEALTHY, HEALTHY)
-        _look(buses, looks, HEALTHY, "asked")
+        _look(buses, observer, HEALTHY, "asked")
         _approve(buses, HEALTHY)
-        buses.until(lambda: looks.seen[HEALTHY][-1].run == "success", what="a last look")
-    assert looks.faults(HEALTHY) == set()
-    assert {one.trouble for one in looks.seen[HEALTHY]} == {"", "asked"}
+        buses.until(lambda: observer.seen[HEALTHY][-1].run == "success", what="a last look")
+    assert observer.faults(HEALTHY) == set()
+    assert {look.trouble for look in observer.seen[HEALTHY]} == {"", "asked"}
     assert _told(found, HEALTHY) == set()
 
 
 def test_buses_slow_queued_paused_without_scheduler_and_worker_and_cleared_in_their_draw(
     buses: RealAirflow, found: Sinks
 ) -> None:
-    looks = Looks(buses, BUSES)
+    observer = Looks(buses, BUSES)
     for moment in ("count", "seal"):
         buses.hold(TROUBLED, moment)
-    with looks.once_a_second():
+    with observer.once_a_second():
         _backfill_of_buses(buses, TROUBLED, BEHIND)
         counting = buses.held(TROUBLED, "count")
-        _look(buses, looks, TROUBLED, "under_way")
-        _look(buses, looks, BEHIND, "held_up")
+        _look(buses, observer, TROUBLED, "under_way")
+        _look(buses, observer, BEHIND, "held_up")
         for is_paused in (True, False):
             buses.call("PATCH", f"/api/v2/dags/{buses.dag}", {"is_paused": is_paused})
-            _look(buses, looks, TROUBLED, "under_way")
+            _look(buses, observer, TROUBLED, "under_way")
         buses.kill_scheduler(with_workers=False)
         time.sleep(STANDS_S)
-        assert looks.last_state(TROUBLED) == "under_way"
+        assert observer.last_state(TROUBLED) == "under_way"
         assert buses.stack.revive_scheduler()
         kill_with_worker(counting)
         buses.let_go(TROUBLED, "count")
         cleared_in_its_draw(buses, TROUBLED)
-        _look(buses, looks, TROUBLED, "under_way")
+        _look(buses, observer, TROUBLED, "under_way")
         buses.let_go(TROUBLED, "seal")
         _approve(buses, TROUBLED, BEHIND)
         buses.until_no_backfill()
-    assert looks.faults(TROUBLED) | looks.faults(BEHIND) == set()
+    assert observer.faults(TROUBLED) | observer.faults(BEHIND) == set()
     for week in (TROUBLED, BEHIND):
-        assert {one.trouble for one in looks.seen[week]} <= {"", "overdue", "asked"}  # while paused
+        assert {look.trouble for look in observer.seen[week]} <= {
+            "",
+            "overdue",
+            "asked",
+        }  # while paused
         assert _draws(buses, week) == 1
         assert _told(found, week) == set()
 
 
 def test_buses_whose_task_is_killed_in_its_draw(buses: RealAirflow, found: Sinks) -> None:
-    looks = Looks(buses, BUSES)
+    observer = Looks(buses, BUSES)
     buses.hold(ORPHANED, "seal")
-    with looks.once_a_second():
+    with observer.once_a_second():
         _backfill_of_buses(buses, ORPHANED, ORPHANED)
         drawing = buses.held(ORPHANED, "seal")
         kill_with_worker(parent_of(drawing))
         buses.until_ended(ORPHANED)
-        _look(buses, looks, ORPHANED, "under_way")  # its draw goes on without it
+        _look(buses, observer, ORPHANED, "under_way")  # its draw goes on without it
         assert drawing.is_running()
         buses.let_go(ORPHANED, "seal")
-        seen = looks.until(ORPHANED, "dead")
+        seen = observer.until(ORPHANED, "dead")
         assert seen.mark["of_budget"] == "sealed"
         buses.clear(ORPHANED, "draw")
         _approve(buses, ORPHANED)
-    assert looks.faults(ORPHANED) == set()
-    assert {one.trouble for one in looks.seen[ORPHANED]} <= {"", "dead", "asked"}
+    assert observer.faults(ORPHANED) == set()
+    assert {look.trouble for look in observer.seen[ORPHANED]} <= {"", "dead", "asked"}
     assert _draws(buses, ORPHANED) == 1
     assert _told(found, ORPHANED) <= {"run_died"}
 
@@ -207,14 +215,14 @@ def _backfill_of_buses(buses: RealAirflow, first: str, last: str) -> None:
 
 def _draws(airflow: RealAirflow, week: str) -> int:
     """Count the draws of a week that ever began."""
-    found = airflow.ledger.entries_of(ReleaseKey(airflow.dag.removeprefix("release_"), week))
-    return sum(entry.kind is EntryKind.DRAW_BEGUN for entry in found)
+    entries = airflow.ledger.entries_of(ReleaseKey(airflow.dag.removeprefix("release_"), week))
+    return sum(entry.kind is EntryKind.DRAW_BEGUN for entry in entries)
 
 
-def _told(found: Sinks, week: str) -> set[str]:
+def _told(receivers: Sinks, week: str) -> set[str]:
     """Return what was sent of a week beside questions: the chapters that messages lead to."""
     rules = set()
-    for post in found.posts():
+    for post in receivers.posts():
         lines = str(json.loads(post)["message"]).splitlines()
         starts = [n for n, line in enumerate(lines) if line.startswith("[")]
         for begin, end in pairwise([*starts, len(lines)]):
@@ -229,15 +237,15 @@ def test_a_week_that_waits_for_its_day_and_whose_run_is_marked_failed(
     airflow: RealAirflow, buses: RealAirflow, programme: str
 ) -> None:
     airflow = buses if programme == "itms" else airflow
-    looks = Looks(airflow, (SCHEDULED,))
-    with looks.once_a_second():
+    observer = Looks(airflow, (SCHEDULED,))
+    with observer.once_a_second():
         _backfill_of_buses(airflow, SCHEDULED, SCHEDULED)
-        _look(airflow, looks, SCHEDULED, "waiting")
-        assert f"{SCHEDULED} is final on" in looks.seen[SCHEDULED][-1].mark["reason"]
+        _look(airflow, observer, SCHEDULED, "waiting")
+        assert f"{SCHEDULED} is final on" in observer.seen[SCHEDULED][-1].mark["reason"]
         airflow.call("PATCH", airflow.path(SCHEDULED), {"state": "failed"})
-        looks.until(SCHEDULED, "dead")
+        observer.until(SCHEDULED, "dead")
         airflow.until_no_backfill()
-    assert looks.faults(SCHEDULED) == set()
+    assert observer.faults(SCHEDULED) == set()
 
 
 def test_a_backfill_whose_field_names_one_week_releases_no_other(airflow: RealAirflow) -> None:
@@ -247,7 +255,7 @@ def test_a_backfill_whose_field_names_one_week_releases_no_other(airflow: RealAi
     _approve(airflow, weeks[0])
     airflow.until_ended(weeks[1])
     assert airflow.runs()[weeks[1]] == "failed"
-    assert not [one for one in airflow.ledger.entries() if weeks[1] in str(one.key)]
+    assert not [entry for entry in airflow.ledger.entries() if weeks[1] in str(entry.key)]
     note = airflow.call("GET", airflow.path(weeks[1]))["note"]
     assert "stands for 2016-W35 by its dates" in note
     with pytest.raises(TurnstileError):

@@ -45,10 +45,10 @@ def home(
 ) -> Iterator[Path]:
     """A deployment with one published week of opal, without Airflow."""
     assert airflow_home
-    own = public_week.copy(tmp_path_factory.mktemp("page"))
+    home_copy = public_week.copy(tmp_path_factory.mktemp("page"))
     with pytest.MonkeyPatch.context() as patching:
-        own.enter(patching)
-        yield own.home
+        home_copy.enter(patching)
+        yield home_copy.home
 
 
 @pytest.fixture(scope="module")
@@ -176,8 +176,8 @@ def dags_in_airflow(auth: Any) -> Iterator[None]:
 def _words_of(html: str, programme: str) -> str:
     """Return the words about a programme on the first page."""
     parts = html.split("<section")
-    found = next(part for part in parts if f'data-programme="{programme}"' in part)
-    return " ".join(re.sub(r"<[^>]+>", " ", found.partition("</section>")[0]).split())
+    section = next(part for part in parts if f'data-programme="{programme}"' in part)
+    return " ".join(re.sub(r"<[^>]+>", " ", section.partition("</section>")[0]).split())
 
 
 @pytest.mark.usefixtures("dags_in_airflow")
@@ -258,9 +258,9 @@ def test_a_week_under_embargo_is_for_those_who_may_edit_runs(
 def test_a_filter_finds_entries_and_says_how_many(
     site: Any, bearer: Callable[[str], dict[str, str]]
 ) -> None:
-    found = _get(site, "/ledger?kind=sealed&programme=opal&key=W30", headers=bearer("viewer")).text
+    page = _get(site, "/ledger?kind=sealed&programme=opal&key=W30", headers=bearer("viewer")).text
     none = _get(site, "/ledger?kind=sealed&key=W99&page=x", headers=bearer("viewer")).text
-    assert "<p>1 entry</p>" in found
+    assert "<p>1 entry</p>" in page
     assert "<p>0 entries</p>" in none
 
 

@@ -74,10 +74,12 @@ def test_a_new_programme_is_one_yaml(
     programmes: Path, parse: Callable[[Path], Any], bag: Any
 ) -> None:
     assert (programmes / "ferries.yaml").exists()
-    found = parse(ROOT / "dags")
-    assert found.import_errors == {}
-    assert set(found.dags) - set(bag.dags) == {"release_ferries"}
-    assert _in_order(found.dags["release_ferries"]) == _in_order(found.dags["release_opal"])
+    parsed_bag = parse(ROOT / "dags")
+    assert parsed_bag.import_errors == {}
+    assert set(parsed_bag.dags) - set(bag.dags) == {"release_ferries"}
+    assert _in_order(parsed_bag.dags["release_ferries"]) == _in_order(
+        parsed_bag.dags["release_opal"]
+    )
 
 
 def test_an_example_has_a_dag_only_where_the_deployment_adopts_it(
@@ -93,12 +95,15 @@ def test_files_are_fetched_before_the_wait_where_the_deployment_says_from_where(
 ) -> None:
     given = "opal=sftp://authority/out/{week} itms=s3://authority"
     monkeypatch.setenv("TURNSTILE_LANDING_FROM", given)
-    found = parse(ROOT / "dags")
-    (error,) = found.import_errors.values()
+    parsed_bag = parse(ROOT / "dags")
+    (error,) = parsed_bag.import_errors.values()
     assert "'s3://authority' is no address" in error
-    assert _in_order(found.dags["release_opal"]) == ["fetch", *_in_order(bag.dags["release_opal"])]
-    fetch = found.dags["release_opal"].get_task("fetch")
-    assert fetch.queue == found.dags["release_opal"].get_task("ingest").queue == "private"
+    assert _in_order(parsed_bag.dags["release_opal"]) == [
+        "fetch",
+        *_in_order(bag.dags["release_opal"]),
+    ]
+    fetch = parsed_bag.dags["release_opal"].get_task("fetch")
+    assert fetch.queue == parsed_bag.dags["release_opal"].get_task("ingest").queue == "private"
 
 
 @pytest.mark.parametrize(
@@ -119,9 +124,9 @@ def test_a_broken_programme_is_named_and_takes_no_other_down(
 ) -> None:
     (programmes / "trams.yaml").write_text("name: trains\n", encoding="utf-8")
     (programmes / "rubbish.yaml").write_bytes(b"\xff\xfe: [")
-    found = parse(ROOT / "dags")
-    assert set(found.dags) == {*bag.dags, "release_ferries"}
-    ((file, error),) = found.import_errors.items()
+    parsed_bag = parse(ROOT / "dags")
+    assert set(parsed_bag.dags) == {*bag.dags, "release_ferries"}
+    ((file, error),) = parsed_bag.import_errors.items()
     assert Path(file).name == "check_programmes.py"  # a file of no DAG: none goes stale with it
     assert "trams.yaml:1: title: is missing; add it" in error
     assert "rubbish.yaml: encoding: is not UTF-8" in error
@@ -142,9 +147,9 @@ def test_a_programme_whose_dag_cannot_be_made_leaves_no_half_of_one(
         return ()
 
     monkeypatch.setattr(module, "questions", fail)
-    found = parse(ROOT / "dags")
-    assert set(found.dags) == set(bag.dags)
-    (error,) = found.import_errors.values()
+    parsed_bag = parse(ROOT / "dags")
+    assert set(parsed_bag.dags) == set(bag.dags)
+    (error,) = parsed_bag.import_errors.values()
     assert "ferries.yaml: ValueError: no questions" in error
 
 
@@ -152,9 +157,9 @@ def test_a_broken_list_of_people_is_reported_and_takes_no_dag_down(
     programmes: Path, parse: Callable[[Path], Any], bag: Any
 ) -> None:
     (programmes.parent / "people.yaml").write_text("release_officer: ada\n", encoding="utf-8")
-    found = parse(ROOT / "dags")
-    assert set(found.dags) == {*bag.dags, "release_ferries"}
-    (error,) = found.import_errors.values()
+    parsed_bag = parse(ROOT / "dags")
+    assert set(parsed_bag.dags) == {*bag.dags, "release_ferries"}
+    (error,) = parsed_bag.import_errors.values()
     assert "people.yaml: role" in error
 
 
@@ -165,11 +170,11 @@ def test_a_programme_with_a_file_of_its_own_is_not_made_twice(
     folder = tmp_path / "dags"
     shutil.copytree(ROOT / "dags", folder)
     text = (folder / "release_opal.py").read_text(encoding="utf-8")
-    own = folder / "release_ferries.py"
-    own.write_text(text.replace('"opal"', '"ferries"'), encoding="utf-8")
-    found = parse(folder)
-    assert found.import_errors == {}
-    assert found.dags["release_ferries"].fileloc == str(own)
+    dag_file = folder / "release_ferries.py"
+    dag_file.write_text(text.replace('"opal"', '"ferries"'), encoding="utf-8")
+    parsed_bag = parse(folder)
+    assert parsed_bag.import_errors == {}
+    assert parsed_bag.dags["release_ferries"].fileloc == str(dag_file)
 
 
 def test_a_task_reads_the_programme_of_its_own_dag_only(
@@ -213,14 +218,14 @@ def test_what_charges_or_publishes_shares_one_pool(dag: Any) -> None:
 
 def test_each_zones_output_is_an_asset_that_others_may_wait_for(dag: Any) -> None:
     name = dag.dag_id.removeprefix("release_")
-    read = {task.task_id: [one.name for one in task.inlets] for task in dag.tasks}
+    read = {task.task_id: [inlet.name for inlet in task.inlets] for task in dag.tasks}
     name = dag.dag_id.removeprefix("release_")
     assert {step: zones for step, zones in read.items() if zones} == {
         "ingest": [f"{name}_landing"],
         "draw": [f"{name}_private"],
         "publish": [f"{name}_embargoed"],
     }
-    made = {task.task_id: [one.name for one in task.outlets] for task in dag.tasks}
+    made = {task.task_id: [outlet.name for outlet in task.outlets] for task in dag.tasks}
     assert {step: names for step, names in made.items() if names} == {
         "count": [f"{name}_private"],
         "draw": [f"{name}_embargoed"],
@@ -256,8 +261,8 @@ def test_dag_and_tasks_say_what_they_do(dag: Any, bag: Any) -> None:
     assert all(task.doc_md and task.doc_md.strip().endswith(".") for task in dag.tasks)
     files = {path.stem for path in (ROOT / "dags").glob("*.py")}
     for dag_id, each in bag.dags.items():
-        own = dag_id if dag_id in files else "release_programmes"
-        assert Path(each.fileloc).name == f"{own}.py"
+        stem = dag_id if dag_id in files else "release_programmes"
+        assert Path(each.fileloc).name == f"{stem}.py"
 
 
 def _next_periods(dag: Any, after: datetime, number: int) -> list[str]:
@@ -276,8 +281,8 @@ def _next_periods(dag: Any, after: datetime, number: int) -> list[str]:
         last = info.data_interval
         assert info.run_after == last.end
         zone, schedule = programme.time.zone, programme.schedule
-        found = period_of_interval(last.start, last.end, schedule, zone=zone, now=LATER)
-        periods.append(str(found))
+        period = period_of_interval(last.start, last.end, schedule, zone=zone, now=LATER)
+        periods.append(str(period))
     return periods
 
 
@@ -318,10 +323,10 @@ def test_runs_are_called_by_programme_and_period(bag: Any) -> None:
         timetable = bag.dags[f"release_{dag}"].timetable
         interval = timetable.infer_manual_data_interval(run_after=start)
         assert interval.start == start
-        found = timetable.generate_run_id(
+        run_id = timetable.generate_run_id(
             run_type=types(run_type), run_after=interval.end, data_interval=interval
         )
-        return str(found)
+        return str(run_id)
 
     monday = pendulum.datetime(2016, 8, 14, 14)
     assert name("opal", "scheduled", monday) == "opal_2016-W33"

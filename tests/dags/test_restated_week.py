@@ -24,11 +24,11 @@ pytestmark = pytest.mark.long
 @pytest.fixture(scope="module")
 def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealAirflow]:
     """A week that is sealed and published."""
-    with running(tmp_path_factory.mktemp("restated"), WEEK, edits={}, extra=QUICK) as found:
-        found.backfill(WEEK, WEEK)
-        found.backfilled(WEEK)
-        assert found.runs()[WEEK] == "success"
-        yield found
+    with running(tmp_path_factory.mktemp("restated"), WEEK, edits={}, extra=QUICK) as instance:
+        instance.backfill(WEEK, WEEK)
+        instance.backfilled(WEEK)
+        assert instance.runs()[WEEK] == "success"
+        yield instance
 
 
 def _manifest(airflow: RealAirflow, revision: int) -> Path:
@@ -36,7 +36,9 @@ def _manifest(airflow: RealAirflow, revision: int) -> Path:
 
 
 def _spent(airflow: RealAirflow) -> int:
-    day = next(one for one in airflow.ledger.balance("opal_cards") if one.scope == "2016-07-25")
+    day = next(
+        balance for balance in airflow.ledger.balance("opal_cards") if balance.scope == "2016-07-25"
+    )
     assert day.spent.rho_nano
     return day.spent.rho_nano
 
@@ -148,5 +150,5 @@ def _clock_of(airflow: RealAirflow, path: str) -> str:
 
 
 def _import_errors(airflow: RealAirflow) -> str:
-    found = airflow.call("GET", "/api/v2/importErrors")["import_errors"]
-    return "\n".join(one["stack_trace"] for one in found)
+    errors = airflow.call("GET", "/api/v2/importErrors")["import_errors"]
+    return "\n".join(error["stack_trace"] for error in errors)

@@ -261,8 +261,10 @@ def _lineage(home: Path) -> list[dict[str, Any]]:
 
 def _leaves(value: Any) -> list[str]:
     if isinstance(value, dict):
-        return [leaf for one in value.values() for leaf in _leaves(one)]
-    return [leaf for one in value for leaf in _leaves(one)] if isinstance(value, list) else [value]
+        return [leaf for child in value.values() for leaf in _leaves(child)]
+    return (
+        [leaf for child in value for leaf in _leaves(child)] if isinstance(value, list) else [value]
+    )
 
 
 def test_lineage_names_the_zones_and_nothing_of_the_rows(
@@ -277,20 +279,20 @@ def test_lineage_names_the_zones_and_nothing_of_the_rows(
     with pytest.raises(exceptions.AirflowFailException):
         step_task.run_step("ingest", "opal", run_id="opal_2016-W30", **INTERVAL)
     events = _lineage(home)
-    ends = [one for one in events if one["eventType"] != "START"]
+    ends = [run_event for run_event in events if run_event["eventType"] != "START"]
     assert [
-        (one["eventType"], one["inputs"][0]["name"], [made["name"] for made in one["outputs"]])
-        for one in ends
+        (end["eventType"], end["inputs"][0]["name"], [made["name"] for made in end["outputs"]])
+        for end in ends
     ] == [
         ("COMPLETE", "opal_landing", ["opal_private"]),
         ("COMPLETE", "opal_private", ["opal_embargoed"]),
         ("COMPLETE", "opal_embargoed", ["opal_public"]),
         ("FAIL", "opal_landing", []),
     ]
-    assert len({one["run"]["runId"] for one in ends}) == 4
-    assert [one["run"]["runId"] for one in events if one["eventType"] == "START"] == [
-        one["run"]["runId"] for one in ends
-    ]
+    assert len({end["run"]["runId"] for end in ends}) == 4
+    assert [
+        run_event["run"]["runId"] for run_event in events if run_event["eventType"] == "START"
+    ] == [end["run"]["runId"] for end in ends]
     for event in events:
         assert event["eventType"] in {"START", "COMPLETE", "FAIL"}
         assert datetime.fromisoformat(event["eventTime"]).tzinfo is not None

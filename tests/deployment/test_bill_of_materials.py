@@ -15,11 +15,11 @@ RUNTIME = (ROOT / "requirements-runtime.lock").read_text(encoding="utf-8")
 
 
 def test_every_pin_of_the_image_is_on_the_bill() -> None:
-    found: Any = bill(RUNTIME)["components"]
-    names = {one["name"] for one in found}
+    components: Any = bill(RUNTIME)["components"]
+    names = {component["name"] for component in components}
     assert {"apache-airflow", "opendp", "duckdb"} <= names
-    assert len(found) == sum(line[0].isalnum() for line in RUNTIME.splitlines())
-    assert all(one["externalReferences"] for one in found)
+    assert len(components) == sum(line[0].isalnum() for line in RUNTIME.splitlines())
+    assert all(component["externalReferences"] for component in components)
     assert "pytest" not in names
 
 
@@ -45,8 +45,8 @@ def test_an_advisory_names_the_versions_of_its_range(
     tmp_path: Path, events: Any, *, is_named: bool
 ) -> None:
     folder = _advisory(tmp_path, ranges=[{"type": "ECOSYSTEM", "events": events}])
-    found = list(findings({"jinja2": Pin("jinja2", "3.1.5", ())}, folder))
-    assert bool(found) is is_named
+    vulnerabilities = list(findings({"jinja2": Pin("jinja2", "3.1.5", ())}, folder))
+    assert bool(vulnerabilities) is is_named
 
 
 def test_a_version_that_is_listed_is_named_and_a_withdrawn_advisory_names_nothing(

@@ -109,10 +109,12 @@ def test_a_worker_stops_before_what_its_draw_writes_to(compose: Any) -> None:
 
 
 def test_what_sees_raw_data_reaches_no_web(compose: Any) -> None:
-    closed = {name for name, one in compose["networks"].items() if one and one.get("internal")}
+    closed = {
+        name for name, network in compose["networks"].items() if network and network.get("internal")
+    }
     assert set(compose["services"]["worker-private"]["networks"]) <= closed
     open_to_the_web = {
-        name for name, one in compose["services"].items() if set(one["networks"]) - closed
+        name for name, service in compose["services"].items() if set(service["networks"]) - closed
     }
     assert open_to_the_web == {"worker", "api-server"}
 
@@ -143,12 +145,12 @@ def _mounts(compose: Any, service: str) -> dict[str, tuple[str, str]]:
 
 def _logins(compose: Any) -> dict[str, str]:
     """Return the ledger's role that each service connects as."""
-    found = {
+    matches = {
         name: re.fullmatch(r"postgresql\+psycopg://(\w+)@.*", str(url))
         for name, service in compose["services"].items()
         if (url := service.get("environment", {}).get("TURNSTILE_LEDGER_URL"))
     }
-    return {name: match[1] for name, match in found.items() if match}
+    return {name: match[1] for name, match in matches.items() if match}
 
 
 def test_each_service_connects_to_the_ledger_as_the_least_that_it_needs(compose: Any) -> None:
@@ -167,14 +169,16 @@ def _secrets(compose: Any, service: str) -> set[str]:
 def test_workers_cannot_open_the_metadata_database(compose: Any) -> None:
     for name in (*WORKERS, "init-ledger"):
         assert not set(compose["services"][name]["environment"]) & OF_METADATA
-        assert not {one for one in _secrets(compose, name) if "database" in one or "jwt" in one}
+        assert not {
+            secret for secret in _secrets(compose, name) if "database" in secret or "jwt" in secret
+        }
 
 
 def test_each_service_is_given_the_ledgers_password_of_its_own_role_only(compose: Any) -> None:
     roles = {"init-ledger": "owner", "worker": "writer", "worker-private": "writer",
              "api-server": "reader"}  # fmt: skip
     for name in set(compose["services"]) - {"postgres"}:
-        given = {one for one in _secrets(compose, name) if one.startswith("ledger_")}
+        given = {secret for secret in _secrets(compose, name) if secret.startswith("ledger_")}
         assert given == ({f"ledger_{roles[name]}_password"} if name in roles else set())
 
 
@@ -222,7 +226,9 @@ def test_a_package_index_is_handed_to_the_build_and_stands_in_no_layer(compose: 
     assert len(installs) == 1
     assert "--mount=type=secret,id=pip_conf,target=/etc/pip.conf" in installs[0]
     assert not [step for step in steps if step.startswith(("COPY", "ARG", "ENV")) and "pip" in step]
-    given = {name for one in compose["services"].values() for name in one.get("secrets", ())}
+    given = {
+        name for service in compose["services"].values() for name in service.get("secrets", ())
+    }
     assert "pip_conf" not in given  # no container runs with it
 
 

@@ -88,7 +88,7 @@ def _printed(compose: NativeCompose, *command: str) -> Any:
 
 def test_every_service_stays_healthy(deployment: tuple[NativeCompose, AirflowApi]) -> None:
     compose, api = deployment
-    lasting = [name for name, one in compose.services.items() if "healthcheck" in one]
+    lasting = [name for name, service in compose.services.items() if "healthcheck" in service]
     assert len(lasting) == 8
     assert all(compose.is_healthy(name) for name in lasting if name != "postgres")
     assert api.import_errors() == ()
@@ -193,7 +193,7 @@ def test_two_schedulers_release_a_week_once(
         for member in _family(second.pid):
             member.kill()
         second.wait()
-    of_key = [one["kind"] for one in _entries(compose) if one["body"].get("key") == KEY]
+    of_key = [entry["kind"] for entry in _entries(compose) if entry["body"].get("key") == KEY]
     for kind in ("reserved", "draw_begun", "draw_started", "sealed", "published"):
         assert of_key.count(kind) == 1, of_key
     assert not {"burned", "voided"} & set(of_key)
@@ -224,8 +224,11 @@ def test_retention_deletes_on_the_private_worker_alone(
     kept = _kept(compose)
     assert (WEEK, "files") in kept, "they came a moment ago"
     assert not {(WEEK, "rows"), (WEEK, "exact")} & kept
-    stated = [one["body"] for one in _entries(compose) if one["kind"] == "deleted"]
-    assert {(one["period"], one["part"]) for one in stated} >= {(WEEK, "rows"), (WEEK, "exact")}
+    stated = [entry["body"] for entry in _entries(compose) if entry["kind"] == "deleted"]
+    assert {(deletion["period"], deletion["part"]) for deletion in stated} >= {
+        (WEEK, "rows"),
+        (WEEK, "exact"),
+    }
     assert compose.run_in("worker", "turnstile", "ledger", "verify").returncode == 0
 
 
@@ -237,4 +240,4 @@ def _entries(compose: NativeCompose) -> list[Any]:
 def _kept(compose: NativeCompose) -> set[tuple[str, str]]:
     answer = compose.run_in("worker-private", "turnstile", "retention", "--json")
     assert answer.returncode == 0, answer.stderr
-    return {(one["period"], one["data"]) for one in json.loads(answer.stdout)}
+    return {(record["period"], record["data"]) for record in json.loads(answer.stdout)}

@@ -51,21 +51,23 @@ def test_each_service_is_given_the_stores_of_its_user(services: dict[str, Any]) 
         }
         assert named.keys() == {zone for zone in ZONES if "s3:GetObject" in may(user, zone)}, name
         for zone, address in named.items():
-            found = ADDRESS.fullmatch(address)
-            assert found is not None
-            assert found[1] == zone.upper()
+            match = ADDRESS.fullmatch(address)
+            assert match is not None
+            assert match[1] == zone.upper()
             file = environment[f"TURNSTILE_{zone.upper()}_STORE_CREDENTIALS"]
             assert file.removeprefix("/run/secrets/") in services[name]["secrets"]
 
 
 def test_no_two_services_share_a_secret_or_a_copy(services: dict[str, Any]) -> None:
-    secrets = [one for each in services.values() for one in each["secrets"] if "store" in one]
+    secrets = [
+        secret for each in services.values() for secret in each["secrets"] if "store" in secret
+    ]
     assert len(secrets) == len(set(secrets)) == len(services)
     copies = [
-        one.split(":")[0]
+        mount.split(":")[0]
         for each in services.values()
-        for one in each["volumes"]
-        if one.split(":")[1].removeprefix("/var/lib/turnstile/") in ZONES
+        for mount in each["volumes"]
+        if mount.split(":")[1].removeprefix("/var/lib/turnstile/") in ZONES
     ]
     assert len(copies) == len(set(copies)) == 8
 

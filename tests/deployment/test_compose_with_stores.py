@@ -65,7 +65,7 @@ def _deliver(store: ObjectStore, folder: Path) -> None:
 
 def _objects(store: ObjectStore, zone: str) -> list[str]:
     pages = store.client("root").get_paginator("list_objects_v2").paginate(Bucket=bucket_of(zone))
-    return [one["Key"] for page in pages for one in page.get("Contents", ())]
+    return [stored_object["Key"] for page in pages for stored_object in page.get("Contents", ())]
 
 
 def _release(compose: NativeCompose, api: AirflowApi, week: str) -> None:
@@ -107,7 +107,7 @@ def test_weeks_are_released_and_every_folder_may_go_between_them(
         json.loads(line)
         for line in _must(compose, "worker", "ledger", "entries", "--json").splitlines()
     ]
-    kinds = [one["kind"] for one in entries]
+    kinds = [entry["kind"] for entry in entries]
     assert kinds.count("sealed") == kinds.count("published") == len(WEEKS)
     assert "burned" not in kinds
 
@@ -158,13 +158,13 @@ def test_each_service_reaches_its_own_stores(
     deployment: tuple[NativeCompose, AirflowApi, ObjectStore],
 ) -> None:
     compose, _, _ = deployment
-    for service, own in (
+    for service, zones in (
         ("worker-private", set(ZONES)),
         ("worker", {"embargoed", "public"}),
         ("api-server", {"embargoed", "public"}),
     ):
         lines = _must(compose, service, "stores", "check").splitlines()
-        assert {line.split(":")[0] for line in lines if line.endswith(" answers")} == own
+        assert {line.split(":")[0] for line in lines if line.endswith(" answers")} == zones
     root = compose.base / "containers/worker/var/lib/turnstile"
     assert not list((root / "landing").glob("*") if (root / "landing").exists() else ())
 

@@ -30,12 +30,12 @@ def test_a_server_that_lets_us_in_keeps_one_database_for_each_folder(
     port = make_url(server).port
     assert port is not None
     try:
-        found = found_database(tmp_path, port=port)
-        assert found is not None
-        engine = create_engine(found.replace("psycopg2", "psycopg"), poolclass=NullPool)
+        database_url = found_database(tmp_path, port=port)
+        assert database_url is not None
+        engine = create_engine(database_url.replace("psycopg2", "psycopg"), poolclass=NullPool)
         with engine.begin() as connection:
             connection.execute(text("CREATE TABLE run (name text)"))
-        assert found_database(tmp_path, port=port) == found  # and what is in it stays
+        assert found_database(tmp_path, port=port) == database_url  # and what is in it stays
         with engine.connect() as connection:
             assert connection.execute(text("SELECT count(*) FROM run")).scalar() == 0
         assert database_name(tmp_path) != database_name(tmp_path / "other")

@@ -28,14 +28,14 @@ def _environment(home: Path) -> dict[str, str]:
 
 def _left(home: Path) -> list[str]:
     """Name the processes that were given this home."""
-    found = []
+    command_lines = []
     for process in psutil.process_iter():
         try:
             if process.environ().get("TURNSTILE_HOME") == str(home):
-                found.append(" ".join(process.cmdline()))
+                command_lines.append(" ".join(process.cmdline()))
         except psutil.Error:
             continue
-    return found
+    return command_lines
 
 
 def _release(home: Path) -> subprocess.CompletedProcess[str]:

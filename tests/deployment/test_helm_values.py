@@ -23,20 +23,20 @@ SERVICES: Any = yaml.safe_load((ROOT / "docker-compose.yaml").read_text())["serv
 CHART = Draft7Validator(
     json.loads(Path(__file__).with_name("airflow_chart.schema.json").read_text())
 )
-SETS = {one["name"]: one for one in VALUES["workers"]["celery"]["sets"]}
+SETS = {worker_set["name"]: worker_set for worker_set in VALUES["workers"]["celery"]["sets"]}
 SAME = {"private": "worker-private", "default": "worker", "page": "api-server"}
 SECRETS = {"password", "pass", "fernetKey", "apiSecretKey", "jwtSecret", "webserverSecretKey"}
 PLACES = {**SETS, "page": VALUES["apiServer"]}
 
 
 def _mounts_of_chart(name: str) -> set[tuple[str, bool]]:
-    one = PLACES[name]
-    assert {its["name"] for its in one["extraVolumes"]} == {
-        its["name"] for its in one["extraVolumeMounts"]
+    pod = PLACES[name]
+    assert {its["name"] for its in pod["extraVolumes"]} == {
+        its["name"] for its in pod["extraVolumeMounts"]
     }
     return {
         (its["mountPath"], bool(its.get("readOnly")))
-        for its in one["extraVolumeMounts"]
+        for its in pod["extraVolumeMounts"]
         if its["mountPath"].startswith("/var/lib")
     }
 
@@ -64,12 +64,14 @@ def test_only_the_private_pod_sees_raw_data_and_it_reaches_no_web() -> None:
 
 @pytest.mark.parametrize("name", SAME)
 def test_each_pod_has_the_ledgers_role_of_its_service(name: str) -> None:
-    given = {one["name"]: one["value"] for one in (*VALUES["env"], *PLACES[name]["env"])}
+    given = {
+        variable["name"]: variable["value"] for variable in (*VALUES["env"], *PLACES[name]["env"])
+    }
     compose = SERVICES[SAME[name]]["environment"]
     ours = {n: v for n, v in compose.items() if n.startswith(("TURNSTILE", "GX"))}
     empty = ("TURNSTILE_ADOPTED", "TURNSTILE_LANDING_FROM", "TURNSTILE_MEMORY_LIMIT")
-    for one in empty:  # unless somebody sets it
-        assert f"{{{one}:-}}" in ours.pop(one, f"{{{one}:-}}")
+    for optional in empty:  # unless somebody sets it
+        assert f"{{{optional}:-}}" in ours.pop(optional, f"{{{optional}:-}}")
     assert given == ours
 
 
@@ -87,11 +89,11 @@ def test_airflow_is_set_as_under_compose() -> None:
 def _walk(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
     """Yield every value with the key that it stands under."""
     if isinstance(value, dict):
-        for name, one in value.items():
-            yield from _walk(one, name)
+        for name, child in value.items():
+            yield from _walk(child, name)
     elif isinstance(value, list):
-        for one in value:
-            yield from _walk(one, key)
+        for child in value:
+            yield from _walk(child, key)
     else:
         yield key, str(value)
 

@@ -113,21 +113,30 @@ def _readable(url: str) -> set[str]:
 
 
 def test_the_page_reads_the_ledgers_tables_and_no_other(url_of: UrlOf) -> None:
-    own = {"ledger_version", "entry", "head", "family", "caps", "attempt", "account", "draw_lease"}
+    tables = {
+        "ledger_version",
+        "entry",
+        "head",
+        "family",
+        "caps",
+        "attempt",
+        "account",
+        "draw_lease",
+    }
     _run(url_of("turnstile_ledger"), "CREATE TABLE IF NOT EXISTS another (x int)")
-    assert _readable(url_of("turnstile_page")) == own
-    assert _readable(url_of("turnstile_ledger")) == own | {"another"}
+    assert _readable(url_of("turnstile_page")) == tables
+    assert _readable(url_of("turnstile_ledger")) == tables | {"another"}
 
 
 @pytest.mark.parametrize("role", sorted(ROLES))
 def test_a_database_opens_to_its_own_roles_only(url_of: UrlOf, role: str) -> None:
-    own = "airflow" if role == "airflow" else "turnstile_ledger"
-    (other,) = {"airflow", "turnstile_ledger"} - {own}
-    _run(url_of(role, own), "SELECT 1")
+    database = "airflow" if role == "airflow" else "turnstile_ledger"
+    (other,) = {"airflow", "turnstile_ledger"} - {database}
+    _run(url_of(role, database), "SELECT 1")
     with pytest.raises(DBAPIError, match="permission denied for database"):
         _run(url_of(role, other), "SELECT 1")
     with pytest.raises(DBAPIError, match="password authentication failed"):
-        _run(url_of(role, own, "wrong"), "SELECT 1")
+        _run(url_of(role, database, "wrong"), "SELECT 1")
 
 
 def test_the_writer_adds_and_rewrites_nothing(url_of: UrlOf) -> None:

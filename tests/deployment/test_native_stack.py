@@ -46,14 +46,14 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, st
 
 def _left(mark: str) -> list[int]:
     """List the processes that carry the mark of this test."""
-    found = []
+    pids = []
     for process in psutil.process_iter():
         try:
             if process.environ().get("MARK") == mark:
-                found.append(process.pid)
+                pids.append(process.pid)
         except psutil.Error:
             continue
-    return found
+    return pids
 
 
 def _wait_for(count: int, mark: str) -> None:

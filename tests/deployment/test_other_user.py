@@ -102,9 +102,9 @@ def _settings(service: str, home: Path) -> dict[str, str]:
 def _read(user: int, home: Path) -> dict[str, list[str]]:
     done = _as(user, READS, [str(home)], _settings("api-server", home))
     assert done.returncode == 0, done.stderr
-    found: Any = json.loads(done.stdout)
-    return {word: [Path(one).relative_to(home).as_posix() for one in paths]
-            for word, paths in found.items()}  # fmt: skip
+    listing: Any = json.loads(done.stdout)
+    return {word: [Path(path).relative_to(home).as_posix() for path in paths]
+            for word, paths in listing.items()}  # fmt: skip
 
 
 def _zones(paths: list[str]) -> set[str]:
@@ -112,15 +112,15 @@ def _zones(paths: list[str]) -> set[str]:
 
 
 def test_another_user_reads_no_private_byte_and_every_public_one(home: Path) -> None:
-    own, other = _read(OWNER, home), _read(OTHER, home)
-    assert own["closed"] == []
-    private = {path for path in own["opened"] if path.startswith(("private/", "landing/"))}
+    owner, other = _read(OWNER, home), _read(OTHER, home)
+    assert owner["closed"] == []
+    private = {path for path in owner["opened"] if path.startswith(("private/", "landing/"))}
     assert {"private/bounding.key", "private/failures/opal-ingest.txt"} <= private
     assert any("exact-" in path for path in private)
     assert any("/rows/" in path for path in private)
     assert private.isdisjoint(other["opened"])
     assert {"private", "landing", "ledger-key.pem"} <= set(other["closed"])
-    assert {path for path in own["opened"] if path.startswith("public/")} <= set(other["opened"])
+    assert {path for path in owner["opened"] if path.startswith("public/")} <= set(other["opened"])
 
 
 def test_another_user_verifies_what_is_public(home: Path) -> None:

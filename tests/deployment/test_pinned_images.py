@@ -38,7 +38,7 @@ def _pin(folder: Path, answer: str, text: str) -> subprocess.CompletedProcess[st
 
 def test_every_pulled_image_has_a_variable_that_takes_a_digest() -> None:
     services: Any = yaml.safe_load((ROOT / "docker-compose.yaml").read_text())["services"]
-    names = {one["image"] for one in services.values()} - {services["scheduler"]["image"]}
+    names = {service["image"] for service in services.values()} - {services["scheduler"]["image"]}
     names.add(services["scheduler"]["build"]["args"]["PYTHON_IMAGE"])
     assert names == {f"${{{variable}:-{name}}}" for variable, name in PULLED.items()}
     dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")

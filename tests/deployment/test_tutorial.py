@@ -49,11 +49,11 @@ def test_a_week_of_taps_is_published_and_no_raw_column_leaks(clone: Path) -> Non
             marks = plant(clone)
     assert "as published; signed" in said[-1]
     assert len(marks) == 24
-    found = {path for path in clone.rglob("*") if path.is_file()}
-    outputs = [p for p in found if not str(p.relative_to(clone)).startswith(PRIVATE)]
+    files = {path for path in clone.rglob("*") if path.is_file()}
+    outputs = [p for p in files if not str(p.relative_to(clone)).startswith(PRIVATE)]
     seen = b"\n".join([*(path.read_bytes() for path in outputs), *(s.encode() for s in said)])
     assert [mark for mark in marks if mark.encode() in seen] == []
-    private = b"".join(p.read_bytes() for p in found if "private" in p.parts)
+    private = b"".join(p.read_bytes() for p in files if "private" in p.parts)
     assert any(mark.encode() in private for mark in marks), "the marks were read at all"
     sheet = (clone / "include/programmes/tides.decisions.md").read_text()
     header = next(iter((clone / "var/landing/tides/2016-W30").glob("*.csv"))).read_text()

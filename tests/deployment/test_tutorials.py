@@ -55,8 +55,8 @@ def _write(file: Path, section: str, keys: list[str]) -> None:
     lines = file.read_text().splitlines()
     begin = lines.index(f"{section}:") + 1
     end = next(n for n in range(begin, len(lines)) if lines[n] and lines[n][0] not in " #")
-    own = [one for one in lines[begin:end] if one.strip().partition(":")[0] not in names]
-    lines[begin:end] = [*(f"  {key}" for key in keys), *own]
+    kept_lines = [line for line in lines[begin:end] if line.strip().partition(":")[0] not in names]
+    lines[begin:end] = [*(f"  {key}" for key in keys), *kept_lines]
     file.write_text("\n".join(lines) + "\n")
 
 
@@ -87,19 +87,21 @@ def _rides(
     programme: Programme, domain: PublicDomain, days: tuple[date, ...], rows: pd.DataFrame
 ) -> Tables:
     """Boardings and alightings by slot and place."""
-    area = {(one.mode, one.location): one.area for one in domain.places}
+    area = {(stop.mode, stop.location): stop.area for stop in domain.places}
     rows = rows.assign(
         slot=[f"{minute // 60:02d}:00" for minute in rows["minute"]],
         area=[area.get(pair) for pair in zip(rows["mode"], rows["place"], strict=True)],
     ).dropna(subset="area")
-    found = {}
+    vectors = {}
     for table in programme.tables:
-        own = rows[rows["is_off"] == table.by[0].startswith("tap_off")]
+        side_rows = rows[rows["is_off"] == table.by[0].startswith("tap_off")]
         for day in days:
             counts = np.zeros(domain.cells(table), dtype=np.int64)
             for mode, segment in zip(domain.modes, layout(domain, table), strict=True):
                 axes = [list(domain.dimension(mode, name).labels) for name in table.by]
-                of_day = own[(own["service_date"] == str(day)) & (own["mode"] == mode)]
+                of_day = side_rows[
+                    (side_rows["service_date"] == str(day)) & (side_rows["mode"] == mode)
+                ]
                 for slot, place, number in of_day[["slot", "area", "number"]].itertuples(
                     index=False
                 ):
@@ -107,23 +109,23 @@ def _rides(
                         (axes[0].index(slot), axes[1].index(place)), segment.shape
                     )
                     counts[segment.offset + at] += number
-            found[table.name, "count", day] = counts
-    return found
+            vectors[table.name, "count", day] = counts
+    return vectors
 
 
-def differing(found: Tables, wanted: Tables) -> list[str]:
+def differing(vectors: Tables, wanted: Tables) -> list[str]:
     """Names of the vectors that are not the same."""
     named = {(*label[:2], str(label[2])): counts for label, counts in wanted.items()}
     return [
         f"{'/'.join(map(str, label))}: {counts.sum()} and {other.sum()}"
-        for label, counts in found.items()
+        for label, counts in vectors.items()
         if not np.array_equal(
             counts, other := named.get((*label[:2], str(label[2])), np.zeros_like(counts))
         )
     ]
 
 
-LONG = [name for name, one in TRIED.items() if not one.is_quick]
+LONG = [name for name, tutorial in TRIED.items() if not tutorial.is_quick]
 
 
 @pytest.mark.parametrize(
@@ -138,15 +140,15 @@ def test_a_tutorial_leads_from_files_to_a_package_that_anybody_verifies(
     how.deliver(clone)
     said = follow(page, clone)
     assert said[-1].startswith("verified") or "as published" in said[-1], said[-1]
-    found = re.search(r"turnstile run (\w+) --week (\S+)", page)
-    assert found is not None
-    programme = load_programme(found[1], clone / "include")
+    command = re.search(r"turnstile run (\w+) --week (\S+)", page)
+    assert command is not None
+    programme = load_programme(command[1], clone / "include")
     domain, rows = load_domain(programme, clone / "include"), how.rows(clone)
-    exact = exact_tables(clone, *found.groups())
+    exact = exact_tables(clone, *command.groups())
     assert any(counts.any() for counts in exact.values())
-    assert differing(exact, by_pandas(clone, programme, domain, found[2], rows)) == []
+    assert differing(exact, by_pandas(clone, programme, domain, command[2], rows)) == []
     fewer = rows.drop(rows.index[len(rows) // 3 : 2 * len(rows) // 3])  # a count of other rows
-    assert differing(exact, by_pandas(clone, programme, domain, found[2], fewer))
+    assert differing(exact, by_pandas(clone, programme, domain, command[2], fewer))
 
 
 def test_every_tutorial_is_tried_and_fits_a_screen_and_a_half() -> None:

@@ -56,8 +56,8 @@ def test_the_weeks_of_a_demonstration_are_over_just_now_or_those_it_has_already(
     )
     both = [load_programme(name, settings.include) for name in ("opal", "itms")]
     now = datetime(2026, 11, 25, tzinfo=UTC)
-    found = weekly_release.weeks_to_release(order, settings, both, now)
-    assert tuple(map(str, found)) == weeks
+    chosen_weeks = weekly_release.weeks_to_release(order, settings, both, now)
+    assert tuple(map(str, chosen_weeks)) == weeks
 
 
 def test_what_is_asked_for_is_adopted_in_that_airflow_and_nothing_else(

@@ -26,15 +26,15 @@ def line(noise: NoiseFamily, *vectors: tuple[date, list[int]], gap: bool = False
     tables = tuple(NoisyTable("t", "count", day, np.array(values)) for day, values in vectors)
     artefact = Artefact(tables, (TUESDAY,) if gap else ())
     drawn = SimpleNamespace(events=(event, event), artefact=artefact)
-    (found,) = cells_above_noise(cast("Drawn", drawn))
-    return found
+    (figures,) = cells_above_noise(cast("Drawn", drawn))
+    return figures
 
 
 @pytest.mark.parametrize("noise", list(NoiseFamily))
 def test_a_cell_is_above_its_noise_beyond_the_half_width_and_not_at_it(noise: NoiseFamily) -> None:
     limit = error_bar(DrawEvent("t", "count", noise, Fraction(4), (), ())).half_width_95
-    found = line(noise, (MONDAY, [limit, limit + 1, -limit - 1, 0]), (TUESDAY, [limit + 5] * 4))
-    assert (found["above"], found["cells"]) == (5, 8)
+    figures = line(noise, (MONDAY, [limit, limit + 1, -limit - 1, 0]), (TUESDAY, [limit + 5] * 4))
+    assert (figures["above"], figures["cells"]) == (5, 8)
 
 
 def test_days_that_are_gaps_are_left_out() -> None:
@@ -49,5 +49,5 @@ def test_noise_alone_lifts_no_more_cells_than_is_said(noise: NoiseFamily, scale:
     event = DrawEvent("t", "count", noise, Fraction(scale), (), ())
     values, probabilities = noise_pmf(noise, event.scale, reach=3000)
     assert probabilities[values > error_bar(event).half_width_95].sum() <= 0.025
-    found = line(noise, (MONDAY, [0] * 1000))
-    assert found["by_noise_at_most"] == 25
+    figures = line(noise, (MONDAY, [0] * 1000))
+    assert figures["by_noise_at_most"] == 25

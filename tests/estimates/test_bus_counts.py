@@ -19,16 +19,16 @@ def made(seed: int, *, places: int = PLACES) -> tuple[Floats, Floats]:
     return truth.astype(float), truth + NOISE * coins.standard_normal(truth.shape)
 
 
-def held(found: BusDays, truth: Floats) -> Floats:
-    return np.abs(found.mean - truth) <= 1.645 * found.variance**0.5 + 0.5
+def held(estimate: BusDays, truth: Floats) -> Floats:
+    return np.abs(estimate.mean - truth) <= 1.645 * estimate.variance**0.5 + 0.5
 
 
 def test_nine_of_ten_intervals_hold_all_together_and_of_estimates_of_five_and_more() -> None:
     truth, drawn = made(1)
-    found = bus_days(drawn, NOISE)
-    assert 0.88 <= held(found, truth).mean() <= 0.99
-    assert held(found, truth)[found.mean >= 5].mean() >= 0.85
-    assert np.sqrt(np.mean((found.mean - truth) ** 2)) < NOISE / 2
+    estimate = bus_days(drawn, NOISE)
+    assert 0.88 <= held(estimate, truth).mean() <= 0.99
+    assert held(estimate, truth)[estimate.mean >= 5].mean() >= 0.85
+    assert np.sqrt(np.mean((estimate.mean - truth) ** 2)) < NOISE / 2
     # The negative control: what was drawn, clipped at 0, with its noise.
     assert np.sqrt(np.mean((np.maximum(drawn, 0) - truth) ** 2)) > 0.6 * NOISE
 
@@ -37,11 +37,11 @@ def test_cells_that_are_called_occupied_are() -> None:
     empty, said, sure = 0, 0.0, 0
     for seed in range(6):
         truth, drawn = made(seed)
-        found = bus_days(drawn, NOISE)
-        is_sure = found.empty < 0.02
+        estimate = bus_days(drawn, NOISE)
+        is_sure = estimate.empty < 0.02
         sure += int(is_sure.sum())
         empty += int((truth[is_sure] == 0).sum())
-        said += float(found.empty[is_sure].sum())
+        said += float(estimate.empty[is_sure].sum())
     assert sure > 1000
     assert empty <= 3 * said + 3
     # Where nothing is there, nothing is sure; a place of noise alone is called unserved.
@@ -56,8 +56,8 @@ def test_earlier_weeks_help_and_a_line_that_closed_is_not_kept_alive_by_them() -
     coins = dice(30)
     before = np.mean([truth + NOISE * coins.standard_normal(truth.shape) for _ in range(4)], axis=0)
     usual = bus_days(before, NOISE / 2)
-    alone, found = bus_days(drawn, NOISE), bus_days(drawn, NOISE, usual)
-    errors = [np.mean((one.mean - truth) ** 2) for one in (alone, found)]
+    alone, with_history = bus_days(drawn, NOISE), bus_days(drawn, NOISE, usual)
+    errors = [np.mean((estimate.mean - truth) ** 2) for estimate in (alone, with_history)]
     assert errors[1] < 0.8 * errors[0]
     busiest = int(truth.sum(axis=1).argmax())
     closed = drawn.copy()
@@ -71,5 +71,5 @@ def test_earlier_weeks_help_and_a_line_that_closed_is_not_kept_alive_by_them() -
 def test_the_same_numbers_make_the_same_whatever_the_order_of_places() -> None:
     _, drawn = made(4, places=30)
     order = dice(5).permutation(30)
-    one, other = bus_days(drawn, NOISE), bus_days(drawn[order], NOISE)
-    np.testing.assert_allclose(one.mean[order], other.mean, rtol=1e-6, atol=1e-9)
+    estimate, other = bus_days(drawn, NOISE), bus_days(drawn[order], NOISE)
+    np.testing.assert_allclose(estimate.mean[order], other.mean, rtol=1e-6, atol=1e-9)

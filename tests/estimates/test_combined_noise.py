@@ -65,9 +65,9 @@ class Estimates:
     def __init__(self, side: MarginalNoise) -> None:
         exact = np.array([COUNTS, COUNTS[::-1]])
         on, off = (simulated(side, counts.copy()) for counts in exact)
-        pairs = [reconcile_pair(one, other) for one, other in zip(on, off, strict=True)]
+        pairs = [reconcile_pair(partition, other) for partition, other in zip(on, off, strict=True)]
         self.first: Reconciled = pairs[0][0]
-        cells = np.array([[one.cells, other.cells] for one, other in pairs])
+        cells = np.array([[reconciled.cells, other.cells] for reconciled, other in pairs])
         self.errors = (cells - exact).reshape(-1, *SHAPE)
 
 
@@ -92,19 +92,19 @@ def lab(request: pytest.FixtureRequest) -> tuple[MarginalNoise, Estimates]:
 def test_the_standard_deviation_is_that_of_least_squares(
     lab: tuple[MarginalNoise, Estimates], slots: int, places: int
 ) -> None:
-    side, found = lab
-    error = sum_error(found.first, block(slots, places), side, side)
-    variance = found.first.variance_of_sum(block(slots, places))
+    side, estimates = lab
+    error = sum_error(estimates.first, block(slots, places), side, side)
+    variance = estimates.first.variance_of_sum(block(slots, places))
     assert error.standard_deviation**2 == pytest.approx(variance, rel=1e-6)
 
 
 def covered(
-    side: MarginalNoise, found: Estimates, size: tuple[int, int]
+    side: MarginalNoise, estimates: Estimates, size: tuple[int, int]
 ) -> tuple[float, float, SumError]:
     """Share of all blocks of a size and of all draws whose error is within 90 and 95 %."""
     slots, places = size
-    error = sum_error(found.first, block(slots, places), side, side)
-    sums = found.errors.reshape(-1, 6 // slots, slots, 4 // places, places).sum(axis=(2, 4))
+    error = sum_error(estimates.first, block(slots, places), side, side)
+    sums = estimates.errors.reshape(-1, 6 // slots, slots, 4 // places, places).sum(axis=(2, 4))
     inside = [np.abs(sums) <= width for width in (error.half_width_90, error.half_width_95)]
     return float(inside[0].mean()), float(inside[1].mean()), error
 
@@ -122,9 +122,9 @@ def test_pooled_intervals_cover_what_they_say(
 
 def test_normal_half_widths_would_not_cover_a_laplace_cell() -> None:
     # Negative control: 1.96 standard deviations are not 95 % where noise has Laplace's tails.
-    side, found = estimated(LAPLACE, 1, 2)
-    _, _, error = covered(side, found, (1, 1))
-    normal = float((np.abs(found.errors) <= 1.96 * error.standard_deviation).mean())
+    side, estimates = estimated(LAPLACE, 1, 2)
+    _, _, error = covered(side, estimates, (1, 1))
+    normal = float((np.abs(estimates.errors) <= 1.96 * error.standard_deviation).mean())
     assert error.half_width_95 > 1.01 * 1.96 * error.standard_deviation
     assert normal < 0.95
 
@@ -134,11 +134,11 @@ def test_normal_half_widths_would_not_cover_a_laplace_cell() -> None:
 def test_a_sum_of_measured_cells_has_the_least_integer_half_width(
     scale: Fraction, terms: int
 ) -> None:
-    _, one = noise_pmf(LAPLACE, scale, reach=400)
-    distribution = one
+    _, pmf = noise_pmf(LAPLACE, scale, reach=400)
+    distribution = pmf
     for bit in f"{terms:b}"[1:]:
         distribution = np.convolve(distribution, distribution)
-        distribution = np.convolve(distribution, one) if bit == "1" else distribution
+        distribution = np.convolve(distribution, pmf) if bit == "1" else distribution
         middle = distribution.size // 2
         distribution = distribution[max(0, middle - 1500) : middle + 1501]
     middle = distribution.size // 2

@@ -50,9 +50,9 @@ def model_of(
 
 def test_few_large_numbers_have_an_error_that_holds() -> None:
     few, many = 12, 2_000
-    found = [model_of((many, many, few), seed) for seed in range(20)]
-    assert all(model.of_class[2] == model.of_class[1] for model, _ in found)
-    held = np.concatenate([held[-few:] for _, held in found])
+    fits = [model_of((many, many, few), seed) for seed in range(20)]
+    assert all(model.of_class[2] == model.of_class[1] for model, _ in fits)
+    held = np.concatenate([held[-few:] for _, held in fits])
     assert 0.85 <= held.mean() <= 0.97
 
 
@@ -89,11 +89,11 @@ def hidden(mode: int, seed: int) -> tuple[Judged, Floats]:
 
 def test_a_mode_that_the_noise_hides_has_intervals_that_hold_its_trips() -> None:
     for seed in range(5):
-        looks = [hidden(1, seed * 100 + n) for n in range(LOOKS)]
-        model = calibrated([look for look, _ in looks], OF_CELLS, 1)
-        variances = model.variances(looks[0][0].numbers)
+        simulations = [hidden(1, seed * 100 + n) for n in range(LOOKS)]
+        model = calibrated([look for look, _ in simulations], OF_CELLS, 1)
+        variances = model.variances(simulations[0][0].numbers)
         reach = 1.2816 * np.sqrt(variances) + 0.5
-        ferry = looks[0][1]
+        ferry = simulations[0][1]
         assert (ferry <= reach[-ferry.size :]).mean() >= 0.85
         # The trains' are no wider for it: their numbers are many.
         assert reach[0] < 0.7 * reach[-1]

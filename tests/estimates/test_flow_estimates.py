@@ -19,27 +19,37 @@ SIZES = (100_000, 1_000_000, 5_000_000)
 
 @pytest.mark.long
 def test_below_one_in_a_hundred_of_the_listed_pairs_have_no_trips_and_errors_are_smaller() -> None:
-    found = [compared(seed, size) for seed, size in enumerate(SIZES)]
-    listed, false = sum(one.listed for one in found), sum(one.false for one in found)
+    comparisons = [compared(seed, size) for seed, size in enumerate(SIZES)]
+    listed, false = (
+        sum(comparison.listed for comparison in comparisons),
+        sum(comparison.false for comparison in comparisons),
+    )
     assert listed > 2_000
     assert false / listed < 0.01
-    for one in found:
-        assert one.errors["estimate"] < one.errors["naive"]
+    for city in comparisons:
+        assert city.errors["estimate"] < city.errors["naive"]
     # The naive list of a small city is full of noise.
-    assert found[0].naive_false / found[0].naive_listed > 0.05
-    assert found[2].mass > 0.9
+    assert comparisons[0].naive_false / comparisons[0].naive_listed > 0.05
+    assert comparisons[2].mass > 0.9
 
 
 @pytest.mark.long
 def test_earlier_weeks_take_a_quarter_of_the_error_and_intervals_hold() -> None:
-    found = [compared(seed, size) for seed, size in enumerate(SIZES)]
-    for one in found:
-        assert one.errors["with eight earlier weeks"] < 0.78 * one.errors["estimate"]
-        assert one.month_listed > 1.15 * one.listed
-    assert sum(one.month_false for one in found) / sum(one.month_listed for one in found) < 0.01
+    comparisons = [compared(seed, size) for seed, size in enumerate(SIZES)]
+    for city in comparisons:
+        assert city.errors["with eight earlier weeks"] < 0.78 * city.errors["estimate"]
+        assert city.month_listed > 1.15 * city.listed
+    assert (
+        sum(comparison.month_false for comparison in comparisons)
+        / sum(comparison.month_listed for comparison in comparisons)
+        < 0.01
+    )
     held, sizes = (
-        np.concatenate([of(one) for one in found])
-        for of in (lambda one: one.held, lambda one: np.maximum(one.volumes + one.misses, 0))
+        np.concatenate([of(comparison) for comparison in comparisons])
+        for of in (
+            lambda comparison: comparison.held,
+            lambda comparison: np.maximum(comparison.volumes + comparison.misses, 0),
+        )
     )
     for low, high in pairwise((0, 1, 10, 100, 1_000, np.inf)):
         assert held[(low <= sizes) & (sizes < high)].mean() > 0.85
@@ -49,7 +59,7 @@ def test_intervals_from_understated_noise_do_not_hold() -> None:
     coins, events = dice(4), events_of_programme()
     truth = made_city(coins, SIZES[1])
     week = drawn_week(truth, events)
-    stated = {name: one / 4 for name, one in week.numbers.deviations.items()}
+    stated = {name: deviation / 4 for name, deviation in week.numbers.deviations.items()}
     wrong = replace(week, numbers=replace(week.numbers, deviations=stated))
     table = flow_tables(wrong)[FLOWS["zone"].name]
     exact = truth.sum(axis=0).ravel()
@@ -64,7 +74,7 @@ def test_noise_that_is_larger_than_stated_would_be_listed() -> None:
     events = events_of_programme()
     louder = {name: replace(event, scale=4 * event.scale) for name, event in events.items()}
     week = drawn_week(truth, louder)
-    stated = {name: one / 4 for name, one in week.numbers.deviations.items()}
+    stated = {name: deviation / 4 for name, deviation in week.numbers.deviations.items()}
     table = flow_tables(replace(week, numbers=replace(week.numbers, deviations=stated)))
     is_flow = table[FLOWS["zone"].name]["is_flow"].to_numpy(zero_copy_only=False)
     none = truth.sum(axis=0).ravel() == 0
@@ -98,7 +108,7 @@ def test_least_squares_is_that_of_the_normal_equations() -> None:
     coins = dice(3)
     of = np.array([0, 0, 1, 1])  # one origin, two regions of two zones
     zones, regions = coins.normal(size=(1, 4)), coins.normal(size=(1, 2))
-    found = reconciled(
+    flows = reconciled(
         Flows(zones, np.full((1, 4), 2.0), (1, 4)),
         Flows(regions, np.full((1, 2), 3.0), (1, 2)),
         (1, 2),
@@ -109,11 +119,11 @@ def test_least_squares_is_that_of_the_normal_equations() -> None:
     seen = np.concatenate([zones[0] / np.sqrt(2.0), regions[0] / np.sqrt(3.0)])
     best, *_ = np.linalg.lstsq(design, seen, rcond=None)
     covariance = np.linalg.inv(design.T @ design)
-    assert found.zones is not None
-    assert found.zones.values[0] == pytest.approx(best)
-    assert found.zones.variance[0] == pytest.approx(np.diag(covariance))
-    assert found.regions.values[0] == pytest.approx(sums @ best)
-    assert found.regions.variance[0] == pytest.approx(np.diag(sums @ covariance @ sums.T))
+    assert flows.zones is not None
+    assert flows.zones.values[0] == pytest.approx(best)
+    assert flows.zones.variance[0] == pytest.approx(np.diag(covariance))
+    assert flows.regions.values[0] == pytest.approx(sums @ best)
+    assert flows.regions.variance[0] == pytest.approx(np.diag(sums @ covariance @ sums.T))
 
 
 def test_a_week_without_input_has_no_flows_and_a_gap_adds_nothing() -> None:
@@ -124,5 +134,7 @@ def test_a_week_without_input_has_no_flows_and_a_gap_adds_nothing() -> None:
     assert flow_tables(nothing) == {}
     gap = replace(week, numbers=replace(week.numbers, gaps=week.numbers.days[:3]))
     name = FLOWS["zone"].name
-    whole, part = (flow_tables(one)[name]["standard_deviation"][0].as_py() for one in (week, gap))
+    whole, part = (
+        flow_tables(drawn)[name]["standard_deviation"][0].as_py() for drawn in (week, gap)
+    )
     assert Fraction(part / whole).limit_denominator(100) ** 2 == pytest.approx(4 / 7, rel=0.01)

@@ -18,15 +18,15 @@ def test_a_closed_station_and_an_event_of_two_hours_are_given_back() -> None:
     truth[3] = 0
     truth[5, 2, 41:49] += 40
     drawn = truth + DEVIATION * public_normals("guard", SHAPE)
-    found = guarded(drawn, rates, DEVIATION**2)
-    assert abs(found[3].mean()) < 2
-    assert abs(found[5, 2, 41:49].mean() - 52) < 12
+    estimate = guarded(drawn, rates, DEVIATION**2)
+    assert abs(estimate[3].mean()) < 2
+    assert abs(estimate[5, 2, 41:49].mean() - 52) < 12
 
 
 def test_noise_alone_gives_back_almost_nothing() -> None:
     rates = np.full(SHAPE, 12.0)
-    found = guarded(rates + DEVIATION * public_normals("noise", SHAPE), rates, DEVIATION**2)
-    assert np.mean(found != rates) < 0.01
+    estimate = guarded(rates + DEVIATION * public_normals("noise", SHAPE), rates, DEVIATION**2)
+    assert np.mean(estimate != rates) < 0.01
 
 
 def test_an_event_below_the_limit_is_not_given_back() -> None:

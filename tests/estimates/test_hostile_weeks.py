@@ -30,19 +30,19 @@ def errors_over_clipped(scenario: Scenario) -> tuple[float, float]:
         earlier_noise=scenario.noises,
         earlier_gaps=[gap if n % 2 else [] for n in range(EARLIER_WEEKS)],
     )
-    (own,) = taps_by_mode(week)
-    found, _ = estimated(own.numbers, own.looks, own.earlier)
-    errors, clipped = found.cells - truth, np.maximum(own.numbers.cells, 0) - truth
+    (taps,) = taps_by_mode(week)
+    estimate, _ = estimated(taps.numbers, taps.looks, taps.earlier)
+    errors, clipped = estimate.cells - truth, np.maximum(taps.numbers.cells, 0) - truth
     affected = scenario.affected
     return over(errors, clipped), over(errors[affected], clipped[affected])
 
 
-def over(one: Floats, other: Floats) -> float:
-    return float(np.sqrt(np.mean(one**2) / np.mean(other**2)))
+def over(errors: Floats, other: Floats) -> float:
+    return float(np.sqrt(np.mean(errors**2) / np.mean(other**2)))
 
 
 @pytest.mark.some(4)
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.name)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 def test_a_hostile_week_does_at_most_the_stated_harm(scenario: Scenario) -> None:
     table, affected = errors_over_clipped(scenario)
     assert table <= TABLE_LIMIT
@@ -51,14 +51,14 @@ def test_a_hostile_week_does_at_most_the_stated_harm(scenario: Scenario) -> None
 
 def test_there_are_fourteen_of_them_and_bursts() -> None:
     assert len(SCENARIOS) == 15
-    assert {one.harm for one in SCENARIOS} == set(Harm)
+    assert {scenario.harm for scenario in SCENARIOS} == set(Harm)
 
 
 def test_without_the_guard_some_week_does_more_harm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cell_fits, "guarded", lambda _values, fitted, _variance: fitted)
     suspects = named(["events of five hours", "closed stations"])
-    assert any(errors_over_clipped(one)[1] > one.harm.value for one in suspects)
+    assert any(errors_over_clipped(scenario)[1] > scenario.harm.value for scenario in suspects)
 
 
 def named(names: Sequence[str]) -> list[Scenario]:
-    return [one for one in SCENARIOS if one.name in names]
+    return [scenario for scenario in SCENARIOS if scenario.name in names]

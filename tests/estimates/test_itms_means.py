@@ -40,10 +40,10 @@ def covered(sums: Ints, counts: Ints, draws: int) -> tuple[int, float, float]:
     truth = V_KMH / 2 + np.divide(sums, counts, where=counts > 0, out=np.zeros(counts.size)) / 10
     sums, counts, truth = np.tile(sums, draws), np.tile(counts, draws), np.tile(truth, draws)
     noisy = drawn(sums, WEEK.sum_scale, 1), drawn(counts, WEEK.count_scale, 2)
-    found = means_of(*noisy, WEEK, clamp_kmh=V_KMH)
-    there = ~found.is_withheld & (counts > 0)
-    inside = (found.low.round(2) <= truth) & (truth <= found.high.round(2))
-    naive = np.abs(found.mean - truth) <= 1.96 * found.deviation
+    means = means_of(*noisy, WEEK, clamp_kmh=V_KMH)
+    there = ~means.is_withheld & (counts > 0)
+    inside = (means.low.round(2) <= truth) & (truth <= means.high.round(2))
+    naive = np.abs(means.mean - truth) <= 1.96 * means.deviation
     return int(there.sum()), float(inside[there].mean()), float(naive[there].mean())
 
 
@@ -65,10 +65,10 @@ def test_a_mean_is_withheld_where_the_noisy_count_is_below_three_of_its_errors()
     least = WEEK.least_count
     assert least == 63
     counts = np.array([-3, 0, least - 1, least, 10 * least])
-    found = means_of(np.zeros(5, dtype=np.int64), counts, WEEK, clamp_kmh=V_KMH)
-    assert found.is_withheld.tolist() == [True, True, True, False, False]
-    for column in (found.mean, found.low, found.high):
-        assert np.isnan(column).tolist() == found.is_withheld.tolist()
+    means = means_of(np.zeros(5, dtype=np.int64), counts, WEEK, clamp_kmh=V_KMH)
+    assert means.is_withheld.tolist() == [True, True, True, False, False]
+    for column in (means.mean, means.low, means.high):
+        assert np.isnan(column).tolist() == means.is_withheld.tolist()
 
 
 def one(sums: int, counts: int, noise: RatioNoise = WEEK) -> Means:
@@ -92,9 +92,9 @@ def test_laplace_programmes_have_intervals_too() -> None:
         exact + np.round(laplace_deviates(exact.size, seed) * scale).astype(np.int64)
         for exact, seed, scale in ((sums, 1, 1600), (counts, 2, 10))
     )
-    found = means_of(noisy_sums, noisy_counts, laplace, clamp_kmh=V_KMH)
-    inside = (found.low <= truth) & (truth <= found.high)
-    assert 0.94 <= inside[~found.is_withheld].mean() <= 0.96
+    means = means_of(noisy_sums, noisy_counts, laplace, clamp_kmh=V_KMH)
+    inside = (means.low <= truth) & (truth <= means.high)
+    assert 0.94 <= inside[~means.is_withheld].mean() <= 0.96
 
 
 def laplace_deviates(size: int, seed: int) -> NDArray[np.float64]:
@@ -124,23 +124,23 @@ def test_intervals_hold_in_cells_of_every_size() -> None:
     truth = V_KMH / 2 + np.divide(sums, counts, where=counts > 0, out=np.zeros(counts.size)) / 10
     noise = replace(WEEK, cells=1440)
     noisy = drawn(sums, noise.sum_scale, 1), drawn(counts, noise.count_scale, 2)
-    found = means_of(*noisy, noise, clamp_kmh=V_KMH)
-    inside = (found.low <= truth) & (truth <= found.high)
+    means = means_of(*noisy, noise, clamp_kmh=V_KMH)
+    inside = (means.low <= truth) & (truth <= means.high)
     for least, most in ((21, 62), (62, 200), (200, 10**9)):
-        own = ~found.is_withheld & (counts >= least) & (counts < most)
-        assert own.sum() > 500
-        assert 0.93 <= inside[own].mean() <= 0.98
+        mask = ~means.is_withheld & (counts >= least) & (counts < most)
+        assert mask.sum() > 500
+        assert 0.93 <= inside[mask].mean() <= 0.98
 
 
 @pytest.mark.parametrize("sums", [-(10**6), -25_000, -700, 0, 900, 25_000, 10**6])
 def test_no_interval_is_without_width_or_without_its_estimate(sums: int) -> None:
     for noise in (WEEK, RatioNoise(NoiseFamily.DISCRETE_LAPLACE, Fraction(1600), Fraction(10))):
         for counts in (noise.least_count, 3 * noise.least_count, 10_000):
-            found = one(sums, counts, noise)
-            assert found.low[0] < found.high[0]
-            assert found.low[0] <= found.mean[0] <= found.high[0]
-            assert found.low[0] >= 0
-            assert found.high[0] <= V_KMH
+            means = one(sums, counts, noise)
+            assert means.low[0] < means.high[0]
+            assert means.low[0] <= means.mean[0] <= means.high[0]
+            assert means.low[0] >= 0
+            assert means.high[0] <= V_KMH
 
 
 def test_cells_that_are_shown_by_chance_lose_at_most_three_points() -> None:

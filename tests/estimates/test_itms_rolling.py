@@ -56,10 +56,10 @@ def test_a_four_week_mean_has_half_the_error_of_a_week_and_says_so() -> None:
     # 1.8 % of it, that of the share that is covered 0.55 points, that of the ratio 0.012.
     weeks = weeks_of(4)
     four = rolling_means(weeks, clamp_kmh=V_KMH)
-    one = rolling_means(weeks[:1], clamp_kmh=V_KMH)
+    single_week = rolling_means(weeks[:1], clamp_kmh=V_KMH)
     assert four.num_rows == CELLS
     errors = []
-    for table in (one, four):
+    for table in (single_week, four):
         shown = ~np.array(table.column("is_withheld").to_pylist())
         mean, stated, low, high = (
             table.column(name).to_numpy()[shown]

@@ -16,9 +16,9 @@ CLOSED, NEW = 7, 11
 
 
 def test_changed_places_err_no_more_than_without_history(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = changed(RATES, NOISE, 0.15, 0)
-    assert max(found.cells, found.hours) <= AT_MOST
-    assert found.others < 1
+    errors = changed(RATES, NOISE, 0.15, 0)
+    assert max(errors.cells, errors.hours) <= AT_MOST
+    assert errors.others < 1
     monkeypatch.setattr(cell_fits, "without_breaks", lambda *_: None)
     assert changed(RATES, NOISE, 0.15, 0).cells > 1.1 > AT_MOST
 
@@ -43,11 +43,11 @@ def test_older_weeks_are_brought_to_the_present_level_whatever_days_were_gaps() 
     deviations = np.full((4, 7), 5.0)
     deviations[1, 2] = np.inf
     weeks[1, :, 2] = 0
-    found = without_breaks(made_week(coins, now), 5.0, weeks, deviations)
-    assert found is not None
+    adjusted_weeks = without_breaks(made_week(coins, now), 5.0, weeks, deviations)
+    assert adjusted_weeks is not None
     for place in (CLOSED, NEW):
-        assert found[0, place].sum() == pytest.approx(now[place].sum(), rel=0.25)
-    assert (found[0, 0] == weeks[0, 0]).all()
+        assert adjusted_weeks[0, place].sum() == pytest.approx(now[place].sum(), rel=0.25)
+    assert (adjusted_weeks[0, 0] == weeks[0, 0]).all()
     same = made_week(coins, rates)
     kept = without_breaks(same, 5.0, weeks, deviations)
     assert kept is None or (kept == weeks).all(axis=(0, 2, 3)).mean() > 0.9

@@ -41,8 +41,8 @@ def test_at_20_000_trips_cells_are_three_times_and_marginals_twice_as_good() -> 
 def test_the_reference_partition_has_the_figures_that_it_was_fitted_to(
     number: int, figures: dict[str, float]
 ) -> None:
-    found = designs.expected_of_source(partitions.reference(number))
-    assert found == pytest.approx(figures, rel=0.04)
+    expected = designs.expected_of_source(partitions.reference(number))
+    assert expected == pytest.approx(figures, rel=0.04)
     # control: another partition has others
     other = designs.expected_of_source((partitions.generated_trips(number),))
     assert other != pytest.approx(figures, rel=0.2)
@@ -63,10 +63,10 @@ WITHIN = {"cells": 0.025, "time": 0.14, "location": 0.2}
 @pytest.mark.long
 def test_drawn_errors_of_the_full_domain_are_the_expected_ones() -> None:
     days = partitions.reference(3_000)
-    found = utility.mean_errors(days, lambda exact: designs.ours(exact)[0])
+    errors = utility.mean_errors(days, lambda exact: designs.ours(exact)[0])
     expected = designs.expected_of_ours(days)
     source = designs.expected_of_source(days)  # control: another design has others
-    for (table, share), error in zip(WITHIN.items(), found, strict=False):
+    for (table, share), error in zip(WITHIN.items(), errors, strict=False):
         assert error == pytest.approx(expected[table], rel=share)
         assert error != pytest.approx(source[table], rel=share)
 

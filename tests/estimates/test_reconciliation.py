@@ -71,10 +71,10 @@ def test_the_closed_form_is_weighted_least_squares(partition: Partition) -> None
     )
     covariance = np.linalg.inv(design.T @ (weights[:, np.newaxis] * design))
     expected = covariance @ (design.T @ (weights * measured))
-    found = reconcile(partition)
-    assert found.cells is not None
-    np.testing.assert_allclose(found.cells.ravel(), expected, rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(found.cell_variance, np.diag(covariance), rtol=1e-6)
+    reconciled = reconcile(partition)
+    assert reconciled.cells is not None
+    np.testing.assert_allclose(reconciled.cells.ravel(), expected, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(reconciled.cell_variance, np.diag(covariance), rtol=1e-6)
 
 
 @given(partitions(needs=("cells",)), st.randoms(use_true_random=False))
@@ -83,18 +83,18 @@ def test_the_variance_of_any_sum_of_cells_is_exact(partition: Partition, random:
     covariance = np.linalg.inv(design.T @ (weights[:, np.newaxis] * design))
     size = math.prod(partition.shape)
     chosen = np.array([random.random() < 0.5 for _ in range(size)])  # type: ignore[attr-defined]
-    found = reconcile(partition).variance_of_sum(chosen.reshape(partition.shape))
-    assert found == pytest.approx(chosen @ covariance @ chosen, rel=1e-6, abs=1e-9)
+    variance = reconcile(partition).variance_of_sum(chosen.reshape(partition.shape))
+    assert variance == pytest.approx(chosen @ covariance @ chosen, rel=1e-6, abs=1e-9)
 
 
 @given(partitions())
 def test_no_output_is_noisier_than_the_table_that_was_measured(partition: Partition) -> None:
-    found = reconcile(partition)
+    reconciled = reconcile(partition)
     variances = {
-        "cells": found.cell_variance,
-        "rows": found.row_variance,
-        "columns": found.column_variance,
-        "total": found.total_variance,
+        "cells": reconciled.cell_variance,
+        "rows": reconciled.row_variance,
+        "columns": reconciled.column_variance,
+        "total": reconciled.total_variance,
     }
     for name, variance in variances.items():
         table = getattr(partition, name)
@@ -104,11 +104,11 @@ def test_no_output_is_noisier_than_the_table_that_was_measured(partition: Partit
 
 @given(partitions(needs=("cells",)))
 def test_the_sums_that_are_promised_are_kept(partition: Partition) -> None:
-    found = reconcile(partition)
-    assert found.cells is not None
-    np.testing.assert_allclose(found.cells.sum(axis=1), found.rows, atol=1e-6)
-    np.testing.assert_allclose(found.cells.sum(axis=0), found.columns, atol=1e-6)
-    assert found.cells.sum() == pytest.approx(found.total, abs=1e-6)
+    reconciled = reconcile(partition)
+    assert reconciled.cells is not None
+    np.testing.assert_allclose(reconciled.cells.sum(axis=1), reconciled.rows, atol=1e-6)
+    np.testing.assert_allclose(reconciled.cells.sum(axis=0), reconciled.columns, atol=1e-6)
+    assert reconciled.cells.sum() == pytest.approx(reconciled.total, abs=1e-6)
 
 
 @given(SHAPES, st.lists(VARIANCES, min_size=4, max_size=4), st.integers(0, 2**30))
@@ -121,27 +121,27 @@ def test_tables_without_noise_come_out_as_they_are_so_estimates_are_unbiased(
         name: Measured(table, variance)
         for (name, table), variance in zip(marginals(cells).items(), variances, strict=True)
     }
-    found = reconcile(Partition(shape, **tables))
-    np.testing.assert_allclose(found.cells, cells, atol=1e-9)
-    np.testing.assert_allclose(found.rows, cells.sum(axis=1), atol=1e-9)
+    reconciled = reconcile(Partition(shape, **tables))
+    np.testing.assert_allclose(reconciled.cells, cells, atol=1e-9)
+    np.testing.assert_allclose(reconciled.rows, cells.sum(axis=1), atol=1e-9)
 
 
 def test_a_mean_with_wrong_weights_is_noisier_than_the_closed_form() -> None:
     cells = Measured(np.zeros((2, 3), dtype=np.int64), 2.0)
     rows = Measured(np.zeros(2, dtype=np.int64), 8.0)
-    found = reconcile(Partition((2, 3), cells=cells, rows=rows))
+    reconciled = reconcile(Partition((2, 3), cells=cells, rows=rows))
     plain_mean = (3 * cells.variance + rows.variance) / 4
-    assert found.row_variance < plain_mean < 3 * cells.variance
+    assert reconciled.row_variance < plain_mean < 3 * cells.variance
 
 
 def test_a_table_that_was_not_measured_is_none_and_of_infinite_variance() -> None:
     rows = Measured(np.array([3, 4], dtype=np.int64), 1.0)
-    found = reconcile(Partition((2, 3), rows=rows))
-    assert found.cells is None
-    assert found.columns is None
-    assert math.isinf(found.cell_variance)
-    assert found.row_variance == pytest.approx(1.0)
-    assert found.total == pytest.approx(7.0)
+    reconciled = reconcile(Partition((2, 3), rows=rows))
+    assert reconciled.cells is None
+    assert reconciled.columns is None
+    assert math.isinf(reconciled.cell_variance)
+    assert reconciled.row_variance == pytest.approx(1.0)
+    assert reconciled.total == pytest.approx(7.0)
 
 
 def sides() -> tuple[Reconciled, Reconciled, Reconciled, Reconciled]:
@@ -172,8 +172,13 @@ def test_the_six_figures_of_the_theory_are_reproduced() -> None:
     zero = {n: t for n, t in marginals(np.zeros((a, b), dtype=np.int64)).items() if n != "total"}
     variances = {"cells": v_x, "rows": v_t, "columns": v_t}
     tables = {name: Measured(table, variances[name]) for name, table in zero.items()}
-    found = reconcile(Partition((a, b), **tables))
-    shown = [found.cell_variance, found.row_variance, found.column_variance, found.total_variance]
+    reconciled = reconcile(Partition((a, b), **tables))
+    shown = [
+        reconciled.cell_variance,
+        reconciled.row_variance,
+        reconciled.column_variance,
+        reconciled.total_variance,
+    ]
     assert np.sqrt(shown) == pytest.approx([1.34, 2.65, 2.73, 14.6], rel=0.01)
 
 

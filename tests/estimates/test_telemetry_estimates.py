@@ -138,7 +138,7 @@ def test_the_drawn_numbers_alone_would_not_do() -> None:
     # The negative control of the bars: the unbiased ratio misses them by far.
     coins = dice(15)
     city = made_city(coins)
-    one = drawn_numbers(coins, city, 0)
-    buses = np.maximum(one.vectors["speed", "buses"][None], 1)
-    ratio = MIDDLE_KMH + one.vectors["speed", "sum"][None] / buses / 10
+    numbers = drawn_numbers(coins, city, 0)
+    buses = np.maximum(numbers.vectors["speed", "buses"][None], 1)
+    ratio = MIDDLE_KMH + numbers.vectors["speed", "sum"][None] / buses / 10
     assert rmse(np.clip(ratio, 0, CLAMP_KMH).reshape(HOURS, PLACES) - city.kmh) > 3

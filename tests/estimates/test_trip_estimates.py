@@ -56,19 +56,19 @@ def test_marginals_are_not_worse_than_their_noise(with_history: Compared) -> Non
 
 
 def test_intervals_hold_what_they_say(alone: Compared, with_history: Compared) -> None:
-    for one in (alone, with_history):
-        assert 0.88 <= np.nanmean(one.coverage(CELLS.name)) <= 0.97
-        assert 0.93 <= np.nanmean(one.coverage(CELLS.name, 95)) <= 0.99
+    for comparison in (alone, with_history):
+        assert 0.88 <= np.nanmean(comparison.coverage(CELLS.name)) <= 0.97
+        assert 0.93 <= np.nanmean(comparison.coverage(CELLS.name, 95)) <= 0.99
 
 
-def held_beside_busy_slots(one: Compared) -> float:
+def held_beside_busy_slots(comparison: Compared) -> float:
     """Return how often intervals hold where a cell's own estimate is small and its hour busy."""
-    shape = (len(one.week.numbers.days), 96, -1)
-    estimates = one.column(CELLS.name).reshape(shape)
+    shape = (len(comparison.week.numbers.days), 96, -1)
+    estimates = comparison.column(CELLS.name).reshape(shape)
     around = sliding_window_view(estimates, 9, axis=1).mean(axis=-1)
-    own = estimates[:, 4:-4]
-    chosen = (own < FEW) & (around > 4 * FEW)
-    return float(one.coverage(CELLS.name).reshape(shape)[:, 4:-4][chosen].mean())
+    cells = estimates[:, 4:-4]
+    chosen = (cells < FEW) & (around > 4 * FEW)
+    return float(comparison.coverage(CELLS.name).reshape(shape)[:, 4:-4][chosen].mean())
 
 
 def test_small_estimates_beside_busy_slots_have_intervals_that_hold(
@@ -92,12 +92,12 @@ BY_REGION = ("_regions", "_regions_hourly", "_regions_daily")
 
 def test_regions_add_up_and_their_intervals_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     weeks = [compared(RATES, YEARLY, [RATES] * 2, seed=n, regions=REGIONS) for n in range(3)]
-    one = weeks[0]
-    of_places = one.column(f"{CELLS.name}_daily").reshape(7, -1)
-    own = one.column(f"{CELLS.name}_regions_daily")
+    first_week = weeks[0]
+    of_places = first_week.column(f"{CELLS.name}_daily").reshape(7, -1)
+    region_sums = first_week.column(f"{CELLS.name}_regions_daily")
     for n, region in enumerate(sorted({*REGIONS})):
         chosen = np.array([name == region for name in REGIONS])
-        assert np.allclose(of_places[:, chosen].sum(axis=1), own[:, n], atol=1e-6)
+        assert np.allclose(of_places[:, chosen].sum(axis=1), region_sums[:, n], atol=1e-6)
 
     def held(week: Compared, table: str) -> float:
         return float(week.coverage(table)[week.column(table) >= MANY].mean())
@@ -105,14 +105,14 @@ def test_regions_add_up_and_their_intervals_hold(monkeypatch: pytest.MonkeyPatch
     for end in BY_REGION:
         assert 0.84 <= np.mean([held(week, CELLS.name + end) for week in weeks]) <= 0.97
     monkeypatch.setattr(published_tables, "TOGETHER", 0.1)  # as if errors of a region cancelled
-    wrong = replace(one, found=trip_estimates(one.week))
-    right = held(one, f"{CELLS.name}_regions_hourly")
+    wrong = replace(first_week, found=trip_estimates(first_week.week))
+    right = held(first_week, f"{CELLS.name}_regions_hourly")
     assert held(wrong, f"{CELLS.name}_regions_hourly") < min(0.84, right - 0.05)
 
 
 def test_intervals_of_noise_that_is_larger_than_stated_do_not_hold(alone: Compared) -> None:
     numbers = alone.week.numbers
-    understated = {name: one / 5 for name, one in numbers.deviations.items()}
+    understated = {name: deviation / 5 for name, deviation in numbers.deviations.items()}
     week = replace(alone.week, numbers=replace(numbers, deviations=understated))
     wrong = Compared(week, alone.truth, trip_estimates(week), 0.0)
     assert np.nanmean(wrong.coverage(CELLS.name)) < 0.85
@@ -129,10 +129,10 @@ def test_estimated_errors_are_near_the_true_ones(with_history: Compared) -> None
 def test_a_gap_has_no_estimates_and_takes_nothing_from_other_days(alone: Compared) -> None:
     numbers = alone.week.numbers
     week = replace(alone.week, numbers=replace(numbers, gaps=(numbers.days[3],)))
-    found = Compared(week, alone.truth, trip_estimates(week), 0.0)
-    assert np.isnan(found.column(CELLS.name)[3]).all()
+    comparison = Compared(week, alone.truth, trip_estimates(week), 0.0)
+    assert np.isnan(comparison.column(CELLS.name)[3]).all()
     kept = [day for day in range(7) if day != 3]
-    errors = found.column(CELLS.name)[kept] - alone.truth[CELLS.name][kept]
+    errors = comparison.column(CELLS.name)[kept] - alone.truth[CELLS.name][kept]
     assert np.sqrt(np.mean(errors**2)) < OPAL.cells / 2
 
 
@@ -151,8 +151,8 @@ BYTES = {  # of every model; other bytes are another model, on every machine tha
 
 
 def test_two_kernels_of_linear_algebra_make_the_bytes_of_the_model() -> None:
-    one = {"OPENBLAS_CORETYPE": "Haswell", "OPENBLAS_NUM_THREADS": "1"}
-    digests = {digest_under(environment) for environment in (one, OTHER_MACHINE)}
+    haswell = {"OPENBLAS_CORETYPE": "Haswell", "OPENBLAS_NUM_THREADS": "1"}
+    digests = {digest_under(environment) for environment in (haswell, OTHER_MACHINE)}
     assert digests == {BYTES[MODEL]}
 
 
@@ -170,7 +170,7 @@ def digest_under(settings: dict[str, str]) -> str:
 
 
 def digest_of_estimates() -> str:
-    found = compared(made_rates(60), OPAL, [made_rates(60)] * 2).found
-    content = b"".join(csv_bytes(table) for table in found.tables.values())
-    content += json.dumps([found.errors, found.correlations]).encode()
+    estimates = compared(made_rates(60), OPAL, [made_rates(60)] * 2).found
+    content = b"".join(csv_bytes(table) for table in estimates.tables.values())
+    content += json.dumps([estimates.errors, estimates.correlations]).encode()
     return hashlib.sha256(content).hexdigest()

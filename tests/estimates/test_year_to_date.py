@@ -40,8 +40,8 @@ def drawn(weeks: dict[str, tuple[int, tuple[str, ...]]]) -> Drawn:
     for key, (seed, carried) in weeks.items():
         week = ServiceWeek.parse(key.partition("/")[0])
         vectors = []
-        for day, own in enumerate(counts(seed)):
-            values = multiples()[0] * own
+        for day, day_counts in enumerate(counts(seed)):
+            values = multiples()[0] * day_counts
             for other in carried:
                 age = (week.monday - ServiceWeek.parse(other.partition("/")[0]).monday).days // 7
                 values = values + multiples()[age] * counts(weeks[other][0])[day]
@@ -50,9 +50,9 @@ def drawn(weeks: dict[str, tuple[int, tuple[str, ...]]]) -> Drawn:
         artefacts[f"opal_sums/{key}"] = Artefact(
             tuple(vectors), carried=tuple(f"opal_sums/{other}" for other in carried)
         )
-    own = artefacts.pop(f"opal_sums/{LAST}/r0")
+    artefact = artefacts.pop(f"opal_sums/{LAST}/r0")
     plan = make_plan(PROGRAMME, DOMAIN, LAST)
-    return Drawn(PROGRAMME, DOMAIN, plan, cast("Any", None), own, artefacts)
+    return Drawn(PROGRAMME, DOMAIN, plan, cast("Any", None), artefact, artefacts)
 
 
 CORRECTED = drawn(
@@ -68,8 +68,8 @@ CORRECTED = drawn(
 
 def test_weeks_and_sums_follow_from_the_draws_over_a_skipped_and_a_corrected_week() -> None:
     tables = year_tables(CORRECTED, TABLE)
-    own = np.concatenate(counts(5))
-    assert tables["places"]["reconciled"].to_numpy() == pytest.approx(own, abs=0.01)
+    week_counts = np.concatenate(counts(5))
+    assert tables["places"]["reconciled"].to_numpy() == pytest.approx(week_counts, abs=0.01)
     expected = sum(np.sum(counts(seed), axis=0) for seed in (1, 3, 4, 5))
     for end in ("_13_weeks", "_year_to_date"):
         assert tables[f"places{end}"]["reconciled"].to_numpy() == pytest.approx(expected, abs=0.01)
@@ -87,13 +87,13 @@ def test_a_draw_that_says_it_carries_another_week_is_read_as_other_numbers() -> 
 def test_a_quarter_leaves_out_what_is_older_and_a_year_what_was_before_it() -> None:
     before, in_year, late = "2016-W26/r0", "2016-W27/r0", "2016-W40/r0"
     weeks = {before: (1, ()), in_year: (2, ()), late: (3, (in_year,))}
-    found = drawn({**weeks, f"{LAST}/r0": (9, ())})
-    found = replace(
-        found,
+    release = drawn({**weeks, f"{LAST}/r0": (9, ())})
+    release = replace(
+        release,
         plan=make_plan(PROGRAMME, DOMAIN, ServiceWeek(2016, 40)),
-        artefact=found.earlier[f"opal_sums/{late}"],
+        artefact=release.earlier[f"opal_sums/{late}"],
     )
-    tables = year_tables(found, TABLE)
+    tables = year_tables(release, TABLE)
     assert set(tables["places_13_weeks"]["weeks"].to_pylist()) == {1}
     assert set(tables["places_year_to_date"]["weeks"].to_pylist()) == {2}
 
@@ -102,12 +102,12 @@ def test_errors_are_those_of_the_proof_after_52_weeks_in_a_row() -> None:
     first = ServiceWeek(2016, 27)
     names = [f"{first.plus(n)}/r0" for n in range(52)]
     weeks = {name: (n, tuple(names[:n])) for n, name in enumerate(names)}
-    found = drawn({**weeks, f"{LAST}/r0": weeks[f"{LAST}/r0"]})
+    release = drawn({**weeks, f"{LAST}/r0": weeks[f"{LAST}/r0"]})
     last = names[-1]
-    earlier = {**found.earlier, f"opal_sums/{LAST}/r0": found.artefact}
-    own = earlier.pop(f"opal_sums/{last}")
+    earlier = {**release.earlier, f"opal_sums/{LAST}/r0": release.artefact}
+    artefact = earlier.pop(f"opal_sums/{last}")
     plan = make_plan(PROGRAMME, DOMAIN, ServiceWeek.parse(last.partition("/")[0]))
-    tables = year_tables(replace(found, plan=plan, artefact=own, earlier=earlier), TABLE)
+    tables = year_tables(replace(release, plan=plan, artefact=artefact, earlier=earlier), TABLE)
     week, year = (
         float(tables[name]["standard_deviation"][0].as_py())
         for name in ("places", "places_year_to_date")
@@ -121,6 +121,6 @@ def test_the_days_without_input_of_all_weeks_in_a_sum_are_its_gaps() -> None:
     day = ServiceWeek(2016, 30).monday
     key = "opal_sums/2016-W30/r0"
     earlier = {**CORRECTED.earlier, key: replace(CORRECTED.earlier[key], gaps=(day,))}
-    found = replace(CORRECTED, earlier=earlier)
-    assert gaps_of_rows(found, "places_year_to_date") == (day,)
-    assert gaps_of_rows(found, "places") == gaps_of_rows(found, "on_time") == ()
+    release = replace(CORRECTED, earlier=earlier)
+    assert gaps_of_rows(release, "places_year_to_date") == (day,)
+    assert gaps_of_rows(release, "places") == gaps_of_rows(release, "on_time") == ()

@@ -110,9 +110,9 @@ def published(ledger: Ledger, request: Request, artefact: str = "artefact-1") ->
     """Reserve, draw, seal and publish."""
     attempt = sealed(ledger, request, artefact)
     ledger.publish(attempt.key, f"manifest of {artefact}")
-    found = ledger.find(attempt.key)
-    assert found is not None
-    return found
+    public_attempt = ledger.find(attempt.key)
+    assert public_attempt is not None
+    return public_attempt
 
 
 def spent_micro(ledger: Ledger, scope: str = "ever") -> int | None:

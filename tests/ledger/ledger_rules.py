@@ -81,7 +81,7 @@ def a_third_draw_needs_a_person(ledger: Ledger) -> None:
         drawn(ledger, ask())
     with pytest.raises(RefusedError, match="person"):
         ledger.reserve(ask())
-    assert all(one.state is ReleaseState.BURNED for one in ledger.attempts(ask().key))
+    assert all(attempt.state is ReleaseState.BURNED for attempt in ledger.attempts(ask().key))
     assert spent_micro(ledger) == 2 * LOSS_MICRO
 
 
@@ -109,7 +109,7 @@ def rows_are_locked_in_sorted_order(ledger: Ledger) -> None:
         if statement.startswith("UPDATE account"):
             assert isinstance(parameters, list | tuple)
             many = parameters if isinstance(parameters, list) else [parameters]
-            seen.extend(_row_of(one) for one in many)
+            seen.extend(_row_of(row_values) for row_values in many)
 
     engine = ledger._store._engine
     event.listen(engine, "before_cursor_execute", listen)

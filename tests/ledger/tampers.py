@@ -25,11 +25,11 @@ def edited(path: str, old: str, new: str) -> Change:
     """Replace text in the one file of a pattern below the site."""
 
     def act(site: Site, _: Stores) -> None:
-        (found,) = site.root.glob(path)
-        found.chmod(0o644)
-        content = found.read_text()
+        (file,) = site.root.glob(path)
+        file.chmod(0o644)
+        content = file.read_text()
         assert old in content
-        found.write_text(content.replace(old, new, 1))
+        file.write_text(content.replace(old, new, 1))
 
     return act
 
@@ -51,10 +51,10 @@ def linked(path: str, target: str) -> Change:
 
 def removed(path: str) -> Change:
     def act(site: Site, _: Stores) -> None:
-        found = list(site.root.glob(path))
-        assert found
-        for one in found:
-            shutil.rmtree(one) if one.is_dir() else one.unlink()
+        targets = list(site.root.glob(path))
+        assert targets
+        for target in targets:
+            shutil.rmtree(target) if target.is_dir() else target.unlink()
 
     return act
 
@@ -68,9 +68,9 @@ def recomputed(change: Callable[[list[dict[str, object]]], object], *, notes: bo
     """
 
     def act(site: Site, stores: Stores) -> None:
-        found = rows(site.url, "SELECT record, hash FROM entry ORDER BY sequence")
+        entry_rows = rows(site.url, "SELECT record, hash FROM entry ORDER BY sequence")
         facts = []
-        for record, written in found:
+        for record, written in entry_rows:
             entry = read_entry(record, written)
             facts.append({"at": entry.at, "kind": entry.kind, "body": dict(entry.body)})
         change(facts)
@@ -91,8 +91,8 @@ def recomputed(change: Callable[[list[dict[str, object]]], object], *, notes: bo
             )
         stores.tamper(site.url, *statements)
         if notes:
-            for one in (*site.home.glob("public/**/*.note"), *site.witness.glob("*/*")):
-                one.unlink()
+            for file in (*site.home.glob("public/**/*.note"), *site.witness.glob("*/*")):
+                file.unlink()
 
     return act
 
@@ -138,8 +138,8 @@ def key_replaced(where: str) -> Change:
 
 def second_package(site: Site, _: Stores) -> None:
     """A package of a correction that nobody made, put beside the true one."""
-    one = site.home / "public/opal" / week_number(0)
-    shutil.copytree(one / "r0", one / "r1")
+    week_folder = site.home / "public/opal" / week_number(0)
+    shutil.copytree(week_folder / "r0", week_folder / "r1")
 
 
 def witness_swapped(site: Site, _: Stores) -> None:

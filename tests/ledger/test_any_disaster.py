@@ -104,9 +104,9 @@ class History:
             self.site.draw(week)
 
     def void(self, week: int) -> None:
-        found = self.site.ledger.find(ReleaseKey("opal", week_number(week)))
-        if found is not None:
-            self.site.ledger.void(found.attempt_id, "by hand")
+        attempt = self.site.ledger.find(ReleaseKey("opal", week_number(week)))
+        if attempt is not None:
+            self.site.ledger.void(attempt.attempt_id, "by hand")
 
     def draws(self) -> dict[str, int]:
         """How many sealed files each week has: true draws, whatever the ledger says."""
@@ -127,7 +127,10 @@ class History:
             assert now[week] <= max(1, before[week]), f"{week} is public and was drawn again"
         if changed and not self.site.ledger.verify():
             self.did["verified"] += 1
-            spent = {one.scope: one.spent.epsilon_micro or 0 for one in self.site.ledger.balance()}
+            spent = {
+                balance.scope: balance.spent.epsilon_micro or 0
+                for balance in self.site.ledger.balance()
+            }
             for n in range(WEEKS):
                 scope = f"{_monday(n)}/bus/b0"
                 drawn = now[week_number(n)]

@@ -95,10 +95,10 @@ class History(RuleBasedStateMachine):
         with suppress(RefusedError):
             task.run(request, stop_after=stop_after)
         self.see_draws(request)
-        found = self.ledger.find(request.key)
-        if found is not None and found.is_sealed:
-            self.sealed[request.key] = found.artefact_digest or ""
-            assert before.get(request.key, found.artefact_digest) == found.artefact_digest
+        attempt = self.ledger.find(request.key)
+        if attempt is not None and attempt.is_sealed:
+            self.sealed[request.key] = attempt.artefact_digest or ""
+            assert before.get(request.key, attempt.artefact_digest) == attempt.artefact_digest
 
     def see_draws(self, request: Request) -> None:
         """Count the files that appeared: noise that truly exists, whatever the ledger says."""
@@ -110,10 +110,10 @@ class History(RuleBasedStateMachine):
 
     @rule(week=WEEKS, programme=PROGRAMMES, move=st.sampled_from(["void", "burn"]))
     def a_person_ends_an_attempt(self, week: int, programme: str, move: str) -> None:
-        found = self.ledger.find(ReleaseKey(programme, week_number(week)))
-        if found is not None:
+        attempt = self.ledger.find(ReleaseKey(programme, week_number(week)))
+        if attempt is not None:
             with suppress(RefusedError):
-                getattr(self.ledger, move)(found.attempt_id, "by hand")
+                getattr(self.ledger, move)(attempt.attempt_id, "by hand")
 
     @rule(week=WEEKS, programme=PROGRAMMES)
     def a_zombie_seals_late(self, week: int, programme: str) -> None:
@@ -158,9 +158,9 @@ class History(RuleBasedStateMachine):
         for n in range(6):
             assert sum(figures[n : n + WINDOW_WEEKS]) <= 6 * LOSS_MICRO
         for key, artefact in self.sealed.items():
-            found = self.ledger.find(key)
-            assert found is not None
-            assert found.artefact_digest == artefact
+            attempt = self.ledger.find(key)
+            assert attempt is not None
+            assert attempt.artefact_digest == artefact
 
     @invariant()
     def chain_and_accounts_agree(self) -> None:

@@ -65,7 +65,7 @@ class TestTerms:
         named = replace(OPAL.domain, regions="domains/opal_regions.csv")
         added_up, flows = replace(OPAL, domain=named), load_programme("opal_flows", INCLUDE)
         assert binding_terms(added_up, WEEK) == TERMS
-        digests = [load_domain(one, INCLUDE).digest for one in (OPAL, added_up)]
+        digests = [load_domain(programme, INCLUDE).digest for programme in (OPAL, added_up)]
         assert digests[0] == digests[1]
         assert "domain.regions" in binding_terms(flows, WEEK)
 
@@ -107,7 +107,7 @@ class TestACap:
         drawn(ledger, ask(caps=low))
         with pytest.raises(BudgetExceeded, match=r"set by opal\)"):
             ledger.reserve(ask(programme="ferries"))
-        card = next(one for one in ledger.balance() if one.scope == "ever")
+        card = next(balance for balance in ledger.balance() if balance.scope == "ever")
         assert card.cap_set_by == ("opal",)
 
 
@@ -132,7 +132,7 @@ class TestALongPeriod:
     ) -> None:
         window = (Cap(CARD, epsilon_micro=2 * LOSS_MICRO, window_weeks=3),)
         drawn(ledger, self.month(window))
-        balance = next(one for one in ledger.balance() if ".." in one.scope)
+        balance = next(account for account in ledger.balance() if ".." in account.scope)
         assert balance.spent.epsilon_micro == LOSS_MICRO
         drawn(ledger, ask(week_number(1), programme="other", caps=window))
         with pytest.raises(BudgetExceeded):
@@ -156,8 +156,8 @@ class TestALongPeriod:
         for asked in ((0, 0), (2, 4), (5, 9)):
             weeks = named(*asked)
             row = AccountRow("card", "ever")
-            _, found = most_spent_window(
-                row, weeks, window_weeks, lambda one: taken.get(one, Amount())
+            _, most_spent = most_spent_window(
+                row, weeks, window_weeks, lambda account_row: taken.get(account_row, Amount())
             )
             starts = range(asked[0] - window_weeks + 1, asked[1] + 1)
             by_hand = max(
@@ -168,7 +168,7 @@ class TestALongPeriod:
                 )
                 for start in starts
             )
-            assert found.epsilon_micro == by_hand
+            assert most_spent.epsilon_micro == by_hand
 
 
 def named(first: int, last: int) -> str:

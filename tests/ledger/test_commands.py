@@ -103,7 +103,7 @@ class TestTheCommand:
         self, capsys: pytest.CaptureFixture[str], lived: Ledger
     ) -> None:
         _, out, _ = run(capsys, "forecast", "--json")
-        card = next(one for one in json.loads(out) if one["cap"]["unit"] == "card")
+        card = next(forecast for forecast in json.loads(out) if forecast["cap"]["unit"] == "card")
         for n in range(4, 13):
             lived.reserve(ask(week_number(n), caps=WIDE))
         assert card["reached_in"] == week_number(13)
@@ -128,7 +128,7 @@ class TestTheCommand:
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
         page = BudgetPage(Settings.from_environment(), system_clock)
-        (opal,) = (one for one in page.programmes() if one.name == "opal")
+        (opal,) = (programme for programme in page.programmes() if programme.name == "opal")
         now = page.now_of(opal, AirflowNow())
         code, out, _ = run(capsys, "weeks", "--programme", "opal")
         assert code == 0
@@ -139,10 +139,12 @@ class TestTheCommand:
         assert [tuple(line.split(":")[0].split()) for line in weeks[:4]] == states
         assert {state for _, state in states} == {"charged", "held"}
         advice = [line for line in weeks if line.startswith("  to do, ")]
-        assert advice == [f"  to do, {one.weeks}: {one.next_step}" for one in now.attention]
+        assert advice == [
+            f"  to do, {attention.weeks}: {attention.next_step}" for attention in now.attention
+        ]
         assert "opal" not in run(capsys, "weeks", "--programme", "itms")[1]
         _, out, _ = run(capsys, "weeks", "--programme", "opal", "--json")
-        assert [one["state"] for one in json.loads(out)["opal"]][:3] == ["charged"] * 3
+        assert [week["state"] for week in json.loads(out)["opal"]][:3] == ["charged"] * 3
 
 
 def main_code_of(act: object) -> int:
@@ -266,12 +268,12 @@ class TestWhatPeopleAdd:
     def test_a_hold_is_let_go_and_costs_nothing(
         self, lived: Ledger, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        before = [one.spent for one in lived.balance()]
+        before = [balance.spent for balance in lived.balance()]
         held = ask(week_number(3)).key
         code, out, _ = run(capsys, "void", str(held), "--reason", "the run was given up")
         assert (code, out) == (0, f"{held}: void\n")
-        assert [one.spent for one in lived.balance()] == before
-        assert not any(one.held.epsilon_micro for one in lived.balance())
+        assert [balance.spent for balance in lived.balance()] == before
+        assert not any(balance.held.epsilon_micro for balance in lived.balance())
 
     def test_a_draw_that_began_cannot_be_let_go(
         self, lived: Ledger, capsys: pytest.CaptureFixture[str]
@@ -300,9 +302,9 @@ class TestWhatPeopleAdd:
         words = ("withdraw", str(key), "--reason", "wrong stops", "--person", "olga", "--json")
         code, out, _ = run(capsys, *words)
         assert (code, json.loads(out)) == (0, {"key": str(key), "state": "withdrawn"})
-        found = ledger.find(key)
-        assert found is not None
-        assert found.is_withdrawn
+        attempt = ledger.find(key)
+        assert attempt is not None
+        assert attempt.is_withdrawn
         assert ledger.balance() == before
 
     def test_what_is_not_public_cannot_be_withdrawn(

@@ -56,9 +56,9 @@ def check_after_rerun(url: str, zone: Path, *, draws_before: int, was_sealed: bo
     assert (spent_micro(ledger) or 0) >= task.draws() * LOSS_MICRO
     if was_sealed:
         assert task.draws() == draws_before, "a sealed key drew again"
-    found = ledger.find(ask().key)
-    assert found is not None
-    assert (found.state, found.artefact_digest) == (ReleaseState.PUBLISHED, artefact)
+    attempt = ledger.find(ask().key)
+    assert attempt is not None
+    assert (attempt.state, attempt.artefact_digest) == (ReleaseState.PUBLISHED, artefact)
     assert task.run(ask()) == artefact
     assert ledger.verify() == ()
 
@@ -107,12 +107,12 @@ def test_a_task_killed_at_any_moment_never_undercounts(
     time.sleep(delay_ms / 1000)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    found = Ledger.open(url, clock=noon).find(ask().key)
+    attempt = Ledger.open(url, clock=noon).find(ask().key)
     check_after_rerun(
         url,
         tmp_path,
         draws_before=len(list(tmp_path.iterdir())),
-        was_sealed=found is not None and found.is_sealed,
+        was_sealed=attempt is not None and attempt.is_sealed,
     )
 
 

@@ -297,8 +297,10 @@ def test_verification_finds_it_names_it_and_exits_4(
     change(site, stores)
     capsys.readouterr()
     assert run("verify", "--json") == 4
-    found = json.loads(capsys.readouterr().out)
-    assert any(named in one["problem"] or named in f"entry {one['entry']}" for one in found), found
+    problems = json.loads(capsys.readouterr().out)
+    assert any(
+        named in problem["problem"] or named in f"entry {problem['entry']}" for problem in problems
+    ), problems
 
 
 BEFORE_A_CHARGE = (

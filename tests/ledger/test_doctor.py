@@ -61,7 +61,7 @@ def test_each_harm_has_its_repair(
     site: Site, stores: Stores, capsys: pytest.CaptureFixture[str], harm: Change, name: str
 ) -> None:
     harm(site, stores)
-    names = [one["name"] for one in found(capsys)]
+    names = [finding["name"] for finding in found(capsys)]
     assert name in names
     assert main(["doctor"]) == 4
 
@@ -73,14 +73,14 @@ def test_a_lost_and_a_damaged_database_and_a_mistyped_home_are_told_apart(
     file = Path(site.url.removeprefix("sqlite:///"))
     whole = file.read_bytes()
     file.write_bytes(b"\xab" * len(whole))
-    assert [one["name"] for one in found(capsys)] == ["database"]
+    assert [finding["name"] for finding in found(capsys)] == ["database"]
     shutil.rmtree(file.parent)
     (lost,) = found(capsys)
     assert (lost["name"], "ledger recover" in lost["do"]) == ("ledger", True)
     monkeypatch.setenv("TURNSTILE_HOME", str(tmp_path / "hoem"))
     monkeypatch.setenv("TURNSTILE_LEDGER_URL", "")
     monkeypatch.delenv("TURNSTILE_LEDGER_URL")
-    assert [one["name"] for one in found(capsys)] == ["home"]
+    assert [finding["name"] for finding in found(capsys)] == ["home"]
     assert not (tmp_path / "hoem").exists()
 
 
@@ -94,10 +94,10 @@ def test_what_does_not_answer_is_not_called_lost(
         file.mkdir()
     else:
         monkeypatch.setenv("TURNSTILE_LEDGER_URL", "postgresql+psycopg://a:secret@127.0.0.1:1/x")
-    (one,) = found(capsys)
-    assert one["name"] == "access"
-    assert "recover" not in one["do"]
-    assert "secret" not in one["problem"]
+    (finding,) = found(capsys)
+    assert finding["name"] == "access"
+    assert "recover" not in finding["do"]
+    assert "secret" not in finding["problem"]
 
 
 def test_every_finding_has_a_row_in_the_runbook() -> None:

@@ -53,7 +53,7 @@ def test_a_lease_that_ended_burns_and_charges_in_full_and_a_late_seal_is_refused
         _end_lease(ledger, late.attempt_id)
     again = ledger.reserve(ask(), holder=HERE)
     ledger.begin_draw(again.attempt_id, BINDINGS, holder=HERE)
-    assert [one.state for one in ledger.attempts(KEY)] == [
+    assert [attempt.state for attempt in ledger.attempts(KEY)] == [
         ReleaseState.BURNED,
         ReleaseState.DRAWING,
     ]

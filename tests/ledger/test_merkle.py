@@ -65,8 +65,8 @@ def defined(leaves: list[bytes]) -> bytes:
 def test_roots_and_paths_are_those_of_the_published_vectors() -> None:
     tree = Tree(LEAVES)
     assert {size: tree.root(size).hex() for size in ROOTS} == ROOTS
-    assert [one.hex() for one in tree.inclusion(2, 7)] == [C, A, E]
-    assert [one.hex() for one in tree.consistency(3, 7)] == [B, C, A, E]
+    assert [node.hex() for node in tree.inclusion(2, 7)] == [C, A, E]
+    assert [node.hex() for node in tree.consistency(3, 7)] == [B, C, A, E]
     assert tree.root(0) == EMPTY
 
 
@@ -100,20 +100,20 @@ def test_a_node_does_not_pass_as_a_leaf() -> None:
 
 
 def test_the_worked_example_verifies_under_both_keys() -> None:
-    found = parse_checkpoint(NOTE)
-    assert (found.origin, found.size, found.root.hex()) == (
+    checkpoint = parse_checkpoint(NOTE)
+    assert (checkpoint.origin, checkpoint.size, checkpoint.root.hex()) == (
         "ledger.example.org/opal",
         7,
         ROOTS[7],
     )
-    assert found.is_signed_by(Verifier.of(LOG))
-    assert found.cosigned_at(Verifier.of(WITNESS)) == 1_700_000_000
+    assert checkpoint.is_signed_by(Verifier.of(LOG))
+    assert checkpoint.cosigned_at(Verifier.of(WITNESS)) == 1_700_000_000
     assert Verifier.of(WITNESS).name == NAME
 
 
 def test_a_signature_of_an_unknown_key_is_read_over_and_a_false_one_voids_the_note() -> None:
-    found = parse_checkpoint(NOTE.replace("ledger.example.org/opal v", "somebody.else v"))
-    assert not found.is_signed_by(Verifier.of(LOG))
+    checkpoint = parse_checkpoint(NOTE.replace("ledger.example.org/opal v", "somebody.else v"))
+    assert not checkpoint.is_signed_by(Verifier.of(LOG))
     false = NOTE.replace("BrzrgDqU", "BrzrgDqV")
     with pytest.raises(ValueError, match="is false"):
         parse_checkpoint(false).is_signed_by(Verifier.of(LOG))

@@ -31,23 +31,23 @@ def spend_after_the_draw(patch: Patch) -> None:
 
 def refund_on_burn(patch: Patch) -> None:
     def with_refund(
-        connection: object, at: str, found: object, transition: Transition, **words: str
+        connection: object, at: str, attempt: object, transition: Transition, **words: str
     ) -> object:
-        entry = MAKE_TRANSITION(connection, at, found, transition, **words)  # type: ignore[arg-type]
+        entry = MAKE_TRANSITION(connection, at, attempt, transition, **words)  # type: ignore[arg-type]
         if transition is Transition.BURN:
-            reserved = attempts.entry_at(connection, found.reserved_sequence)  # type: ignore[attr-defined, arg-type]
+            reserved = attempts.entry_at(connection, attempt.reserved_sequence)  # type: ignore[attr-defined, arg-type]
             assert reserved is not None
-            amounts = amounts_by_row(attempts.postings_in(reserved.body), found.week)  # type: ignore[attr-defined]
+            amounts = amounts_by_row(attempts.postings_in(reserved.body), attempt.week)  # type: ignore[attr-defined]
             back = [Change(row, amount.negated(), NOTHING) for row, amount in amounts.items()]
-            accounts.change_accounts(connection, found.family, back)  # type: ignore[attr-defined, arg-type]
+            accounts.change_accounts(connection, attempt.family, back)  # type: ignore[attr-defined, arg-type]
         return entry
 
     patch.setattr(attempts, "make_transition", with_refund)
 
 
 def no_sealed_check(patch: Patch) -> None:
-    def answer(found: states.ReleaseState | None) -> ReserveAnswer:
-        real = states.answer_to_reserve(found)
+    def answer(state: states.ReleaseState | None) -> ReserveAnswer:
+        real = states.answer_to_reserve(state)
         return ReserveAnswer.OPEN_NEW if real is ReserveAnswer.ANSWER_SEALED else real
 
     patch.setattr(charging, "answer_to_reserve", answer)
@@ -63,8 +63,8 @@ def windows_that_look_back_only(patch: Patch) -> None:
     real = admission.most_spent_window
 
     def back(row: object, week: str, window_weeks: int, taken: object) -> object:
-        def until(one: changes.AccountRow) -> changes.Amount:
-            return taken(one) if one.week <= week else NOTHING  # type: ignore[operator, no-any-return]
+        def until(account_row: changes.AccountRow) -> changes.Amount:
+            return taken(account_row) if account_row.week <= week else NOTHING  # type: ignore[operator, no-any-return]
 
         return real(row, week, window_weeks, until)  # type: ignore[arg-type]
 

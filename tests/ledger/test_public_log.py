@@ -117,7 +117,8 @@ PLANTED = {
     ),
     "a step altered": lambda log: _edit(log / "steps", "old ", "old 1"),
     "the newest put back": lambda log: shutil.copy(
-        min((log / "checkpoints").iterdir(), key=lambda one: int(one.name)), log / "checkpoint"
+        min((log / "checkpoints").iterdir(), key=lambda checkpoint: int(checkpoint.name)),
+        log / "checkpoint",
     ),
     "all of it deleted": shutil.rmtree,
     "a checkpoint deleted": lambda log: min((log / "checkpoints").iterdir()).unlink(),
@@ -159,9 +160,9 @@ def test_what_is_planted_in_the_log_is_found(name: str, site: Site) -> None:
     site.publish(2)
     assert site.ledger.verify() == ()
     PLANTED[name](log_of(site))
-    found = [one for one in site.ledger.verify() if one.check == "log"]
-    assert found, name
-    assert str(site.home / "public") in found[0].problem
+    findings = [finding for finding in site.ledger.verify() if finding.check == "log"]
+    assert findings, name
+    assert str(site.home / "public") in findings[0].problem
 
 
 @pytest.mark.parametrize("kind", ["steps", "checkpoints", "cosignatures"])
@@ -183,7 +184,7 @@ def test_a_step_that_a_killed_process_owed_is_written_by_the_next_publication(
     site: Site,
 ) -> None:
     site.publish(2)
-    (first, *_) = sorted((log_of(site) / "steps").iterdir(), key=lambda one: int(one.name))
+    (first, *_) = sorted((log_of(site) / "steps").iterdir(), key=lambda step: int(step.name))
     kept = first.read_text()
     if is_left:
         assert run("begin-log", *WHO) == 0
@@ -237,7 +238,9 @@ def test_a_ledger_put_back_signs_nothing_that_its_log_has_outgrown(
     restored = Ledger.open(
         older, clock=noon, public=site.home / "public", embargoed=site.home / "embargoed"
     )
-    assert any(one.check == "log" and "old copy" in one.problem for one in restored.verify())
+    assert any(
+        finding.check == "log" and "old copy" in finding.problem for finding in restored.verify()
+    )
     with pytest.raises(IntegrityError, match="nothing more is signed"):
         restored.sign_public_zone()
     assert before == {path: path.read_bytes() for path in log_of(site).rglob("*") if path.is_file()}
@@ -259,7 +262,7 @@ def test_after_a_loss_for_good_another_log_begins_and_the_old_one_still_stands(
     folders = sorted((site.home / "public/ledger-log").iterdir())
     assert len(folders) == 2
     assert old in folders
-    assert [one for one in site.ledger.verify() if one.check == "log"] == []
+    assert [finding for finding in site.ledger.verify() if finding.check == "log"] == []
 
 
 def test_a_key_of_a_log_that_a_disk_tore_is_set_aside(
@@ -276,7 +279,7 @@ def test_a_key_of_a_log_that_a_disk_tore_is_set_aside(
     (aside,) = site.home.glob("log-key-unreadable-*.pem")
     assert aside.read_bytes() == torn
     site.ledger.sign_public_zone()
-    assert [one for one in site.ledger.verify() if one.check == "log"] == []
+    assert [finding for finding in site.ledger.verify() if finding.check == "log"] == []
 
 
 def test_a_key_of_a_log_that_is_gone_is_made_anew_and_no_name_begins_twice(
@@ -302,7 +305,7 @@ def test_a_log_may_begin_again_under_a_name_of_ones_own(
     key = Verifier.of(begun.public_line)
     newest = site.home / "public/ledger-log" / key.key_id.hex() / "checkpoint"
     assert newest.read_text().startswith("transport.example.org/opal\n")
-    assert len({one.public_line.partition("+")[2] for one in site.ledger.parties().logs}) == 2
+    assert len({log.public_line.partition("+")[2] for log in site.ledger.parties().logs}) == 2
     assert run("verify") == 0
 
 
@@ -354,12 +357,12 @@ class TestCosigners:
         enrolled(site, witness)
         assert run("cosign") == 0
         assert "has cosigned" in capsys.readouterr().out
-        found = parse_checkpoint((log_of(site) / "checkpoint").read_text())
-        assert found.cosigned_at(Verifier.of(witness.vkey)) == SECONDS + 1
+        checkpoint = parse_checkpoint((log_of(site) / "checkpoint").read_text())
+        assert checkpoint.cosigned_at(Verifier.of(witness.vkey)) == SECONDS + 1
         site.publish(2)
-        assert witness.asked == [0, found.size]
+        assert witness.asked == [0, checkpoint.size]
         later = parse_checkpoint((log_of(site) / "checkpoint").read_text())
-        assert later.size > found.size
+        assert later.size > checkpoint.size
         assert later.cosigned_at(Verifier.of(witness.vkey)) == SECONDS + 2
         assert run("verify") == 0
 
@@ -372,15 +375,20 @@ class TestCosigners:
         assert run("verify") == 0
         (path,) = (log_of(site) / "cosignatures").iterdir()
         COSIGNATURES[how](path)
-        found = [one for one in site.ledger.verify() if "is no cosignature" in one.problem]
-        assert len(found) == 1
+        findings = [
+            finding for finding in site.ledger.verify() if "is no cosignature" in finding.problem
+        ]
+        assert len(findings) == 1
 
     def test_it_says_what_it_saw_last_and_is_asked_from_there(
         self, site: Site, witness: Witness
     ) -> None:
         enrolled(site, witness)
         first = parse_checkpoint(
-            min((log_of(site) / "checkpoints").iterdir(), key=lambda one: int(one.name)).read_text()
+            min(
+                (log_of(site) / "checkpoints").iterdir(),
+                key=lambda checkpoint: int(checkpoint.name),
+            ).read_text()
         )
         witness.size, witness.root = first.size, first.root
         assert run("cosign") == 0
@@ -428,7 +436,9 @@ class TestCosigners:
         witness.size, witness.root = newest.size, bytes(32)
         assert run("cosign") == 4
         assert "another history" in capsys.readouterr().out
-        witness.size = min(int(one.name) for one in (log_of(site) / "checkpoints").iterdir())
+        witness.size = min(
+            int(checkpoint.name) for checkpoint in (log_of(site) / "checkpoints").iterdir()
+        )
         assert run("cosign") == 4
 
     def test_a_line_under_another_key_is_not_kept(
@@ -481,13 +491,17 @@ def test_what_nobody_wrote_is_signed_by_no_later_signing(name: str, site: Site) 
         target.write_text("card,time\n")
     for sign in (lambda: run("cosign"), lambda: run("rotate-key", *WHO), lambda: run("cosign")):
         assert sign() == 0
-        found = [one.problem for one in site.ledger.verify() if one.check == "public zone"]
-        assert len(found) == 1, found
-        assert found[0].startswith(f"{target} {problem}")
+        problems = [
+            finding.problem for finding in site.ledger.verify() if finding.check == "public zone"
+        ]
+        assert len(problems) == 1, problems
+        assert problems[0].startswith(f"{target} {problem}")
     if not path.endswith("index.json"):
         site.publish(2)  # who writes the series says what it wrote
-        found = [one.problem for one in site.ledger.verify() if one.check == "public zone"]
-        assert len(found) == 1, found
+        problems = [
+            finding.problem for finding in site.ledger.verify() if finding.check == "public zone"
+        ]
+        assert len(problems) == 1, problems
     else:
         site.publish(2)
         assert site.ledger.verify() == ()

@@ -61,8 +61,8 @@ class TestEncoding:
             canonical(value)
 
     @given(POSTINGS)
-    def test_of_a_posting_reads_back(self, one: Posting) -> None:
-        assert decode_posting(encode_posting(one)) == one
+    def test_of_a_posting_reads_back(self, original: Posting) -> None:
+        assert decode_posting(encode_posting(original)) == original
 
     @given(CAPS)
     def test_of_a_cap_reads_back(self, cap: Cap) -> None:
@@ -117,7 +117,7 @@ class TestAmounts:
     @given(st.lists(POSTINGS, max_size=6))
     def test_are_listed_in_lock_order(self, postings: list[Posting]) -> None:
         rows = list(amounts_by_row(postings, "2016-W30"))
-        assert all(one < other for one, other in pairwise(rows))
+        assert all(row < other for row, other in pairwise(rows))
 
     @given(POSTINGS, POSTINGS)
     def test_add_up_like_losses(self, one: Posting, other: Posting) -> None:
@@ -150,13 +150,13 @@ class TestWindows:
         def taken(row: AccountRow) -> Amount:
             return Amount(epsilon_micro=figures.get(row.week, 0))
 
-        _, found = most_spent_window(
+        _, most_spent = most_spent_window(
             AccountRow("card", "ever"), week_number(week), window_weeks, taken
         )
         padded = {n: weekly[n] if 0 <= n < 7 else 0 for n in range(-10, 20)}
         starts = range(week - window_weeks + 1, week + 1)
         plain = max(sum(padded[n] for n in range(s, s + window_weeks)) for s in starts)
-        assert found.epsilon_micro == plain
+        assert most_spent.epsilon_micro == plain
 
     @given(st.lists(st.integers(0, 9), min_size=1, max_size=9), st.integers(1, 5))
     def test_of_a_balance_equal_the_plain_maximum(
@@ -173,20 +173,20 @@ class TestWindows:
 class TestCapsInForce:
     @given(st.lists(CAPS, min_size=1, max_size=4))
     def test_are_no_larger_than_any_programme_says(self, caps: list[Cap]) -> None:
-        (found,) = binding_caps(caps)
+        (binding_cap,) = binding_caps(caps)
         for cap in caps:
-            assert found.epsilon_micro is not None
+            assert binding_cap.epsilon_micro is not None
             assert cap.epsilon_micro is not None
-            assert found.epsilon_micro <= cap.epsilon_micro
-            assert (found.delta_femto or 0) <= (cap.delta_femto or 0)
+            assert binding_cap.epsilon_micro <= cap.epsilon_micro
+            assert (binding_cap.delta_femto or 0) <= (cap.delta_femto or 0)
             if cap.rho_nano is not None:
-                assert found.rho_nano is not None
-                assert found.rho_nano <= cap.rho_nano
+                assert binding_cap.rho_nano is not None
+                assert binding_cap.rho_nano <= cap.rho_nano
 
     def test_round_a_halved_cap_down(self) -> None:
-        (found,) = binding_caps([Cap(TRIP, NeighboringRelation.REPLACE, epsilon_micro=7)])
-        assert found.epsilon_micro == 3
-        assert found.relation is NeighboringRelation.ADD_REMOVE
+        (binding_cap,) = binding_caps([Cap(TRIP, NeighboringRelation.REPLACE, epsilon_micro=7)])
+        assert binding_cap.epsilon_micro == 3
+        assert binding_cap.relation is NeighboringRelation.ADD_REMOVE
 
 
 class TestStates:

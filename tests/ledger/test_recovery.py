@@ -224,9 +224,9 @@ def test_a_draw_under_way_is_burned_by_a_recovery_and_charged_again(site: Site) 
     attempt = site.ledger.reserve(request)
     site.ledger.begin_draw(attempt.attempt_id, request.bindings)
     assert run("recover", *WHO) == 0
-    found = site.ledger.find(request.key)
-    assert found is not None
-    assert found.state is ReleaseState.BURNED
+    burned_attempt = site.ledger.find(request.key)
+    assert burned_attempt is not None
+    assert burned_attempt.state is ReleaseState.BURNED
     goes_on(site, 1)
     assert spent_micro(site.ledger) == 3 * LOSS_MICRO
 

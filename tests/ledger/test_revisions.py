@@ -56,8 +56,8 @@ def test_a_word_is_written_once(ledger: Ledger) -> None:
 def test_another_mind_and_other_files_are_other_words(ledger: Ledger) -> None:
     published(ledger, ask())
     words = [word(1), word(1, is_allowed=False), word(1, files="files-2"), word(1, "ada")]
-    for one in words:
-        ledger.decide_on_revision(one)
+    for decision in words:
+        ledger.decide_on_revision(decision)
     assert list(ledger.decisions_on_revision(word(1).key)) == words
 
 
@@ -149,9 +149,9 @@ class Corrections(RuleBasedStateMachine):
             self.task.run(ask(revision=revision, caps=caps), stop_after=stop_after)
         except RefusedError:
             return  # two draws of a key died: a person's turn
-        found = self.ledger.find(ReleaseKey("opal", WEEK, revision))
-        if found is not None and found.is_sealed:
-            digest = found.artefact_digest or ""
+        attempt = self.ledger.find(ReleaseKey("opal", WEEK, revision))
+        if attempt is not None and attempt.is_sealed:
+            digest = attempt.artefact_digest or ""
             assert self.bytes_of.setdefault(revision, digest) == digest
 
     @rule()
@@ -177,7 +177,7 @@ class Corrections(RuleBasedStateMachine):
         for revision in range(1, 10):
             attempts = self.ledger.attempts(ReleaseKey("opal", WEEK, revision))
             assert not attempts or revision in self.allowed
-            assert len([one for one in attempts if one.is_sealed]) <= 1
+            assert len([attempt for attempt in attempts if attempt.is_sealed]) <= 1
         assert (spent_micro(self.ledger) or 0) >= self.task.draws() * LOSS_MICRO
 
     def teardown(self) -> None:

@@ -33,8 +33,10 @@ def test_a_server_that_isolates_otherwise_by_default_refuses_nobody(url: str) ->
     try:
         with ThreadPoolExecutor(8) as threads:
             asked = [ask(week_number(n), caps=MANY) for n in range(24)]
-            found = list(threads.map(lambda one: Ledger.open(url, clock=noon).reserve(one), asked))
-        assert all(one.is_open for one in found)
+            attempts = list(
+                threads.map(lambda request: Ledger.open(url, clock=noon).reserve(request), asked)
+            )
+        assert all(attempt.is_open for attempt in attempts)
         assert Ledger.open(url, clock=noon).verify() == ()
     finally:
         run_as_server(url, f"ALTER DATABASE {name} RESET default_transaction_isolation")
@@ -47,8 +49,8 @@ def test_a_lost_answer_to_commit_says_that_it_may_have_happened(url: str) -> Non
     def cut(connection: object) -> None:
         """End the server's side just as the commit is sent."""
         if connection.get_execution_options().get("writes"):  # type: ignore[attr-defined]
-            own = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()  # type: ignore[attr-defined]
-            run_as_server(url, f"SELECT pg_terminate_backend({own})")
+            backend_pid = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()  # type: ignore[attr-defined]
+            run_as_server(url, f"SELECT pg_terminate_backend({backend_pid})")
 
     engine = ledger._store._engine
     event.listen(engine, "commit", cut)

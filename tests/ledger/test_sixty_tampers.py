@@ -105,8 +105,8 @@ def test_the_tables_are_tests_where_they_stand() -> None:
         ("test_public_log", "test_what_is_planted_in_the_log_is_found"),
     ):
         (mark,) = [
-            one
-            for one in getattr(importlib.import_module(module), test).pytestmark
-            if one.name == "parametrize"
+            candidate
+            for candidate in getattr(importlib.import_module(module), test).pytestmark
+            if candidate.name == "parametrize"
         ]
         assert set(mark.args[1]) in (set(TABLE), set(PLANTED))

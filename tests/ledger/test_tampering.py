@@ -27,8 +27,8 @@ def scalar(url: str, query: str) -> str:
 
 
 def problems(url: str, **places: object) -> list[str]:
-    found = Ledger.open(url, clock=noon, **places).verify()  # type: ignore[arg-type]
-    return [str(finding) for finding in found]
+    findings = Ledger.open(url, clock=noon, **places).verify()  # type: ignore[arg-type]
+    return [str(finding) for finding in findings]
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ class TestAnEntry:
     def test_that_was_changed_is_named(self, stores: Stores, url: str) -> None:
         change = "UPDATE entry SET record = replace(record, '4000000', '1000000')"
         stores.tamper(url, f"{change} WHERE sequence = 2")
-        assert any(one.startswith("chain: entry 2:") for one in problems(url))
+        assert any(problem.startswith("chain: entry 2:") for problem in problems(url))
 
     def test_that_was_changed_with_its_hash_breaks_the_next_one(
         self, stores: Stores, url: str
@@ -57,15 +57,17 @@ class TestAnEntry:
         stores.tamper(
             url, f"UPDATE entry SET record = '{forged}', hash = '{digest}' WHERE sequence = 2"
         )
-        assert any(one.startswith("chain: entry 3:") for one in problems(url))
+        assert any(problem.startswith("chain: entry 3:") for problem in problems(url))
 
     def test_that_was_removed_is_named(self, stores: Stores, url: str) -> None:
         stores.tamper(url, "DELETE FROM entry WHERE sequence = 4")
-        assert any(one.startswith("chain: entry 5: follows entry 3") for one in problems(url))
+        assert any(
+            problem.startswith("chain: entry 5: follows entry 3") for problem in problems(url)
+        )
 
     def test_that_was_last_and_removed_is_missed(self, stores: Stores, url: str) -> None:
         stores.tamper(url, "DELETE FROM entry WHERE sequence = 7")
-        assert any("entry 7" in one for one in problems(url))
+        assert any("entry 7" in problem for problem in problems(url))
 
     def test_that_changed_places_is_named(self, stores: Stores, url: str) -> None:
         stores.tamper(
@@ -74,20 +76,20 @@ class TestAnEntry:
             "UPDATE entry SET sequence = 3 WHERE sequence = 4",
             "UPDATE entry SET sequence = 4 WHERE sequence = 99",
         )
-        found = problems(url)
-        assert any(one.startswith("chain: entry 3: its columns") for one in found)
-        assert any(one.startswith("chain: entry 4:") for one in found)
+        findings = problems(url)
+        assert any(finding.startswith("chain: entry 3: its columns") for finding in findings)
+        assert any(finding.startswith("chain: entry 4:") for finding in findings)
 
     def test_that_was_appended_with_a_forged_hash_is_named(self, stores: Stores, url: str) -> None:
         stores.tamper(url, *forgery(url, hash_of=lambda _: "f" * 64))
-        assert any(one.startswith("chain: entry 8: its hash") for one in problems(url))
+        assert any(problem.startswith("chain: entry 8: its hash") for problem in problems(url))
 
     def test_that_was_appended_with_a_fitting_hash_is_named_by_its_meaning(
         self, stores: Stores, url: str
     ) -> None:
         stores.tamper(url, *forgery(url))
-        found = problems(url)
-        assert found == ["meaning: entry 8: states void of an attempt that is drawing"]
+        findings = problems(url)
+        assert findings == ["meaning: entry 8: states void of an attempt that is drawing"]
 
     @pytest.mark.parametrize(
         "statement",
@@ -153,7 +155,7 @@ class TestAMaterializedTable:
         self, stores: Stores, url: str, statement: str, named: str
     ) -> None:
         stores.tamper(url, statement)
-        assert any(named in one for one in problems(url))
+        assert any(named in problem for problem in problems(url))
 
 
 class TestARestoredOldCopy:
@@ -183,7 +185,7 @@ class TestARestoredOldCopy:
         restored = Ledger.open(backup, clock=noon, **places)  # type: ignore[arg-type]
         with pytest.raises(IntegrityError, match="history was replaced"):
             restored.reserve(ask(week_number(9)))
-        assert any("history was replaced" in str(one) for one in restored.verify())
+        assert any("history was replaced" in str(finding) for finding in restored.verify())
 
     def test_that_is_the_newest_copy_may_draw(
         self, stores: Stores, url: str, tmp_path: Path
@@ -255,7 +257,7 @@ class TestACheckpoint:
         self, witnessed: Ledger, tmp_path: Path
     ) -> None:
         notes = (tmp_path / "second/checkpoints").iterdir()
-        note = next(one for one in notes if "\n5\n" in one.read_text())
+        note = next(file for file in notes if "\n5\n" in file.read_text())
         note.write_text(note.read_text().replace("\n5\n", "\n4\n"))
         (finding,) = witnessed.verify()
         assert "no signature" in finding.problem
@@ -302,4 +304,4 @@ def test_caps_and_family_of_a_forged_history_are_checked_by_the_fold(
     record = scalar(url, "SELECT record FROM entry WHERE sequence = 2")
     assert FAMILY in record
     stores.tamper(url, "DELETE FROM caps", "UPDATE account SET cap_epsilon_micro = NULL")
-    assert any("caps of" in one for one in problems(url))
+    assert any("caps of" in problem for problem in problems(url))

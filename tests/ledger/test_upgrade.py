@@ -59,7 +59,7 @@ def test_it_verifies_unchanged_is_migrated_and_seals_its_next_week(old: str) -> 
     assert ledger.balance() == before
     assert main(["ledger", "verify"]) == 0
     assert sealed(ledger, ask("2016-W40", programme="ferries", family="ferry_cards")).is_sealed
-    assert not [one for one in ledger.verify() if one.check != "sealed"]
+    assert not [finding for finding in ledger.verify() if finding.check != "sealed"]
 
 
 @pytest.mark.long

@@ -46,7 +46,7 @@ def test_a_week_goes_through_its_states(ledger: Ledger) -> None:
     allowed(ledger)
     published(ledger, ask(revision=1, caps=WIDE), "artefact-2")
     assert history(ledger).state is WeekState.REVISED
-    assert [one.key for one in history(ledger).published] == [FIRST, SECOND]
+    assert [release.key for release in history(ledger).published] == [FIRST, SECOND]
 
 
 def test_what_was_withdrawn_is_not_in_force(ledger: Ledger) -> None:
@@ -59,7 +59,9 @@ def test_what_was_withdrawn_is_not_in_force(ledger: Ledger) -> None:
     assert (first.key, first.manifest_sha256) == (FIRST, "manifest of artefact-1")
     ledger.withdraw(FIRST, "ada", "both")
     assert (history(ledger).in_force, history(ledger).state) == (None, WeekState.WITHDRAWN)
-    assert [one.withdrawn and one.withdrawn.public_note for one in history(ledger).published] == [
+    assert [
+        release.withdrawn and release.withdrawn.public_note for release in history(ledger).published
+    ] == [
         "",
         "a wrong file",
     ]

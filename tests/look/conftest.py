@@ -49,7 +49,7 @@ class City:
     def tells(self, *arguments: object) -> tuple[int, str]:
         """Run a command; return its code and all that it prints."""
         self._capfd.readouterr()
-        code = main([str(one) for one in arguments])
+        code = main([str(argument) for argument in arguments])
         shown = self._capfd.readouterr()
         return code, shown.out + shown.err
 
@@ -59,12 +59,12 @@ class City:
         vehicles = isinstance(records[0], Reading)
         columns = BUS_COLUMNS if vehicles else dict(TAP_COLUMNS)
         if not vehicles:
-            own = (
+            time_columns = (
                 {"tap_date": "fecha", "tap_time": "hora"}
                 if form.dates
                 else {"tapped_at": "momento"}
             )
-            columns |= own | ({"action": "tipo"} if form.words else {})
+            columns |= time_columns | ({"action": "tipo"} if form.words else {})
         pairs = [f"--column={field}={column}" for field, column in columns.items()]
         feed = "tides_vehicle_locations" if vehicles else "taps"
         public = self.roads if vehicles else self.stops
@@ -74,7 +74,9 @@ class City:
             if {"--trips", "--buses", "--accept-no-gain"} & {*options}
             else ("--accept-no-gain", "a made city")
         )
-        zone = () if any(one.startswith("--zone") for one in options) else ("--zone", ZONE.key)
+        zone = (
+            () if any(option.startswith("--zone") for option in options) else ("--zone", ZONE.key)
+        )
         code, said = self.tells("new", "city", "--from", file, *given, *zone, *volume, *options)
         assert code == 0, said
         return said
@@ -92,7 +94,11 @@ class City:
 
     def lines(self) -> dict[str, str]:
         """The lines of YAML that a look proposes, by key."""
-        return {one["key"]: one["line"] for one in self.look()[2]["decisions"] if one["line"]}
+        return {
+            decision["key"]: decision["line"]
+            for decision in self.look()[2]["decisions"]
+            if decision["line"]
+        }
 
     def adopt(self, line: str) -> None:
         """Write a line into the programme, in place of the same key if it is there."""

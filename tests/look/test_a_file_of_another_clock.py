@@ -47,8 +47,8 @@ def test_one_depot_of_four_in_utc_stops_the_week(city: Any) -> None:
     for path in (city.home / "landing/city").rglob("*.csv"):
         path.unlink()
     for depot in range(4):
-        own = [tap for tap in taps(CARDS) if int(tap.card) % 4 == depot]
-        city.deliver(own, UTC_CLOCK if depot == 3 else Form(), f"depot{depot}.csv")
+        test_one_depot = [tap for tap in taps(CARDS) if int(tap.card) % 4 == depot]
+        city.deliver(test_one_depot, UTC_CLOCK if depot == 3 else Form(), f"depot{depot}.csv")
     assert "clock: the quietest hours" in city.look()[1]
 
 
@@ -64,6 +64,6 @@ def test_files_of_some_hours_are_of_no_other_clock(city: Any) -> None:
     for path in (city.home / "landing/city").rglob("*.csv"):
         path.unlink()
     for name, hours in (("early", range(14)), ("late", range(14, 24))):
-        own = [tap for tap in taps(CARDS) if tap.at.astimezone(ZONE).hour in hours]
-        city.deliver(own, Form(), f"{name}.csv")
+        test_files = [tap for tap in taps(CARDS) if tap.at.astimezone(ZONE).hour in hours]
+        city.deliver(test_files, Form(), f"{name}.csv")
     assert city.look()[0] == 0

@@ -38,16 +38,16 @@ def _deliver(city: Any, name: str, columns: dict[str, list[Any]]) -> Path:
         records = [
             dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
         ]
-        lines = [json.dumps(one) for one in records]
+        lines = [json.dumps(record) for record in records]
         file.write_text(f"[{', '.join(lines)}]" if name.endswith(".json") else "\n".join(lines))
         if name.endswith(".csv"):
-            rows = [columns, *(one.values() for one in records)]
+            rows = [columns, *(record.values() for record in records)]
             file.write_text("\n".join(";".join(map(str, row)) for row in rows))
     return file
 
 
 def _new(city: Any, file: Path, feed: str, columns: tuple[str, ...], *more: str) -> str:
-    pairs = [f"--column={one}" for one in columns]
+    pairs = [f"--column={column}" for column in columns]
     given = ("--feed", feed, "--gtfs", city.stops, "--mode", "bus", "--protect", "day")
     code, said = city.tells(
         "new", "city", "--from", file, *given, "--zone", ZONE.key, *pairs, *more
@@ -61,7 +61,7 @@ def test_dates_in_one_column_with_times_are_asked_proposed_and_read(city: Any, f
     pattern, right = FORMS[form]
     columns = _columns(taps(), Form())
     columns["momento"] = [
-        datetime.fromisoformat(one).strftime(pattern) for one in columns["momento"]
+        datetime.fromisoformat(column).strftime(pattern) for column in columns["momento"]
     ]
     said = _new(city, _deliver(city, "a.csv", columns), "taps", TAPS)
     assert "to decide: source.date_form" in said
@@ -85,10 +85,10 @@ def test_a_form_of_dates_that_is_given_is_stated_and_one_without_effect_is_refus
     columns["momento"] = [
         f"{datetime.fromisoformat(one):%d/%m/%Y %H:%M:%S}" for one in columns["momento"]
     ]
-    own = tuple(f"{field}={column}" for field, column in BUS_COLUMNS.items())
+    test_a_form = tuple(f"{field}={column}" for field, column in BUS_COLUMNS.items())
     file = _deliver(city, "a.csv", columns)
     given = ("--date-form", "DD/MM/YYYY", "--speed-unit", "km/h")
-    _new(city, file, "tides_vehicle_locations", own, *given)
+    _new(city, file, "tides_vehicle_locations", test_a_form, *given)
     assert "\n  date_form: DD/MM/YYYY" in city.yaml.read_text()
     code, said, record = city.look()
     assert "Time" not in said
@@ -113,7 +113,7 @@ def test_epochs_in_typed_columns_are_found_by_new_and_by_look(
     city: Any, name: str, unit: str
 ) -> None:
     columns: dict[str, list[Any]] = dict(_columns(taps(20), Form(times=unit)))
-    columns["momento"] = [int(one) for one in columns["momento"]]
+    columns["momento"] = [int(column) for column in columns["momento"]]
     _new(city, _deliver(city, name, columns), "taps", TAPS)
     line = f"  file: {{times: {unit}}}"
     assert line in city.yaml.read_text()
@@ -129,10 +129,10 @@ def test_epochs_in_typed_columns_are_found_by_new_and_by_look(
 @pytest.mark.parametrize("kind", ["float", "text"])
 def test_epochs_with_decimals_are_found_and_their_fractions_dropped(city: Any, kind: str) -> None:
     columns: dict[str, list[Any]] = dict(_columns(taps(20), Form(times="epoch_s")))
-    columns["momento"] = [f"{one}.750" for one in columns["momento"]]
+    columns["momento"] = [f"{column}.750" for column in columns["momento"]]
     name = "a.csv" if kind == "text" else "a.parquet"
     if kind == "float":
-        columns["momento"] = [float(one) for one in columns["momento"]]
+        columns["momento"] = [float(column) for column in columns["momento"]]
     _new(city, _deliver(city, name, columns), "taps", TAPS)
     assert "times: epoch_s" in city.yaml.read_text()
     assert "`unparsable_timestamp`: 0 set aside" in "\n".join(city.look()[2]["sections"]["Rules"])
@@ -141,16 +141,16 @@ def test_epochs_with_decimals_are_found_and_their_fractions_dropped(city: Any, k
 def test_typed_instants_and_texts_of_iso_need_no_key(city: Any) -> None:
     """Negative control."""
     columns: dict[str, list[Any]] = dict(_columns(taps(20), Form()))
-    columns["momento"] = [datetime.fromisoformat(one) for one in columns["momento"]]
+    columns["momento"] = [datetime.fromisoformat(column) for column in columns["momento"]]
     said = _new(city, _deliver(city, "a.parquet", columns), "taps", TAPS)
     assert "date_form" not in said
     assert "\n  file:" not in city.yaml.read_text()
-    assert "source.file" not in {one["key"] for one in city.look()[2]["decisions"]}
+    assert "source.file" not in {look["key"] for look in city.look()[2]["decisions"]}
 
 
 def test_times_with_a_zones_short_name_have_the_line_that_reads_them(city: Any) -> None:
     columns = _columns(taps(), Form())
-    columns["momento"] = [f"{one} CDT" for one in columns["momento"]]
+    columns["momento"] = [f"{column} CDT" for column in columns["momento"]]
     _new(city, _deliver(city, "a.csv", columns), "taps", TAPS)
     assert "source.file.zone" in city.tells("run", "city", "--week", WEEK)[1]
     assert not city.is_published
@@ -158,6 +158,6 @@ def test_times_with_a_zones_short_name_have_the_line_that_reads_them(city: Any) 
     assert line == f"file: {{zone: {ZONE.key}}}"
     city.adopt(line)
     assert city.look()[0] == 0
-    columns["momento"] = [one.replace("CDT", "PDT") for one in columns["momento"]]
+    columns["momento"] = [column.replace("CDT", "PDT") for column in columns["momento"]]
     _deliver(city, "a.csv", columns)
     assert city.look()[0] == 2  # no name of that zone's: nobody guesses which

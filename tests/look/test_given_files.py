@@ -24,8 +24,8 @@ def _zip(**members: bytes) -> bytes:
 def _new(city: Any, file: Path) -> tuple[int, str]:
     given = ("--gtfs", city.stops, "--mode", "bus", "--feed", "taps", "--zone", ZONE.key)
     pairs = [f"--column={one}" for one in TAPS]
-    found: tuple[int, str] = city.tells("new", "city", "--from", file, *given, *pairs)
-    return found
+    tells: tuple[int, str] = city.tells("new", "city", "--from", file, *given, *pairs)
+    return tells
 
 
 @pytest.mark.parametrize(
@@ -77,17 +77,17 @@ def _week_by_day(city: Any, encodings: list[str], *, read: bool = True) -> None:
     """Deliver a file a day, each with names in an encoding of its own."""
     records = taps()
     for number, day in enumerate(WEEK.days):
-        own = [tap for tap in records if tap.at.astimezone(ZONE).date() == day]
+        week = [tap for tap in records if tap.at.astimezone(ZONE).date() == day]
         if encodings[number] == "ascii":
-            city.deliver(own, Form(), f"{day}.csv")
+            city.deliver(week, Form(), f"{day}.csv")
             continue
-        text = written(own, Form()).decode()
+        text = written(week, Form()).decode()
         if read:
             text = text.replace(",s3,", ",Bø,")
         else:
             header, *lines = text.splitlines()
             text = "\n".join([f"{header},x", *(f"{line},Ål" for line in lines)])
-        city.deliver(own, Form(), f"{day}.csv").write_bytes(text.encode(encodings[number]))
+        city.deliver(week, Form(), f"{day}.csv").write_bytes(text.encode(encodings[number]))
 
 
 def _look(city: Any, encodings: list[str], *, read: bool = True) -> tuple[int, str, dict[str, str]]:

@@ -30,7 +30,7 @@ DATED = Form(dates="DD/MM/YYYY")
 
 
 def _decided(record: dict[str, Any]) -> set[str]:
-    return {one["key"] for one in record["decisions"] if one["must"]}
+    return {decision["key"] for decision in record["decisions"] if decision["must"]}
 
 
 def test_files_without_a_question_are_ready_and_the_week_is_published(city: Any) -> None:
@@ -131,7 +131,7 @@ def test_each_fault_has_its_key_and_its_line_and_no_week_with_it_is_published(
     assert code == 2
     assert key in _decided(record)
     assert f"to decide: {key}: " in said
-    lines = {one["key"]: one["line"] for one in record["decisions"]}
+    lines = {decision["key"]: decision["line"] for decision in record["decisions"]}
     assert lines[key].startswith(line)
     city.tells("run", "city", "--week", WEEK)
     assert not city.is_published
@@ -159,7 +159,7 @@ def test_a_line_names_no_word_that_fewer_than_twenty_cards_have(city: Any, cards
     ]
     city.new(records, Form())
     record = city.look()[2]
-    lines = "".join(one["line"] for one in record["decisions"])
+    lines = "".join(decision["line"] for decision in record["decisions"])
     assert ("tren" in lines) is (cards == 20)
     assert "'tren'" in "\n".join(record["sections"]["Fields"])  # a person in the zone sees it
     assert "source.mode_names" in _decided(record)
@@ -234,13 +234,13 @@ def test_a_first_week_stops_where_a_column_that_nobody_reads_says_enter_or_leave
 def test_files_alone_are_looked_at_too(city: Any) -> None:
     file = city.deliver(taps(), DATED)
     columns = ("card_id=id_tarjeta", "place=parada", "mode=modo", "tap_date=fecha", "tap_time=hora")
-    given = [f"--column={one}" for one in columns]
+    given = [f"--column={column}" for column in columns]
     code, said = city.tells(
         "look", "--from", file, "--feed", "taps", *given, "--zone", "America/Chicago"
     )
     assert code == 2
     record = json.loads((city.home / "private/looks/a/look.json").read_text())
-    lines = {one["key"]: one["line"] for one in record["decisions"]}
+    lines = {decision["key"]: decision["line"] for decision in record["decisions"]}
     assert lines["source.modes"] == 'modes: ["bus"]'
     assert lines["source.date_form"] == "date_form: DD/MM/YYYY"
     assert lines["source.columns.action"].startswith('columns: {action: "tipo"}')
@@ -256,7 +256,7 @@ def test_what_follows_from_a_decision_is_not_listed_before_it(city: Any) -> None
     ]
     file = city.deliver(records, Form(words=SPANISH))
     columns = ("card_id=id_tarjeta", "place=parada", "mode=modo", "tapped_at=momento")
-    given = [f"--column={one}" for one in (*columns, "action=tipo")]
+    given = [f"--column={column}" for column in (*columns, "action=tipo")]
     given += ["--feed", "taps", "--zone", "America/Chicago"]
     said = city.tells("look", "--from", file, *given)[1]
     listed = [line.split(":")[1].strip() for line in said.splitlines() if "decide" in line]
@@ -360,7 +360,7 @@ def test_new_states_what_the_bytes_of_a_packed_file_show(city: Any, name: str, p
     form = Form(delimiter=";", decimal=",", titles=2, encoding="latin-1", times="epoch_ms")
     file = city.home / name
     file.write_bytes(pack(written(readings(1), form)))
-    columns = [f"--column={field}={own}" for field, own in BUS_COLUMNS.items()]
+    columns = [f"--column={field}={column}" for field, column in BUS_COLUMNS.items()]
     given = ["--gtfs", city.stops, "--mode", "bus", "--feed", "tides_vehicle_locations"]
     assert city.tells("new", "city", "--from", file, *given, *columns)[0] == 0
     file_line = "  file: {encoding: latin-1, header_row: 3, decimal: comma, times: epoch_ms}"
@@ -378,10 +378,13 @@ def test_new_reads_the_header_of_a_workbook_under_its_titles(city: Any) -> None:
     header = ["card_id", "tapped_at", "place", "mode", "action"]
     rows = [["Consorcio"], [], header, ["c", "2016-07-25 08:00", "s1", "bus", "enter"]]
     cells = [
-        "".join(f'<c r="{chr(65 + n)}{row}" t="str"><v>{one}</v></c>' for n, one in enumerate(own))
-        for row, own in enumerate(rows, start=1)
+        "".join(
+            f'<c r="{chr(65 + n)}{row}" t="str"><v>{value}</v></c>'
+            for n, value in enumerate(values)
+        )
+        for row, values in enumerate(rows, start=1)
     ]
-    sheet = "".join(f'<row r="{n}">{own}</row>' for n, own in enumerate(cells, start=1))
+    sheet = "".join(f'<row r="{n}">{content}</row>' for n, content in enumerate(cells, start=1))
     file = city.home / "a.xlsx"
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("xl/workbook.xml", "<workbook/>")
@@ -425,7 +428,7 @@ def test_a_refusal_names_file_column_and_kind_and_the_page_the_line_or_row_group
     assert "unparsable_timestamp_many: many times cannot be read; state source.file.times" in said
     assert "most are" not in said  # one card has them all: nobody is told of what kind they are
     record = city.look()[2]
-    (shown, *_) = [one for one in record["sections"]["Rules"] if "set aside, city/" in one]
+    (shown, *_) = [line for line in record["sections"]["Rules"] if "set aside, city/" in line]
     assert f"a.{form}, {at[:-1]}" in shown  # of three examples the first, in the order of texts
     assert at[:-1] not in said
 

@@ -48,9 +48,9 @@ def _guess(chance: random.Random, right: str, others: Any) -> str:
 def _rows(home: Path) -> list[tuple[Any, ...]]:
     files = f"{home}/private/city/{WEEK}/snapshots/*/rows/*/*.parquet"
     select = f"SELECT * FROM read_parquet('{files}', hive_partitioning=false)"
-    found = duckdb.execute(select)
-    names = [column[0] for column in found.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]  # type: ignore[misc]
+    cursor = duckdb.execute(select)
+    names = [column[0] for column in cursor.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]  # type: ignore[misc]
 
 
 def _published(city: Any) -> bool:
@@ -92,7 +92,9 @@ def _vehicles(city: Any, chance: random.Random) -> Draw:
         wrong.add("zone")
     if not _published(city):
         return Draw("stopped", frozenset(wrong), "")
-    truth = {(one.bus, one.at.replace(tzinfo=None), round(one.kmh, 1)) for one in records}
+    truth = {
+        (reading.bus, reading.at.replace(tzinfo=None), round(reading.kmh, 1)) for reading in records
+    }
     read = {
         (row["vehicle_id"], row["observed_at_utc"], round(row["speed_milli_kmh"] / 1000, 1))
         for row in _rows(city.home)
@@ -127,8 +129,8 @@ def _taps(city: Any, chance: random.Random) -> Draw:
             city.edit("\nsource:\n", "\nsource:\n  without_action: enter\n")
         wrong.add("action")
     elif chance.random() < 0.6 and form.words and form.words[0] not in {"enter", "exit"}:
-        own = ", ".join(f'"{word}": {action}' for word, action in names.items())
-        city.edit("\nsource:\n", f"\nsource:\n  action_names: {{{own}}}\n")
+        action_names = ", ".join(f'"{word}": {action}' for word, action in names.items())
+        city.edit("\nsource:\n", f"\nsource:\n  action_names: {{{action_names}}}\n")
     elif form.words == ("exit", "enter"):
         wrong.add("swapped words")
     if clock:
@@ -175,7 +177,7 @@ def _is_allowed(city: Any, draw: Draw) -> bool:
         told.discard("action")
     keys = city.yaml.read_text()
     stated = {"clock": r"\bzone: \S", "zone": r"\bzone: \S", "dates": r"\bdate_form: \S"}
-    assert all(re.search(stated[one], keys) for one in draw.wrong & {*stated})
+    assert all(re.search(stated[mistake], keys) for mistake in draw.wrong & {*stated})
     return not told and bool(draw.wrong)
 
 
@@ -212,4 +214,4 @@ def test_what_is_right_passes(city: Any) -> None:
     _state_clock(city, "UTC")
     assert _published(city)
     first = min(row["observed_at_utc"] for row in _rows(city.home))
-    assert first.replace(tzinfo=UTC) == min(one.at for one in records)
+    assert first.replace(tzinfo=UTC) == min(reading.at for reading in records)

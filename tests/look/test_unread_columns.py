@@ -23,7 +23,7 @@ def _half_are_trains() -> bytes:
 
 
 def _new(city: Any, file: Path, columns: tuple[str, ...], feed: str, *more: str) -> str:
-    pairs = [f"--column={one}" for one in columns]
+    pairs = [f"--column={column}" for column in columns]
     given = ("new", "city", "--from", file, "--feed", feed, "--gtfs", city.stops, *GIVEN)
     code, said = city.tells(*given, *pairs, *more)
     assert code == 0, said

@@ -11,9 +11,9 @@ from city_week import KMH, WEEK, Form, Reading, readings
 
 def _some(unit: str, buses: int, step_s: int) -> list[Reading]:
     """Ten buses; so many of them write another unit where others write km/h."""
-    found = readings(10, step_s=step_s)
+    some = readings(10, step_s=step_s)
     others = {f"bus{n}" for n in range(buses)}
-    return [replace(one, kmh=one.kmh * KMH[unit]) if one.bus in others else one for one in found]
+    return [replace(one, kmh=one.kmh * KMH[unit]) if one.bus in others else one for one in some]
 
 
 def _new(city: Any, records: list[Reading]) -> None:

@@ -49,7 +49,7 @@ def test_a_feed_of_stations_that_nobody_knows_stops_and_the_private_page_names_t
 
 
 def test_buses_with_exchanged_coordinates_stop_without_an_extent(city: Any) -> None:
-    moved = [replace(one, longitude=one.longitude + 90) for one in readings()]
+    moved = [replace(reading, longitude=reading.longitude + 90) for reading in readings()]
     city.roads.write_text(roads_txt(-7.75))  # where either number may be a latitude
     city.new(moved, Form(), "--speed-unit", "km/h")
     assert city.look()[0] == 0

@@ -36,8 +36,8 @@ AT = "2026-11-20T10:00:00+00:00"
 @pytest.fixture
 def inbox() -> Iterator[tuple[Inbox, str]]:
     """A real SMTP server, and the Apprise URL that leads to it."""
-    with sinks() as found:
-        yield found.inbox, found.mail_url
+    with sinks() as receivers:
+        yield receivers.inbox, receivers.mail_url
 
 
 def _line(happening: Happening, run_id: str = "a", **details: object) -> Line:
@@ -196,8 +196,8 @@ def test_people_are_notified_when_they_are_asked_and_reminded_once_a_day() -> No
     asked = _line(Happening.ASKED, task="ask_1", sentence="May it be published?")
 
     def rules(after: timedelta, *lines: Line) -> list[tuple[str, str]]:
-        found = of_questions([asked, *lines], NOW + after)
-        return [(one.rule, one.identity) for one in found]
+        alerts = of_questions([asked, *lines], NOW + after)
+        return [(alert.rule, alert.identity) for alert in alerts]
 
     first = ("people_asked", f"people_asked:ask_1, {AT}")
     assert rules(timedelta(hours=23)) == [first]

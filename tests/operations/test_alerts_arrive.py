@@ -184,15 +184,15 @@ class Receivers:
     urls: tuple[str, ...]
 
     def texts(self) -> list[str]:
-        found = [text for host in HOSTS for text in self.services.texts(host)]
-        return [*found, *(text_of(message) for message in self.mail.received)]
+        posts = [text for host in HOSTS for text in self.services.texts(host)]
+        return [*posts, *(text_of(message) for message in self.mail.received)]
 
 
 @pytest.fixture
 def receivers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Receivers]:
-    with mail_server() as (inbox, port), services(tmp_path, monkeypatch) as found:
+    with mail_server() as (inbox, port), services(tmp_path, monkeypatch) as webhooks:
         mail = f"mailto://127.0.0.1:{port}?smtp=127.0.0.1&{MAIL}"
-        yield Receivers(inbox, found, (mail, SLACK_URL, TEAMS_URL, MATTERMOST_URL))
+        yield Receivers(inbox, webhooks, (mail, SLACK_URL, TEAMS_URL, MATTERMOST_URL))
 
 
 @pytest.fixture
@@ -205,8 +205,8 @@ def _send(place: Place, receivers: Receivers, rule: str, now: datetime) -> list[
     settings = Settings(place.journal._folder.parent, "", (), INCLUDE)
     state = "failed" if rule in OF_AN_END else "running"
     tasks = {"ask": "awaiting_input"} if rule.startswith("people_") else None
-    found = [*place.watched(state, tasks), *audited(lambda: (), settings)]
-    about = [alert for alert in found if alert.rule == rule]
+    alerts = [*place.watched(state, tasks), *audited(lambda: (), settings)]
+    about = [alert for alert in alerts if alert.rule == rule]
     addresses = dict.fromkeys(Severity, receivers.urls)
     return list(deliver(about, addresses, place.journal, send=send_by_apprise, now=now))
 

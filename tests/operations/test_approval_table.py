@@ -125,7 +125,7 @@ def test_a_page_that_counts_every_yes_does_not_pass_the_table(
     def any_yes(*_: object) -> ApprovalStanding:
         return ApprovalStanding(case.persons, tuple(p for p, yes in case.said if yes), (), ())
 
-    case = next(one for one in CASES if one.name == name)
+    case = next(candidate for candidate in CASES if candidate.name == name)
     release = sealed(case)
     _answer_all(case, release)
     assert _is_as_in(case, *_on_the_page(release, asks=not case.is_approved))
@@ -136,7 +136,7 @@ def test_a_page_that_counts_every_yes_does_not_pass_the_table(
 def test_who_made_a_correction_by_hand_may_not_approve_it_where_the_starter_may_not(
     sealed: Callable[..., Release],
 ) -> None:
-    case = next(one for one in CASES if one.not_the_starter)
+    case = next(candidate for candidate in CASES if candidate.not_the_starter)
     sealed(case)
     release = sealed(case, 1)
     assert standing(release).may_answer == ("grace", "olga")

@@ -33,8 +33,8 @@ steps.draw("opal", "{WEEK}")
 
 def seen() -> list[Alert]:
     """What the watchdog finds now."""
-    found = DeploymentState(Settings.from_environment(), system_clock).watched(AirflowNow(runs={}))
-    return [alert for alert in found if alert.rule.startswith("draw")]
+    alerts = DeploymentState(Settings.from_environment(), system_clock).watched(AirflowNow(runs={}))
+    return [alert for alert in alerts if alert.rule.startswith("draw")]
 
 
 def draw_and_be_killed() -> None:
@@ -56,7 +56,7 @@ def test_a_draw_that_is_killed_is_reported_once_with_what_it_cost_and_what_is_le
     assert seen() == []  # it may yet be at work: draw_stuck tells after an hour
     step_named("draw")("opal", WEEK)
     key = ReleaseKey("opal", WEEK)
-    states = [one.state for one in reserved.ledger.attempts(key)]
+    states = [attempt.state for attempt in reserved.ledger.attempts(key)]
     assert states == [ReleaseState.BURNED, ReleaseState.SEALED]
     (alert,) = seen()
     assert (alert.rule, alert.programme, alert.week) == ("draw_burned", "opal", WEEK)

@@ -73,7 +73,7 @@ def test_a_typo_takes_no_programme_from_page_week_view_digest_and_watchdog(
         assert "opal cannot be read" in words
         assert where in words
         assert "2 of its weeks are public" in words
-    (told,) = [one for one in page.watched(airflow) if one.programme == "opal"]
+    (told,) = [alert for alert in page.watched(airflow) if alert.programme == "opal"]
     assert (told.rule, where in told.sentence) == ("programme_broken", True)
 
 
@@ -84,8 +84,8 @@ def test_an_example_is_on_no_page_until_somebody_releases_from_it(page: BudgetPa
     assert len(examples) >= 5
     everybody = frozenset(names | examples)
     shown = page.budget(everybody, AirflowNow())
-    assert not [one for one in examples if f'data-programme="{one}"' in shown]
-    assert not {one.programme for one in page.watched(AirflowNow())} & examples
+    assert not [name for name in examples if f'data-programme="{name}"' in shown]
+    assert not {alert.programme for alert in page.watched(AirflowNow())} & examples
     adopted = min(examples)
     settings = page.settings
     text = (settings.include / "examples.yaml").read_text()
@@ -107,6 +107,6 @@ def test_the_form_shows_what_is_queued_its_sum_and_what_is_left(page: BudgetPage
         asked = "Asked for already, and counted first: opal 2026-W39."
         assert (asked in words) == bool(runs)
         assert "Together: 1 x epsilon" in words
-        (found,) = re.findall(r"Left after that: (card over 52[^.]*?\d[\d.]*)", words) or [""]
-        left.append(found)
+        (remainder,) = re.findall(r"Left after that: (card over 52[^.]*?\d[\d.]*)", words) or [""]
+        left.append(remainder)
     assert left[0] != left[1]

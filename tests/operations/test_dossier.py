@@ -37,8 +37,8 @@ def balances(turnstile: Run, capsys: pytest.CaptureFixture[str], family: str) ->
     """Return what `turnstile ledger balance` prints for scripts."""
     capsys.readouterr()
     assert turnstile("ledger", "balance", "--family", family, "--json") == 0
-    found: list[Any] = json.loads(capsys.readouterr().out)
-    return found
+    accounts: list[Any] = json.loads(capsys.readouterr().out)
+    return accounts
 
 
 def differences(page: str, accounts: list[Any]) -> list[str]:
@@ -48,17 +48,22 @@ def differences(page: str, accounts: list[Any]) -> list[str]:
         parts = (loss["epsilon_micro"], loss["rho_nano"], loss.get("delta_femto") or 0)
         return ",".join("infinite" if part is None else str(part) for part in parts)
 
-    found = []
-    known = {f"{one['family']}/{one['unit']}/{one['scope']}/{'cap' if one['cap'] else ''}": one
-             for one in accounts}  # fmt: skip
-    shown = [one for one in figures(page) if one["class"] in {"spent", "cap"}]
-    capped = {one["data-account"] for one in shown if one["class"] == "cap"}
-    for one in shown:
-        account = known[f"{one['data-account']}/{'cap' * (one['data-account'] in capped)}"]
-        if exact(account[one["class"]]) != one["value"]:
-            found.append(f"{one['class']} of {one['data-account']}")
-    assert len([one for one in shown if one["class"] == "spent"]) == len(accounts)
-    return found
+    mismatches = []
+    parts = ("family", "unit", "scope")
+    known = {
+        "/".join((*(balance[n] for n in parts), "cap" * bool(balance["cap"]))): balance
+        for balance in accounts
+    }
+    shown = [figure for figure in figures(page) if figure["class"] in {"spent", "cap"}]
+    capped = {figure["data-account"] for figure in shown if figure["class"] == "cap"}
+    for shown_figure in shown:
+        account = known[
+            f"{shown_figure['data-account']}/{'cap' * (shown_figure['data-account'] in capped)}"
+        ]
+        if exact(account[shown_figure["class"]]) != shown_figure["value"]:
+            mismatches.append(f"{shown_figure['class']} of {shown_figure['data-account']}")
+    assert len([figure for figure in shown if figure["class"] == "spent"]) == len(accounts)
+    return mismatches
 
 
 def test_every_figure_is_the_ledgers_and_the_plans(
@@ -72,10 +77,10 @@ def test_every_figure_is_the_ledgers_and_the_plans(
         assert len(differences(page, accounts)) == 1
         assert turnstile("plan", programme, "--week", WEEK, "--json") == 0
         planned = json.loads(capsys.readouterr().out)["loss"]
-        losses = [one for one in figures(page) if one["class"] == "loss"]
+        losses = [figure for figure in figures(page) if figure["class"] == "loss"]
         assert len(losses) == 6 * len(planned)
-        for one in losses:
-            assert one["value"] == (planned[one["data-unit"]][one["data-figure"]] or "infinite")
+        for loss in losses:
+            assert loss["value"] == (planned[loss["data-unit"]][loss["data-figure"]] or "infinite")
     assert "1 periods are public, 0 draws were charged and never published" in page
     assert published.ledger.head()[1] in page
 
@@ -84,9 +89,11 @@ def test_chances_are_those_that_a_release_states(
     published: Deployment, turnstile: Run, tmp_path: Path
 ) -> None:
     page = page_of(turnstile, tmp_path)
-    shown = {one["value"] for one in figures(page) if one["class"] == "chance"}
+    shown = {figure["value"] for figure in figures(page) if figure["class"] == "chance"}
     stated = json.loads((published.public / f"opal/{WEEK}/r0/assessment.json").read_bytes())
-    of_release = {f"{one['best_guess']:.6f}" for one in stated["risk_by_unit"] if one["best_guess"]}
+    of_release = {
+        f"{risk['best_guess']:.6f}" for risk in stated["risk_by_unit"] if risk["best_guess"]
+    }
     assert len(of_release) >= 6
     assert of_release == shown
     assert "in the year that begins with this week" in page
@@ -146,7 +153,8 @@ def test_every_hazard_names_a_promise_and_a_test_that_are_there(
         numbers = re.findall(r"\b\d+\.\d+\b", row.partition("PRIVACY ")[2].partition(";")[0])
         assert numbers
         assert all(
-            re.search(rf"^(?:\*\*)?{re.escape(one)} ", promises, re.MULTILINE) for one in numbers
+            re.search(rf"^(?:\*\*)?{re.escape(number)} ", promises, re.MULTILINE)
+            for number in numbers
         )
         assert "tests/" in row
     assert missing_paths(page) == []
@@ -166,8 +174,8 @@ def test_its_first_part_prints_on_two_pages(
             file = tmp_path / "shown.html"
             file.write_text(html)
             browser.get(file.as_uri())
-            found = browser.execute_cdp_cmd("Page.printToPDF", _A4_INCHES)
-            return len(re.findall(rb"/Type\s*/Page\b", base64.b64decode(found["data"])))
+            pdf = browser.execute_cdp_cmd("Page.printToPDF", _A4_INCHES)
+            return len(re.findall(rb"/Type\s*/Page\b", base64.b64decode(pdf["data"])))
 
         for programme in ("opal", "itms"):
             page = page_of(turnstile, tmp_path, programme)

@@ -38,9 +38,9 @@ def page_of(place: Place) -> str:
     return html
 
 
-def tell(place: Place, *found: str, head: tuple[int, str] | None = None) -> None:
+def tell(place: Place, *problems: str, head: tuple[int, str] | None = None) -> None:
     journal = Journal.of(Settings.from_environment())
-    tell_verification(journal, place.clock(), head or place.ledger.head(), found)
+    tell_verification(journal, place.clock(), head or place.ledger.head(), problems)
 
 
 def test_before_anybody_verified_the_page_says_so(place: Place) -> None:

@@ -38,19 +38,19 @@ def package(tmp_path: Path) -> Path:
 
 
 def test_a_place_is_shown_hour_by_hour(package: Path) -> None:
-    found = place_in(package, "a")
-    assert found is not None
-    assert [(line.time, line.unbiased, line.estimate) for line in found.lines] == [
+    place = place_in(package, "a")
+    assert place is not None
+    assert [(line.time, line.unbiased, line.estimate) for line in place.lines] == [
         ("09:00", "20", "20.5"),
         ("10:00", "withheld", "20.7"),
     ]
 
 
 def test_a_place_that_is_none_shows_the_choice_alone(package: Path) -> None:
-    found = place_in(package, "elsewhere")
-    assert found is not None
-    assert found.lines == ()
-    assert found.places == tuple(sorted(("a", HOSTILE)))
+    place = place_in(package, "elsewhere")
+    assert place is not None
+    assert place.lines == ()
+    assert place.places == tuple(sorted(("a", HOSTILE)))
 
 
 def test_a_package_without_estimates_is_shown_without_them(tmp_path: Path) -> None:

@@ -74,9 +74,9 @@ def test_weeks_after_the_last_known_one_are_overdue_however_many(
 ) -> None:
     place.publish("2016-W30")
     place.clock.now += timedelta(days=700)
-    (found,) = _now(place, paused=paused).attention
-    assert (found.weeks, found.state) == ("2016-W31 to 2018-W25", "overdue")
-    assert ("its DAG is paused" in found.reason) == paused
+    (attention,) = _now(place, paused=paused).attention
+    assert (attention.weeks, attention.state) == ("2016-W31 to 2018-W25", "overdue")
+    assert ("its DAG is paused" in attention.reason) == paused
 
 
 def test_a_week_that_is_charged_and_not_public_is_said_with_the_reason_and_the_run(
@@ -86,9 +86,9 @@ def test_a_week_that_is_charged_and_not_public_is_said_with_the_reason_and_the_r
     _seal(place, "2016-W31")
     place.say(Happening.BEGUN, "2016-W31")
     place.say(Happening.FAILED, "2016-W31", step="assess", kind="TurnstileError", sentence="gate x")
-    (found,) = _now(place, state="failed").attention
-    assert (found.state, found.reason, found.run_id) == ("withheld", "gate x", "run")
-    assert "clear that task" in found.next_step
+    (attention,) = _now(place, state="failed").attention
+    assert (attention.state, attention.reason, attention.run_id) == ("withheld", "gate x", "run")
+    assert "clear that task" in attention.next_step
 
 
 @pytest.mark.parametrize(
@@ -109,9 +109,9 @@ def test_a_week_that_waits_for_people_says_who_may_still_answer(
     run = "running" if state == "asked" else "failed"
     if state == "withheld":
         place.say(Happening.FAILED, "2016-W31", step="publish", kind="OSError", sentence="x")
-    (found,) = _now(place, standing=standing, state=run, tasks=_asking(state)).attention
-    assert found.state == state
-    assert found.reason == (str(standing) if state != "withheld" else found.reason)
+    (attention,) = _now(place, standing=standing, state=run, tasks=_asking(state)).attention
+    assert attention.state == state
+    assert attention.reason == (str(standing) if state != "withheld" else attention.reason)
 
 
 def _asking(state: str) -> dict[str, str | None]:
@@ -125,8 +125,8 @@ def _asking(state: str) -> dict[str, str | None]:
 def test_a_week_that_was_refused_or_stopped_is_said(place: Place, kind: str, state: str) -> None:
     place.publish("2016-W30")
     place.say(Happening.FAILED, "2016-W31", step="reserve", kind=kind, sentence="the cap")
-    (found,) = _now(place).attention
-    assert (found.state, found.reason) == (state, "the cap")
+    (attention,) = _now(place).attention
+    assert (attention.state, attention.reason) == (state, "the cap")
 
 
 def _burn(place: Place, week: str) -> None:
@@ -151,12 +151,12 @@ def test_a_week_that_was_stated_to_have_no_release_is_said_to_be_that(
         case "another programme":
             programme = "itms"
     place.clock.now += timedelta(days=8)
-    (found,) = _now(place).attention
-    assert found.weeks == week
+    (attention,) = _now(place).attention
+    assert attention.weeks == week
     place.ledger.declare_no_release(ReleaseKey(programme, week), "ana", "strike")
-    mark = next(one for one in place.marks() if one.week == week)
+    mark = next(week_mark for week_mark in place.marks() if week_mark.week == week)
     if before in {"drawing", "another programme"}:
-        assert _now(place).attention == (found,)
+        assert _now(place).attention == (attention,)
         assert mark.state == ("charged" if before == "drawing" else "missing")
         return
     assert (mark.state, mark.reason) == ("declared", "no release, ana stated: strike")
@@ -170,7 +170,7 @@ def test_a_run_that_died_is_said_and_a_working_or_waiting_one_is_not(place: Plac
     assert _now(place, state="running").verdict == "in order"
     assert _now(place).answer == "2016-W30 is out; a run works on 2016-W31."
     for state in ("failed", None):
-        assert [one.state for one in _now(place, state=state).attention] == ["dead"]
+        assert [attention.state for attention in _now(place, state=state).attention] == ["dead"]
     place.say(Happening.WAITS, "2016-W31", sentence="no file in landing/opal/2016-W31")
     place.clock.now += timedelta(days=8)
     now = _now(place)
@@ -250,12 +250,12 @@ def test_a_question_that_ended_is_not_called_asked_until_it_is_asked_again(place
     place.publish("2016-W30")
     _ask(place, "2016-W31")
     place.say(Happening.FAILED, "2016-W31", step="ask", kind="NotApproved", sentence="no answer")
-    (found,) = _now(place, standing=OPEN, state="failed").attention
-    assert (found.state, found.reason) == ("withheld", f"no answer; {OPEN}")
-    assert "clear that task" in found.next_step
+    (attention,) = _now(place, standing=OPEN, state="failed").attention
+    assert (attention.state, attention.reason) == ("withheld", f"no answer; {OPEN}")
+    assert "clear that task" in attention.next_step
     place.say(Happening.ASKED, "2016-W31", task="ask", sentence="x")
-    (found,) = _now(place, standing=OPEN, tasks=_asking("asked")).attention
-    assert found.state == "asked"
+    (attention,) = _now(place, standing=OPEN, tasks=_asking("asked")).attention
+    assert attention.state == "asked"
 
 
 def _page(place: Place, home: Path) -> BudgetPage:
@@ -367,10 +367,17 @@ def test_advice_about_a_week_counts_no_draw_of_another_week_that_stopped(
         _tell(state, Happening.FAILED, week, **told)
     airflow = AirflowNow({"opal": False}, {"opal": ()})
     now = state.now_of(load_programme("opal", state.settings.include), airflow)
-    advice = {one.week: one.next_step for one in now.attention if one.state == "stopped"}
+    advice = {
+        attention.week: attention.next_step
+        for attention in now.attention
+        if attention.state == "stopped"
+    }
     assert all("it charges epsilon" in advice[week] for week in ("2016-W30", "2016-W31"))
     both = state.weeks_previewed("opal", {"first": "2016-W30", "last": "2016-W31"}, airflow)
-    assert [one.is_refused for one in both.weeks] == [False, True]  # asked for together
+    assert [week_preview.is_refused for week_preview in both.weeks] == [
+        False,
+        True,
+    ]  # asked for together
 
 
 def test_a_preview_counts_first_what_other_runs_of_the_group_will_charge(
@@ -407,9 +414,9 @@ def test_a_preview_counts_first_a_correction_that_people_allowed(
     )
     ledger.decide_on_revision(word)
     _tell(state, Happening.BEGUN, key.period, revision=int(is_allowed))
-    found = state.weeks_previewed("opal", {"first": "2016-W31"}, _running(key.period))
-    assert found.before == (("opal 2016-W30",) if is_allowed else ())
-    assert found.weeks[0].is_refused == is_allowed
+    preview = state.weeks_previewed("opal", {"first": "2016-W31"}, _running(key.period))
+    assert preview.before == (("opal 2016-W30",) if is_allowed else ())
+    assert preview.weeks[0].is_refused == is_allowed
 
 
 @pytest.mark.parametrize("is_charged", [True, False])
@@ -427,7 +434,7 @@ def test_a_programme_whose_file_was_renamed_is_said_to_be_broken_once_it_charged
     assert state.broken(frozenset({"opal"})) == ()
     programmes = state.settings.include / "programmes"
     (programmes / "opal.yaml").rename(programmes / "cards.yaml")
-    found = {one.name: one.problem for one in state.broken(state.ever_known())}
-    assert "cards" in found  # it says another name than its file
-    assert ("opal" in found) == is_charged
-    assert "put it back under this name" in found.get("opal", "put it back under this name")
+    problems = {programme.name: programme.problem for programme in state.broken(state.ever_known())}
+    assert "cards" in problems  # it says another name than its file
+    assert ("opal" in problems) == is_charged
+    assert "put it back under this name" in problems.get("opal", "put it back under this name")

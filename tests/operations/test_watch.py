@@ -54,15 +54,15 @@ def test_a_draw_is_stuck_after_an_hour_and_a_sealed_one_never(place: Place) -> N
 def test_a_run_that_ended_without_a_word_died(place: Place, state: str | None) -> None:
     place.say(Happening.BEGUN, "2016-W30")
     assert _rules(place.watched("running")) == set()
-    (found,) = place.watched(state)
-    assert (found.rule, found.week, found.run_id) == (
+    (alert,) = place.watched(state)
+    assert (alert.rule, alert.week, alert.run_id) == (
         "run_died",
         "2016-W30",
         "run" if state else "",
     )
-    assert "taken up 2016-08-01T12:00:00+00:00" in found.identity
+    assert "taken up 2016-08-01T12:00:00+00:00" in alert.identity
     (shown,) = place.now(place.airflow(state)).attention
-    assert found.sentence == f"2016-W30: {shown.reason}. {shown.next_step}"  # as the page says it
+    assert alert.sentence == f"2016-W30: {shown.reason}. {shown.next_step}"  # as the page says it
 
 
 def test_a_run_that_said_how_it_ended_did_not_die(place: Place) -> None:
@@ -115,8 +115,10 @@ def test_a_run_that_nothing_holds_up_and_that_does_not_go_on_is_said_to_stall(
     airflow = AirflowNow({"opal": False}, {"opal": (run,)}, heard=now)
     assert airflow.stall("opal", run, now).startswith(said)
     place.clock.now = now
-    found = [one for one in place.now(airflow).attention if one.state == "stalled"]
-    assert [one.reason.startswith(said) for one in found] == [True] * bool(said)
+    stalled = [
+        attention for attention in place.now(airflow).attention if attention.state == "stalled"
+    ]
+    assert [attention.reason.startswith(said) for attention in stalled] == [True] * bool(said)
     assert replace(airflow, paused={"opal": True}).stall("opal", run, now) == ""
     silent = replace(airflow, heard=now - timedelta(minutes=6))
     words = "Airflow's scheduler was last heard"
@@ -133,9 +135,9 @@ def test_a_run_that_said_why_it_failed_is_not_to_be_cleared_before_airflow_has_e
     place.ledger.begin_draw(place.reserve("2016-W30"), Bindings("p", "d", "s"))
     place.say(Happening.FAILED, "2016-W30", step="draw", kind="DrawDied", sentence="it died")
     for state, waits in (("running", True), ("failed", False)):
-        (found,) = place.now(place.airflow(state, {"draw": "failed"})).attention
-        assert (found.state, "it charges eps 4" in found.next_step) == ("charged", True)
-        assert found.next_step.startswith("Wait until Airflow has ended its run") == waits
+        (attention,) = place.now(place.airflow(state, {"draw": "failed"})).attention
+        assert (attention.state, "it charges eps 4" in attention.next_step) == ("charged", True)
+        assert attention.next_step.startswith("Wait until Airflow has ended its run") == waits
 
 
 def test_a_run_that_was_cleared_and_killed_died_once_more(place: Place) -> None:
@@ -144,7 +146,7 @@ def test_a_run_that_was_cleared_and_killed_died_once_more(place: Place) -> None:
     place.say(Happening.FAILED, "2016-W30", step="draw", kind="TurnstileError")
     place.clock.now += timedelta(minutes=5)
     place.say(Happening.RESUMED, "2016-W30", step="draw")  # cleared from there on
-    second = next(one for one in place.watched("failed") if one.rule == "run_died")
+    second = next(alert for alert in place.watched("failed") if alert.rule == "run_died")
     assert second.identity != first.identity
 
 
@@ -157,8 +159,8 @@ def test_a_week_that_is_known_to_have_stopped_is_not_reported_again_for_being_la
     place.clock.now = datetime(2016, 8, 14, tzinfo=UTC)
     assert _rules(place.watched("failed")) == {"week_stopped"}
     place.clock.now = datetime(2016, 8, 20, tzinfo=UTC)  # and the next one nobody took up
-    found = {(one.rule, one.week) for one in place.watched("failed")}
-    assert found == {("week_stopped", "2016-W31"), ("release_overdue", "2016-W32")}
+    alerts = {(alert.rule, alert.week) for alert in place.watched("failed")}
+    assert alerts == {("week_stopped", "2016-W31"), ("release_overdue", "2016-W32")}
 
 
 def test_a_failure_that_could_not_be_sent_is_sent_by_the_watchdog(place: Place) -> None:
@@ -227,16 +229,16 @@ def test_a_reminder_names_the_weeks_that_wait_behind_the_unanswered_one(place: P
     place.say(Happening.ASKED, "2016-W31", task="ask", sentence="publish?")
     place.clock.now += timedelta(days=1)
     (said,) = (
-        str(one)
-        for one in place.watched("running", {"ask": "awaiting_input"})
-        if one.rule == "people_reminded"
+        str(alert)
+        for alert in place.watched("running", {"ask": "awaiting_input"})
+        if alert.rule == "people_reminded"
     )
     assert "nobody has answered: publish?" in said
     place.clock.now += timedelta(days=21)
     (said,) = (
-        str(one)
-        for one in place.watched("running", {"ask": "awaiting_input"})
-        if one.rule == "people_reminded"
+        str(alert)
+        for alert in place.watched("running", {"ask": "awaiting_input"})
+        if alert.rule == "people_reminded"
     )
     assert "answered; 2016-W32 to 2016-W33 cannot begin before: publish?" in said
 
@@ -305,8 +307,8 @@ def test_an_audit_names_what_differs_and_is_silent_otherwise(tmp_path: Path) -> 
     package.mkdir(parents=True)
     (package / "manifest.json").write_text('{"files": [{"path": "a.csv", "sha256": "0"}]}')
     chain = Finding("chain", 3, "its hash is not the hash of its text")
-    found = audited(lambda: (chain, chain), _settings(tmp_path))
-    assert found == (
+    alerts = audited(lambda: (chain, chain), _settings(tmp_path))
+    assert alerts == (
         Alert("audit_failed", "ledger", "all", "chain"),
         Alert("audit_failed", "opal", "2016-W30", "package r0"),
     )

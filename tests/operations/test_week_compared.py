@@ -19,25 +19,25 @@ def _moved(factor: float, shifted: int, seed: int) -> set[str]:
     before = np.full(PLACES, 1000.0)
     now = before * factor
     now[:shifted] += 400.0
-    found = compared(
+    comparison = compared(
         "2026-W46", ({}, {}), (_week(before, seed), _week(now, seed + 1)), adds_up=True
     )
-    assert found.places == PLACES
-    assert len(found.moved) + found.more >= len(found.moved)
-    return {one.name for one in found.moved}
+    assert comparison.places == PLACES
+    assert len(comparison.moved) + comparison.more >= len(comparison.moved)
+    return {place.name for place in comparison.moved}
 
 
 def test_a_busier_week_moves_no_place_and_noise_moves_none() -> None:
     # 40 weeks, each with a chance of about .05 of any false place: more than 12 of them have a
     # chance below 1e-6 (binomial).
     weeks = [_moved(factor, 0, 7 * n) for n in range(20) for factor in (1.0, 1.5)]
-    assert sum(bool(found) for found in weeks) <= 12
+    assert sum(bool(moved) for moved in weeks) <= 12
 
 
 def test_places_that_moved_are_named_and_hardly_any_other() -> None:
-    found = _moved(1.2, 5, 3)
-    assert {f"p{n}" for n in range(5)} <= found  # 400 is nine deviations of the difference
-    assert len(found) <= 8
+    moved = _moved(1.2, 5, 3)
+    assert {f"p{n}" for n in range(5)} <= moved  # 400 is nine deviations of the difference
+    assert len(moved) <= 8
 
 
 def test_a_place_without_a_number_or_without_a_last_one_is_not_compared() -> None:

@@ -26,7 +26,9 @@ def place(tmp_path: Path) -> Place:
 
 
 def _mark(place: Place, state: str | None, **tasks: str | None) -> WeekMark:
-    return next(one for one in place.marks(place.airflow(state, tasks)) if one.week == "2016-W30")
+    return next(
+        mark for mark in place.marks(place.airflow(state, tasks)) if mark.week == "2016-W30"
+    )
 
 
 def _draw(place: Place, holder: str = "") -> str:
@@ -174,7 +176,11 @@ def test_a_run_that_is_taken_up_between_airflows_answer_and_the_look_did_not_die
     def said(airflow: AirflowNow) -> tuple[str, set[str], bool]:
         mark = page.calendars(frozenset({"opal"}), airflow)["opal"][0]
         html = page.budget(frozenset({"opal"}), airflow)
-        return mark.state, {one.rule for one in page.watched(airflow)}, 'data-state="dead"' in html
+        return (
+            mark.state,
+            {alert.rule for alert in page.watched(airflow)},
+            'data-state="dead"' in html,
+        )
 
     state, rules, is_dead_on_page = said(before)
     assert (state, "run_died" in rules, is_dead_on_page) == ("under_way", False, False)

@@ -30,21 +30,21 @@ def _land(landing: Path, *names: str, week: str = "2016-W30") -> Path:
 
 def test_each_week_of_a_period_that_has_no_file_is_named(tmp_path: Path) -> None:
     _land(tmp_path, "a.csv")
-    found = arrival_of(SOURCE, MONTH, tmp_path)
-    assert found.missing == ("no file in landing/opal/2016-W31",)
-    assert not found.is_complete(datetime.max.replace(tzinfo=UTC))
+    arrival = arrival_of(SOURCE, MONTH, tmp_path)
+    assert arrival.missing == ("no file in landing/opal/2016-W31",)
+    assert not arrival.is_complete(datetime.max.replace(tzinfo=UTC))
 
 
 def test_files_are_complete_once_nothing_is_written_to_them_for_a_while(tmp_path: Path) -> None:
     file = _land(tmp_path, "a.csv", ".b.csv.part") / "a.csv"
     changed = datetime.fromtimestamp(file.stat().st_ctime, UTC)
-    found = arrival_of(SOURCE, WEEK, tmp_path)
-    assert not found.is_complete(changed + QUIET_FOR - timedelta(seconds=1))
-    assert found.is_complete(changed + QUIET_FOR)
-    assert "still written to" in str(found)
+    arrival = arrival_of(SOURCE, WEEK, tmp_path)
+    assert not arrival.is_complete(changed + QUIET_FOR - timedelta(seconds=1))
+    assert arrival.is_complete(changed + QUIET_FOR)
+    assert "still written to" in str(arrival)
     with file.open("a") as stream:
         stream.write("one row more\n")
-    assert arrival_of(SOURCE, WEEK, tmp_path).complete_at != found.complete_at
+    assert arrival_of(SOURCE, WEEK, tmp_path).complete_at != arrival.complete_at
 
 
 def test_where_files_are_named_by_day_each_service_day_must_have_one(tmp_path: Path) -> None:

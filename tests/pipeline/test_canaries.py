@@ -68,8 +68,11 @@ def audits_of_now(name: str, *counted_alike: str) -> tuple[DrawAudit, ...]:
     """Audit programmes on the code as it is now, faults included."""
     programme, domain, _ = case(name)
     copy = PipelineCopy(observed_sensitivities(programme, domain, seed=1))
-    unit, plans = programme.mechanism.unit, [case(one)[2] for one in (name, *counted_alike)]
-    return tuple(one for plan in plans for one in audit_release(plan.events, unit, copy=copy))
+    unit, plans = (
+        programme.mechanism.unit,
+        [case(programme_name)[2] for programme_name in (name, *counted_alike)],
+    )
+    return tuple(audit for plan in plans for audit in audit_release(plan.events, unit, copy=copy))
 
 
 @pytest.mark.parametrize(
@@ -86,8 +89,8 @@ def test_units_reach_what_is_declared_and_never_pass_it(name: str) -> None:
         assert move.is_within(declared)
         assert (move.l1, move.l2_squared) == (declared.l1, declared.l2_squared)
         for other, bound in event.sensitivities:
-            found = moves.get((event.label, other))
-            assert found is None or bound is None or found.is_within(bound)
+            other_move = moves.get((event.label, other))
+            assert other_move is None or bound is None or other_move.is_within(bound)
 
 
 def test_flows_never_pass_what_is_declared() -> None:
@@ -132,9 +135,9 @@ def test_the_audit_of_a_release_costs_little_more_than_the_noise_of_its_canaries
 def test_an_audit_that_draws_many_times_over_is_seen_as_dear() -> None:
     _, _, plan = case("opal")
     copy = PipelineCopy(true_moves("opal"), lambda e, x: tuple(draw(e, x) for _ in range(5)))
-    one = plan.events[:1]
-    own = case("opal")[0].mechanism.unit
-    assert cost_of_audit(one, lambda: audit_release(one, own, copy=copy)) > DEAR
+    events = plan.events[:1]
+    unit = case("opal")[0].mechanism.unit
+    assert cost_of_audit(events, lambda: audit_release(events, unit, copy=copy)) > DEAR
 
 
 @pytest.fixture
@@ -193,14 +196,14 @@ def test_a_wrong_sensitivity_is_refuted(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*CASES, "opal_trip", "opal_2017"])
 def test_a_halved_scale_is_refuted(name: str) -> None:
-    found = audits(name, lambda e, x: (draw(replace(e, scale=e.scale / 2), x),))
-    assert all(audit.is_refuted for audit in found)
+    draw_audits = audits(name, lambda e, x: (draw(replace(e, scale=e.scale / 2), x),))
+    assert all(audit.is_refuted for audit in draw_audits)
 
 
 @pytest.mark.parametrize("name", [*CASES, "opal_trip"])
 def test_a_table_drawn_twice_is_refuted(name: str) -> None:
-    found = audits(name, lambda e, x: (draw(e, x), draw(e, x)))
-    assert all(audit.is_refuted for audit in found)
+    draw_audits = audits(name, lambda e, x: (draw(e, x), draw(e, x)))
+    assert all(audit.is_refuted for audit in draw_audits)
 
 
 @pytest.mark.parametrize("name", [*CASES, "opal_trip", "opal_2017", "opal_year"])

@@ -37,9 +37,12 @@ def plant(folder: Path, canary: str, *, column: str) -> None:
         header, *lines = path.read_text().splitlines()
         place = header.replace('"', "").split(",").index(column)
         victim = lines[0].split(",")[place]
-        own = [line.replace(victim, canary) for line in lines if victim in line]
-        broken = [own[0].replace("2016-07", "not-a-date"), own[0] + ",more"]
-        path.write_text("\n".join([header, *lines, *own, own[0], own[0], *broken]) + "\n")
+        victim_lines = [line.replace(victim, canary) for line in lines if victim in line]
+        broken = [victim_lines[0].replace("2016-07", "not-a-date"), victim_lines[0] + ",more"]
+        path.write_text(
+            "\n".join([header, *lines, *victim_lines, victim_lines[0], victim_lines[0], *broken])
+            + "\n"
+        )
 
 
 def fail(folder: Path, canary: str) -> None:
@@ -69,17 +72,19 @@ def private_digests(home: Path) -> frozenset[str]:
 
     Exact tables begin with 32 random bytes, so that theirs say nothing.
     """
-    found = set()
+    digests = set()
     for zone in ("landing", "private"):
         for path in (home / zone).rglob("*"):
             if path.is_file() and not path.name.startswith("exact"):
                 content = path.read_bytes()
-                found |= {
+                digests |= {
                     hashlib.sha256(part).hexdigest() for part in (content, *content.split(b"\n"))
                 }
     noted = (home / "private").glob("*/*/r*/snapshot")
     empty = hashlib.sha256(b"").hexdigest()
-    return frozenset(one[:_BEGIN] for one in (found | {p.read_text() for p in noted}) - {empty})
+    return frozenset(
+        digest[:_BEGIN] for digest in (digests | {p.read_text() for p in noted}) - {empty}
+    )
 
 
 def holds_a_digest(content: bytes, digests: frozenset[str]) -> bool:
@@ -89,7 +94,7 @@ def holds_a_digest(content: bytes, digests: frozenset[str]) -> bool:
 
 def leaks(home: Path) -> list[str]:
     """Files outside of the landing and private zones in which a canary or a digest is found."""
-    found = []
+    leaking_files = []
     digests = private_digests(home)
     for path in sorted(home.rglob("*")):
         zone = path.relative_to(home).parts[0]
@@ -97,8 +102,8 @@ def leaks(home: Path) -> list[str]:
             texts = list(texts_of(path))
             has_canary = any(c.encode() in text for c in (CARD, PLATE) for text in texts)
             if has_canary or any(holds_a_digest(text, digests) for text in texts):
-                found.append(path.relative_to(home).as_posix())
-    return found
+                leaking_files.append(path.relative_to(home).as_posix())
+    return leaking_files
 
 
 @pytest.fixture
@@ -175,11 +180,13 @@ def check_what_is_returned(returned: dict[str, str], digests: frozenset[str]) ->
             "publish": sealed.manifest_digest,  # public bytes
             "audit": returned[f"{programme} {WEEK} audit"],
         }
-        own = {name.split()[-1]: v for name, v in returned.items() if f"{programme} {WEEK}" in name}
-        assert own == computed_from
-        assert own["assess"] == "passed"
-        assert not holds_a_digest(own["audit"].encode(), digests)
-    assert tuple(own) == steps.STEPS
+        step_values = {
+            name.split()[-1]: v for name, v in returned.items() if f"{programme} {WEEK}" in name
+        }
+        assert step_values == computed_from
+        assert step_values["assess"] == "passed"
+        assert not holds_a_digest(step_values["audit"].encode(), digests)
+    assert tuple(step_values) == steps.STEPS
     assert not any(holds_a_digest(value.encode(), digests) for value in returned.values())
 
 

@@ -48,7 +48,7 @@ def sets_of(modes: tuple[str, ...]) -> set[tuple[str, ...]]:
 def above(groups: list[Group], days: frozenset[str]) -> set[tuple[str, ...]]:
     """The sets of modes of units that offer more than the bound, nothing shared, on such days."""
     cases = [case for group in groups for case in group if kinds(case) == days]
-    return {one.modes for one in cases if one.way is Way.APART and one.number > 2 * BOUND}
+    return {case.modes for case in cases if case.way is Way.APART and case.number > 2 * BOUND}
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
@@ -61,7 +61,7 @@ def test_every_set_of_modes_travels_on_workdays_and_at_weekends(number: int) -> 
 
 def test_of_many_modes_each_travels_alone_and_all_others_do() -> None:
     alone = {(mode,) for mode in MODES}
-    others = {tuple(one for one in MODES if one != mode) for mode in MODES}
+    others = {tuple(other for other in MODES if other != mode) for mode in MODES}
     assert above(groups_of_days(MODES, BOUND), WORKDAY) == alone | others | {MODES}
 
 
@@ -108,8 +108,8 @@ def test_each_group_has_days_of_its_own_and_of_its_kind() -> None:
 def test_every_unit_above_its_bound_that_shares_nothing_travels_after_midnight(
     case: str, tmp_path: Path
 ) -> None:
-    own = CASES[case](tmp_path)
-    (trial,) = trials_of(own.programme, own.domain, 3)
+    lab = CASES[case](tmp_path)
+    (trial,) = trials_of(lab.programme, lab.domain, 3)
     late = {
         (row.card if isinstance(row, MadeTrip) else row.vehicle, row.day)
         for row in trial.own
@@ -124,11 +124,11 @@ def test_every_unit_above_its_bound_that_shares_nothing_travels_after_midnight(
 
 @pytest.mark.parametrize("case", ["opal, cards in many spellings", "gtfs, buses of digits"])
 def test_each_spelling_comes_in_both_files(case: str, tmp_path: Path) -> None:
-    own = CASES[case](tmp_path)
-    (trial,) = trials_of(own.programme, own.domain, 3)
-    form = own.programme.source.id_form
+    lab = CASES[case](tmp_path)
+    (trial,) = trials_of(lab.programme, lab.domain, 3)
+    form = lab.programme.source.id_form
     assert form is not None
-    files = raw_files(own.programme, [], trial.own, hostile=False)
+    files = raw_files(lab.programme, [], trial.own, hostile=False)
     for name in ("canary 0", "canary 1"):
         for spelling in spellings(name, form):
             assert str(spelling).encode() in files["a.csv"]
@@ -144,9 +144,9 @@ def test_a_feed_that_makes_no_records_fails_where_its_module_is_imported() -> No
 
 @pytest.mark.parametrize("case", ["opal", "taps", "tides", "passenger events", "itms", "gtfs"])
 def test_a_feed_writes_columns_that_it_reads(case: str, tmp_path: Path) -> None:
-    own = CASES[case](tmp_path)
-    (trial, *_) = trials_of(own.programme, own.domain, 3)
-    layout = LAYOUTS[own.programme.source.feed]
-    read = {*layout.columns_of(dict(layout.names)), *dict(layout.names), *own.programme.listed}
-    for record in records_of(own.programme, trial.own[:8]):
+    lab = CASES[case](tmp_path)
+    (trial, *_) = trials_of(lab.programme, lab.domain, 3)
+    layout = LAYOUTS[lab.programme.source.feed]
+    read = {*layout.columns_of(dict(layout.names)), *dict(layout.names), *lab.programme.listed}
+    for record in records_of(lab.programme, trial.own[:8]):
         assert {*record} <= read | {"riders", "service_date"}

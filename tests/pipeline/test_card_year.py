@@ -90,7 +90,7 @@ def test_a_year_holds_every_week_a_draw_that_dies_and_a_correction(ledger: Ledge
     last = asked(WEEKS)
     ledger.begin_draw(ledger.reserve(last).attempt_id, BINDINGS)
     released(ledger, last)  # reserved again: the draw that died is burned and stays charged
-    states = [one.state for one in ledger.attempts(last.key)]
+    states = [attempt.state for attempt in ledger.attempts(last.key)]
     assert states == [ReleaseState.BURNED, ReleaseState.SEALED]
     released(ledger, asked(WEEKS, revision=1))
     with pytest.raises(BudgetExceeded):  # the window is full: SHARES of them are charged in it
@@ -103,12 +103,14 @@ def test_a_year_holds_every_week_a_draw_that_dies_and_a_correction(ledger: Ledge
 def test_a_year_that_fills_its_cap_passes_none_and_the_window_rolls(ledger: Ledger) -> None:
     for number in range(WEEKS):
         released(ledger, filled(number))
-        (found,) = ledger.forecast(PROGRAMME.family)
-        assert found.reached_in is None  # every week since was ordered knowing that all others fit
-        assert found.path[number][1] == spent_nano(ledger) <= found.limit
-    assert found.correction == found.weekly
-    assert found.correction_in is None
-    assert "none while every week is released" in "".join(forecast_lines([found]))
+        (forecast,) = ledger.forecast(PROGRAMME.family)
+        assert (
+            forecast.reached_in is None
+        )  # every week since was ordered knowing that all others fit
+        assert forecast.path[number][1] == spent_nano(ledger) <= forecast.limit
+    assert forecast.correction == forecast.weekly
+    assert forecast.correction_in is None
+    assert "none while every week is released" in "".join(forecast_lines([forecast]))
     refused = ledger.refusal_of(filled(WEEKS - 1, revision=1))
     assert isinstance(refused, BudgetExceeded)  # a correction waits until a week was left out
     released(ledger, filled(WEEKS))
@@ -120,9 +122,9 @@ def test_the_share_of_a_week_that_was_left_out_pays_for_one_correction(ledger: L
     for number in range(WEEKS):
         if number != 3:
             released(ledger, filled(number))
-    (found,) = ledger.forecast(PROGRAMME.family)
-    assert found.correction_in == str(FIRST.plus(WEEKS - 1))
-    assert found.refused_then == str(FIRST.plus(3 + WEEKS))  # when the share has left the window
+    (forecast,) = ledger.forecast(PROGRAMME.family)
+    assert forecast.correction_in == str(FIRST.plus(WEEKS - 1))
+    assert forecast.refused_then == str(FIRST.plus(3 + WEEKS))  # when the share has left the window
     released(ledger, filled(WEEKS - 1, revision=1))
     with pytest.raises(BudgetExceeded):
         ledger.reserve(filled(WEEKS - 1, revision=2))
@@ -133,13 +135,13 @@ def test_a_correction_takes_the_share_of_a_later_week_and_the_forecast_says_of_w
 ) -> None:
     for number in range(3):
         released(ledger, filled(number))
-    (found,) = ledger.forecast(PROGRAMME.family)
-    refused = found.refused_then
-    assert (found.correction_in, refused) == (str(FIRST.plus(2)), str(FIRST.plus(WEEKS - 1)))
-    assert f"of {FIRST.plus(2)}; then {refused} is refused" in "".join(forecast_lines([found]))
+    (forecast,) = ledger.forecast(PROGRAMME.family)
+    refused = forecast.refused_then
+    assert (forecast.correction_in, refused) == (str(FIRST.plus(2)), str(FIRST.plus(WEEKS - 1)))
+    assert f"of {FIRST.plus(2)}; then {refused} is refused" in "".join(forecast_lines([forecast]))
     released(ledger, filled(2, revision=1))
-    (found,) = ledger.forecast(PROGRAMME.family)
-    assert found.reached_in == refused
+    (forecast,) = ledger.forecast(PROGRAMME.family)
+    assert forecast.reached_in == refused
     for number in range(3, WEEKS - 1):
         released(ledger, filled(number))
     with pytest.raises(BudgetExceeded):
@@ -173,8 +175,8 @@ def test_a_smaller_cap_refuses_the_last_week_as_the_forecast_said(ledger: Ledger
     # Negative control: a cap that holds 51 weeks.
     for number in range(WEEKS - 1):
         released(ledger, filled(number, weeks=WEEKS - 1))
-        (found,) = ledger.forecast(PROGRAMME.family)
-        assert found.reached_in == str(FIRST.plus(WEEKS - 1))
+        (forecast,) = ledger.forecast(PROGRAMME.family)
+        assert forecast.reached_in == str(FIRST.plus(WEEKS - 1))
     with pytest.raises(BudgetExceeded):
         ledger.reserve(filled(WEEKS - 1, weeks=WEEKS - 1))
 
@@ -201,10 +203,12 @@ def test_a_week_is_one_vector_and_survives_the_ledger() -> None:
     assert postings(written) == planned(FIRST).postings
     alone = postings([decode_event(encode_event(e) | {"joint": None}) for e in events])
     (seven,) = (p.rho_nano for p in alone if p.unit is ProtectionUnit.CARD)
-    (one,) = (p.rho_nano for p in planned(FIRST).postings if p.unit is ProtectionUnit.CARD)
+    (joint,) = (p.rho_nano for p in planned(FIRST).postings if p.unit is ProtectionUnit.CARD)
     assert seven is not None
-    assert one is not None
-    assert seven > 6.99 * one  # what seven draws would cost if the bound did not hold over the week
+    assert joint is not None
+    assert (
+        seven > 6.99 * joint
+    )  # what seven draws would cost if the bound did not hold over the week
 
 
 @pytest.mark.parametrize(
@@ -227,9 +231,9 @@ def test_a_year_that_cannot_hold_is_refused(old: str, new: str, said: str) -> No
 def test_an_auditor_with_public_files_finds_the_same_loss() -> None:
     events = [encode_event(event) for event in planned(FIRST).events]
     losses = loss_by_unit(planned(FIRST).events)
-    for (unit, name), found in recomputed(events).items():
+    for (unit, name), figure in recomputed(events).items():
         if name == "rho":
-            assert found == losses[ProtectionUnit(unit)].rho
+            assert figure == losses[ProtectionUnit(unit)].rho
     # Negative control: a piece of another scale is no piece of the vector, and costs on top.
     events[0]["scale"] = "20"
     assert (recomputed(events)["card", "rho"] or 0) > (losses[ProtectionUnit.CARD].rho or 0)

@@ -39,7 +39,7 @@ def reserved(landed: Deployment) -> Deployment:
 
 
 def _states(place: Deployment) -> list[ReleaseState]:
-    return [one.state for one in place.ledger.attempts(KEY)]
+    return [attempt.state for attempt in place.ledger.attempts(KEY)]
 
 
 def _drawing_processes(home: Path) -> list[psutil.Process]:
@@ -52,9 +52,9 @@ def _drawing_processes(home: Path) -> list[psutil.Process]:
     ]
 
 
-def _wait_for(found: Callable[[], object], seconds: float = 60) -> None:
+def _wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
     until = time.monotonic() + seconds
-    while not found():
+    while not condition():
         assert time.monotonic() < until
         time.sleep(0.01)
 
@@ -125,18 +125,18 @@ def _killed_ever_later(
             has charged, those since its charge when one ends by itself.
         apart_s: between the moments of two kills.
     """
-    found: list[Moment] = []
+    moments: list[Moment] = []
     once = _price(place)
     is_over = False
     while not is_over:
-        home = place.home.with_name(f"killed, {len(found)}")
+        home = place.home.with_name(f"killed, {len(moments)}")
         shutil.copytree(place.home, home)
         with patch.context() as there:
             there.setenv("TURNSTILE_HOME", str(home))
             with subprocess.Popen([sys.executable, "-c", ASK], start_new_session=True) as task:  # noqa: S603 - our own words
                 if since == "charge":
                     _wait_for(place.ledger.living_draws, 300)
-                time.sleep(len(found) * apart_s)
+                time.sleep(len(moments) * apart_s)
                 is_over = task.poll() is not None
                 if not is_over:
                     kill(psutil.Process(task.pid))
@@ -147,9 +147,9 @@ def _killed_ever_later(
             charges, rest = divmod(sum(map(_rho_nano, place.ledger.balance())), once)
             assert rest == 0
             begun = EntryKind.DRAW_STARTED in kinds
-            found.append(Moment(then, begun, tuple(_states(place)), charges))
+            moments.append(Moment(then, begun, tuple(_states(place)), charges))
         shutil.rmtree(home, ignore_errors=True)  # a process that nobody waits for may still look in
-    return found
+    return moments
 
 
 BETWEEN_S = 2
@@ -168,8 +168,8 @@ def _rho_nano(account: AccountBalance) -> int:
 
 def _row(what: str, moments: list[Moment]) -> Row:
     """Return what is printed of the moments of a draw."""
-    charged = sum(one.then == (ReleaseState.DRAWING,) for one in moments)
-    burned = sum(ReleaseState.BURNED in one.sealed for one in moments)
+    charged = sum(moment.then == (ReleaseState.DRAWING,) for moment in moments)
+    burned = sum(ReleaseState.BURNED in moment.sealed for moment in moments)
     return (what, str(len(moments)), str(charged), str(burned))
 
 
@@ -196,8 +196,8 @@ def test_a_task_that_is_killed_in_any_tenth_of_a_second_burns_nothing(
     _sealing_takes(monkeypatch, tmp_path, BETWEEN_S)
     moments = _killed_ever_later(reserved, monkeypatch, psutil.Process.kill, since)
     keep(request.node, MOMENTS, [_row(f"the task, every 0.1 s since its {since}", moments)])
-    assert {(one.sealed, one.charges) for one in moments} == {((ReleaseState.SEALED,), 1)}
-    then = [one.then for one in moments]
+    assert {(moment.sealed, moment.charges) for moment in moments} == {((ReleaseState.SEALED,), 1)}
+    then = [moment.then for moment in moments]
     if since == "start":
         assert set(then[:-1]) == {(ReleaseState.RESERVED,)}
     else:
@@ -227,12 +227,15 @@ def test_a_drawing_process_that_is_killed_is_burned_between_its_beginning_and_it
     moments = _killed_ever_later(reserved, monkeypatch, kill_drawing, since, apart_s)
     what = f"the drawing process, every {apart_s} s since its {since}"
     keep(request.node, MOMENTS, [_row(what, moments)])
-    for one in moments:
-        is_burned = one.then == (ReleaseState.DRAWING,) and one.has_begun
+    for kill_moment in moments:
+        is_burned = kill_moment.then == (ReleaseState.DRAWING,) and kill_moment.has_begun
         burned = (ReleaseState.BURNED,) if is_burned else ()
-        assert (one.sealed, one.charges) == ((*burned, ReleaseState.SEALED), 1 + is_burned)
-    assert {len(one.then) for one in moments} == {1}
-    assert sum(one.charges == 2 for one in moments) >= (5 if since == "charge" else 0)
+        assert (kill_moment.sealed, kill_moment.charges) == (
+            (*burned, ReleaseState.SEALED),
+            1 + is_burned,
+        )
+    assert {len(moment.then) for moment in moments} == {1}
+    assert sum(moment.charges == 2 for moment in moments) >= (5 if since == "charge" else 0)
 
 
 def test_a_draw_that_nobody_waits_for_any_more_charges_nothing_and_burns_nothing(

@@ -18,9 +18,11 @@ AFTER = "2016-W31"
 Turnstile = Callable[..., int]
 
 
-def public_bytes(one: Deployment, programme: str = "opal") -> dict[str, str]:
+def public_bytes(deployment: Deployment, programme: str = "opal") -> dict[str, str]:
     """Every public file of the first week, by its digest."""
-    files = sorted(path for path in (one.public / programme / WEEK).rglob("*") if path.is_file())
+    files = sorted(
+        path for path in (deployment.public / programme / WEEK).rglob("*") if path.is_file()
+    )
     return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
@@ -41,9 +43,9 @@ def site(
 ) -> Deployment:
     """A deployment with a public week of opal, and the files of the next."""
     assert deployment.home  # which is left for this one
-    own = public_week.copy(tmp_path / "own")
-    own.enter(monkeypatch)
-    return Deployment(own.home, own.include)
+    home_copy = public_week.copy(tmp_path / "own")
+    home_copy.enter(monkeypatch)
+    return Deployment(home_copy.home, home_copy.include)
 
 
 def test_a_sealed_week_is_issued_again_under_its_text_and_the_next_under_the_new_one(
@@ -129,9 +131,9 @@ def test_an_earlier_text_under_another_ones_name_is_not_taken(deployment: Deploy
     kept.parent.mkdir(exist_ok=True)
     kept.write_text(file.read_text())
     assert bound_programme("opal", other, deployment.include) is None
-    found = bound_programme("opal", digest, deployment.include)
-    assert found is not None
-    assert found.digest == digest
+    programme = bound_programme("opal", digest, deployment.include)
+    assert programme is not None
+    assert programme.digest == digest
 
 
 def test_every_earlier_text_that_is_shipped_reads_and_bears_its_digest() -> None:

@@ -97,7 +97,7 @@ def judge(home: Path) -> None:
     assert kinds["sealed"] == kinds["published"] == len(digests) == 1
     assert amount == kinds["draw_begun"] * COST_MICRO <= CAP_MICRO
     assert len(files) <= kinds["draw_begun"]
-    assert digests[0] in {hashlib.sha256(one.read_bytes()).hexdigest() for one in files}
+    assert digests[0] in {hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
 def suffer(home: Path, fault: Fault) -> int:

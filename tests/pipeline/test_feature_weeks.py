@@ -52,8 +52,8 @@ def outputs(site: Deployment, capsys: pytest.CaptureFixture[str]) -> bytes:
     said = capsys.readouterr()
     private = {"private", "landing"}
     files = (p for p in site.home.rglob("*") if p.relative_to(site.home).parts[0] not in private)
-    found = [path.read_bytes() for path in files if path.is_file()]
-    return b"\n".join([*found, said.out.encode(), said.err.encode()])
+    contents = [path.read_bytes() for path in files if path.is_file()]
+    return b"\n".join([*contents, said.out.encode(), said.err.encode()])
 
 
 @pytest.fixture
@@ -71,7 +71,10 @@ def story(name: str, site: Deployment, made: Path, request: pytest.FixtureReques
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(n, marks=[pytest.mark.long][: one.is_long]) for n, one in FEATURES.items()],
+    [
+        pytest.param(n, marks=[pytest.mark.long][: feature.is_long])
+        for n, feature in FEATURES.items()
+    ],
 )
 def test_a_week_of_a_feature(
     name: str, story: Story, site: Deployment, capsys: pytest.CaptureFixture[str]
@@ -79,8 +82,8 @@ def test_a_week_of_a_feature(
     feature = FEATURES[name]
     capsys.readouterr()
     package = released(site, feature.programme, feature.week)
-    found = outputs(site, capsys)
-    assert [mark for mark in feature.hidden if mark.encode() in found] == []
+    content = outputs(site, capsys)
+    assert [mark for mark in feature.hidden if mark.encode() in content] == []
     with pytest.raises(StopIteration):  # it has nothing against the package
         story.send(package)
 
@@ -107,8 +110,8 @@ def test_a_value_that_a_list_names_would_be_seen(
             stream.write(f"{mark},{mark}\n")
     capsys.readouterr()
     tells("run", feature.programme, "--week", WEEK)
-    found = outputs(site, capsys)
-    assert {mark for mark in feature.hidden if mark.encode() in found} == set(lists.values())
+    content = outputs(site, capsys)
+    assert {mark for mark in feature.hidden if mark.encode() in content} == set(lists.values())
 
 
 BY_ROUTE = "delay:   {by: [slot, route, direction]"

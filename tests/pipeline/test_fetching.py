@@ -61,12 +61,12 @@ def shelf(**files: bytes) -> Shelf:
 def test_what_is_new_comes_once_and_what_is_changed_again(
     fetched: Callable[..., tuple[str, ...]], deployment: Deployment
 ) -> None:
-    own = shelf(a_csv=b"1", b_csv=b"22")
-    assert fetched(own) == (f"opal/{WEEK}/a.csv", f"opal/{WEEK}/b.csv")
-    assert fetched(own) == ()
-    own.folders[FOLDER]["a.csv"] = (b"1", AT + 60)
-    own.folders[FOLDER]["c.csv"] = (b"3", AT)
-    assert fetched(own) == (f"opal/{WEEK}/a.csv", f"opal/{WEEK}/c.csv")
+    server = shelf(a_csv=b"1", b_csv=b"22")
+    assert fetched(server) == (f"opal/{WEEK}/a.csv", f"opal/{WEEK}/b.csv")
+    assert fetched(server) == ()
+    server.folders[FOLDER]["a.csv"] = (b"1", AT + 60)
+    server.folders[FOLDER]["c.csv"] = (b"3", AT)
+    assert fetched(server) == (f"opal/{WEEK}/a.csv", f"opal/{WEEK}/c.csv")
     landed = {path.name: path.read_bytes() for path in deployment.landing("opal").iterdir()}
     assert landed == {"a.csv": b"1", "b.csv": b"22", "c.csv": b"3"}
 
@@ -74,38 +74,38 @@ def test_what_is_new_comes_once_and_what_is_changed_again(
 def test_what_retention_has_deleted_is_never_fetched_again(
     fetched: Callable[..., tuple[str, ...]], deployment: Deployment
 ) -> None:
-    own = shelf(a_csv=b"1")
+    server = shelf(a_csv=b"1")
     ledger = deployment.ledger
     ledger.record_deletion("opal", WEEK, "rows", 90)  # of rows: the files stay
     ledger.record_deletion("opal", "2016-W29", "files", 90)
     ledger.record_deletion("itms", WEEK, "files", 90)
-    assert fetched(own) == (f"opal/{WEEK}/a.csv",)
+    assert fetched(server) == (f"opal/{WEEK}/a.csv",)
     (deployment.landing("opal") / "a.csv").unlink()
     ledger.record_deletion("opal", WEEK, "files", 90)
-    assert fetched(own) == ()
+    assert fetched(server) == ()
     assert not (deployment.landing("opal") / "a.csv").exists()
 
 
 def test_what_is_written_to_is_not_there_until_it_is_whole(
     fetched: Callable[..., tuple[str, ...]], deployment: Deployment
 ) -> None:
-    own = shelf(a_csv=b"1")
-    own.growing.add("a.csv")
+    server = shelf(a_csv=b"1")
+    server.growing.add("a.csv")
     with pytest.raises(StoreError, match="written to while it is fetched"):
-        fetched(own)
+        fetched(server)
     assert list(deployment.landing("opal").iterdir()) == []
-    own.growing.clear()
-    assert fetched(own) == (f"opal/{WEEK}/a.csv",)
+    server.growing.clear()
+    assert fetched(server) == (f"opal/{WEEK}/a.csv",)
 
 
 def test_the_marker_of_a_week_comes_last_and_other_names_stay(
     fetched: Callable[..., tuple[str, ...]], deployment: Deployment
 ) -> None:
     names = ["../../e.csv", "x/y.csv", ".hidden", "notes.doc", "..", "2016-W30.done", "z.csv"]
-    own = Shelf({FOLDER: dict.fromkeys(names, (b"1", AT))})
-    got = fetched(own, landing="opal/{week}/*.csv", marker="opal/{week}.done")
+    server = Shelf({FOLDER: dict.fromkeys(names, (b"1", AT))})
+    got = fetched(server, landing="opal/{week}/*.csv", marker="opal/{week}.done")
     assert got == (f"opal/{WEEK}/z.csv", f"opal/{WEEK}.done")
-    assert own.order == ["z.csv", "2016-W30.done"]
+    assert server.order == ["z.csv", "2016-W30.done"]
     everywhere = {path.name for path in deployment.home.rglob("*") if path.is_file()}
     assert not everywhere & {"e.csv", "y.csv", ".hidden", "notes.doc"}
 
@@ -140,8 +140,8 @@ def test_addresses_name_a_connection_and_a_folder_of_the_week(
     ("given", "says"),
     [
         *(
-            (f"opal={one}", "is no address; write sftp")
-            for one in ("/out/{week}", "sftp://tfnsw", "sftp://tfnsw/out", "s3:///b")
+            (f"opal={address}", "is no address; write sftp")
+            for address in ("/out/{week}", "sftp://tfnsw", "sftp://tfnsw/out", "s3:///b")
         ),
         ("opal", "holds what is no pair"),
     ],

@@ -80,7 +80,7 @@ def test_the_same_bytes_in_another_folder_are_no_second_budget(deployment: Deplo
     assert _refusal("opal_trip") is None
     with pytest.raises(TurnstileError, match="--landing 'opal/{week}/") as refused:
         _sealed(deployment, "opal_trip", "cd" * 32)
-    assert "cd" * 8 not in "".join(one.record for one in deployment.ledger.entries())
+    assert "cd" * 8 not in "".join(entry.record for entry in deployment.ledger.entries())
     assert "the group opal_cards has released from them" in str(refused.value)
     shutil.rmtree(deployment.home / "private/opal_trip")
     deployment.ledger.admit_family("opal/{week}/*", "other_cards", "olga", "other people")

@@ -44,8 +44,10 @@ def test_every_row_of_a_day_without_input_says_that_it_is_a_gap(
         days = {str(row["service_date"]) for row in rows}
         assert days - gaps == {f"2016-07-{n}" for n in range(27, 32)}
         assert gaps == {MONDAY, TUESDAY}
-        own = [row for row in rows if row["usable"] == "gap"]
-        assert {(row["value"], row["high_95"], row["unbiased"]) for row in own} == {(None,) * 3}
+        gap_rows = [row for row in rows if row["usable"] == "gap"]
+        assert {(row["value"], row["high_95"], row["unbiased"]) for row in gap_rows} == {
+            (None,) * 3
+        }
         # what was not drawn has no number; what was drawn of a gap is noise alone
         if "measured" in rows[0]:
             drawn = {str(row["service_date"]) for row in rows if row["measured"] is not None}
@@ -96,7 +98,7 @@ def test_no_trip_decides_whether_a_day_is_a_gap(landed: Deployment, *, has_file:
     monday, tuesday = (next(landed.landing("opal").glob(f"*{day}*")) for day in (MONDAY, TUESDAY))
     header, trip, *_ = monday.read_text().splitlines(keepends=True)
     rest = tuesday.read_text()
-    found = []
+    outcomes = []
     for more in ("", trip):
         monday.write_text(f"{header}{more}")
         if not has_file:
@@ -105,9 +107,9 @@ def test_no_trip_decides_whether_a_day_is_a_gap(landed: Deployment, *, has_file:
         for step in ("ingest", "validate", "count"):
             step_named(step)("opal", WEEK, 0)
         release = open_release("opal", WEEK)
-        found.append((gaps_of(release), verdicts(release)))
-    assert found[0] == found[1]
-    gaps, words = found[0]
+        outcomes.append((gaps_of(release), verdicts(release)))
+    assert outcomes[0] == outcomes[1]
+    gaps, words = outcomes[0]
     assert [str(day) for day in gaps] == ([] if has_file else [MONDAY])
     assert words["days_present"] == ("pass" if has_file else "warn")
     assert words["days_complete"] == "pass"

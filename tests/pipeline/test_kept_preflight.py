@@ -160,27 +160,29 @@ def test_the_same_plan_is_audited_once_and_another_anew(
 def test_synthetic_units_are_tried_once_for_what_decides_how_far_they_move(
     release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, domain = release.programme, release.domain
-    first = canaries.observed_sensitivities(one, domain)
+    programme, domain = release.programme, release.domain
+    first = canaries.observed_sensitivities(programme, domain)
     other_promise = replace(
-        one,
+        programme,
         caps=(),
         digest="1" * 64,
-        mechanism=replace(one.mechanism, amount=one.mechanism.amount / 2),
-        source=replace(one.source, landing="{week}/elsewhere/*", absent_days=(date(2016, 7, 26),)),
+        mechanism=replace(programme.mechanism, amount=programme.mechanism.amount / 2),
+        source=replace(
+            programme.source, landing="{week}/elsewhere/*", absent_days=(date(2016, 7, 26),)
+        ),
     )
     assert canaries.observed_sensitivities(other_promise, domain) is first
-    bound = replace(one.units[0], contributions_max=one.units[0].contributions_max + 1)
+    bound = replace(programme.units[0], contributions_max=programme.units[0].contributions_max + 1)
     for other in (
-        replace(one, units=(bound,)),
-        replace(one, tables=one.tables[:1]),
-        replace(one, source=replace(one.source, vehicle_form=None)),
-        replace(one, time=replace(one.time, day_starts=240)),
+        replace(programme, units=(bound,)),
+        replace(programme, tables=programme.tables[:1]),
+        replace(programme, source=replace(programme.source, vehicle_form=None)),
+        replace(programme, time=replace(programme.time, day_starts=240)),
     ):
-        assert of_trials(other, domain) != of_trials(one, domain)
-    assert of_trials(one, replace(domain, digest="1" * 64)) != of_trials(one, domain)
+        assert of_trials(other, domain) != of_trials(programme, domain)
+    assert of_trials(programme, replace(domain, digest="1" * 64)) != of_trials(programme, domain)
     monkeypatch.setattr(dispatch, "draw", dispatch.draw)
-    assert canaries.observed_sensitivities(one, domain) is not first
+    assert canaries.observed_sensitivities(programme, domain) is not first
 
 
 def test_small_worlds_are_searched_once_for_all_homes(
@@ -189,7 +191,9 @@ def test_small_worlds_are_searched_once_for_all_homes(
     one, other = tmp_path / "one/small_worlds", tmp_path / "other/small_worlds"
     for home in (one, other):
         home.parent.mkdir()
-    own = replace(release.programme, source=replace(release.programme.source, modes=("tram",)))
+    programme = replace(
+        release.programme, source=replace(release.programme.source, modes=("tram",))
+    )
     shared = KeptWorlds(tmp_path / "kept", lambda: True)
     monkeypatch.setattr(small_worlds, "_kept_or_found", shared.kept_or_found)
     searched: list[object] = []
@@ -197,24 +201,24 @@ def test_small_worlds_are_searched_once_for_all_homes(
     monkeypatch.setattr(
         small_worlds, "_farthest", lambda *asked: searched.append(asked) or search(*asked)
     )
-    first = small_worlds.small_worlds(own, one)
+    first = small_worlds.small_worlds(programme, one)
     assert searched
     searched.clear()
-    assert small_worlds.small_worlds(own, other) == first
+    assert small_worlds.small_worlds(programme, other) == first
     assert searched == []
     assert {file.name for file in one.iterdir()} == {file.name for file in other.iterdir()}
-    assert small_worlds.small_worlds(own, tmp_path / "third/small_worlds") == first
+    assert small_worlds.small_worlds(programme, tmp_path / "third/small_worlds") == first
     assert searched == []
-    bound = replace(own.units[0], unit=ProtectionUnit.BUS_WEEK)
-    small_worlds.small_worlds(replace(own, units=(bound,)), other)
+    bound = replace(programme.units[0], unit=ProtectionUnit.BUS_WEEK)
+    small_worlds.small_worlds(replace(programme, units=(bound,)), other)
     assert searched  # another shape
     searched.clear()
-    assert small_worlds.small_worlds(own) == first
+    assert small_worlds.small_worlds(programme) == first
     assert searched  # no home knows anything
     searched.clear()
     anew = KeptWorlds(tmp_path / "kept", PATCHES.are_none)
     monkeypatch.setattr(small_worlds, "_kept_or_found", anew.kept_or_found)
-    assert small_worlds.small_worlds(own, tmp_path / "third/small_worlds") == first
+    assert small_worlds.small_worlds(programme, tmp_path / "third/small_worlds") == first
     assert searched  # something is replaced
     assert not (tmp_path / "third").exists()
 

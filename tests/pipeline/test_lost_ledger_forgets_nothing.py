@@ -76,9 +76,15 @@ def test_the_clock_of_a_ledger_that_came_back_from_nothing_is_not_known(
     lose_ledger(published)
     later = system_clock() + timedelta(days=200)
     ledger_at(later).recover("olga", "the disk")
-    due = [one for one in RetentionDay(Settings.from_environment(), later).verdicts() if one.due]
+    due = [
+        verdict
+        for verdict in RetentionDay(Settings.from_environment(), later).verdicts()
+        if verdict.due
+    ]
     assert due
-    assert all("confirm-clock" in one.held for one in due if one.due and one.due <= later)
+    assert all(
+        "confirm-clock" in verdict.held for verdict in due if verdict.due and verdict.due <= later
+    )
     assert RetentionDay(Settings.from_environment(), later).act() == ()
     ledger_at(later).confirm_clock("olga", "it is right")
     assert RetentionDay(Settings.from_environment(), later).act()

@@ -219,11 +219,11 @@ def test_half_widths_of_cells_roll_ups_and_sums_stand_on_the_card(
     card = json.loads((package(recommended, "opal") / "release_card.json").read_text())
     estimates = {(line["table"], line["mode"]): line for line in card["errors"]["estimates"]}
     assert ("on_time_daily", "train") in estimates
-    one = estimates["on_time_location", "bus"]
-    assert one["standard_deviation"] < one["half_width_90"] < one["half_width_95"]
+    estimate = estimates["on_time_location", "bus"]
+    assert estimate["standard_deviation"] < estimate["half_width_90"] < estimate["half_width_95"]
     sums = {
         (line["table"], line["cells"]): line for line in card["errors"]["sums_of_measured_cells"]
     }
     widths = [sums["on_time_location", cells]["half_width_95"] for cells in (1, 10, 1000)]
     assert widths == sorted(widths)
-    assert one["half_width_95"] <= widths[0]
+    assert estimate["half_width_95"] <= widths[0]

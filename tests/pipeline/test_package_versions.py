@@ -73,8 +73,8 @@ def test_its_values_intervals_and_draws_are_those_that_it_published(kept: Path) 
     for new, name in (("value", "estimate"), ("low_90", "low_90"), ("high_95", "high_95")):
         assert np.allclose(on[new], stated[name])
     assert on["measured"].tolist() == drawn["count"].tolist()
-    found = Sums(package).total("location", lambda row: row["tap"] == "on", "measured")
-    assert found.value == drawn["count"].sum()
+    total = Sums(package).total("location", lambda row: row["tap"] == "on", "measured")
+    assert total.value == drawn["count"].sum()
 
 
 def test_what_is_staged_is_published_as_it_stands(kept: Path) -> None:
@@ -116,13 +116,13 @@ def test_a_series_holds_both_and_says_from_which_week_on(kept: Path) -> None:
     assert not list((series / "tables").rglob("*.parquet"))
     # the explorer shows both alike
     index = _handed_over((kept / "opal/explore/index.js").read_bytes())
-    assert [one["period"] for one in index["weeks"]] == [FIRST, STAGED, NEXT]
+    assert [entry["period"] for entry in index["weeks"]] == [FIRST, STAGED, NEXT]
     for week in (FIRST, NEXT):
-        found = _handed_over((kept / f"opal/explore/weeks/{week}-r0.js").read_bytes())
-        sums, (mode, label) = Sums(kept / f"opal/{week}/r0"), found["places"][0]
-        own = {"tap": "on", "mode": mode, "location": label}
-        whole = sums.total("location", lambda row, own=own: own.items() <= row.items())
-        shown = found["week"][0]
+        week_data = _handed_over((kept / f"opal/explore/weeks/{week}-r0.js").read_bytes())
+        sums, (mode, label) = Sums(kept / f"opal/{week}/r0"), week_data["places"][0]
+        labels = {"tap": "on", "mode": mode, "location": label}
+        whole = sums.total("location", lambda row, labels=labels: labels.items() <= row.items())
+        shown = week_data["week"][0]
         assert (
             len(shown) == 4
             if whole.withheld
@@ -130,7 +130,7 @@ def test_a_series_holds_both_and_says_from_which_week_on(kept: Path) -> None:
         )
     # the later week's estimates borrowed from both that were published before
     card = json.loads((kept / f"opal/{NEXT}/r0/release_card.json").read_bytes())
-    earlier = [one["release"] for one in card["estimates"]["earlier"]]
+    earlier = [entry["release"] for entry in card["estimates"]["earlier"]]
     assert earlier == [f"opal/{week}/r0" for week in (STAGED, FIRST)]
     assert main(["estimates", "verify", str(kept / f"opal/{NEXT}/r0")]) == 0
 

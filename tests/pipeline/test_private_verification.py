@@ -34,7 +34,7 @@ def _remove(pattern: str) -> Callable[[Path], None]:
 
 
 def _alter(folder: Path) -> None:
-    (path,) = [one for one in folder.iterdir() if one.name.startswith("exact") and one.suffix]
+    (path,) = [file for file in folder.iterdir() if file.name.startswith("exact") and file.suffix]
     path.chmod(0o600)
     path.write_bytes(path.read_bytes()[:-1] + b"\x07")
 
@@ -119,8 +119,8 @@ def test_after_a_rotation_earlier_weeks_are_compared_under_their_own_key(
     assert not (_of(published) / RESTATED).exists()
     (published.home / "private/itms" / WEEK / "r0/snapshot").write_text("another")
     assert turnstile("ledger", "verify", "--private") == 4
-    one = next(published.landing("itms").iterdir())
-    one.write_bytes(one.read_bytes() + b"\n")
+    file = next(published.landing("itms").iterdir())
+    file.write_bytes(file.read_bytes() + b"\n")
     turnstile("run", "itms", "--week", WEEK)
     assert (_of(published) / RESTATED).exists()
 

@@ -85,7 +85,7 @@ def test_each_feed_and_form_has_a_case_in_every_run(tmp_path: Path) -> None:
 
     def kinds(names: Iterable[str]) -> set[tuple[Feed, Form]]:
         labs = [CASES[name](tmp_path) for name in names]
-        return {(one.programme.source.feed, one.form) for one in labs}
+        return {(lab.programme.source.feed, lab.form) for lab in labs}
 
     assert kinds(OF_FEED_AND_FORM) == kinds(CASES)
 
@@ -104,10 +104,10 @@ def test_no_unit_of_20_000_pairs_moves_a_table_farther_than_is_declared(
     seed, pairs = secrets.randbelow(10**6), 0
     record_property(SEEDS, (f"pairs, part {part}", str(seed)))
     for number in count():
-        what, own = drawn(f"{seed}/{number}", tmp_path / str(number))
-        found = next(violations(own, RUNS_OF_DRAWN, seed=number), None)
-        assert found is None, f"seed {seed}, lab {number}, {what}: {found}"
-        pairs += RUNS_OF_DRAWN * pairs_of(own)
+        what, lab = drawn(f"{seed}/{number}", tmp_path / str(number))
+        violation = next(violations(lab, RUNS_OF_DRAWN, seed=number), None)
+        assert violation is None, f"seed {seed}, lab {number}, {what}: {violation}"
+        pairs += RUNS_OF_DRAWN * pairs_of(lab)
         if pairs >= PAIRS_OF_SEARCH:
             break
 
@@ -169,10 +169,10 @@ def test_the_search_finds_a_fault(
 ) -> None:
     fault.put(monkeypatch)
     try:
-        found = next(violations(CASES[case](tmp_path), RUNS_TO_FIND, seed=1), None)
+        violation = next(violations(CASES[case](tmp_path), RUNS_TO_FIND, seed=1), None)
     except InputError:  # what one unit's lines did stopped the week
-        found = "stopped"
-    assert found is not None
+        violation = "stopped"
+    assert violation is not None
 
 
 _OF_BOUND = (
@@ -214,26 +214,28 @@ def test_the_canaries_of_a_shipped_programme_find_a_fault(
     name: str, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     programme = load_programme(name, INCLUDE)
-    own = Lab(programme, load_domain(programme, INCLUDE), programme.mechanism.unit)
-    next(one for one in FAULTS if one.name == fault).put(monkeypatch)
-    assert moved_too_far(own, seed=secrets.randbelow(10**4))
+    lab = Lab(programme, load_domain(programme, INCLUDE), programme.mechanism.unit)
+    next(candidate for candidate in FAULTS if candidate.name == fault).put(monkeypatch)
+    assert moved_too_far(lab, seed=secrets.randbelow(10**4))
 
 
-@pytest.mark.parametrize("case", [one for one in BY_BUDGET if one.values[0] not in OF_FORM_ALONE])
+@pytest.mark.parametrize(
+    "case", [param for param in BY_BUDGET if param.values[0] not in OF_FORM_ALONE]
+)
 def test_the_canaries_of_a_release_stay_within_what_is_declared(case: str, tmp_path: Path) -> None:
     assert not moved_too_far(CASES[case](tmp_path), seed=5)
 
 
-def moved_too_far(own: Lab, seed: int) -> bool:
+def moved_too_far(lab: Lab, seed: int) -> bool:
     """Whether some unit moved a draw's vector farther than is declared, or stopped the week."""
-    events = make_plan(own.programme, own.domain, ServiceWeek(2016, 30)).events
+    events = make_plan(lab.programme, lab.domain, ServiceWeek(2016, 30)).events
     try:
-        found = observed_sensitivities(own.programme, own.domain, seed=seed)
+        moves = observed_sensitivities(lab.programme, lab.domain, seed=seed)
     except InputError:
         return True
     declared = {(e.label, unit): bound for e in events for unit, bound in e.sensitivities}
     return any(
         not moved.is_within(bound)
-        for key, moved in found.items()
+        for key, moved in moves.items()
         if (bound := declared[key]) is not None
     )

@@ -46,8 +46,8 @@ def deliver(deployment: Deployment, programme: str, week: str, *files: Path) -> 
 
 def gaps(deployment: Deployment, programme: str, week: str) -> list[str]:
     card = deployment.public / programme / week / "r0" / "release_card.json"
-    found: list[str] = json.loads(card.read_text())["gaps"]
-    return found
+    days: list[str] = json.loads(card.read_text())["gaps"]
+    return days
 
 
 @pytest.mark.long  # a feature week releases one of these files

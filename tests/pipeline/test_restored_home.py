@@ -37,9 +37,9 @@ def files(home: Path) -> dict[str, str]:
     }
 
 
-def sealed_in(found: dict[str, str]) -> set[str]:
+def sealed_in(digests: dict[str, str]) -> set[str]:
     """Paths of sealed bytes."""
-    return {path for path in found if "/sealed-" in path}
+    return {path for path in digests if "/sealed-" in path}
 
 
 def tar(how: str, home: Path) -> None:
@@ -108,9 +108,9 @@ def test_a_package_of_other_bytes_or_of_another_ledger_is_not_published(
         (staged / "manifest.json").write_bytes(whole)
         return turnstile("run", "itms", "--week", WEEK)
 
-    own = (manifest["sealed_sha256"], card["ledger"]["head_sha256"])
-    assert altered("0" * 64, own[1]) == 4
-    assert altered(own[0], "0" * 64) == 4
+    hashes = (manifest["sealed_sha256"], card["ledger"]["head_sha256"])
+    assert altered("0" * 64, hashes[1]) == 4
+    assert altered(hashes[0], "0" * 64) == 4
     assert not (landed.public / "itms" / WEEK / "r0").exists()
     for path, content in kept.items():
         path.write_bytes(content)
@@ -124,8 +124,8 @@ def test_folders_that_were_moved_aside_stop_no_week_and_are_named_by_its_audit(
 ) -> None:
     """Messages ask people to move folders aside; the next week stopped after its charge."""
     for zone in (published.public, published.home / "embargoed", published.home / "private"):
-        own = zone / "itms" / WEEK / "r0"
-        shutil.copytree(own, own.with_name("r0.aside"), symlinks=True)
+        release_folder = zone / "itms" / WEEK / "r0"
+        shutil.copytree(release_folder, release_folder.with_name("r0.aside"), symlinks=True)
     assert turnstile("sample", "itms", "--weeks", NEXT, "--rows", "20000", "--seed", "4") == 0
     assert turnstile("run", "itms", "--week", NEXT) == 4
     assert f"itms/{WEEK}/r0.aside is no file of a release" in capsys.readouterr().err

@@ -175,7 +175,7 @@ def test_a_week_without_a_release_goes_two_weeks_after_somebody_was_told(
     assert tell(due) == ()
     assert act(due - ALARM + timedelta(hours=1)) == {}
     assert act(due + timedelta(days=300)) == {}, "nobody was told"
-    assert next(one.rule for one in tell(due + timedelta(days=300))) == "retention_near"
+    assert next(alert.rule for alert in tell(due + timedelta(days=300))) == "retention_near"
     told = due + timedelta(days=300)
     assert act(told + ALARM - timedelta(minutes=1)) == {}
     assert landed.landing("itms").exists()
@@ -225,9 +225,9 @@ def test_a_clock_that_jumped_deletes_nothing_whatever_was_written_since(
     assert days > QUIET_AT_MOST.days
     ledger = ledger_at(jumped)
     ledger.declare_no_release(ReleaseKey("itms", "2030-W01"), "ada", "by a wrong clock")
-    one = RetentionDay(Settings.from_environment(), jumped)
-    assert one.act() == ()
-    assert all("the clock jumped" in v.held for v in one.verdicts()
+    retention_day = RetentionDay(Settings.from_environment(), jumped)
+    assert retention_day.act() == ()
+    assert all("the clock jumped" in v.held for v in retention_day.verdicts()
                if v.kept.part is not Part.FILES and v.due is not None)  # fmt: skip
     assert (WEEK, "rows") in act(jumped), "a person confirmed the clock"
     assert published.home
@@ -266,7 +266,7 @@ def test_counts_that_a_changed_file_no_longer_needs_go_a_week_after_people_were_
     assert EXACT not in act(eve)
     assert "was changed since its release" in by_name(day(eve).verdicts())[EXACT].held
     assert EXACT not in act(eve + timedelta(days=8)), "nobody was told"
-    assert {one.rule for one in tell(eve + timedelta(days=8))} >= {"retention_held"}
+    assert {alert.rule for alert in tell(eve + timedelta(days=8))} >= {"retention_held"}
     assert EXACT not in act(eve + timedelta(days=14))
     assert EXACT in act(eve + timedelta(days=16))
 
@@ -276,8 +276,11 @@ def test_more_than_ever_falls_due_in_a_day_waits_for_a_person(
 ) -> None:
     monkeypatch.setattr(retention, "MOST_A_DAY", 1)
     assert act() == {}
-    assert all("more than 1 parts are due at once" in one.held for one in day(NOW).verdicts()
-               if one.due and one.due <= NOW and one.kept.part is not Part.FILES)  # fmt: skip
-    one = replace(day(NOW), is_said=True)
-    assert set(by_name(one.act())) == {(WEEK, "rows"), EXACT}
+    assert all(
+        "more than 1 parts are due at once" in verdict.held
+        for verdict in day(NOW).verdicts()
+        if verdict.due and verdict.due <= NOW and verdict.kept.part is not Part.FILES
+    )
+    retention_day = replace(day(NOW), is_said=True)
+    assert set(by_name(retention_day.act())) == {(WEEK, "rows"), EXACT}
     assert published.home

@@ -84,13 +84,13 @@ def test_files_stay_as_long_as_every_programme_that_reads_them_keeps_them(
     late = NOW + timedelta(days=400)
     with (published.include / "programmes/opal.yaml").open("a") as file:
         file.write("retention: {backfill_days: 60, raw_days: 90, exact_days: 120}\n")
-    found = by_name(day(late).verdicts(), "opal")
-    assert found[WEEK, "files"].due is None
-    assert "states no retention" in found[WEEK, "files"].held
-    assert found[WEEK, "rows"].may_go(late)
+    verdicts = by_name(day(late).verdicts(), "opal")
+    assert verdicts[WEEK, "files"].due is None
+    assert "states no retention" in verdicts[WEEK, "files"].held
+    assert verdicts[WEEK, "rows"].may_go(late)
     published.make_siblings_examples("opal")
-    found = by_name(day(late).verdicts(), "opal")
-    assert found[WEEK, "files"].may_go(late)
+    verdicts = by_name(day(late).verdicts(), "opal")
+    assert verdicts[WEEK, "files"].may_go(late)
 
 
 def test_files_of_a_week_belong_to_both_periods_that_it_touches(landed: Deployment) -> None:
@@ -101,12 +101,12 @@ def test_files_of_a_week_belong_to_both_periods_that_it_touches(landed: Deployme
     (folder / "a.csv").write_text("x")
     (folder.parent / "2021-W99").mkdir()
     (folder.parent / "2021-W99/a.csv").write_text("x")
-    found = {one.name: one for one in landing_data([month], landed.home / "landing")}
-    assert [str(period) for _, period in found[str(week)].users] == [
+    data_by_name = {datum.name: datum for datum in landing_data([month], landed.home / "landing")}
+    assert [str(period) for _, period in data_by_name[str(week)].users] == [
         "2021-11-15..2021-12-15",
         "2021-12-16..2022-01-15",
     ]
-    assert found["2021-W99"].users == ()
+    assert data_by_name["2021-W99"].users == ()
 
 
 def test_nothing_goes_through_a_link_that_leads_out(published: Deployment) -> None:
@@ -213,8 +213,11 @@ def test_exact_tables_stay_while_a_later_week_of_their_year_is_kept(
     for_ever.mkdir(parents=True)
     (for_ever / "a.csv").write_text("x")
     now = ServiceWeek.parse("2016-W34").ends_at(UTC) + timedelta(days=89)
-    kept = {name: one for (name, part), one in by_name(day(now).verdicts(), "opal_sums").items()
-            if part == "exact"}  # fmt: skip
+    kept = {
+        name: verdict
+        for (name, part), verdict in by_name(day(now).verdicts(), "opal_sums").items()
+        if part == "exact"
+    }
     assert "would carry its counts along" in kept["2016-W30"].held
     assert kept["2016-W34"].held == kept["2017-W27"].held == ""
     gone = ServiceWeek.parse("2017-W26").ends_at(UTC) + timedelta(days=61)

@@ -47,8 +47,8 @@ def made_once(
     # Which trips of a card-day are left out hangs on this key: the same ones every time.
     (private / "bounding.key").write_bytes(bytes(range(32)))
     made = homes.get(root, ("run", "opal", "--week", WEEK))
-    own = made.copy(tmp_path_factory.mktemp("own_hours"))
-    return Deployment(own.home, own.include)
+    home_copy = made.copy(tmp_path_factory.mktemp("own_hours"))
+    return Deployment(home_copy.home, home_copy.include)
 
 
 @pytest.fixture
@@ -106,15 +106,15 @@ def test_a_tap_outside_of_the_hours_of_its_mode_is_counted_as_unknown(
     for segment in layout(domain, table):
         end = segment.offset + segment.cells
         week = np.sum([day[segment.offset : end] for day in on_time], axis=0)
-        own = slot[rows["mode"] == segment.mode]
-        outside = int((~own.isin(OPEN[segment.mode])).sum())
+        mode_slots = slot[rows["mode"] == segment.mode]
+        outside = int((~mode_slots.isin(OPEN[segment.mode])).sum())
         # the bound of six trips a card-day leaves out a few; no trip leaves for its hour
         assert 0 < 0.8 * outside <= week[-1] <= outside
-        assert week.sum() <= len(own)
-        inside = own[own.isin(OPEN[segment.mode])].value_counts()
+        assert week.sum() <= len(mode_slots)
+        inside = mode_slots[mode_slots.isin(OPEN[segment.mode])].value_counts()
         bounded = [inside.get(n, 0) for n in sorted(OPEN[segment.mode])]
         assert (week[:-1] <= bounded).all()
-        assert week.sum() > 0.7 * len(own)
+        assert week.sum() > 0.7 * len(mode_slots)
 
 
 def test_cells_add_up_to_slots_places_hours_and_days_of_each_mode(released: Deployment) -> None:
@@ -122,9 +122,9 @@ def test_cells_add_up_to_slots_places_hours_and_days_of_each_mode(released: Depl
     for axis in ("slot", "location"):
         table = axis
         sums = cells.groupby([*KEYS, axis], observed=True)[["value", "unbiased"]].sum()
-        own = read(released, table).set_index([*KEYS, axis])
-        joined = own.join(sums.add_suffix("_summed"))
-        assert len(joined) == len(own) == len(sums)
+        stated = read(released, table).set_index([*KEYS, axis])
+        joined = stated.join(sums.add_suffix("_summed"))
+        assert len(joined) == len(stated) == len(sums)
         assert (joined["value"] - joined["value_summed"]).abs().max() < 1e-6
         rounded = 0.06 * len(cells) ** 0.5
         assert (joined["unbiased"] - joined["unbiased_summed"]).abs().max() < rounded
@@ -133,8 +133,8 @@ def test_cells_add_up_to_slots_places_hours_and_days_of_each_mode(released: Depl
     assert hours == {"bus": 1 + 19 + 1, "train": 15 + 1}
     slots = read(released, "slot").groupby(KEYS, observed=True)["value"].sum()
     for name in ("hour", "day"):
-        own = read(released, name).groupby(KEYS, observed=True)["value"].sum()
-        assert (own - slots).abs().max() < 1e-6
+        stated = read(released, name).groupby(KEYS, observed=True)["value"].sum()
+        assert (stated - slots).abs().max() < 1e-6
     # an hour of which a mode has one half slot only has the smaller error
     halves = hourly.groupby(["mode", "hour"], observed=True)["unbiased_sd"].max()
     assert halves["train", "06:00"] < halves["train", "07:00"]

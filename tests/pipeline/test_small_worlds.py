@@ -48,23 +48,25 @@ def few(bound: UnitBound, *tables_by: tuple[str, ...]) -> Programme:
 
 
 def of_taps(outside: Outside, units: tuple[UnitBound, ...] = ()) -> Programme:
-    own = programme("opal_trip", units=units)
-    source, domain = replace(own.source, feed=Feed.TAPS), replace(own.domain, outside=outside)
+    base = programme("opal_trip", units=units)
+    source, domain = replace(base.source, feed=Feed.TAPS), replace(base.domain, outside=outside)
     by = (("tap_on_location",), ("tap_off_location",), ("tap_on_location", "tap_off_location"))
     tables = tuple(TableSpec("_".join(axes), axes) for axes in by)
-    return replace(own, source=source, domain=domain, tables=tables)
+    return replace(base, source=source, domain=domain, tables=tables)
 
 
 def of_rides() -> Programme:
-    own = of_taps(Outside.DROP)
-    source = replace(own.source, feed=Feed.TIDES_PASSENGER_EVENTS)
+    base = of_taps(Outside.DROP)
+    source = replace(base.source, feed=Feed.TIDES_PASSENGER_EVENTS)
     by = (("tap_on_location",), ("tap_off_slot", "tap_off_location"), ("route", "tap_off_slot"))
-    return replace(own, source=source, tables=tuple(TableSpec("_".join(b), b) for b in by))
+    return replace(base, source=source, tables=tuple(TableSpec("_".join(b), b) for b in by))
 
 
 def farthest(movements: tuple[Movement, ...], vector: str, unit: ProtectionUnit) -> Movement:
-    own = [one for one in movements if one.vector == vector and one.unit is unit]
-    return max(own, key=lambda one: one.bound)
+    candidates = [
+        movement for movement in movements if movement.vector == vector and movement.unit is unit
+    ]
+    return max(candidates, key=lambda movement: movement.bound)
 
 
 @pytest.mark.parametrize("outside", Outside)
@@ -114,8 +116,10 @@ def scope_with(further: Callable[[reference.Row], object]) -> Fault:
     def put(patch: pytest.MonkeyPatch) -> None:
         judged = reference.ReferenceCount.judged
 
-        def faulty(own: reference.ReferenceCount, row: reference.Row) -> reference.Judged:
-            right = judged(own, row)
+        def faulty(
+            reference_count: reference.ReferenceCount, row: reference.Row
+        ) -> reference.Judged:
+            right = judged(reference_count, row)
             return right._replace(scope=(right.scope, further(row)))
 
         patch.setattr(reference.ReferenceCount, "judged", faulty)
@@ -159,7 +163,7 @@ def join_over_cards(patch: pytest.MonkeyPatch) -> None:
 
 
 def one_trip_displaces_none(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(stability, "difference_of_counts", lambda one: one)
+    patch.setattr(stability, "difference_of_counts", lambda sensitivity: sensitivity)
 
 
 def limit_of_too_few_dimensions(patch: pytest.MonkeyPatch) -> None:
@@ -195,7 +199,7 @@ FAULTS: dict[str, tuple[Programme, Fault, str]] = {
 
 
 def test_without_a_fault_none_of_these_moves_too_far() -> None:
-    assert {moved_too_far(own) for own, _, _ in FAULTS.values()} == {None}
+    assert {moved_too_far(small_programme) for small_programme, _, _ in FAULTS.values()} == {None}
 
 
 @pytest.mark.usefixtures("search_anew")
@@ -203,9 +207,9 @@ def test_without_a_fault_none_of_these_moves_too_far() -> None:
 def test_a_planted_fault_is_named_with_vector_unit_and_size(
     fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own, put, unit = FAULTS[fault]
+    small_programme, put, unit = FAULTS[fault]
     put(monkeypatch)
-    said = moved_too_far(own)
+    said = moved_too_far(small_programme)
     assert said is not None
     assert f"one {unit} moves " in said
     assert "in a world of at most" in said
@@ -223,19 +227,19 @@ def test_a_join_over_cards_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_was_found_is_kept_by_its_digest_and_found_again_if_it_was_altered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = programme("opal_trip")
-    first = small_worlds(own, tmp_path / "small_worlds")
+    trip_programme = programme("opal_trip")
+    first = small_worlds(trip_programme, tmp_path / "small_worlds")
     (kept,) = (tmp_path / "small_worlds").iterdir()
     searched._farthest.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(searched, "worlds", lambda *_: pytest.fail("searched a second time"))
-        assert small_worlds(own, tmp_path / "small_worlds") == first
+        assert small_worlds(trip_programme, tmp_path / "small_worlds") == first
         patch.setattr(searched, "code_version", lambda: "other code")
         with pytest.raises(pytest.fail.Exception):
-            small_worlds(own, tmp_path / "small_worlds")
+            small_worlds(trip_programme, tmp_path / "small_worlds")
     for altered in ("{}", "[]", "", "no JSON"):
         kept.write_text(altered)
-        assert small_worlds(own, tmp_path / "small_worlds") == first
+        assert small_worlds(trip_programme, tmp_path / "small_worlds") == first
 
 
 @pytest.mark.usefixtures("search_anew")

@@ -144,15 +144,15 @@ def test_every_cell_agrees_with_pandas(released: Deployment, shared_data: Path) 
     keys = zip(trips.cell, trips.card, strict=True)
     trips["key"] = [hmac.digest(secret, message(DAY, cell, card), "sha256") for cell, card in keys]
     kept = trips.sort_values("key").groupby("card").head(TRIPS_AT_MOST)
-    found = exact_counts(released)
+    counts = exact_counts(released)
     for table in programme.tables:
         wanted = np.zeros(domain.cells(table), dtype=np.int64)
         for number, segment in enumerate(layout(domain, table)):
-            own = [cell[1:3] for cell in kept.cell if cell[0] == number]
-            grid_of = [tuple(cell[AXES.index(axis)] for axis in table.by) for cell in own]
+            mode_cells = [cell[1:3] for cell in kept.cell if cell[0] == number]
+            grid_of = [tuple(cell[AXES.index(axis)] for axis in table.by) for cell in mode_cells]
             flat = np.ravel_multi_index(np.array(grid_of).T, segment.shape)
             np.add.at(wanted, segment.offset + flat, 1)
-        assert np.array_equal(found[table.name], wanted)
+        assert np.array_equal(counts[table.name], wanted)
 
 
 def test_nobody_is_counted_more_than_k_times_and_everybody_that_often(

@@ -47,13 +47,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a deployment with all five releases."""
     folder = tmp_path_factory.mktemp("year")
     with pytest.MonkeyPatch.context() as environment:
-        one = deployment_in(folder, environment)
-        one.edit(NAME, "slot_minutes: 15", "slot_minutes: 240")
+        deployment = deployment_in(folder, environment)
+        deployment.edit(NAME, "slot_minutes: 15", "slot_minutes: 240")
         for week in ("2016-W30", "2016-W31", "2016-W33", "2016-W34", "2016-W35"):
             assert main(["sample", "opal", "--weeks", week, "--rows", "3000", "--seed", "3"]) == 0
         for week in ("2016-W30", "2016-W31", "2016-W33"):
             assert main(["run", NAME, "--week", week]) == 0
-        file = min(one.landing("opal", "2016-W31").glob("*.csv"))
+        file = min(deployment.landing("opal", "2016-W31").glob("*.csv"))
         file.write_text(file.read_text() + file.read_text().splitlines()[-1].replace("3", "4", 1))
         again = ["run", NAME, "--week", "2016-W31", "--revision", "1", "--reason", "a late file"]
         assert main(again) == 0
@@ -71,14 +71,14 @@ def year(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deploym
     return Deployment(tmp_path / "var", tmp_path / "include")
 
 
-def artefact(one: Deployment, key: str) -> Artefact:
-    (file,) = (one.home / "embargoed" / NAME / key).glob("sealed-*.parquet")
+def artefact(deployment: Deployment, key: str) -> Artefact:
+    (file,) = (deployment.home / "embargoed" / NAME / key).glob("sealed-*.parquet")
     return decode(file.read_bytes())
 
 
-def exact(one: Deployment, key: str) -> dict[date, NDArray[np.int64]]:
+def exact(deployment: Deployment, key: str) -> dict[date, NDArray[np.int64]]:
     """True counts of the table by day, as only a test may read them."""
-    folder = one.home / "private" / NAME / key
+    folder = deployment.home / "private" / NAME / key
     tables = load_exact(folder, (folder / "exact").read_text())
     return {
         table.service_date: table.reveal_to_mechanism()
@@ -88,8 +88,8 @@ def exact(one: Deployment, key: str) -> dict[date, NDArray[np.int64]]:
 
 
 def age(key: str, other: str) -> int:
-    own, earlier = (ServiceWeek.parse(text.partition("/")[0]).monday for text in (key, other))
-    return (own - earlier).days // 7
+    later, earlier = (ServiceWeek.parse(text.partition("/")[0]).monday for text in (key, other))
+    return (later - earlier).days // 7
 
 
 def fits(deviates: NDArray[np.float64]) -> bool:
@@ -114,18 +114,22 @@ def test_a_draw_holds_the_exact_counts_of_the_weeks_that_its_bytes_name_and_fres
     plan = make_plan(programme, load_domain(programme, year.include), ServiceWeek(2016, 34))
     scale = next(float(event.scale) for event in plan.events if event.table == TABLE)
     truth = {key: exact(year, key) for key in IN_LAST}
-    drawn = [one for one in artefact(year, KEYS[4]).tables if one.table == TABLE]
-    whole, own = [], []
-    for one in drawn:
-        assert one.service_date is not None
-        expected = np.zeros(one.values.size, dtype=np.int64)
+    drawn = [table for table in artefact(year, KEYS[4]).tables if table.table == TABLE]
+    whole, week_only = [], []
+    for drawn_table in drawn:
+        assert drawn_table.service_date is not None
+        expected = np.zeros(drawn_table.values.size, dtype=np.int64)
         for key in IN_LAST:
             weeks = age(KEYS[4], key)
-            expected += multiples()[weeks] * truth[key][one.service_date - timedelta(weeks=weeks)]
-        whole.append((one.values - expected) / scale)
-        own.append((one.values - UNIT * truth[KEYS[4]][one.service_date] * 40) / scale)
+            expected += (
+                multiples()[weeks] * truth[key][drawn_table.service_date - timedelta(weeks=weeks)]
+            )
+        whole.append((drawn_table.values - expected) / scale)
+        week_only.append(
+            (drawn_table.values - UNIT * truth[KEYS[4]][drawn_table.service_date] * 40) / scale
+        )
     assert fits(np.concatenate(whole))
-    assert not fits(np.concatenate(own))  # negative control: another multiple is seen
+    assert not fits(np.concatenate(week_only))  # negative control: another multiple is seen
 
 
 @pytest.mark.long
@@ -136,9 +140,9 @@ def test_the_package_tells_weeks_and_sums_with_errors_that_hold(year: Deployment
         for end in ("", "_13_weeks", "_year_to_date")
     }
     truth = {key: exact(year, key) for key in IN_LAST}
-    own = np.concatenate(list(truth[KEYS[4]].values()))
+    week_counts = np.concatenate(list(truth[KEYS[4]].values()))
     year_sum = np.sum([vector for days in truth.values() for vector in days.values()], axis=0)
-    for end, expected in (("", own), ("_13_weeks", year_sum), ("_year_to_date", year_sum)):
+    for end, expected in (("", week_counts), ("_13_weeks", year_sum), ("_year_to_date", year_sum)):
         rows = tables[end]
         deviates = (rows["unbiased"] - expected) / rows["unbiased_sd"]
         assert fits(deviates.to_numpy()), end
@@ -159,9 +163,9 @@ def test_packages_and_ledger_agree_with_their_own_verifiers(year: Deployment) ->
     for key in KEYS:
         assert main(["package", "verify", str(year.public / NAME / key)]) == 0
     plan = json.loads((year.public / NAME / KEYS[4] / "plan.json").read_text())
-    own = next(event for event in plan["events"] if event["table"] == TABLE)
-    assert own["step"] == UNIT
-    assert own["carried"][0] == ["2016-08-15", multiples()[1]]
+    table_event = next(event for event in plan["events"] if event["table"] == TABLE)
+    assert table_event["step"] == UNIT
+    assert table_event["carried"][0] == ["2016-08-15", multiples()[1]]
 
 
 @pytest.mark.long
@@ -175,7 +179,10 @@ def test_every_week_is_charged_what_each_draw_holds_of_it(year: Deployment) -> N
         for (unit, scope), loss in losses(plan.events).items():
             assert loss.rho is not None
             total[unit.value, scope] = total.get((unit.value, scope), Fraction(0)) + loss.rho
-    spent = {(one.unit.value, one.scope): one.spent.rho_nano or 0 for one in year.ledger.balance()}
+    spent = {
+        (balance.unit.value, balance.scope): balance.spent.rho_nano or 0
+        for balance in year.ledger.balance()
+    }
     for (unit, scope), rho in total.items():
         if scope != "ever":
             assert 0 <= spent[unit, scope] - rho * 10**9 <= len(KEYS), (unit, scope)
@@ -212,9 +219,9 @@ def test_a_unit_never_loses_more_over_the_year_than_the_programme_states(
     card = lost[ProtectionUnit.CARD, "ever"]
     assert card == rho_over_weeks(programme, plan.events, ProtectionUnit.CARD, 52)
     assert 53 < card <= Fraction(56)
-    together = loss_by_unit(with_later_draws(plan.events))[ProtectionUnit.CARD_DAY].rho
-    assert together == max(days)
-    assert loss_by_unit(plan.events)[ProtectionUnit.CARD_DAY].rho != together  # of this week alone
+    joint_rho = loss_by_unit(with_later_draws(plan.events))[ProtectionUnit.CARD_DAY].rho
+    assert joint_rho == max(days)
+    assert loss_by_unit(plan.events)[ProtectionUnit.CARD_DAY].rho != joint_rho  # of this week alone
 
 
 @pytest.mark.long
@@ -256,8 +263,8 @@ def test_a_withdrawn_week_is_left_out_from_then_on(year: Deployment) -> None:
     assert main(["ledger", "withdraw", f"{NAME}/{KEYS[3]}", *words[2:]]) == 0
     shutil.rmtree(year.public / NAME / KEYS[3])
     assert main(["run", NAME, "--week", "2016-W35"]) == 0
-    found = artefact(year, "2016-W35/r0").carried
-    assert found == tuple(f"{NAME}/{key}" for key in (KEYS[0], KEYS[2], KEYS[4]))
+    carried = artefact(year, "2016-W35/r0").carried
+    assert carried == tuple(f"{NAME}/{key}" for key in (KEYS[0], KEYS[2], KEYS[4]))
 
 
 @pytest.mark.long

@@ -47,8 +47,8 @@ def _turnstile(include: Path, *arguments: str) -> subprocess.CompletedProcess[st
     )
 
 
-def _bytes_of(one: Deployment) -> dict[str, str]:
-    files = (path for path in one.public.glob("opal/*/r*/**/*") if path.is_file())
+def _bytes_of(deployment: Deployment) -> dict[str, str]:
+    files = (path for path in deployment.public.glob("opal/*/r*/**/*") if path.is_file())
     return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 

@@ -32,10 +32,10 @@ ROOT = Path(__file__).resolve().parents[2]
 BEFORE_THE_DRAW = ("ingest", "validate", "plan", "count", "reserve")
 
 
-def outside_of(found: set[str]) -> set[str]:
+def outside_of(modules: set[str]) -> set[str]:
     """Modules that are not of the trusted core."""
     listed = trusted_core.listed((ROOT / trusted_core.LIST).read_text(encoding="utf-8"))
-    return found - {one.replace(".", "/") for one in listed}
+    return modules - {module.replace(".", "/") for module in listed}
 
 
 @pytest.fixture
@@ -50,11 +50,11 @@ def counted(landed: Deployment) -> Deployment:
 @pytest.mark.usefixtures("counted")
 def test_a_draw_enters_so_many_modules_of_ours() -> None:
     release = open_release("itms", WEEK)
-    found = entered(lambda: draw(release))
-    assert {"pipeline/charged_draw", "ledger/charging", "release/sealed"} <= found
+    modules = entered(lambda: draw(release))
+    assert {"pipeline/charged_draw", "ledger/charging", "release/sealed"} <= modules
     assert release.sealed is not None
-    assert len(found) <= MODULES_AT_MOST, sorted(found)
-    assert len(outside_of(found)) <= OUTSIDE_AT_MOST, sorted(outside_of(found))
+    assert len(modules) <= MODULES_AT_MOST, sorted(modules)
+    assert len(outside_of(modules)) <= OUTSIDE_AT_MOST, sorted(outside_of(modules))
 
 
 @pytest.mark.usefixtures("counted")

@@ -33,9 +33,9 @@ def sealed(landed: Deployment) -> Release:
 
 
 def test_an_assessment_enters_so_many_modules(sealed: Release) -> None:
-    found = {name for name in entered(lambda: assess(sealed)) if name.startswith(ROOMS)}
-    assert {"pipeline/assessing", "pipeline/evidence", "assessment/assessment"} <= found
-    assert len(found) <= MODULES_AT_MOST, sorted(found)
+    modules = {name for name in entered(lambda: assess(sealed)) if name.startswith(ROOMS)}
+    assert {"pipeline/assessing", "pipeline/evidence", "assessment/assessment"} <= modules
+    assert len(modules) <= MODULES_AT_MOST, sorted(modules)
 
 
 def test_what_it_needs_is_handed_in_once(sealed: Release, monkeypatch: pytest.MonkeyPatch) -> None:

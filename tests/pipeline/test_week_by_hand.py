@@ -80,9 +80,9 @@ def asked(asked_once: MadeHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def own_copy(made: MadeHome, folder: Path, environment: pytest.MonkeyPatch) -> Deployment:
-    own = made.copy(folder / "own")
-    own.enter(environment)
-    return Deployment(own.home, own.include)
+    home_copy = made.copy(folder / "own")
+    home_copy.enter(environment)
+    return Deployment(home_copy.home, home_copy.include)
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -266,7 +266,7 @@ def test_one_death_while_drawing_is_stated_on_the_card_and_its_bytes_set_aside(
     card = json.loads((reserved.public / "itms" / WEEK / "r0" / "release_card.json").read_text())
     assert card["burned_draws"] == 1
     aside = sorted(
-        one.name.partition("-")[0] for one in reserved.home.glob("*/itms/*/*/set-aside/*")
+        path.name.partition("-")[0] for path in reserved.home.glob("*/itms/*/*/set-aside/*")
     )
     assert aside == ["sealed", "sealed"]
 
@@ -293,11 +293,11 @@ def test_death_between_the_ledgers_word_and_the_rename_is_mended_by_running_agai
 def test_of_two_who_publish_at_once_both_succeed_and_the_package_is_one(
     turnstile: Cli, assessed: Deployment
 ) -> None:
-    together = Barrier(2, timeout=600)
+    barrier = Barrier(2, timeout=600)
 
     def publish(_: int) -> str:
         release = open_release("itms", WEEK, 0)
-        together.wait()
+        barrier.wait()
         return after_seal.publish(release)
 
     with ThreadPoolExecutor(2) as pool:

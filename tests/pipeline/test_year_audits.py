@@ -89,7 +89,7 @@ def at_most(right: int, runs: int) -> float:
     return float(beta.ppf(1 - ALPHA, right + 1, runs - right))
 
 
-def is_refuted(found: Audited, weeks: int) -> tuple[bool, bool]:
+def is_refuted(audit: Audited, weeks: int) -> tuple[bool, bool]:
     """Hold both audits against the claim for a card of these weeks.
 
     Pairs: a rho-zCDP release has a total variation of at most sqrt(rho / 2) (Pinsker). One run: the
@@ -97,16 +97,16 @@ def is_refuted(found: Audited, weeks: int) -> tuple[bool, bool]:
     """
     rho = weeks * float(loss_by_unit(PLAN.events)[ProtectionUnit.CARD].rho or math.inf)
     return (
-        found.distance > math.sqrt(rho / 2),
-        found.accuracy > NormalDist().cdf(math.sqrt(rho / 2)),
+        audit.distance > math.sqrt(rho / 2),
+        audit.accuracy > NormalDist().cdf(math.sqrt(rho / 2)),
     )
 
 
 @pytest.mark.parametrize("weeks", [1, 4])
 def test_neither_audit_refutes_the_claim(weeks: int) -> None:
-    found = audited(moves_of_now(), weeks)
-    assert is_refuted(found, weeks) == (False, False)
-    assert found.accuracy > 0.5 or weeks == 1  # the audit sees the card over four weeks
+    audit = audited(moves_of_now(), weeks)
+    assert is_refuted(audit, weeks) == (False, False)
+    assert audit.accuracy > 0.5 or weeks == 1  # the audit sees the card over four weeks
 
 
 @pytest.mark.parametrize("weeks", [1, 4])

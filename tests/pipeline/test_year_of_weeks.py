@@ -31,8 +31,8 @@ def forecast(turnstile: Cli, capsys: pytest.CaptureFixture[str]) -> dict[str, An
     """What `turnstile ledger forecast` says of the cap on a card's year."""
     capsys.readouterr()
     assert turnstile("ledger", "forecast", "--json") == 0
-    (found,) = json.loads(capsys.readouterr().out)
-    return dict(found)
+    (cap_forecast,) = json.loads(capsys.readouterr().out)
+    return dict(cap_forecast)
 
 
 def test_a_year_ends_with_the_cap_not_passed_and_the_forecast_right_every_week(
@@ -53,18 +53,18 @@ def test_a_year_ends_with_the_cap_not_passed_and_the_forecast_right_every_week(
             for name in CHARGED:
                 step_named(name)("opal_year", week, 0)
         for revision in SPARE if number == 0 else ():
-            found = forecast(turnstile, capsys)
-            assert (found["correction_in"], found["refused_then"]) == (week, None)
+            cap_forecast = forecast(turnstile, capsys)
+            assert (cap_forecast["correction_in"], cap_forecast["refused_then"]) == (week, None)
             assert turnstile("run", "opal_year", "--week", week, *late, revision) == 0
         spent = deployment.spent()["card:ever"]
-        found = forecast(turnstile, capsys)
-        path = dict(found["path"])
+        cap_forecast = forecast(turnstile, capsys)
+        path = dict(cap_forecast["path"])
         assert spent is not None
-        assert path[week] == spent <= found["limit"] == NANO
+        assert path[week] == spent <= cap_forecast["limit"] == NANO
         assert expected in (None, spent)  # what was forecast a week ago
-        assert found["reached_in"] is None
+        assert cap_forecast["reached_in"] is None
         expected = path[str(FIRST.plus(number + 1))]
-        taken = found["refused_then"] if found["correction_in"] == week else None
+        taken = cap_forecast["refused_then"] if cap_forecast["correction_in"] == week else None
         assert taken == (str(last) if number < WEEKS - 1 else None)
     # The year is spent: a correction is refused, and the next week takes the place of the first.
     assert turnstile("run", "opal_year", "--week", last, *late, 1) == 3

@@ -57,12 +57,14 @@ def reserved(
     """A week up to its draw."""
     base = tmp_path_factory.mktemp("reserved")
     with pytest.MonkeyPatch.context() as environment:
-        one = deployment_in(base, environment)
-        one.make_siblings_examples("itms")
-    shutil.copyfile(STEADY_ITMS, one.include / "programmes/itms.yaml")
+        deployment = deployment_in(base, environment)
+        deployment.make_siblings_examples("itms")
+    shutil.copyfile(STEADY_ITMS, deployment.include / "programmes/itms.yaml")
     once = "{unit: bus_day, relation: add_remove, epsilon: "
-    one.edit("itms", f'{once}"8"', f'{once}"24"')  # for draws that are killed, and corrections
-    made = StoredDeployment(store, base, one.include)
+    deployment.edit(
+        "itms", f'{once}"8"', f'{once}"24"'
+    )  # for draws that are killed, and corrections
+    made = StoredDeployment(store, base, deployment.include)
     made.deliver(generated)
     made.steps(*BEFORE_DRAW)
     return made
@@ -262,10 +264,10 @@ def test_of_two_publishers_one_package_is_public(
         )
         with pytest.raises(Killed):
             place.step("publish", slow)  # it has built a package, and nobody has seen it
-    own = (slow / "embargoed" / KEY / "package/manifest.json").read_bytes()
+    slow_manifest = (slow / "embargoed" / KEY / "package/manifest.json").read_bytes()
     digest = place.step("publish")
     assert place.step("publish", slow) == digest
-    assert place.objects("public")[f"{KEY}/manifest.json"] != own
+    assert place.objects("public")[f"{KEY}/manifest.json"] != slow_manifest
     assert place.kinds().count("published") == 1
 
 
@@ -339,10 +341,10 @@ def test_files_that_arrive_in_the_bucket_are_waited_for(
     begun = system_clock()
     place.deliver(generated)
     place.plant("landing", f"itms/{WEEK}/../../../escaped.csv", b"x")
-    found = arrival()
-    assert not found.missing
-    assert not found.is_complete(begun)
-    assert found.is_complete(system_clock() + QUIET_FOR + timedelta(seconds=1))
+    last_arrival = arrival()
+    assert not last_arrival.missing
+    assert not last_arrival.is_complete(begun)
+    assert last_arrival.is_complete(system_clock() + QUIET_FOR + timedelta(seconds=1))
     assert not list(tmp_path.rglob("escaped.csv"))
     for name in place.objects("landing"):
         place.root.delete_object(Bucket=bucket_of("landing"), Key=f"{place.prefix}/{name}")
@@ -454,7 +456,7 @@ def test_what_is_private_is_compared_from_a_home_that_holds_none_of_it(
     place = public_week.fork(tmp_path / "copy")
     assert command(place, "ledger", "verify", "--private", user="worker-private") == 0
     with place.process("worker-private"):
-        assert [one for one in findings() if one.name == "private"] == []
+        assert [finding for finding in findings() if finding.name == "private"] == []
     exact = next(name for name in place.objects("private") if name.startswith("files/itms"))
     place.plant("private", exact, b"others")
     assert command(place, "ledger", "verify", "--private", user="worker-private") == 4

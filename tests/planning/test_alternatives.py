@@ -62,9 +62,9 @@ def test_a_card_day_of_more_trips_costs_the_root_of_their_number(
 
 def test_a_card_day_under_a_threshold_costs_noise_and_threshold_in_proportion() -> None:
     rows = compared(load_programme("opal_2017", INCLUDE), domain_of, INCLUDE, mode="train")
-    found = {row.design: row for row in rows if row.varied in ("as written", "unit")}
-    one, two, ten = (found[name] for name in ("opal_2017", "card-day of 2", "card-day of 10"))
-    assert one.cell < two.cell
+    by_design = {row.design: row for row in rows if row.varied in ("as written", "unit")}
+    trip, two, ten = (by_design[name] for name in ("opal_2017", "card-day of 2", "card-day of 10"))
+    assert trip.cell < two.cell
     assert ten.cell == pytest.approx(5 * two.cell, rel=0.02)
     assert ten.threshold is not None
     assert two.threshold is not None
@@ -83,8 +83,8 @@ def test_another_mechanism_loses_no_more(kind: MechanismKind) -> None:
     programme = load_programme("opal", INCLUDE)
     other = replace(programme, mechanism=at_same_loss(programme.mechanism, kind), caps=())
     losses = [
-        loss_by_unit(make_plan(one, domain_of(one), WEEK).events)[ProtectionUnit.CARD_DAY]
-        for one in (programme, other)
+        loss_by_unit(make_plan(variant, domain_of(variant), WEEK).events)[ProtectionUnit.CARD_DAY]
+        for variant in (programme, other)
     ]
     shown = []
     for loss in losses:
@@ -97,8 +97,8 @@ def test_another_mechanism_loses_no_more(kind: MechanismKind) -> None:
 
 
 def test_a_mechanism_is_its_own_alternative() -> None:
-    own = MechanismSpec(MechanismKind.DENSE_LAPLACE, ProtectionUnit.TRIP, Fraction(4), ())
-    assert at_same_loss(own, MechanismKind.DENSE_LAPLACE) is own
+    mechanism = MechanismSpec(MechanismKind.DENSE_LAPLACE, ProtectionUnit.TRIP, Fraction(4), ())
+    assert at_same_loss(mechanism, MechanismKind.DENSE_LAPLACE) is mechanism
 
 
 def test_the_command_prints_losses_and_alternatives_and_touches_no_data(

@@ -116,9 +116,9 @@ def test_published_estimates_stand_in_for_a_city(
     (tmp_path / "release_card.json").write_text(json.dumps(card))
     table = pa.table(dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True)))
     pq.write_table(table, tmp_path / "data/location_slot.parquet")
-    found = published_city(tmp_path, domain, MODE)
-    assert found.weeks[0].shape == (len(names), 7, len(slots))
-    assert found.weeks[0].mean() == pytest.approx(np.mean([row[-1] for row in rows]), rel=0.2)
+    public_city = published_city(tmp_path, domain, MODE)
+    assert public_city.weeks[0].shape == (len(names), 7, len(slots))
+    assert public_city.weeks[0].mean() == pytest.approx(np.mean([row[-1] for row in rows]), rel=0.2)
     with pytest.raises(InputError, match="no estimates"):
         published_city(tmp_path, domain, "ferry")
 
@@ -145,8 +145,8 @@ def test_a_grain_is_worth_it_where_it_beats_every_naive_table_by_a_tenth(
 def test_the_grain_to_lead_with_is_the_finest_that_can_be_used() -> None:
     def row(grain: str, counted: float) -> GrainErrors:
         baselines = {NOTHING: 100.0, CITY_MEAN: 40.0, LAST_YEAR: 15.0}
-        own = Usable(counted / 2, counted)
-        return GrainErrors("taps", grain, 13.0, baselines, "%", is_written=False, usable=own)
+        usable = Usable(counted / 2, counted)
+        return GrainErrors("taps", grain, 13.0, baselines, "%", is_written=False, usable=usable)
 
     rows = [row("stop x hour", 0.6), row("stop x day", 0.92), row("region x day", 0.99)]
     assert next(lead_lines(rows)).startswith("lead with stop x day: 92% of taps, 46% of numbers")
@@ -158,16 +158,16 @@ def test_check_says_which_grain_can_be_used_at_the_authoritys_volume(
     turnstile: Cli, deployment: Deployment, capsys: pytest.CaptureFixture[str]
 ) -> None:
     deployment.edit("opal_year", "slot_minutes: 15", "slot_minutes: 60")
-    found = []
+    outputs = []
     for trips in (20_000, 2_000_000):
         code = turnstile("check", "opal_year", "--trips", trips)
         said = capsys.readouterr()
         assert (code == 2) == (trips == 20_000) == ("learns nothing that" in said.err)
-        found.append(said.out)
-    small, large = ([int(n) for n in re.findall(r"(\d+)% of taps", one)] for one in found)
-    assert all(one <= other for one, other in zip(small, large, strict=True))
+        outputs.append(said.out)
+    small, large = ([int(n) for n in re.findall(r"(\d+)% of taps", output)] for output in outputs)
+    assert all(share <= other for share, other in zip(small, large, strict=True))
     assert small[0] < large[0]
-    assert "lead with" in found[1]
+    assert "lead with" in outputs[1]
     assert deployment.nothing_happened()
 
 

@@ -172,14 +172,14 @@ def test_what_no_column_says_is_asked_and_refused_until_somebody_answers(
     said = capsys.readouterr().err
     assert all(f"{key}: " in said for key in asked)
     path = tmp_path / "include/programmes/city.yaml"
-    own = re.sub(r"speed_unit: decide", "speed_unit: mph", path.read_text())
-    own = re.sub(r"date_form: decide", "date_form: DD/MM/YYYY", own)
-    own = re.sub(r"feed: decide", "feed: tides_vehicle_locations", own)
-    own = re.sub(r"zone: decide", "zone: America/Los_Angeles", own)
-    own = re.sub(r"typical_volume: decide", "accept_no_gain: a baseline", own)
-    unit = "card_day" if "card_day" in own else "bus_day"
-    own = re.sub(r"unit: decide", f"unit: {unit}", own)
-    path.write_text(re.sub(r"\n    action: .*", "", own))
+    programme_text = re.sub(r"speed_unit: decide", "speed_unit: mph", path.read_text())
+    programme_text = re.sub(r"date_form: decide", "date_form: DD/MM/YYYY", programme_text)
+    programme_text = re.sub(r"feed: decide", "feed: tides_vehicle_locations", programme_text)
+    programme_text = re.sub(r"zone: decide", "zone: America/Los_Angeles", programme_text)
+    programme_text = re.sub(r"typical_volume: decide", "accept_no_gain: a baseline", programme_text)
+    unit = "card_day" if "card_day" in programme_text else "bus_day"
+    programme_text = re.sub(r"unit: decide", f"unit: {unit}", programme_text)
+    path.write_text(re.sub(r"\n    action: .*", "", programme_text))
     assert main(["check", "city"]) == 0
 
 
@@ -266,7 +266,11 @@ def test_a_written_programme_leaves_room_to_fail_whatever_is_bounded(
         programmes = {n: re.sub(f"{bound}: \\d+", f"{bound}: {n}", text) for n in figures}
         read = {n: parse_programme(text, "city.yaml") for n, text in programmes.items()}
         week = ServiceWeek.parse("2026-W01")
-        return [n for n, one in read.items() if shortage(one, tightest_room(one, domain, week))]
+        return [
+            n
+            for n, programme in read.items()
+            if shortage(programme, tightest_room(programme, domain, week))
+        ]
 
     assert short_of_room(alone) == []
     plain = re.sub(r'^  (rho|epsilon): ".*"', rf'  \1: "{third}"', alone, flags=re.MULTILINE)
@@ -337,12 +341,12 @@ def test_what_the_file_says_of_routes_makes_a_programme_by_routes(
     file = "x.json" if text.startswith("[") else "x.csv"
     assert new(file, text, "--gtfs", "HERE/gtfs.zip") == 0
     path = tmp_path / "include/programmes/city.yaml"
-    own = path.read_text().replace("# lists:", "lists:")
-    own = own.replace("by: [slot, cell]", "by: [slot, route, direction]")
-    if "# and under source: columns" in own:
-        columns = own.split("# and under source: ")[1].partition("\n")[0]
-        own = own.replace("  modes:", f"  {columns}\n  modes:", 1)
-    path.write_text(own)
+    programme_text = path.read_text().replace("# lists:", "lists:")
+    programme_text = programme_text.replace("by: [slot, cell]", "by: [slot, route, direction]")
+    if "# and under source: columns" in programme_text:
+        columns = programme_text.split("# and under source: ")[1].partition("\n")[0]
+        programme_text = programme_text.replace("  modes:", f"  {columns}\n  modes:", 1)
+    path.write_text(programme_text)
     assert main(["check", "city"]) == 0
     assert main(["plan", "city", "--week", "2026-W01"]) == 0
     assert main(["plan", "city", "--week", "2026-W01", "--grains"]) == 2
@@ -448,9 +452,9 @@ def test_taps_that_name_positions_get_a_grid_of_cells_around_the_public_stops(
     positions = [(float(s["stop_lat"]), float(s["stop_lon"])) for s in stops]
     decimals = programme.source.grid_decimals
     asked = [grid_cell_sql(f"'{lat}'", f"'{lon}'", decimals) for lat, lon in positions]
-    found = duckdb.connect().execute(f"SELECT {', '.join(asked)}").fetchone()
-    assert found is not None
-    assert set(found) <= cells
+    cell_names = duckdb.connect().execute(f"SELECT {', '.join(asked)}").fetchone()
+    assert cell_names is not None
+    assert set(cell_names) <= cells
     assert "0.00 0.00" not in cells
 
 
@@ -459,7 +463,7 @@ def test_a_grid_cell_is_named_as_rows_name_it(degrees: float) -> None:
     stop = Stop("a", "A", degrees, degrees, None, ("bus",))
     cells = {place.location for place in grid_domain([stop]).places}
     text = f"'{degrees:.7f}'"
-    found = duckdb.connect().execute(f"SELECT {grid_cell_sql(text, text, 2)}").fetchone()
-    assert found is not None
-    assert found[0] in cells
+    cell_names = duckdb.connect().execute(f"SELECT {grid_cell_sql(text, text, 2)}").fetchone()
+    assert cell_names is not None
+    assert cell_names[0] in cells
     assert len(cells) == 9

@@ -38,8 +38,8 @@ TRUE = frames({("08:00", "A"): 600, ("08:15", "B"): 300, ("12:00", "A"): 100})
 
 @pytest.mark.parametrize("query", list(Query))
 def test_the_truth_answers_every_query_without_error(query: Query) -> None:
-    found = answer(query, TRUE, TRUE, before=(TRUE, TRUE))
-    assert found.value == (1 if query is Query.TOP_STATIONS_BY_HOUR else 0)
+    query_answer = answer(query, TRUE, TRUE, before=(TRUE, TRUE))
+    assert query_answer.value == (1 if query is Query.TOP_STATIONS_BY_HOUR else 0)
 
 
 @pytest.mark.parametrize("query", list(Query))
@@ -140,6 +140,6 @@ def shares(text: str, heading: str) -> dict[str, float]:
 
 def load_queries(text: str) -> list[str]:
     rows = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| ")]
-    found = [name for name in rows if name in set(Query)]
-    assert len(found) == len(Query)
-    return found
+    queries = [name for name in rows if name in set(Query)]
+    assert len(queries) == len(Query)
+    return queries

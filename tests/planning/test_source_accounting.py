@@ -17,18 +17,18 @@ def accounting(bus_days: list[int], days: int = 31) -> SourceAccounting:
 
 
 def test_15_232_comes_out_of_n_k_b_v_and_days() -> None:
-    found = accounting([468] * 89)
-    assert found.speeding_day == Fraction(89, 31)
-    assert round(float(found.speed_day), 3) == 12.361
-    assert round(float(found.cumulative), 3) == 15.232
-    assert round(float(found.replaced_day), 2) == 30.46
-    assert int(found.present_every_day) == 472
+    figures = accounting([468] * 89)
+    assert figures.speeding_day == Fraction(89, 31)
+    assert round(float(figures.speed_day), 3) == 12.361
+    assert round(float(figures.cumulative), 3) == 15.232
+    assert round(float(figures.replaced_day), 2) == 30.46
+    assert int(figures.present_every_day) == 472
 
 
 def test_the_smallest_n_gives_the_largest_epsilon_of_a_hat() -> None:
-    found = accounting([314, *[468] * 300])
-    assert found.speed_hat_max == Fraction(65, 314)
-    assert found.speed_day == Fraction(65, 314) + 88 * Fraction(65, 468)
+    figures = accounting([314, *[468] * 300])
+    assert figures.speed_hat_max == Fraction(65, 314)
+    assert figures.speed_day == Fraction(65, 314) + 88 * Fraction(65, 468)
     assert round(float(accounting([314] * 89).speed_day), 2) == 18.42
 
 

@@ -35,17 +35,17 @@ def sampled() -> Rows:
 def written(rows: Rows, folder: Path) -> Path:
     """Write canonical rows by service day."""
     for number, day in enumerate(WEEK.days):
-        own = rows["day"] == number
-        seconds = rows["second"][own]
+        of_day = rows["day"] == number
+        seconds = rows["second"][of_day]
         place = folder / f"service_date={day}"
         place.mkdir(parents=True)
         columns = {
-            "vehicle_id": pa.array(rows["bus"][own].astype(str)),
+            "vehicle_id": pa.array(rows["bus"][of_day].astype(str)),
             "observed_at_utc": np.datetime64(day, "us") + seconds.astype("timedelta64[s]"),
             "minute_of_day": (seconds // 60).astype(np.int32),
-            "latitude": rows["latitude"][own] / DEGREES_SCALE,
-            "longitude": rows["longitude"][own] / DEGREES_SCALE,
-            "speed_milli_kmh": rows["speed"][own] * 10,
+            "latitude": rows["latitude"][of_day] / DEGREES_SCALE,
+            "longitude": rows["longitude"][of_day] / DEGREES_SCALE,
+            "speed_milli_kmh": rows["speed"][of_day] * 10,
         }
         pq.write_table(pa.table(columns), place / "part-000.parquet")
     return folder
@@ -64,23 +64,23 @@ def planned(folder: Path) -> Table:
 
 def differences(table: Table) -> set[str]:
     """Name the figures that are not of the report's pattern."""
-    found = set()
+    mismatches = set()
     for resolution, (cells, buses, share) in REPORT.items():
         row = table[resolution]
         if abs(row["cells"] / cells - 1) > 0.15:
-            found.add(f"cells {resolution}")
+            mismatches.add(f"cells {resolution}")
         if abs(row["mean_buses_per_hat_and_day"] / buses - 1) > 0.15:
-            found.add(f"buses {resolution}")
+            mismatches.add(f"buses {resolution}")
         if abs(row["share_meeting_condition"] - share) > 0.07:
-            found.add(f"share {resolution}")
+            mismatches.add(f"share {resolution}")
         if row["hats"] < 9 * row["cells"]:
-            found.add(f"hats {resolution}")
+            mismatches.add(f"hats {resolution}")
     shares = [table[resolution]["share_meeting_condition"] for resolution in (8, 7, 6)]
     if shares != sorted(shares):
-        found.add("order of shares")
+        mismatches.add("order of shares")
     if not 0.75 * REPORT_K <= table[7]["largest_hats_of_a_bus_day"] <= 1.15 * REPORT_K:
-        found.add("K")
-    return found
+        mismatches.add("K")
+    return mismatches
 
 
 def test_the_planning_tables_have_the_reports_pattern(sampled: Rows, tmp_path: Path) -> None:
@@ -95,8 +95,8 @@ def test_a_quarter_of_the_fleet_has_another_pattern(sampled: Rows, tmp_path: Pat
     # Negative control: the bands can fail.
     few = sampled["bus"] < 200
     rows = written({name: column[few] for name, column in sampled.items()}, tmp_path / "rows")
-    found = differences(planned(rows))
-    assert {"buses 7", "buses 6", "share 7"} <= found
+    mismatches = differences(planned(rows))
+    assert {"buses 7", "buses 6", "share 7"} <= mismatches
 
 
 @pytest.mark.long

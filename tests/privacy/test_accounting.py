@@ -60,9 +60,9 @@ def test_integer_noise_accounted_as_continuous_would_undercount() -> None:
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     continuous = pld.from_laplace_mechanism(1.0).self_compose(WEEKS)
-    found = continuous.get_epsilon_for_delta(1e-6)
-    assert found == pytest.approx(42.90, abs=0.01)
-    assert found < float(optimal_pure(Fraction(1), WEEKS, DELTA)) - 6
+    epsilon = continuous.get_epsilon_for_delta(1e-6)
+    assert epsilon == pytest.approx(42.90, abs=0.01)
+    assert epsilon < float(optimal_pure(Fraction(1), WEEKS, DELTA)) - 6
 
 
 def test_the_replace_mode_of_the_renyi_accountant_undercounts_and_ours_does_not() -> None:
@@ -120,8 +120,8 @@ def test_the_delta_of_a_threshold_adds_up_every_week_until_no_figure_is_left() -
 
 
 def test_concentrating_a_shift_in_one_cell_is_the_worse_case() -> None:
-    together, apart = records_at_most(3), cells_at_most(3)
-    worse = epsilon_by_pld([Draw(laplace(2), together, 2)], 1e-3)
+    concentrated, apart = records_at_most(3), cells_at_most(3)
+    worse = epsilon_by_pld([Draw(laplace(2), concentrated, 2)], 1e-3)
     assert epsilon_by_pld([Draw(laplace(2), apart, 2)], 1e-3) <= worse
 
 

@@ -52,9 +52,9 @@ def test_the_six_tables_of_the_source_cost_a_trip_four() -> None:
 def test_a_draw_of_several_modes_pays_once_on_a_card_day() -> None:
     blocks = tuple(Block(MONDAY, mode) for mode in ("bus", "ferry", "train"))
     units = ((ProtectionUnit.CARD_DAY, records_at_most(10)), (ProtectionUnit.TRIP, ONE))
-    found = postings([laplace(blocks=blocks, units=units)])
-    days = [posting for posting in found if posting.unit is ProtectionUnit.CARD_DAY]
-    trips = [posting for posting in found if posting.unit is ProtectionUnit.TRIP]
+    charges = postings([laplace(blocks=blocks, units=units)])
+    days = [posting for posting in charges if posting.unit is ProtectionUnit.CARD_DAY]
+    trips = [posting for posting in charges if posting.unit is ProtectionUnit.TRIP]
     assert [day.epsilon_micro for day in days] == [5 * MICRO]
     assert [trip.epsilon_micro for trip in trips] == [MICRO // 2] * 3
 
@@ -62,8 +62,8 @@ def test_a_draw_of_several_modes_pays_once_on_a_card_day() -> None:
 def test_draws_on_different_days_add_up_for_a_card_but_not_for_a_card_day() -> None:
     units = tuple((unit, ONE) for unit in (ProtectionUnit.CARD, ProtectionUnit.CARD_DAY))
     events = [laplace(blocks=(Block(day, "bus"),), units=units) for day in (MONDAY, TUESDAY)]
-    found = {(p.unit, p.scope): p.epsilon_micro for p in postings(events)}
-    assert found == {
+    charges = {(p.unit, p.scope): p.epsilon_micro for p in postings(events)}
+    assert charges == {
         (ProtectionUnit.CARD, "ever"): MICRO,
         (ProtectionUnit.CARD_DAY, "2016-07-25"): MICRO // 2,
         (ProtectionUnit.CARD_DAY, "2016-07-26"): MICRO // 2,
@@ -136,10 +136,10 @@ def test_the_order_of_draws_does_not_change_what_they_cost(
 
 @given(st.lists(EVENTS, max_size=4), st.lists(EVENTS, max_size=4))
 def test_losses_of_two_releases_add_up(first: list[DrawEvent], second: list[DrawEvent]) -> None:
-    together, apart = losses(first + second), losses(first)
+    combined, apart = losses(first + second), losses(first)
     for key, loss in losses(second).items():
         apart[key] = apart.get(key, Loss(Fraction(0), Fraction(0))) + loss
-    assert together == apart
+    assert combined == apart
 
 
 @given(st.fractions(min_value=0, max_value=100), st.sampled_from([MICRO, NANO]))

@@ -32,7 +32,7 @@ def kept(trips: Sequence[Trip], bound: int, limits: Limits) -> list[Trip]:
     for number, trip in enumerate(trips):
         before = trips[:number]
         if all(
-            sum(all(one[axis] == trip[axis] for axis in axes) for one in before) < most
+            sum(all(earlier[axis] == trip[axis] for axis in axes) for earlier in before) < most
             for axes, most in limits.items()
         ):
             lowest.append(trip)
@@ -44,8 +44,8 @@ def counted(trips: Iterable[Trip], axes: tuple[int, ...]) -> Counter[tuple[int, 
 
 
 def change(before: list[Trip], after: list[Trip], axes: tuple[int, ...]) -> list[int]:
-    one, other = counted(before, axes), counted(after, axes)
-    return [one[cell] - other[cell] for cell in one.keys() | other.keys()]
+    counts, other = counted(before, axes), counted(after, axes)
+    return [counts[cell] - other[cell] for cell in counts.keys() | other.keys()]
 
 
 def squares(numbers: Iterable[int]) -> int:

@@ -45,7 +45,7 @@ def kept(trips: list[Trip], bound: int, salt: int) -> list[Trip]:
         return hashlib.sha256(repr((salt, trip)).encode()).digest()
 
     by_card = [sorted((t for t in trips if t[0] == card), key=rank) for card in range(2)]
-    return [trip for own in by_card for trip in own[:bound]]
+    return [trip for card_trips in by_card for trip in card_trips[:bound]]
 
 
 def exact(trips: list[Trip], table: str) -> list[int]:
@@ -70,8 +70,8 @@ def plan(
 
 
 def accounted(events: list[DrawEvent], unit: ProtectionUnit) -> Loss:
-    found = [loss for (kind, _), loss in losses(events).items() if kind is unit]
-    return found[0] if found else Loss(Fraction(0), Fraction(0))
+    unit_losses = [loss for (kind, _), loss in losses(events).items() if kind is unit]
+    return unit_losses[0] if unit_losses else Loss(Fraction(0), Fraction(0))
 
 
 def neighbors(trips: list[Trip], unit: ProtectionUnit) -> list[Trip]:
@@ -80,11 +80,11 @@ def neighbors(trips: list[Trip], unit: ProtectionUnit) -> list[Trip]:
     return trips[1:]
 
 
-def laplace_loss(one: list[int], other: list[int], scale: Fraction) -> Fraction:
+def laplace_loss(counts: list[int], other: list[int], scale: Fraction) -> Fraction:
     """Largest log-ratio over all outputs, cell by cell over a window that holds the extremes."""
     return sum(
         (max(abs(y - b) - abs(y - a) for y in range(-3, 10)) / scale)
-        for a, b in zip(one, other, strict=True)
+        for a, b in zip(counts, other, strict=True)
     )
 
 
@@ -121,13 +121,13 @@ def test_replacing_a_card_day_costs_laplace_draws_at_most_twice(
     assert loss <= 2 * accounted(events, ProtectionUnit.CARD_DAY).epsilon
 
 
-def renyi(one: list[int], other: list[int], sigma: Fraction, alpha: float) -> float:
+def renyi(counts: list[int], other: list[int], sigma: Fraction, alpha: float) -> float:
     """Renyi divergence of order alpha between the two noisy tables."""
     values = np.arange(-60, 61)
     width = 2 * float(sigma) ** 2
     mass = np.exp(-(values**2) / width).sum()
     total = 0.0
-    for a, b in zip(one, other, strict=True):
+    for a, b in zip(counts, other, strict=True):
         tilted = -(values**2) + (alpha - 1) * ((values - (b - a)) ** 2 - values**2)
         total += math.log(np.exp(tilted / width).sum() / mass) / (alpha - 1)
     return total
@@ -140,8 +140,10 @@ def test_gaussian_draws_have_no_renyi_divergence_beyond_their_accounted_rho(
 ) -> None:
     events = plan(drawn, bound, NoiseFamily.DISCRETE_GAUSSIAN)
     here, there = kept(trips, bound, 0), kept(neighbors(trips, unit), bound, 0)
-    found = sum(renyi(exact(here, e.table), exact(there, e.table), e.scale, alpha) for e in events)
-    assert found <= alpha * float(accounted(events, unit).rho) + 1e-9
+    divergence = sum(
+        renyi(exact(here, e.table), exact(there, e.table), e.scale, alpha) for e in events
+    )
+    assert divergence <= alpha * float(accounted(events, unit).rho) + 1e-9
 
 
 @settings(max_examples=100)
@@ -161,22 +163,25 @@ def thresholded_distribution(count: int, scale: Fraction, threshold: int) -> dic
     if count == 0:
         return {0: 1.0}
     values, mass = noise_pmf(NoiseFamily.DISCRETE_LAPLACE, scale, reach=40)
-    one = {int(v) + count: float(p) for v, p in zip(values, mass, strict=True)}
-    shown = {value: p for value, p in one.items() if value >= threshold}
+    distribution = {int(v) + count: float(p) for v, p in zip(values, mass, strict=True)}
+    shown = {value: p for value, p in distribution.items() if value >= threshold}
     return {0: 1.0 - sum(shown.values()), **shown}
 
 
-def hockey_stick(one: list[int], other: list[int], event: DrawEvent, epsilon: float) -> float:
+def hockey_stick(counts: list[int], other: list[int], event: DrawEvent, epsilon: float) -> float:
     """Sum of the positive part of P - e^epsilon Q over all outputs of two cells."""
     distributions = [
         [thresholded_distribution(c, event.scale, event.threshold or 0) for c in x]
-        for x in (one, other)
+        for x in (counts, other)
     ]
     outputs = itertools.product(*(p.keys() | q.keys() for p, q in zip(*distributions, strict=True)))
     total = 0.0
     for output in outputs:
         p, q = (
-            math.prod(one.get(value, 0.0) for one, value in zip(side, output, strict=True))
+            math.prod(
+                distribution.get(value, 0.0)
+                for distribution, value in zip(side, output, strict=True)
+            )
             for side in distributions
         )
         total += max(0.0, p - math.exp(epsilon) * q)
@@ -192,9 +197,9 @@ def test_a_thresholded_draw_stays_within_its_epsilon_and_delta(
     loss = accounted([event], unit)
     here = exact(kept(trips, bound, 0), "time")
     there = exact(kept(neighbors(trips, unit), bound, 0), "time")
-    for one, other in ((here, there), (there, here)):
-        found = hockey_stick(one, other, event, float(loss.epsilon))
-        assert found <= float(loss.delta) + 1e-9
+    for counts, other in ((here, there), (there, here)):
+        delta = hockey_stick(counts, other, event, float(loss.epsilon))
+        assert delta <= float(loss.delta) + 1e-9
 
 
 @settings(max_examples=60, deadline=None)
@@ -206,14 +211,14 @@ def test_replacing_a_unit_doubles_the_epsilon_of_a_threshold_and_not_its_delta(
     replaced = [t for t in trips if t[0] != 0] + [t for t in others if t[0] == 0]
     loss = accounted([event], ProtectionUnit.CARD_DAY)
     here, there = (exact(kept(x, bound, 0), "time") for x in (trips, replaced))
-    found = hockey_stick(here, there, event, 2 * float(loss.epsilon))
-    assert found <= float(loss.delta) + 1e-9
+    delta = hockey_stick(here, there, event, 2 * float(loss.epsilon))
+    assert delta <= float(loss.delta) + 1e-9
 
 
 def test_a_sensitivity_that_forgets_displacement_is_caught() -> None:
     trips: list[Trip] = [(0, 0, 0), (0, 1, 1)]
     forgotten = 1 / Fraction(1)
-    found = max(
+    loss = max(
         laplace_loss(
             exact(kept(trips, 1, salt), "time"),
             exact(kept(trips[1:], 1, salt), "time"),
@@ -221,14 +226,14 @@ def test_a_sensitivity_that_forgets_displacement_is_caught() -> None:
         )
         for salt in range(10)
     )
-    assert found == 2 > forgotten
+    assert loss == 2 > forgotten
 
 
 def test_a_delta_of_opendp_for_strictly_above_the_threshold_is_caught() -> None:
-    one = Sensitivity(l0=1, l1=1, l2_squared=1, linf=1)
+    sensitivity = Sensitivity(l0=1, l1=1, l2_squared=1, linf=1)
     event = DrawEvent(
         "time", "count", NoiseFamily.DISCRETE_LAPLACE, Fraction(2), (BUS,),
-        ((ProtectionUnit.TRIP, one),), threshold=9,
+        ((ProtectionUnit.TRIP, sensitivity),), threshold=9,
     )  # fmt: skip
-    found = hockey_stick([1, 0], [0, 0], event, 0.5)
-    assert 0.00691 < found <= float(accounted([event], ProtectionUnit.TRIP).delta) + 1e-12
+    delta = hockey_stick([1, 0], [0, 0], event, 0.5)
+    assert 0.00691 < delta <= float(accounted([event], ProtectionUnit.TRIP).delta) + 1e-12

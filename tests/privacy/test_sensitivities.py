@@ -32,8 +32,10 @@ def kept(records: list[Record], bound: int, salt: int) -> list[Record]:
     """The k records of each card that are lowest in a hash of the record alone."""
     chosen: list[Record] = []
     for card in {record[0] for record in records}:
-        own = sorted((r for r in records if r[0] == card), key=lambda r: keyed_hash(r, salt))
-        chosen += own[:bound]
+        card_records = sorted(
+            (r for r in records if r[0] == card), key=lambda r: keyed_hash(r, salt)
+        )
+        chosen += card_records[:bound]
     return chosen
 
 
@@ -41,14 +43,14 @@ def kept_by_position(records: list[Record], bound: int, salt: int) -> list[Recor
     """The known-bad rule: a hash of the place in the file, so one row reshuffles all later ones."""
     chosen: list[Record] = []
     for card in {record[0] for record in records}:
-        own = [(keyed_hash(n, salt), r) for n, r in enumerate(records) if r[0] == card]
-        chosen += [record for _, record in sorted(own)[:bound]]
+        ranked = [(keyed_hash(n, salt), r) for n, r in enumerate(records) if r[0] == card]
+        chosen += [record for _, record in sorted(ranked)[:bound]]
     return chosen
 
 
 def change(before: list[Record], after: list[Record], cell_of: CellOf) -> dict[Any, int]:
-    one, other = Counter(map(cell_of, before)), Counter(map(cell_of, after))
-    return {c: one[c] - other[c] for c in one.keys() | other.keys() if one[c] != other[c]}
+    counts, other = Counter(map(cell_of, before)), Counter(map(cell_of, after))
+    return {c: counts[c] - other[c] for c in counts.keys() | other.keys() if counts[c] != other[c]}
 
 
 def within(moved: dict[Any, int], bound: Sensitivity) -> bool:
@@ -101,11 +103,11 @@ def test_one_more_card_day_moves_a_table_by_at_most_its_bound(
 def test_bounding_looks_at_one_card_only_and_never_raises_its_contribution(
     records: list[Record], bound: int, salt: int
 ) -> None:
-    own = [record for record in records if record[0] == 0]
+    card_records = [record for record in records if record[0] == 0]
     chosen = [record for record in kept(records, bound, salt) if record[0] == 0]
-    assert sorted(chosen) == sorted(kept(own, bound, salt))
-    assert len(chosen) <= min(bound, len(own))
-    assert not Counter(chosen) - Counter(own)
+    assert sorted(chosen) == sorted(kept(card_records, bound, salt))
+    assert len(chosen) <= min(bound, len(card_records))
+    assert not Counter(chosen) - Counter(card_records)
 
 
 def test_a_hash_of_the_position_breaks_the_bound_of_two() -> None:

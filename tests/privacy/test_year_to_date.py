@@ -32,12 +32,12 @@ def drawn(weeks: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
     """The year's draws; a rounded normal deviate stands in for the discrete one of sd 10,000."""
     coins = np.random.default_rng(2016)  # noqa: TID251 - made-up data, not noise
     scale = DEVIATION * math.sqrt(column_squared())
-    found = []
+    draws = []
     for week in range(len(weeks)):
         exact = sum(n * weeks[week - age] for age, n in enumerate(multiples()[: week + 1]))
         noise = np.rint(scale * coins.standard_normal(weeks[0].shape)).astype(np.int64)
-        found.append(np.asarray(exact + noise))
-    return found
+        draws.append(np.asarray(exact + noise))
+    return draws
 
 
 @pytest.fixture(scope="module")
@@ -46,25 +46,27 @@ def errors() -> NDArray[np.float64]:
     cells = np.arange(CELLS, dtype=np.int64) % 97
     truth = [cells * (week % 5) for week in range(YEAR_WEEKS)]
     read = np.einsum("st,tc->sc", inverse(), np.stack(drawn(truth)).astype(np.float64))
-    found: NDArray[np.float64] = (read - np.stack(truth)) / DEVIATION
-    return found
+    scaled_errors: NDArray[np.float64] = (read - np.stack(truth)) / DEVIATION
+    return scaled_errors
 
 
 def test_the_simulation_equals_the_closed_form(errors: NDArray[np.float64]) -> None:
     expected = sum_errors()
-    found = (errors[-1], errors[-QUARTER_WEEKS:].sum(axis=0), errors.sum(axis=0))
-    for one, deviation in zip(found, (expected.week, expected.quarter, expected.year), strict=True):
-        assert one.std() == pytest.approx(deviation, rel=0.01)
-        assert abs(one.mean()) < 6 * deviation / math.sqrt(CELLS)
+    samples = (errors[-1], errors[-QUARTER_WEEKS:].sum(axis=0), errors.sum(axis=0))
+    for sample, deviation in zip(
+        samples, (expected.week, expected.quarter, expected.year), strict=True
+    ):
+        assert sample.std() == pytest.approx(deviation, rel=0.01)
+        assert abs(sample.mean()) < 6 * deviation / math.sqrt(CELLS)
     # Negative control: weeks drawn alone are another distribution.
     assert errors.sum(axis=0).std() != pytest.approx(alone().year, rel=0.01)
 
 
 def test_weeks_are_hardly_noisier_and_the_year_is_twice_as_precise() -> None:
-    found = sum_errors()
-    assert found.week <= 1.06
-    assert found.quarter < 0.8 * alone().quarter
-    assert found.year <= 3.7
+    deviations = sum_errors()
+    assert deviations.week <= 1.06
+    assert deviations.quarter < 0.8 * alone().quarter
+    assert deviations.year <= 3.7
     assert alone().year == pytest.approx(7.21, abs=0.01)
 
 
@@ -72,7 +74,8 @@ def moved(weeks: Sequence[int]) -> int:
     """Squared change of all draws by a unit that moves one cell by one in these weeks."""
     of_ages = multiples()
     return sum(
-        sum(of_ages[week - own] for own in weeks if own <= week) ** 2 for week in range(YEAR_WEEKS)
+        sum(of_ages[week - earlier] for earlier in weeks if earlier <= week) ** 2
+        for week in range(YEAR_WEEKS)
     )
 
 

@@ -43,7 +43,7 @@ def test_the_table_of_approvals(case: ApprovalCase) -> None:
 
 
 def _any_yes(said: list[Said], asked: ApprovalSpec, _: frozenset[str]) -> bool:
-    return len({one.person for one in said if one.is_approval}) >= asked.persons
+    return len({answer.person for answer in said if answer.is_approval}) >= asked.persons
 
 
 def _latest_wins(said: list[Said], asked: ApprovalSpec, _: frozenset[str]) -> bool:
@@ -51,13 +51,13 @@ def _latest_wins(said: list[Said], asked: ApprovalSpec, _: frozenset[str]) -> bo
 
 
 def _starter_counts(said: list[Said], asked: ApprovalSpec, _: frozenset[str]) -> bool:
-    in_role = [replace(one, role=ROLE) for one in said]
+    in_role = [replace(answer, role=ROLE) for answer in said]
     return approval_standing(in_role, asked, frozenset(OFFICERS)).is_approved
 
 
 def _one_is_enough(said: list[Said], asked: ApprovalSpec, excluded: frozenset[str]) -> bool:
-    one = replace(asked, persons=1)
-    return approval_standing(said, one, frozenset(OFFICERS), excluded).is_approved
+    spec = replace(asked, persons=1)
+    return approval_standing(said, spec, frozenset(OFFICERS), excluded).is_approved
 
 
 @pytest.mark.parametrize("rule", [_any_yes, _latest_wins, _starter_counts, _one_is_enough])

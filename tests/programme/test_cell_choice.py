@@ -95,9 +95,9 @@ def test_the_base_condition_asks_every_slot() -> None:
 
 @given(st.floats(-89, 89), st.floats(-180, 180), st.integers(0, 15), st.integers(0, 15))
 def test_ancestors_by_bits_are_those_of_the_h3_package(
-    latitude: float, longitude: float, one: int, other: int
+    latitude: float, longitude: float, resolution: int, other: int
 ) -> None:
-    fine, coarse = max(one, other), min(one, other)
+    fine, coarse = max(resolution, other), min(resolution, other)
     cell = h3.latlng_to_cell(latitude, longitude, fine)
     numbers = cell_numbers((cell,))
     assert resolutions_of(numbers).tolist() == [fine]

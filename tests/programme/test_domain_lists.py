@@ -21,8 +21,8 @@ def feed(tmp_path: Path) -> Path:
     made = tmp_path / "gtfs.zip"
     with zipfile.ZipFile(tmp_path / "old.zip") as old, zipfile.ZipFile(made, "w") as new:
         for name in old.namelist():
-            own = {"trips.txt": TRIPS, "routes.txt": ROUTES}.get(name)
-            new.writestr(name, own or old.read(name))
+            replacement = {"trips.txt": TRIPS, "routes.txt": ROUTES}.get(name)
+            new.writestr(name, replacement or old.read(name))
     return made
 
 

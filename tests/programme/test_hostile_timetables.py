@@ -101,16 +101,16 @@ def outcomes(folder: Path, members: Members) -> list[str]:
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in members.items():
             archive.writestr(name, content)
-    found = []
+    verdicts = []
     for act in readings(folder):
         try:
             act()
         except TurnstileError as refused:
             assert "feed.zip" in str(refused)  # noqa: PT017 - either way is right
-            found.append(str(refused))
+            verdicts.append(str(refused))
         else:
-            found.append("ok")
-    return found
+            verdicts.append("ok")
+    return verdicts
 
 
 def test_the_good_timetable_is_read_in_every_way(good: Members, tmp_path: Path) -> None:
@@ -122,11 +122,11 @@ def crashes_and_refusals(folder: Path, cases: Iterator[tuple[str, Members]]) -> 
     crashed, refused = set(), set()
     for case, members in cases:
         try:
-            found = outcomes(folder, members)
+            verdicts = outcomes(folder, members)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is what is looked for
             crashed.add(f"{case}: {type(error).__name__}")
         else:
-            if {*found} != {"ok"}:
+            if {*verdicts} != {"ok"}:
                 refused.add(case)
     return crashed, refused
 

@@ -83,7 +83,7 @@ def test_a_programme_without_a_file_of_hours_has_the_same_slots_in_all_modes() -
     slots, version = slots_by_mode(programme, INCLUDE)
     assert version is None
     assert set(slots) == set(programme.source.modes)
-    assert {len(own) for own in slots.values()} == {96}
+    assert {len(mode_slots) for mode_slots in slots.values()} == {96}
 
 
 @pytest.mark.parametrize(

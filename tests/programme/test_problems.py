@@ -202,13 +202,13 @@ def test_twelve_faults_are_named_in_one_reading_with_line_path_and_nearest_key()
     for old, new, _, _ in TWELVE:
         assert old in text
         text = text.replace(old, new, 1)
-    found = {problem.field: problem for problem in problems_of(text, "opal.yaml").problems}
-    assert found.keys() == {field for _, _, field, _ in TWELVE}
+    problems = {problem.field: problem for problem in problems_of(text, "opal.yaml").problems}
+    assert problems.keys() == {field for _, _, field, _ in TWELVE}
     lines = text.splitlines()
     for _, new, field, said in TWELVE:
-        assert said in found[field].rule
-        line = lines[int(found[field].where.removeprefix("opal.yaml:")) - 1]
-        is_missing = found[field].rule.startswith("is missing")
+        assert said in problems[field].rule
+        line = lines[int(problems[field].where.removeprefix("opal.yaml:")) - 1]
+        is_missing = problems[field].rule.startswith("is missing")
         assert is_missing or new.split("\n")[0] in line
 
 

@@ -51,20 +51,20 @@ print(json.dumps(found | {"labels": [label for label, _ in ranked]}))
 """
 
 
-def written(folder: Path, one: Compared) -> Path:
+def written(folder: Path, comparison: Compared) -> Path:
     """What `draws.py` reads of a package, and the two files."""
     record = {
-        "correlations": one.found.correlations,
-        "errors": one.found.errors,
+        "correlations": comparison.found.correlations,
+        "errors": comparison.found.errors,
         "beyond_0": BEYOND_0,
     }
     (folder / "data").mkdir(parents=True)
     data = []
     for name, estimated in (("location", "on_location"), (HOURS, "on_time_location_hourly")):
-        if (rows := one.found.tables.get(estimated)) is None:
+        if (rows := comparison.found.tables.get(estimated)) is None:
             continue
         names = {"estimate": "value", "tap_on_location": "location", "tap_on_slot": "hour"}
-        rows = rows.rename_columns([names.get(own, own) for own in rows.column_names])
+        rows = rows.rename_columns([names.get(column, column) for column in rows.column_names])
         (folder / f"data/{name}.csv").write_bytes(csv_bytes(rows))
         data.append({"name": name, "sources": [{"where": {}, "estimates": estimated}]})
     card = {"draws": [], "estimates": record, "data": data}
@@ -75,19 +75,21 @@ def written(folder: Path, one: Compared) -> Path:
     return folder
 
 
-def held(found: Mapping[str, list[list[float]]], this: Compared, last: Compared) -> Iterator[float]:
+def held(
+    answers: Mapping[str, list[list[float]]], this: Compared, last: Compared
+) -> Iterator[float]:
     """Yield for every kind of question how often its 90 % intervals hold the truth."""
-    now, before = (one.truth[LOCATION.name] for one in (this, last))
+    now, before = (comparison.truth[LOCATION.name] for comparison in (this, last))
     ranks = (-now.sum(axis=0)).argsort().argsort() + 1
     truths = {
         "sums": now[:5].sum(axis=0),
         "shares": now.sum(axis=0) / now.sum(),
         "ratios": now[:5].sum(axis=0) / now[5:].sum(axis=0),
         "changes": now.sum(axis=0) - before.sum(axis=0),
-        "ranks": ranks[[int(label.split()[1]) for label in found["labels"]]],
+        "ranks": ranks[[int(label.split()[1]) for label in answers["labels"]]],
     }
     for name in KINDS:
-        _, low, high, *_ = np.array(found[name])
+        _, low, high, *_ = np.array(answers[name])
         yield float(((low <= truths[name]) & (truths[name] <= high)).mean())
 
 
@@ -99,27 +101,27 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 def coverage(folder: Path, noise: Noise, table: str, *, alone: bool = False) -> dict[str, float]:
     """Share of the intervals of each kind of question that hold the truth, over made weeks."""
-    found = []
+    shares = []
     for seed in SEEDS:
-        weeks = [compared(RATES, noise, [], seed=one) for one in (seed, seed + 100)]
-        folders = [written(folder / f"{seed}/{n}", one) for n, one in enumerate(weeks)]
+        weeks = [compared(RATES, noise, [], seed=week_seed) for week_seed in (seed, seed + 100)]
+        folders = [written(folder / f"{seed}/{n}", week) for n, week in enumerate(weeks)]
         for card in folder.glob("*/*/release_card.json") if alone else ():
             stated = json.loads(card.read_bytes())
             stated["estimates"]["correlations"]["on_time_location_hourly"] = []
             card.write_text(json.dumps(stated))
         asked = run("-c", ASKED, *folders, table)
         assert asked.returncode == 0, asked.stderr
-        found.append(list(held(json.loads(asked.stdout), *weeks)))
-    return dict(zip(KINDS, np.mean(found, axis=0), strict=True))
+        shares.append(list(held(json.loads(asked.stdout), *weeks)))
+    return dict(zip(KINDS, np.mean(shares, axis=0), strict=True))
 
 
 @pytest.mark.parametrize(("noise", "table"), [(OPAL, "location"), (YEARLY, HOURS)])
 def test_nine_of_ten_intervals_hold_the_truth(noise: Noise, table: str, tmp_path: Path) -> None:
     # 120 answers of each kind, 20 ranks; coins are fixed, so a run that passed passes again.
-    found = coverage(tmp_path, noise, table)
-    assert all(share >= 0.85 for share in found.values()), found
+    shares = coverage(tmp_path, noise, table)
+    assert all(share >= 0.85 for share in shares.values()), shares
     # How far hours of a place go together is known roughly: their sums get wide intervals.
-    assert table == HOURS or all(found[kind] <= 0.98 for kind in KINDS[:4]), found
+    assert table == HOURS or all(shares[kind] <= 0.98 for kind in KINDS[:4]), shares
 
 
 def test_errors_that_go_together_must_be_known_to(tmp_path: Path) -> None:
@@ -130,7 +132,7 @@ def test_the_file_in_the_package_answers_by_itself(package: Path, tmp_path: Path
     shutil.copytree(package, tmp_path / "alone")
     file = tmp_path / "alone/tools/draws.py"
     card = json.loads((package / "release_card.json").read_bytes())
-    drawn = (one["name"] for one in card["data"] if "draw" in one["sources"][0])
+    drawn = (entry["name"] for entry in card["data"] if "draw" in entry["sources"][0])
     table, column = next(drawn), ("--column", "measured")
     once, again = run(file, table, *column), run(file, table, *column)
     assert once.returncode == 0, once.stderr
@@ -144,7 +146,7 @@ def test_the_file_in_the_package_answers_by_itself(package: Path, tmp_path: Path
     for slip in ((table, "foo=1"), ("elsewhere",), (table, "--column", "usable")):
         done = run(file, *slip)
         assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
-    means = [one["table"] for one in card["draws"] if one["statistic"] == "sum"]
+    means = [draw["table"] for draw in card["draws"] if draw["statistic"] == "sum"]
     assert all("means do not add up" in run(file, name).stderr for name in means)
 
 

@@ -42,12 +42,12 @@ def test_files_are_in_the_index_with_their_digests_and_in_the_signed_list(
     listed = (published / LISTED).read_text()
     for programme in ("opal", "itms"):
         index = json.loads((published / programme / "series/index.json").read_bytes())
-        named = {one["path"] for one in index["files"]}
+        named = {entry["path"] for entry in index["files"]}
         explored = {p for p in (published / programme).rglob("*") if p.is_file()}
-        own = {p.relative_to(published / programme).as_posix() for p in explored}
-        own = {path for path in own if path.startswith("explore")}
-        assert {site.PAGE, site.INDEX, f"explore/weeks/{WEEK}-r0.js"} <= own <= named
-        assert all(f"  {programme}/{path}\n" in listed for path in own)
+        names = {p.relative_to(published / programme).as_posix() for p in explored}
+        names = {path for path in names if path.startswith("explore")}
+        assert {site.PAGE, site.INDEX, f"explore/weeks/{WEEK}-r0.js"} <= names <= named
+        assert all(f"  {programme}/{path}\n" in listed for path in names)
         assert '<a href="explore.html">' in (published / programme / "index.html").read_text()
 
 
@@ -170,8 +170,8 @@ def test_the_map_has_the_boundary_or_the_ways_of_a_public_file(
     lines = lines_of(itms, deployment.include, plane)
     assert lines
     assert all(len(line) % 2 == 0 and len(line) >= 4 for line in lines)
-    corners = [plane.place(one) for one in corners_of(features)]
-    assert all(-1 <= one <= SIDE + 1 for corner in corners for one in corner)
+    corners = [plane.place(position) for position in corners_of(features)]
+    assert all(-1 <= coordinate <= SIDE + 1 for corner in corners for coordinate in corner)
     north, south = (plane.place((72.8, latitude)) for latitude in (21.3, 21.1))
     assert north[1] < south[1]  # north is up
 

@@ -88,12 +88,12 @@ class Visitor:
         return str(self.browser.find_element(By.CSS_SELECTOR, css).text)
 
     def rows(self, css: str) -> list[list[str]]:
-        found: list[list[str]] = self.browser.execute_script(
+        table_rows: list[list[str]] = self.browser.execute_script(
             "return [...document.querySelectorAll(arguments[0] + ' tbody tr')]"
             ".map((row) => [...row.cells].map((cell) => cell.textContent))",
             css,
         )
-        return found
+        return table_rows
 
     def view(self, width_px: int, mode: str = "light") -> None:
         features = [{"name": "prefers-color-scheme", "value": mode}]
@@ -104,8 +104,8 @@ class Visitor:
     def serious(self) -> list[tuple[str, str, str]]:
         """Return what axe finds that is serious or worse."""
         self.browser.execute_script(AXE)
-        found = self.browser.execute_async_script(_FINDINGS)
-        return [one for one in found if one[0] in {"serious", "critical"}]
+        violations = self.browser.execute_async_script(_FINDINGS)
+        return [violation for violation in violations if violation[0] in {"serious", "critical"}]
 
 
 @pytest.fixture(scope="module")
@@ -113,8 +113,12 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A Chromium that finds no host by a name, and keeps what the console says."""
     options = webdriver.ChromeOptions()
     options.binary_location = str(CHROMIUM)
-    own = f"--user-data-dir={tmp_path_factory.mktemp('profile')}"
-    for flag in (*FLAGS.split(), own, "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"):
+    profile = f"--user-data-dir={tmp_path_factory.mktemp('profile')}"
+    for flag in (
+        *FLAGS.split(),
+        profile,
+        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    ):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(str(DRIVER)))
@@ -143,16 +147,16 @@ def city(tmp_path_factory: pytest.TempPathFactory) -> LongSeries:
     include = Path(__file__).resolve().parents[2] / "include"
     programme = load_programme("opal", include)
     domain = load_domain(programme, include)
-    labels = [(m, one) for m in domain.modes for one in domain.dimension(m, _PLACE).labels]
-    places = sorted(one for one in labels if one[1] != "UNKNOWN")[:PLACES]
+    labels = [(m, label) for m in domain.modes for label in domain.dimension(m, _PLACE).labels]
+    places = sorted(place for place in labels if place[1] != "UNKNOWN")[:PLACES]
     before = LongSeries(programme, include, folder / "public/opal", WEEKS - 1, truth_of)
-    found = replace(before, weeks=WEEKS)
+    series = replace(before, weeks=WEEKS)
     with pytest.MonkeyPatch.context() as patch:
         known = before.write(patch, places, {})
         began = time.process_time()
-        found.write(patch, places, known)
+        series.write(patch, places, known)
     (folder / "seconds").write_text(f"{time.process_time() - began}")
-    return found
+    return series
 
 
 @pytest.fixture
@@ -192,7 +196,7 @@ def test_five_hundred_weeks_are_seen_within_a_second_and_no_other_host_is_asked(
             assert min(shown) < 1000, (visitor.address, width, shown)
             asked = browser.execute_script(_HOSTS)
             assert len(asked) >= 6 or visitor is at_city  # of a disk nothing is listed
-            assert all(one.startswith(origin) for one in asked)
+            assert all(url.startswith(origin) for url in asked)
             assert browser.execute_script(WIDER) <= 0
             assert "periods" in visitor.text("#weeks-title") or visitor.text("#weeks svg") != ""
         assert browser.get_log("browser") == []
@@ -219,7 +223,9 @@ def test_a_screen_reader_meets_nothing_serious(
             assert visitor.serious() == []
             assert browser.execute_script(WIDER) <= 0
     browser.execute_script("document.querySelector('label[for=week]').remove()")
-    assert [one[1] for one in visitor.serious()] == ["select-name"]  # the check can fail
+    assert [violation[1] for violation in visitor.serious()] == [
+        "select-name"
+    ]  # the check can fail
 
 
 def test_the_busiest_place_at_eight_with_its_interval(at_city: Visitor, city: LongSeries) -> None:
@@ -237,7 +243,7 @@ def test_the_busiest_place_at_eight_with_its_interval(at_city: Visitor, city: Lo
     assert said[1].startswith(index["places"][7][1])
     record = handed(city.folder / f"explore/weeks/{index['weeks'][-1]['period']}-r0.js")
     value, low, high = record["hours"][7][8]
-    assert [int(one.replace(",", "")) for one in said.groups()[1:]] == pytest.approx(
+    assert [int(text.replace(",", "")) for text in said.groups()[1:]] == pytest.approx(
         [value, low, high], abs=1
     )
 
@@ -262,14 +268,14 @@ def test_changes_of_a_week_are_few_by_chance_and_find_what_changed(
     at_city.view(1200)
     at_city.open()
     at_city.click("[data-view=changes]")
-    found = [row[0] for row in at_city.rows("#change-table")]
-    assert changed <= set(found)
-    assert len(found) <= len(changed) + 3
-    assert f"{len(found)} of {PLACES} places changed" in at_city.text("#changed")
+    listed_places = [row[0] for row in at_city.rows("#change-table")]
+    assert changed <= set(listed_places)
+    assert len(listed_places) <= len(changed) + 3
+    assert f"{len(listed_places)} of {PLACES} places changed" in at_city.text("#changed")
     assert "of them by chance" in at_city.text("#changed")
     at_city.click("#earlier")  # nothing changed there: noise alone
-    found = at_city.rows("#change-table")
-    assert len(found) <= 2
+    listed_places = at_city.rows("#change-table")
+    assert len(listed_places) <= 2
 
 
 def test_weekdays_against_weekends(at_city: Visitor) -> None:
@@ -293,7 +299,8 @@ def test_the_top_ten_of_a_month_with_how_sure_the_order_is(
     rows = at_city.rows("#table")[:10]
     assert rows[0][1] == named(index, 7)
     records = [
-        handed(city.folder / f"explore/weeks/{one['period']}-r0.js") for one in index["weeks"][-4:]
+        handed(city.folder / f"explore/weeks/{week['period']}-r0.js")
+        for week in index["weeks"][-4:]
     ]
     total = sum(record["test"][7][0] for record in records)
     assert float(rows[0][2].replace(",", "")) == pytest.approx(total, abs=0.1)
@@ -303,7 +310,7 @@ def test_the_top_ten_of_a_month_with_how_sure_the_order_is(
         for rank, n in enumerate(sorted(range(PLACES), key=lambda n: -truths[n]), 1)
     }
     for row in rows:
-        best, worst = (int(one) for one in row[5:7])
+        best, worst = (int(text) for text in row[5:7])
         assert best <= order[row[1]] <= worst
     assert any(row[5] != row[6] for row in rows)
 
@@ -314,7 +321,7 @@ def test_the_mean_speed_by_hour_where_buses_go(
     record = handed(next((published / "itms/explore/weeks").glob("*.js")))
     at_place = max(
         range(len(record["places"])),
-        key=lambda n: sum(one[0] is not None for one in record["hours"][n]),
+        key=lambda n: sum(hour[0] is not None for hour in record["hours"][n]),
     )
     visitor = at("itms")
     visitor.view(1200)
@@ -325,7 +332,7 @@ def test_the_mean_speed_by_hour_where_buses_go(
     rows = visitor.rows("#hours-numbers")
     assert [row[0] for row in rows] == record["slots"]
     for row, (value, low, high, *_) in zip(rows, record["hours"][at_place], strict=True):
-        assert [float(one) if one else None for one in row[1:4]] == [value, low, high]
+        assert [float(text) if text else None for text in row[1:4]] == [value, low, high]
 
 
 def test_two_places_are_compared_and_what_cannot_be_told_apart_is_said(
@@ -377,9 +384,9 @@ def test_what_is_seen_is_downloaded_as_csv(
         at_city.wait(lambda: any(tmp_path.glob("*.csv")))
         file = next(tmp_path.glob("*.csv"))
         with file.open(newline="") as stream:
-            found = list(csv.reader(stream))
+            table_rows = list(csv.reader(stream))
         file.unlink()
-        return found
+        return table_rows
 
     at_city.view(1200)
     at_city.open()
@@ -387,7 +394,7 @@ def test_what_is_seen_is_downloaded_as_csv(
     assert head == ["of", "place", "at", "trips", "low_95", "high_95"]
     assert len(rows) == WEEKS + 2 * 24  # its periods, a day by hour, the same weekday before
     assert {len(row) for row in rows} == {len(head)}
-    weeks = [one["period"] for one in handed(city.folder / site.INDEX)["weeks"]]
+    weeks = [week["period"] for week in handed(city.folder / site.INDEX)["weeks"]]
     assert [row[2] for row in rows if row[0] == "period"] == weeks
     at_city.click("[data-view=changes]")
     head, *rows = downloaded()
@@ -395,7 +402,9 @@ def test_what_is_seen_is_downloaded_as_csv(
     shown = at_city.rows("#change-table")
     for row, seen in zip(rows, shown, strict=True):
         assert row[0] == seen[0]
-        assert [float(one) for one in row[1:]] == [float(one.replace(",", "")) for one in seen[1:]]
+        assert [float(text) for text in row[1:]] == [
+            float(text.replace(",", "")) for text in seen[1:]
+        ]
 
 
 def handed(path: Path) -> Any:

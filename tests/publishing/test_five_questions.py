@@ -17,6 +17,6 @@ def test_each_question_has_at_most_five_lines_on_the_page() -> None:
 @pytest.mark.long
 def test_answers_hold_the_truth_on_made_weeks() -> None:
     # Coins are fixed: a run that passed passes again.
-    found = shares(WEEKS)
-    assert len(found) >= len(questions())
-    assert all(share >= 0.74 for share in found.values()), found
+    coverage = shares(WEEKS)
+    assert len(coverage) >= len(questions())
+    assert all(share >= 0.74 for share in coverage.values()), coverage

@@ -52,12 +52,12 @@ def _checked(python: Path, package: Path) -> subprocess.CompletedProcess[str]:
 def test_harvesters_read_what_describes_a_package(python: Path, package: Path) -> None:
     done = _checked(python, package)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    harvest = json.loads(done.stdout)
     tables = list(package.glob("data/*.parquet"))
-    assert len(found["records"]) == len(tables)
-    assert min(found["records"]) > 2
+    assert len(harvest["records"]) == len(tables)
+    assert min(harvest["records"]) > 2
     kinds = ("Dataset", "DatasetSeries", "Distribution")
-    assert {f"http://www.w3.org/ns/dcat#{kind}" for kind in kinds} <= set(found["dcat"])
+    assert {f"http://www.w3.org/ns/dcat#{kind}" for kind in kinds} <= set(harvest["dcat"])
 
 
 def test_a_description_of_other_columns_is_refused(

@@ -45,7 +45,7 @@ def test_only_what_was_marked_for_the_public_is_printed(
     ledger.seal(attempt, "bytes")
     ledger.approve(KEY, "grace", "release_officer", "looks like last week", public_note=note)
     ledger.refuse(KEY, "ada", "release_officer", "I saw a spike")
-    found = [one.text for one in history(ledger, KEY, NOW)]
-    assert found == [*lines, "published"]
+    texts = [entry.text for entry in history(ledger, KEY, NOW)]
+    assert texts == [*lines, "published"]
     (approved, _) = ledger.approvals(KEY)
     assert (approved.person, approved.reason) == ("grace", "looks like last week")

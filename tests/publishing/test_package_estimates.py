@@ -38,16 +38,18 @@ def test_estimates_are_made_again_from_packages_alone(package: Path) -> None:
 def test_regions_are_sums_of_their_places_and_a_region_that_is_not_is_seen(package: Path) -> None:
     record = json.loads((package / "release_card.json").read_bytes())["estimates"]
     regions = record["promise"]["regions"]
-    places, found = (pd.read_csv(package / f"data/{name}.csv") for name in ("location", "region"))
+    places, region_table = (
+        pd.read_csv(package / f"data/{name}.csv") for name in ("location", "region")
+    )
     keys = ["service_date", "mode", "tap"]
     places["region"] = places["location"].map(regions).fillna("UNKNOWN")
     for column in ("value", "unbiased"):
         sums = places.groupby([*keys, "region"])[column].sum().round(1)
-        own = found.set_index([*keys, "region"])[column]
-        assert np.allclose(sums.loc[own.index], own, atol=0.1 if column == "value" else 10)
+        stated = region_table.set_index([*keys, "region"])[column]
+        assert np.allclose(sums.loc[stated.index], stated, atol=0.1 if column == "value" else 10)
     assert verify_package.findings(package) == []
     change_an_estimate(package, "region_hour")
-    assert any("is not the sum of" in one for one in verify_package.findings(package))
+    assert any("is not the sum of" in finding for finding in verify_package.findings(package))
     assert main(["estimates", "verify", str(package)]) == 4
 
 
@@ -67,7 +69,7 @@ def test_a_changed_estimate_is_seen_though_the_manifest_was_made_anew(package: P
 
 def test_a_table_that_is_missing_is_seen_though_nothing_names_it_any_more(package: Path) -> None:
     card = json.loads((package / "release_card.json").read_bytes())
-    card["data"] = [one for one in card["data"] if one["name"] != "hour"]
+    card["data"] = [entry for entry in card["data"] if entry["name"] != "hour"]
     (package / "release_card.json").write_text(json.dumps(card))
     for path in package.glob("data/hour.*"):
         path.unlink()
@@ -109,9 +111,9 @@ def test_an_earlier_week_of_other_bytes_is_refused(package: Path) -> None:
 def test_every_table_has_values_intervals_and_unbiased_numbers(package: Path) -> None:
     for path in sorted((package / "data").glob("*.parquet")):
         names = pq.read_schema(path).names
-        own = names[names.index("value") :]
-        assert own[:8] == list(NUMBERS[:8])
-        assert own[8:] in (["measured"], [])
+        columns = names[names.index("value") :]
+        assert columns[:8] == list(NUMBERS[:8])
+        assert columns[8:] in (["measured"], [])
     drawn = {path.stem for path in (package / "data").glob("*.parquet")}
     tables = {"day", "hour", "slot", "location", "location_hour", "location_slot"}
     assert drawn == tables | {"region", "region_hour", "region_slot"}
@@ -130,7 +132,7 @@ def test_estimates_are_not_negative_lie_in_their_intervals_and_add_up(package: P
 
 def test_the_card_names_model_inputs_and_measured_error(package: Path) -> None:
     stated = json.loads((package / "release_card.json").read_bytes())["estimates"]
-    assert [one["release"] for one in stated["earlier"]] == [f"opal/{WEEKS[0]}/r0"]
+    assert [entry["release"] for entry in stated["earlier"]] == [f"opal/{WEEKS[0]}/r0"]
     assert stated["errors"]["on_time_location"][0]["rmse_estimated"] > 0
     assert "biased" in stated["read_as"]
 
@@ -152,7 +154,7 @@ def test_a_later_series_changes_no_package_and_is_the_same_bytes_for_everybody(
     assert of_series[0].tolist() != of_packages[0]
     weeks = json.loads(made["series.json"])["weeks"]
     earlier = weeks[f"opal/{WEEKS[0]}/r0"]["earlier"]
-    assert [one["release"] for one in earlier] == [f"opal/{WEEKS[1]}/r0"]
+    assert [entry["release"] for entry in earlier] == [f"opal/{WEEKS[1]}/r0"]
     (package.parent / "withdrawn-r0.json").write_text("{}")
     assert main([*asked, "--into", str(tmp_path / "series")]) == 4  # never over an older series
 
@@ -184,9 +186,9 @@ def test_a_sum_of_any_cells_has_an_interval_of_its_own(
     assert main([*asked, *of_trains, "--where", "slot=08:00,08:30"]) == 0
     drawn = pq.read_table(package / "data/location_slot.parquet").to_pandas()
     drawn = drawn[(drawn["tap"] == "on") & (drawn["mode"] == "train")]
-    own = drawn[drawn["slot"].isin(["08:00", "08:30"])]
+    cells = drawn[drawn["slot"].isin(["08:00", "08:30"])]
     said = capsys.readouterr().out
-    assert f"unbiased: {own['measured'].sum()}, 90 % interval" in said
+    assert f"unbiased: {cells['measured'].sum()}, 90 % interval" in said
     assert "estimate: 90 % interval" in said or "no interval: " in said
     assert main([*asked, "--where", "mode=tram"]) == 2
     assert main([*asked, "--where", "mode=train"]) == 2  # every trip is in both taps
@@ -196,8 +198,8 @@ def test_a_sum_of_any_cells_has_an_interval_of_its_own(
 def values_of(package: Path) -> list[float]:
     """Return the values of boardings by place and time."""
     table = pq.read_table(package / "data/location_slot.parquet").to_pandas()
-    found: list[float] = table[table["tap"] == "on"]["value"].tolist()
-    return found
+    boardings: list[float] = table[table["tap"] == "on"]["value"].tolist()
+    return boardings
 
 
 def files_of(folder: Path) -> dict[str, bytes]:

@@ -60,14 +60,14 @@ def test_frictionless_accepts_the_descriptor_and_every_table(package: Path) -> N
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_frictionless_refuses_a_table_that_is_not_as_described(copied: Path, suffix: str) -> None:
-    one, other = sorted((copied / "data").glob(f"*.{suffix}"))[:2]
+    path, other = sorted((copied / "data").glob(f"*.{suffix}"))[:2]
     descriptor = copied / "datapackage.json"
     stated = json.loads(descriptor.read_bytes())
-    own = f"data/{one.name}"
-    stated["resources"] = [given for given in stated["resources"] if given["path"] == own]
+    name = f"data/{path.name}"
+    stated["resources"] = [given for given in stated["resources"] if given["path"] == name]
     descriptor.write_text(json.dumps(stated))  # the others take long, and are as they were
     assert validate(str(descriptor)).valid
-    one.write_bytes(other.read_bytes())
+    path.write_bytes(other.read_bytes())
     assert not validate(str(descriptor)).valid
 
 
@@ -99,17 +99,21 @@ def test_shapes_are_there_for_every_label_of_a_cell(package: Path) -> None:
 
 def test_json_ld_names_every_table_with_its_digest(package: Path) -> None:
     manifest = json.loads((package / "manifest.json").read_bytes())
-    listed = {one["path"]: one for one in manifest["files"]}
+    listed = {entry["path"]: entry for entry in manifest["files"]}
     graph = json.loads((package / "metadata/dcat.jsonld").read_bytes())["@graph"]
-    kinds = {one["@type"]: one for one in graph}
+    kinds = {node["@type"]: node for node in graph}
     assert kinds["dcat:Dataset"]["dcat:inSeries"]["@id"] == kinds["dcat:DatasetSeries"]["@id"]
-    for one in kinds["dcat:Dataset"]["dcat:distribution"]:
-        digest = one["spdx:checksum"]["spdx:checksumValue"]
-        assert listed[one["dct:title"]]["sha256"] == digest
+    for distribution in kinds["dcat:Dataset"]["dcat:distribution"]:
+        digest = distribution["spdx:checksum"]["spdx:checksumValue"]
+        assert listed[distribution["dct:title"]]["sha256"] == digest
     croissant = json.loads((package / "metadata/croissant.json").read_bytes())
-    for one in croissant["distribution"]:
-        path = (package / "metadata" / one["contentUrl"]).resolve().relative_to(package.resolve())
-        assert listed[path.as_posix()]["sha256"] == one["sha256"]
+    for distribution in croissant["distribution"]:
+        path = (
+            (package / "metadata" / distribution["contentUrl"])
+            .resolve()
+            .relative_to(package.resolve())
+        )
+        assert listed[path.as_posix()]["sha256"] == distribution["sha256"]
     fields = [f["@id"] for records in croissant["recordSet"] for f in records["field"]]
     assert len(fields) == len(set(fields)) > 10
 

@@ -56,9 +56,9 @@ def text(file: str, old: str, new: str) -> Plant:
 
     def plant(package: Path) -> None:
         path = package / file
-        found = path.read_text()
-        assert old in found
-        path.write_text(found.replace(old, new, 1))
+        content = path.read_text()
+        assert old in content
+        path.write_text(content.replace(old, new, 1))
 
     return plant
 
@@ -93,7 +93,7 @@ def map_by_value(package: Path) -> None:
     """The places of the map by their number."""
     path = package / "cells.geojson"
     content = json.loads(path.read_bytes())
-    content["features"].sort(key=lambda one: -(one["properties"]["value"] or 0))
+    content["features"].sort(key=lambda feature: -(feature["properties"]["value"] or 0))
     path.write_text(json.dumps(content))
 
 
@@ -116,16 +116,16 @@ def first_number(package: Path) -> None:
 def png(*chunks: tuple[bytes, bytes]) -> bytes:
     """A picture of one pixel, with chunks beside it."""
     head = struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0)
-    found = b"\x89PNG\r\n\x1a\n"
+    picture = b"\x89PNG\r\n\x1a\n"
     for kind, content in (
         (b"IHDR", head),
         *chunks,
         (b"IDAT", zlib.compress(b"\0\0")),
         (b"IEND", b""),
     ):
-        found += struct.pack(">I", len(content)) + kind + content
-        found += struct.pack(">I", zlib.crc32(kind + content))
-    return found
+        picture += struct.pack(">I", len(content)) + kind + content
+        picture += struct.pack(">I", zlib.crc32(kind + content))
+    return picture
 
 
 def file(name: str, content: bytes) -> Plant:
@@ -277,7 +277,9 @@ def test_an_honest_package_holds_nothing_unknown(package: Path) -> None:
 def test_what_cannot_be_compared_is_named_where_it_is_assessed(spoiled: Path, name: str) -> None:
     plant, kind = NAMED[name]
     plant(spoiled)
-    problems = [one for one in unknown_contents(spoiled) if not one.startswith("SHA256SUMS")]
+    problems = [
+        problem for problem in unknown_contents(spoiled) if not problem.startswith("SHA256SUMS")
+    ]
     assert problems == []
     page = (spoiled / "assessment.html").read_text()
     assert NOT_JUDGED[kind].partition(":")[0] in re.sub(r"&#39;", "'", page)
@@ -289,7 +291,7 @@ def test_a_picture_holds_pixels_alone(tmp_path: Path) -> None:
     (tmp_path / "c.png").write_bytes(png() + b"20123")
     (tmp_path / "plan.json").write_text("{}")
     (tmp_path / "release_card.json").write_text(json.dumps({"data": []}))
-    found = list(unknown_inside(tmp_path))
-    assert [one.partition(":")[0] for one in found] == ["b.png", "c.png"]
+    problems = list(unknown_inside(tmp_path))
+    assert [problem.partition(":")[0] for problem in problems] == ["b.png", "c.png"]
     assert Tables(tmp_path).layouts == {}
     assert np.isfinite(TRUE)

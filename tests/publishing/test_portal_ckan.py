@@ -36,9 +36,9 @@ def _portal(server: CkanServer, **options: str) -> Ckan:
 def _is_whole(server: CkanServer, package: Path) -> bool:
     files = {path.relative_to(package).as_posix() for path in package.rglob("*") if path.is_file()}
     shown = {
-        one["name"]
-        for one in server.resources.values()
-        if server.contents[one["id"]] == (package / one["name"]).read_bytes()
+        resource["name"]
+        for resource in server.resources.values()
+        if server.contents[resource["id"]] == (package / resource["name"]).read_bytes()
     }
     (dataset,) = server.datasets.values()
     return shown == files and not dataset["private"]
@@ -109,7 +109,7 @@ def test_large_files_are_links_that_have_to_serve_the_bytes(
         portal.send_release(package, KEY)
     server.contents[large.name] = large.read_bytes()
     portal.send_release(package, KEY)
-    links = [one["url"] for one in server.resources.values() if KEY in one["url"]]
+    links = [resource["url"] for resource in server.resources.values() if KEY in resource["url"]]
     assert links == [f"{server.address}/download/{KEY}/{large.relative_to(package).as_posix()}"]
     assert httpx.get(links[0]).content == large.read_bytes()
 

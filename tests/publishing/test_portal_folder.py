@@ -69,9 +69,9 @@ def test_a_release_goes_to_the_portals_of_its_programme(copied_home: Path) -> No
     run = ["run", "opal", "--week", WEEK]
     assert main(run) == 0
     sent = {path: path.stat().st_mtime_ns for path in site.rglob("*") if path.is_file()}
-    own = copied_home / "public"
-    for path in own.rglob("*"):
-        name = path.relative_to(own)
+    public = copied_home / "public"
+    for path in public.rglob("*"):
+        name = path.relative_to(public)
         is_sent = name.parts[0] in {"opal", "ledger.pub"} and path.name != ".series.lock"
         if path.is_file() and is_sent and name.parts[1:2] != ("latest",):
             assert (site / name).read_bytes() == path.read_bytes(), name

@@ -58,7 +58,7 @@ def bucket(client: Client, request: pytest.FixtureRequest) -> str:
 def _versions(client: Client, bucket: str) -> list[str]:
     listed = client.list_object_versions(Bucket=bucket)
     assert not listed.get("DeleteMarkers")
-    return sorted(one["Key"] for one in listed.get("Versions", ()))
+    return sorted(version["Key"] for version in listed.get("Versions", ()))
 
 
 def _files(package: Path) -> list[str]:
@@ -92,8 +92,8 @@ def test_of_two_publishers_with_different_bytes_one_is_told(
 ) -> None:
     packages = [write_package(tmp_path / text, text=text) for text in ("one", "other")]
     with ThreadPoolExecutor(2) as pool:
-        outcomes = list(pool.map(lambda one: _send(endpoint, bucket, one), packages))
-    (refused,) = [one for one in outcomes if one is not None]
+        outcomes = list(pool.map(lambda package: _send(endpoint, bucket, package), packages))
+    (refused,) = [outcome for outcome in outcomes if outcome is not None]
     assert isinstance(refused, IntegrityError)
     assert "find out who put them there" in str(refused)
     winner = packages[outcomes.index(None)]
@@ -118,9 +118,9 @@ def test_a_connection_cut_in_the_middle_leaves_nothing_partial_and_is_taken_up(
         if problem is not None:
             assert isinstance(problem, PortalError)
             assert "run the same command again" in str(problem)
-        for one in there:  # moto keeps what was cut off, S3 does not
-            content = client.get_object(Bucket=bucket, Key=one)["Body"].read()
-            assert (package / one.removeprefix(f"{KEY}/")).read_bytes().startswith(content)
+        for key in there:  # moto keeps what was cut off, S3 does not
+            content = client.get_object(Bucket=bucket, Key=key)["Body"].read()
+            assert (package / key.removeprefix(f"{KEY}/")).read_bytes().startswith(content)
     assert len(states) > 2  # it was cut at several places
     assert _send(endpoint, bucket, package) is None
     assert sorted(set(_versions(client, bucket))) == _files(package)

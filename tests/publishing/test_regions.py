@@ -34,8 +34,10 @@ def _table(package: Path, name: str) -> list[dict[str, str]]:
 def _points(package: Path) -> dict[tuple[str, str], list[float]]:
     features = json.loads((package / "cells.geojson").read_bytes())["features"]
     return {
-        (one["properties"]["mode"], one["properties"]["location"]): one["geometry"]["coordinates"]
-        for one in features
+        (feature["properties"]["mode"], feature["properties"]["location"]): feature["geometry"][
+            "coordinates"
+        ]
+        for feature in features
     }
 
 
@@ -45,7 +47,7 @@ def opal(published: Path) -> Path:
 
 
 def test_sums_of_h3_cells_are_those_of_their_stops(opal: Path, tmp_path: Path) -> None:
-    found = _regions(
+    regions = _regions(
         opal,
         tmp_path / "out.csv",
         "--table",
@@ -63,10 +65,10 @@ def test_sums_of_h3_cells_are_those_of_their_stops(opal: Path, tmp_path: Path) -
         values[region, row["mode"]].append(int(row["measured"]))
     card = json.loads((opal / "release_card.json").read_bytes())
     (sd,) = {d["standard_deviation"] for d in card["draws"] if d["table"] == "on_location"}
-    assert found.keys() == values.keys()
-    for key, own in values.items():
-        assert float(found[key]["value"]) == sum(own)
-        assert float(found[key]["standard_deviation"]) == pytest.approx(sd * len(own) ** 0.5)
+    assert regions.keys() == values.keys()
+    for key, counts in values.items():
+        assert float(regions[key]["value"]) == sum(counts)
+        assert float(regions[key]["standard_deviation"]) == pytest.approx(sd * len(counts) ** 0.5)
 
 
 def test_polygons_name_regions_and_share_no_stop(opal: Path, tmp_path: Path) -> None:
@@ -89,13 +91,14 @@ def test_polygons_name_regions_and_share_no_stop(opal: Path, tmp_path: Path) -> 
         *("--table", "location", "--column", "unbiased"),
         *("--boundaries", str(areas), "--name", "SA4"),
     ]
-    found = _regions(opal, tmp_path / "out.csv", *options)
-    assert {region for region, _ in found} <= {"East", "West", "OUTSIDE"}
-    assert len(found) > 1
-    cells = sum(int(row["cells"]) for row in found.values())
+    regions = _regions(opal, tmp_path / "out.csv", *options)
+    assert {region for region, _ in regions} <= {"East", "West", "OUTSIDE"}
+    assert len(regions) > 1
+    cells = sum(int(row["cells"]) for row in regions.values())
     assert cells == len(_table(opal, "location"))
     assert all(
-        float(row["low_95"]) < float(row["value"]) < float(row["high_95"]) for row in found.values()
+        float(row["low_95"]) < float(row["value"]) < float(row["high_95"])
+        for row in regions.values()
     )
     assert main(["package", "regions", str(opal), *options[:-1], "SA2"]) == 2
 
@@ -148,16 +151,16 @@ def test_boundaries_as_a_statistical_office_publishes_them(
     (_geopackage if name.endswith("gpkg") else _geojson)(areas)
     layer = ["--layer", "SA2_2021_AUST_GDA2020"] if name.endswith("gpkg") else []
     table = ["--table", "location", "--boundaries", str(areas)]
-    found = _regions(opal, tmp_path / "out.csv", *table, *layer, "--name", "SA2_CODE21")
-    assert {"11701", "12504"} <= {region for region, _ in found} <= {"11701", "12504", "OUTSIDE"}
+    regions = _regions(opal, tmp_path / "out.csv", *table, *layer, "--name", "SA2_CODE21")
+    assert {"11701", "12504"} <= {region for region, _ in regions} <= {"11701", "12504", "OUTSIDE"}
     points = _points(opal)
     east = [
         int(row["measured"])
         for row in _table(opal, "location")
         if points.get((row["mode"], row["location"]), [0])[0] > 151
     ]
-    assert int(found["11701", ""]["cells"]) == len(east)
-    assert float(found["11701", ""]["value"]) == sum(east)
+    assert int(regions["11701", ""]["cells"]) == len(east)
+    assert float(regions["11701", ""]["value"]) == sum(east)
     command = ["package", "regions", str(opal), *table]
     assert main([*command, *layer, "--name", "SA2_CODE16"]) == 2
     if layer:
@@ -172,11 +175,11 @@ def test_boundaries_as_a_statistical_office_publishes_them(
 def test_hexagons_of_buses_roll_up_by_their_centre(published: Path, tmp_path: Path) -> None:
     itms = next(published.glob("itms/*/r0"))
     options = ["--table", "speed_buses", "--h3", "5"]
-    found = _regions(itms, tmp_path / "out.csv", *options)
+    regions = _regions(itms, tmp_path / "out.csv", *options)
     values: defaultdict[tuple[str, str], int] = defaultdict(int)
     for row in _table(itms, "speed_buses"):
         values[h3.cell_to_parent(row["cell"], 5), ""] += int(row["measured"])
-    assert {key: float(row["value"]) for key, row in found.items()} == values
+    assert {key: float(row["value"]) for key, row in regions.items()} == values
     assert main(["package", "regions", str(itms), *options[:-1], "8"]) == 2  # finer than published
 
 

@@ -74,11 +74,11 @@ def test_what_can_be_used_leads_and_is_what_the_intervals_say(published: Path) -
     for name, numbers, usable, counted in rows:
         table = pq.read_table(package / f"data/{name}.parquet").to_pandas()
         assert int(numbers.replace(",", "")) == len(table)
-        own = table["value"]
-        reach = (table["high_90"] - own).combine(own - table["low_90"], max)
-        is_usable = (own > 0) & (reach <= own / 5)
+        estimates = table["value"]
+        reach = (table["high_90"] - estimates).combine(estimates - table["low_90"], max)
+        is_usable = (estimates > 0) & (reach <= estimates / 5)
         assert int(usable) == round(100 * is_usable.mean())
-        assert int(counted) == round(100 * own[is_usable].sum() / own.sum())
+        assert int(counted) == round(100 * estimates[is_usable].sum() / estimates.sum())
     assert f"`data/{rows[0][0]}.csv`" in (package / "README.md").read_text()
     lead = (package / f"data/{rows[0][0]}.csv").read_bytes()
     assert (package / "START_HERE.csv").read_bytes() == lead
@@ -113,8 +113,8 @@ def test_hours_are_coloured_only_where_their_interval_is_known_and_above_0(
     table = table[table["tap"] == "on"]
     table["variance"] = table["unbiased_sd"] ** 2
     keys = [table[name].astype(str) for name in (time, "location")]
-    found = table.groupby(keys)[["unbiased", "variance"]].sum()
-    low = (found["unbiased"] - 1.96 * found["variance"] ** 0.5).to_dict()
+    totals = table.groupby(keys)[["unbiased", "variance"]].sum()
+    low = (totals["unbiased"] - 1.96 * totals["variance"] ** 0.5).to_dict()
     if "tap-ons, estimate" in picture:
         sums = Package(package)
         rows = [row for row in sums.rows(name) if row["tap"] == "on"]
@@ -122,7 +122,7 @@ def test_hours_are_coloured_only_where_their_interval_is_known_and_above_0(
             cell: sums.estimated(name, [r for r in rows if (r[time], r["location"]) == cell]).low_95
             for cell in coloured
         }
-        low |= {cell: one for cell, one in of_estimates.items() if not math.isnan(one)}
+        low |= {cell: bound for cell, bound in of_estimates.items() if not math.isnan(bound)}
     else:
         assert "error of most estimates is not known" in (package / "report.html").read_text()
     assert all(low[cell] > 0 for cell in coloured)  # not a number is not above 0

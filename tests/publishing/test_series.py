@@ -39,8 +39,8 @@ def public(copied_home: Path) -> Path:
 
 
 def _index(public: Path, programme: str = "opal") -> dict[str, object]:
-    found: dict[str, object] = json.loads((public / programme / "series/index.json").read_bytes())
-    return found
+    index: dict[str, object] = json.loads((public / programme / "series/index.json").read_bytes())
+    return index
 
 
 def _state(public: Path) -> dict[str, tuple[bytes, int]]:
@@ -54,23 +54,23 @@ def _state(public: Path) -> dict[str, tuple[bytes, int]]:
 def test_every_table_of_a_release_is_in_the_dataset(published: Path) -> None:
     import polars as pl
 
-    own = pd.read_parquet(published / f"opal/{WEEK}/r0/data/location.parquet")
+    table = pd.read_parquet(published / f"opal/{WEEK}/r0/data/location.parquet")
     dataset = published / "opal/series/data/location/v1"
     for read in (
         pd.read_parquet(dataset),
         duckdb.execute(f"SELECT * FROM read_parquet('{dataset}/*.parquet')").df(),
         pl.read_parquet(dataset / "*.parquet").to_pandas(),
     ):
-        assert list(read.columns) == ["period", "revision", *own.columns]
+        assert list(read.columns) == ["period", "revision", *table.columns]
         assert set(read["period"]) == {WEEK}
-        assert list(read["measured"]) == list(own["measured"])
+        assert list(read["measured"]) == list(table["measured"])
     index = _index(published)
     (period,) = index["periods"]
     assert period["state"] == "published"
     assert index["latest"] == period["path"] == f"{WEEK}/r0"
     assert period["package_version"] == 2
     assert index["package_versions"] == [{"version": 2, "from": WEEK}]
-    listed = {one["path"]: one["bytes"] for one in index["files"]}
+    listed = {entry["path"]: entry["bytes"] for entry in index["files"]}
     folders = (published / "opal/series", published / "opal/explore")
     below = {p for folder in folders for p in folder.rglob("*") if p.is_file()}
     below |= {published / "opal/explore.html"}
@@ -121,7 +121,7 @@ def test_a_withdrawn_week_leaves_a_tombstone_and_its_bytes(
 def test_a_gap_between_weeks_is_published_as_one(public: Path) -> None:
     command = ["ledger", "no-release", "opal/2016-W33/r0", "--reason", "strike"]
     assert main(command) == 0
-    states = {one["period"]: one["state"] for one in _index(public)["periods"]}
+    states = {period["period"]: period["state"] for period in _index(public)["periods"]}
     assert states == {
         WEEK: "published",
         "2016-W31": "missing",
@@ -160,7 +160,7 @@ def test_a_ledger_that_holds_such_a_statement_is_read(public: Path) -> None:
     ledger = open_ledger(Settings.from_environment())
     ledger.declare_no_release(ReleaseKey("opal", "2016-W99"), "ana", "a slip")
     assert main(["ledger", "no-release", "opal/2016-W31/r0", "--reason", "strike"]) == 0
-    assert [one["period"] for one in _index(public)["periods"]] == [WEEK, "2016-W31"]
+    assert [period["period"] for period in _index(public)["periods"]] == [WEEK, "2016-W31"]
 
 
 def test_an_empty_reason_is_refused(public: Path) -> None:
@@ -211,10 +211,12 @@ def test_feeds_hold_an_entry_a_period_and_need_no_address(public: Path) -> None:
     atom = "{http://www.w3.org/2005/Atom}"
     entries = feed.findall(f"{atom}entry")
     required = ("id", "title", "updated")
-    assert all(one.find(atom + name) is not None for one in (feed, *entries) for name in required)
+    assert all(
+        element.find(atom + name) is not None for element in (feed, *entries) for name in required
+    )
     items = json.loads((public / "opal/feed.json").read_bytes())["items"]
-    assert [one["id"] for one in items] == [one.findtext(f"{atom}id") for one in entries]
-    assert len({one["id"] for one in items}) == len(items) == 2
+    assert [item["id"] for item in items] == [entry.findtext(f"{atom}id") for entry in entries]
+    assert len({item["id"] for item in items}) == len(items) == 2
 
 
 def test_every_field_of_the_index_has_a_source(published: Path) -> None:
@@ -274,7 +276,7 @@ def test_a_package_is_read_once(public: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_other_columns_are_another_version_and_numbers_stay(tmp_path: Path) -> None:
     columns = {"a": pa.array([1]), "b": pa.array(["x"])}
-    found = []
+    revisions = []
     for number, names in enumerate((["a", "b"], ["a"], ["a", "b"])):
         key = ReleaseKey("opal", f"2016-W3{number}")
         folder = tmp_path / str(key) / "data"
@@ -282,9 +284,11 @@ def test_other_columns_are_another_version_and_numbers_stay(tmp_path: Path) -> N
         pq.write_table(pa.table({n: columns[n] for n in names}), folder / "t.parquet")
         card = {"data": [{"name": "t", "what": "", "unit": "", "sources": []}]}
         (folder.parent / "release_card.json").write_text(json.dumps(card))
-        found.append(PublishedRevision(key, "", Fact(number, "", "")))
-    read = {one.key: columns_of(Tables(tmp_path / str(one.key))) for one in found}
-    (table,) = series_tables(found, found, read)
+        revisions.append(PublishedRevision(key, "", Fact(number, "", "")))
+    read = {
+        revision.key: columns_of(Tables(tmp_path / str(revision.key))) for revision in revisions
+    }
+    (table,) = series_tables(revisions, revisions, read)
     assert [version for _, version in table.parts] == [1, 2, 1]
-    (later,) = series_tables(found[1:], found, read)  # the first was withdrawn
+    (later,) = series_tables(revisions[1:], revisions, read)  # the first was withdrawn
     assert [version for _, version in later.parts] == [2, 1]

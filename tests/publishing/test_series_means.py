@@ -55,21 +55,21 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Tables]:
 
 def test_the_typical_weekday_is_that_of_working_days(packages: Sequence[Tables]) -> None:
     holiday, gap = _MONDAY + timedelta(days=1), _MONDAY + timedelta(days=9)
-    found = typical_weekday(weeks_of(packages, "t"), {holiday: "a day"}, [gap.isoformat()])
-    assert found is not None
-    assert set(found["days"].to_pylist()) == {18}
-    assert found["standard_deviation"].to_pylist()[:2] == [round(n / 18**0.5, 4) for n in (3, 4)]
+    table = typical_weekday(weeks_of(packages, "t"), {holiday: "a day"}, [gap.isoformat()])
+    assert table is not None
+    assert set(table["days"].to_pylist()) == {18}
+    assert table["standard_deviation"].to_pylist()[:2] == [round(n / 18**0.5, 4) for n in (3, 4)]
     # the chance that a correct interval covers 10: 95 %; 6 deviations of 2,000 of them are 3 %
-    assert 0.92 < _covered(found, 10) < 0.98
-    assert _covered(found, 20) == 0  # the check can fail
+    assert 0.92 < _covered(table, 10) < 0.98
+    assert _covered(table, 20) == 0  # the check can fail
 
 
 def test_four_weeks_are_whole_weeks(packages: Sequence[Tables]) -> None:
-    found = four_weeks(weeks_of(packages, "t"), [_MONDAY.isoformat()])
-    assert found is not None
-    assert set(found["weeks"].to_pylist()) == {3}
-    assert 0.92 < _covered(found, 90) < 0.98
-    assert found["standard_deviation"].to_pylist()[0] == round(3 * 21**0.5 / 3, 4)
+    table = four_weeks(weeks_of(packages, "t"), [_MONDAY.isoformat()])
+    assert table is not None
+    assert set(table["weeks"].to_pylist()) == {3}
+    assert 0.92 < _covered(table, 90) < 0.98
+    assert table["standard_deviation"].to_pylist()[0] == round(3 * 21**0.5 / 3, 4)
 
 
 def test_tables_without_days_or_errors_have_no_mean(tmp_path: Path) -> None:
@@ -79,14 +79,14 @@ def test_tables_without_days_or_errors_have_no_mean(tmp_path: Path) -> None:
 
 
 def test_a_typical_week_has_a_mean_of_each_day_of_the_week(packages: Sequence[Tables]) -> None:
-    found = typical_week(weeks_of(packages, "t"), {_MONDAY: "a day"}, [])
-    assert found is not None
-    days = pc.equal(found["weekday"], "Monday")
-    assert set(found.filter(days)["days"].to_pylist()) == {3}
-    assert set(found.filter(pc.invert(days))["days"].to_pylist()) == {4}
-    assert 0.92 < _covered(found.filter(pc.equal(found["weekday"], "Sunday")), 20) < 0.98
+    table = typical_week(weeks_of(packages, "t"), {_MONDAY: "a day"}, [])
+    assert table is not None
+    days = pc.equal(table["weekday"], "Monday")
+    assert set(table.filter(days)["days"].to_pylist()) == {3}
+    assert set(table.filter(pc.invert(days))["days"].to_pylist()) == {4}
+    assert 0.92 < _covered(table.filter(pc.equal(table["weekday"], "Sunday")), 20) < 0.98
 
 
 def _covered(table: pa.Table, truth: float) -> float:
     low, high = table["low_95"].to_pylist(), table["high_95"].to_pylist()
-    return sum(one < truth < other for one, other in zip(low, high, strict=True)) / len(low)
+    return sum(lower < truth < other for lower, other in zip(low, high, strict=True)) / len(low)

@@ -20,7 +20,7 @@ def _problems(page: Path, root: Path) -> list[str]:
     except html5lib.html5parser.ParseError as error:
         return [f"{page}: {error}"]
     names = {element.get("id") for element in document.iter()}
-    found = []
+    problems = []
     for element in document.iter():
         target = element.get(_LINKS.get(str(element.tag), ""))
         if target is None or target.startswith("data:"):
@@ -28,12 +28,12 @@ def _problems(page: Path, root: Path) -> list[str]:
         parts = urlsplit(target)
         place = (page.parent / unquote(parts.path)).resolve()
         if parts.scheme or parts.netloc or not place.is_relative_to(root.resolve()):
-            found.append(f"{page}: {target} leaves the site")
+            problems.append(f"{page}: {target} leaves the site")
         elif parts.path and not place.is_file():
-            found.append(f"{page}: {target} leads nowhere")
+            problems.append(f"{page}: {target} leads nowhere")
         elif not parts.path and parts.fragment and parts.fragment not in names:
-            found.append(f"{page}: no {target} on the page")
-    return found
+            problems.append(f"{page}: no {target} on the page")
+    return problems
 
 
 def test_pages_of_the_public_zone_are_valid_and_their_links_lead_somewhere(

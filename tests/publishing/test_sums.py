@@ -48,8 +48,8 @@ def _covered(*, naive: bool = False) -> float:
         )
         if naive:
             variance = len(rows) * on.cell_variance
-        found = sums.interval(len(rows), float(on.cells[chosen].sum()), variance)
-        held += found.low_95 <= 0 <= found.high_95
+        interval = sums.interval(len(rows), float(on.cells[chosen].sum()), variance)
+        held += interval.low_95 <= 0 <= interval.high_95
     return held / _TRIALS
 
 
@@ -68,18 +68,18 @@ def test_intervals_of_sums_of_measured_cells_hold_the_truth(cells: int, noise: s
     drawn = getattr(rng, noise)(0, 8, (20_000, cells)).sum(axis=1)
     deviation = 8 * (2**0.5 if noise == "laplace" else 1)
     excess = sums.EXCESS_OF_LAPLACE / cells if noise == "laplace" else 0.0
-    found = sums.interval(cells, 0.0, cells * deviation**2, excess)
-    assert 0.93 <= (np.abs(drawn) <= found.high_95).mean() <= 0.97
-    assert 0.88 <= (np.abs(drawn) <= found.high_90).mean() <= 0.92
+    interval = sums.interval(cells, 0.0, cells * deviation**2, excess)
+    assert 0.93 <= (np.abs(drawn) <= interval.high_95).mean() <= 0.97
+    assert 0.88 <= (np.abs(drawn) <= interval.high_90).mean() <= 0.92
 
 
 def test_one_cell_has_the_error_that_its_table_states(published: Path) -> None:
     package = sums.Package(next(published.glob("opal/*/r0")))
     for table, place in (("location_slot", 3), ("slot", 3), ("location", -3)):
         row = package.rows(table)[place]
-        found = package.total(table, lambda one, row=row: one == row, "unbiased")
-        assert found.standard_deviation == pytest.approx(float(row["unbiased_sd"]), abs=0.01)
-        assert found.value == float(row["unbiased"])
+        total = package.total(table, lambda candidate, row=row: candidate == row, "unbiased")
+        assert total.standard_deviation == pytest.approx(float(row["unbiased_sd"]), abs=0.01)
+        assert total.value == float(row["unbiased"])
 
 
 def test_a_sum_of_all_cells_has_the_error_of_the_total_not_more(published: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_sum_of_all_cells_has_the_error_of_the_total_not_more(published: Path)
 
 def test_the_file_in_the_package_runs_alone_and_refuses_what_has_no_error(package: Path) -> None:
     card = json.loads((package / "release_card.json").read_bytes())
-    table = next(one["name"] for one in card["data"] if "draw" in one["sources"][0])
+    table = next(entry["name"] for entry in card["data"] if "draw" in entry["sources"][0])
     command = [sys.executable, "-I", "-S", "-B", str(package / "tools/sums.py")]
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -115,7 +115,7 @@ def test_the_file_in_the_package_runs_alone_and_refuses_what_has_no_error(packag
         assert done.returncode == 2
         assert len(done.stderr.splitlines()) == 1
     assert "sums.py" in run("--help").stdout
-    means = [one["table"] for one in card["draws"] if one["statistic"] == "sum"]
+    means = [draw["table"] for draw in card["draws"] if draw["statistic"] == "sum"]
     assert all("means do not add up" in run(name).stderr for name in means)
 
 
@@ -124,10 +124,10 @@ def test_a_sum_of_estimates_has_an_interval_of_its_own_not_the_sum_of_intervals(
 ) -> None:
     package = sums.Package(next(published.glob("opal/*/r0")))
     rows = [r for r in package.rows("location") if (r["mode"], r["tap"]) == ("bus", "on")]
-    found = package.estimated("location", rows)
-    assert found.value == pytest.approx(sum(float(row["value"]) for row in rows))
-    if not found.withheld and all(row["high_95"] for row in rows):
-        assert found.value < found.high_95 < sum(float(row["high_95"]) for row in rows)
+    estimate = package.estimated("location", rows)
+    assert estimate.value == pytest.approx(sum(float(row["value"]) for row in rows))
+    if not estimate.withheld and all(row["high_95"] for row in rows):
+        assert estimate.value < estimate.high_95 < sum(float(row["high_95"]) for row in rows)
     # A week may withhold every interval of a small table, so the row's own is stated here.
     ends = {"low_90": "23.6", "high_90": "56.4", "low_95": "20.4", "high_95": "59.6"}
     alone = package.estimated("location", [rows[0] | {"value": "40"} | ends])
@@ -140,6 +140,6 @@ def test_a_sum_of_estimates_without_known_errors_has_no_interval(published: Path
     rows = package.rows("location")[:5]
     for row in rows:
         row["high_90"] = ""
-    found = package.estimated("location", rows)
-    assert found.withheld == sums.NO_CELL_ERROR
-    assert np.isnan([found.low_90, found.high_90, found.low_95, found.high_95]).all()
+    estimate = package.estimated("location", rows)
+    assert estimate.withheld == sums.NO_CELL_ERROR
+    assert np.isnan([estimate.low_90, estimate.high_90, estimate.low_95, estimate.high_95]).all()

@@ -60,19 +60,21 @@ def test_its_totals_are_those_of_the_tables_with_their_errors(opal: Path) -> Non
         assert abs(shape[f"total_{side}"].sum() - known.value.sum()) <= len(shape) / 2
         assert shape[f"total_{side}"].sum() > 0
         assert errors[f"total_{side}_reconciled"].sum() == pytest.approx(known.unbiased.sum())
-        found = (errors[f"total_{side}_standard_deviation"] ** 2).sum()
-        assert found == pytest.approx(variance, rel=1e-3)
-        one = known.iloc[known.value.argmax()]
-        begins = f"{one.service_date}T{one.slot}:00+10:00"
-        row = shape[(shape.stop_id == str(one.location)) & (shape.time_period_start == begins)]
-        assert row[f"total_{side}"].item() >= round(one.value) > 0
+        error_variance = (errors[f"total_{side}_standard_deviation"] ** 2).sum()
+        assert error_variance == pytest.approx(variance, rel=1e-3)
+        busiest = known.iloc[known.value.argmax()]
+        begins = f"{busiest.service_date}T{busiest.slot}:00+10:00"
+        row = shape[(shape.stop_id == str(busiest.location)) & (shape.time_period_start == begins)]
+        assert row[f"total_{side}"].item() >= round(busiest.value) > 0
 
 
 def test_every_column_is_in_the_registry_and_the_descriptor(opal: Path) -> None:
     resources = json.loads((opal / "datapackage.json").read_text())["resources"]
     fields = {
-        one["path"]: {f["name"]: f["description"] for f in one.get("schema", {}).get("fields", ())}
-        for one in resources
+        resource["path"]: {
+            f["name"]: f["description"] for f in resource.get("schema", {}).get("fields", ())
+        }
+        for resource in resources
     }
     for path, columns in ACTIVITY_COLUMNS.items():
         assert [*fields[path]] == list(columns)

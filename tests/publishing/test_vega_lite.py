@@ -32,10 +32,10 @@ def of_library(table: pd.DataFrame) -> dict[str, object]:
     bars = base.mark_bar(opacity=0.6).encode(
         x=alt.X("value:Q", title="tap-ons"), color=alt.Color("time:O", title="t")
     )
-    found: dict[str, object] = (
+    chart: dict[str, object] = (
         (bars + base.mark_rule().encode(x="low:Q")).properties(width=300, height=100).to_dict()
     )
-    return found
+    return chart
 
 
 def test_a_chart_is_drawn_as_the_library_draws_it() -> None:

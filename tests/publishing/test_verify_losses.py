@@ -78,11 +78,11 @@ def test_every_shipped_programme_agrees(
 
 
 def _declared(**bound: object) -> Callable[[Programme], Programme]:
-    return lambda one: replace(one, units=(replace(one.units[0], **bound),))  # type: ignore[arg-type]
+    return lambda programme: replace(programme, units=(replace(programme.units[0], **bound),))  # type: ignore[arg-type]
 
 
 def _of_source(**source: object) -> Callable[[Programme], Programme]:
-    return lambda one: replace(one, source=replace(one.source, **source))  # type: ignore[arg-type]
+    return lambda programme: replace(programme, source=replace(programme.source, **source))  # type: ignore[arg-type]
 
 
 def _joint(programme: Programme) -> Programme:
@@ -123,13 +123,13 @@ FORMS: dict[str, tuple[str, Callable[[Programme], Programme]]] = {
     "fewer records than limits": ("opal", _declared(contributions_max=2, coarse_cell_max=1)),
     "both marginals without a limit": (
         "opal",
-        lambda one: _joint(_declared(once_per_finest_cell=False)(one)),
+        lambda programme: _joint(_declared(once_per_finest_cell=False)(programme)),
     ),
     "few in coarse cells": ("opal", _declared(coarse_cell_max=2)),
     "both marginals": ("opal", _joint),
     "both marginals, few in coarse cells": (
         "opal",
-        lambda one: _joint(_declared(coarse_cell_max=2)(one)),
+        lambda programme: _joint(_declared(coarse_cell_max=2)(programme)),
     ),
     "taps under a bound": ("opal", _of_source(feed=Feed.TAPS)),
     "taps": ("opal_trip", _of_source(feed=Feed.TAPS)),
@@ -141,7 +141,7 @@ FORMS: dict[str, tuple[str, Callable[[Programme], Programme]]] = {
     "rides": ("opal_trip", _of_source(feed=Feed.TIDES_PASSENGER_EVENTS)),
     "thresholds under a bound": (
         "opal_2017",
-        lambda one: replace(one, units=shipped("opal").units),
+        lambda programme: replace(programme, units=shipped("opal").units),
     ),
     "days without service": (
         "opal_sums",
@@ -287,22 +287,26 @@ def _as_one_week(event: DrawEvent) -> DrawEvent:
 
 PLANNED: dict[str, tuple[Callable[[DrawEvent], DrawEvent], str, str]] = {
     "displacement forgotten": (
-        _moves("trip", l1=lambda one: one.l1 // 2, l2_squared=lambda one: one.l2_squared // 2),
+        _moves(
+            "trip",
+            l1=lambda sensitivity: sensitivity.l1 // 2,
+            l2_squared=lambda sensitivity: sensitivity.l2_squared // 2,
+        ),
         "opal",
         "trip: rho 0.011574075 stated, 0.023148149 computed",
     ),
     "records of one cell taken to lie apart": (
-        _moves("card_day", l2_squared=lambda one: one.l1),
+        _moves("card_day", l2_squared=lambda sensitivity: sensitivity.l1),
         "opal",
         "card_day, on_time: l1 and l2^2 [6, 6] stated, [6, 36] computed",
     ),
     "days of a week taken to lie apart": (
-        _moves("card_week", l2_squared=lambda one: max(1, one.l2_squared // 7)),
+        _moves("card_week", l2_squared=lambda sensitivity: max(1, sensitivity.l2_squared // 7)),
         "opal_year",
         "card_week, on_time_location: l1 and l2^2 [20, 2] stated, [20, 20] computed",
     ),
     "a sum taken to be of counts": (
-        _moves("bus_day", l2_squared=lambda one: one.l0),
+        _moves("bus_day", l2_squared=lambda sensitivity: sensitivity.l0),
         "itms",
         "bus_day, speed: l1 and l2^2 [13000, 40] stated, [13000, 4225000] computed",
     ),
@@ -343,7 +347,7 @@ def _delta_of_the_worst_draw(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         accounts.Loss,
         "__add__",
-        lambda one, other: replace(add(one, other), delta=max(one.delta, other.delta)),
+        lambda loss, other: replace(add(loss, other), delta=max(loss.delta, other.delta)),
     )
 
 

@@ -119,9 +119,9 @@ def test_a_forged_package_whose_digests_agree_is_still_found(copied: Path, name:
     forge, sentence = FORGERIES[name]
     forge(copied)
     _manifest_anew(copied)
-    found = verify_package.findings(copied)
-    assert any(sentence in problem for problem in found), found
-    assert any(STATEMENT in problem for problem in found)  # what was signed is another file
+    findings = verify_package.findings(copied)
+    assert any(sentence in problem for problem in findings), findings
+    assert any(STATEMENT in problem for problem in findings)  # what was signed is another file
 
 
 def test_a_signature_of_another_key_is_found(copied: Path) -> None:
@@ -227,7 +227,7 @@ def test_whoever_kept_a_checkpoint_sees_that_the_log_grew_from_it(
     zone: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (log,) = (zone / "ledger-log").iterdir()
-    kept = min((log / "checkpoints").iterdir(), key=lambda one: int(one.name))
+    kept = min((log / "checkpoints").iterdir(), key=lambda path: int(path.name))
     assert kept.read_text() != (log / "checkpoint").read_text()
     assert _checked(zone, "--since", str(kept), "--log-key", str(log / "log.pub")) == 0
     assert "in a log that grew from yours" in capsys.readouterr().out
@@ -280,7 +280,7 @@ def _rewritten(path: Path, before: str, after: str) -> None:
 
 
 def _older(log: Path) -> None:
-    oldest = min((log / "checkpoints").iterdir(), key=lambda one: int(one.name))
+    oldest = min((log / "checkpoints").iterdir(), key=lambda path: int(path.name))
     shutil.copy(oldest, log / "checkpoint")
 
 

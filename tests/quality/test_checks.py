@@ -190,7 +190,9 @@ def test_findings_hold_no_number_of_the_data(zones: Any, programme_of: MakeProgr
         texts.append((snapshot.folder / "quality.json").read_text())
         (zones.landing / WEEK).rename(zones.root / aside)
     assert texts[0] == texts[1]
-    assert {type(value) for one in json.loads(texts[0])["findings"] for value in one.values()} == {
+    assert {
+        type(value) for finding in json.loads(texts[0])["findings"] for value in finding.values()
+    } == {
         str,
         bool,
     }

@@ -94,7 +94,7 @@ def test_a_fault_that_was_never_met_is_seen_and_one_that_ends_is_no_fault() -> N
 @pytest.mark.parametrize(("count", "is_usual"), [(0, True), (55, True), (56, False)])
 def test_what_chance_does_to_a_small_count_is_usual(count: int, *, is_usual: bool) -> None:
     """Always 25 before: the spread is that of chance, 5, and six of it reach from -5 to 55."""
-    few = [replace(one, counts=dict.fromkeys(one.counts, 25.0)) for one in (_week(0), *EARLIER)]
+    few = [replace(week, counts=dict.fromkeys(week.counts, 25.0)) for week in (_week(0), *EARLIER)]
     now = replace(few[0], counts={**few[0].counts, (MONDAY, BUS): float(count)})
     assert (_not_usual(now, tuple(few[1:])) == set()) is is_usual
 
@@ -172,8 +172,8 @@ def test_validation_learns_from_what_it_kept_and_reveals_no_figure(
     assert not LEARNED & {finding.rule for finding in first.findings}
     _pretend_earlier(zones.private, programme, 1)
     usual = _judged(zones, programme)
-    own = LEARNED if name == "itms" else LEARNED - {"speeds_of_weekday_usual"}
-    assert LEARNED & {finding.rule for finding in usual.findings} == own
+    expected = LEARNED if name == "itms" else LEARNED - {"speeds_of_weekday_usual"}
+    assert LEARNED & {finding.rule for finding in usual.findings} == expected
     assert usual.worst is None
     _pretend_earlier(zones.private, programme, 3)
     odd = _judged(zones, programme)

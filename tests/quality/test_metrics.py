@@ -40,9 +40,9 @@ def test_the_typical_speed_of_a_day_is_the_median_of_what_moves(
             values = [day, speed]
             insert = "INSERT INTO rows_read (service_date, speed_milli_kmh) VALUES (?, ?)"
             connection.execute(insert, values)
-        found = metrics._days(connection, DAYS, Feed.ITMS)
-    for day, median in zip(DAYS, found["moving_speed_kmh_median"], strict=True):
-        moving = [speed for own, speed in rows if own == day and speed]
+        figures = metrics._days(connection, DAYS, Feed.ITMS)
+    for day, median in zip(DAYS, figures["moving_speed_kmh_median"], strict=True):
+        moving = [speed for service_date, speed in rows if service_date == day and speed]
         assert (np.isnan(median) and not moving) or median == np.median(moving) / SPEED_SCALE
 
 
@@ -53,8 +53,8 @@ def test_words_that_no_list_has_are_a_share_of_those_that_say_something() -> Non
         connection.executemany("INSERT INTO rows_read VALUES (?, ?)", rows)
         known = [("direction", "0"), ("direction", "1"), ("route", "a"), ("route", "b")]
         listed = public_domain("v", (), (), tuple((*pair, "label") for pair in known))
-        found = plausible.unlisted(connection, listed, ["direction", "route"])
-        assert found == {"direction": 1 / 3, "route": 0.0}
+        shares = plausible.unlisted(connection, listed, ["direction", "route"])
+        assert shares == {"direction": 1 / 3, "route": 0.0}
         assert plausible.unlisted(connection, public_domain("v", ()), ["route"]) == {"route": 1.0}
 
 

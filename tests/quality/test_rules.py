@@ -159,12 +159,12 @@ _LARGE = {
         rule
         for rule in (*RULES[shape], "duplicates")
         if rule not in {"outside_week", "other_action", "future_date", "duplicates"}
-        and f"{rule}_many" not in {own for own, _ in [*_BOTH, *_OWN[name]]}
+        and f"{rule}_many" not in {covered_rule for covered_rule, _ in [*_BOTH, *_OWN[name]]}
     ]
     for name, shape in _SHAPES.items()
 }
 _NEVER = {"outside_week_many", "other_action_many", "duplicates_many"}  # unless a share is stated
-_CASES = [(name, rule, spoil) for name, own in _OWN.items() for rule, spoil in [*_BOTH, *own]]
+_CASES = [(name, rule, spoil) for name, cases in _OWN.items() for rule, spoil in [*_BOTH, *cases]]
 
 
 @pytest.mark.parametrize("name", ["opal", "itms"])
@@ -184,11 +184,11 @@ def test_a_week_that_breaks_a_rule_is_seen_by_that_rule(
     whole = dict(frames)
     spoil(frames)
     spoiled = {frame: figures for frame, figures in frames.items() if figures is not whole[frame]}
-    rules = tuple(one for one in rules_of(programme) if one.frame in spoiled)
+    rules = tuple(check for check in rules_of(programme) if check.frame in spoiled)
     outcomes = judge(rules, spoiled)
     assert Outcome.BROKEN_CHECK not in outcomes
     pairs = zip(rules, outcomes, strict=True)
-    broken = {one.name for one, outcome in pairs if outcome is Outcome.NOT_KEPT}
+    broken = {check.name for check, outcome in pairs if outcome is Outcome.NOT_KEPT}
     # a short frame breaks its types too, a wrong mode is one that lacks, many are also some
     also = {"schema_types", "modes_all_present", rule.removesuffix("_many")}
     assert rule in broken <= {rule} | also
@@ -213,7 +213,7 @@ def test_what_may_be_set_aside_without_limit_has_one_where_it_is_stated(
         frames = _good("opal", programme)
         _set(Frame.WEEK, f"share_{rule}", 0.3)(frames)
         outcomes = zip(rules_of(programme), judge(rules_of(programme), frames), strict=True)
-        broken = {one.name for one, outcome in outcomes if outcome is not Outcome.KEPT}
+        broken = {check.name for check, outcome in outcomes if outcome is not Outcome.KEPT}
         assert (f"{rule}_many" in broken) is stops
 
 
@@ -231,9 +231,9 @@ def test_no_rule_sets_aside_more_than_its_share_with_a_warning_alone(
         frames = _good(name, programme)
         _set(Frame.WEEK, f"share_{rule}", share)(frames)
         outcomes = zip(rules_of(programme), judge(rules_of(programme), frames), strict=True)
-        broken = {one.name for one, outcome in outcomes if outcome is not Outcome.KEPT}
+        broken = {check.name for check, outcome in outcomes if outcome is not Outcome.KEPT}
         assert broken == {rule, *([f"{rule}_many"] if stops else [])}
-        many = next(one for one in rules_of(programme) if one.name == f"{rule}_many")
+        many = next(check for check in rules_of(programme) if check.name == f"{rule}_many")
         assert f"source.set_aside_at_most.{rule}" in many.sentence
 
 

@@ -15,8 +15,8 @@ WEEKS, BITS_OF_FOUR_WORDS = 52, 2
 
 
 def rules(programme: str) -> int:
-    found = (*rules_of(load_programme(programme, ROOT / "include")), *learned_rules())
-    return len({rule.name for rule in found})
+    all_rules = (*rules_of(load_programme(programme, ROOT / "include")), *learned_rules())
+    return len({rule.name for rule in all_rules})
 
 
 @pytest.mark.parametrize(("shape", "programme"), [("trips", "opal"), ("telemetry", "itms")])

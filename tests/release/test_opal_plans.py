@@ -70,9 +70,9 @@ def test_the_release_of_2017_has_the_papers_scales_and_thresholds() -> None:
 
 
 def test_the_release_of_2017_costs_what_the_paper_claims_and_no_more() -> None:
-    own = loss(planned("opal_2017"), ProtectionUnit.TRIP)
-    assert own.epsilon == 4  # adding or removing a trip
-    replaced = ApproxDp(2 * own.epsilon, own.delta)
+    trip_loss = loss(planned("opal_2017"), ProtectionUnit.TRIP)
+    assert trip_loss.epsilon == 4  # adding or removing a trip
+    replaced = ApproxDp(2 * trip_loss.epsilon, trip_loss.delta)
     claimed = TABLES * Fraction(1, 8_000_000)
     assert claimed == Fraction(75, 10**8)
     assert replaced.epsilon == 8
@@ -108,8 +108,8 @@ def test_the_recommended_programme_bounds_every_unit_up_to_a_card() -> None:
 def test_where_no_table_has_two_trips_of_a_card_in_a_cell_a_trip_may_displace_four() -> None:
     text = text_of("opal").replace("once_per_finest_cell", "once_per_cell")
     plan = planned("opal", text)
-    found = {name: dict(event.sensitivities) for name, event in kinds(plan).items()}
-    fine, coarse = found["on_time_location"], found["on_time"]
+    sensitivities = {name: dict(event.sensitivities) for name, event in kinds(plan).items()}
+    fine, coarse = sensitivities["on_time_location"], sensitivities["on_time"]
     trips = [table[ProtectionUnit.TRIP] for table in (fine, coarse)]
     days = [table[ProtectionUnit.CARD_DAY] for table in (fine, coarse)]
     assert [(s.l1, s.l2_squared, s.linf) for s in trips if s] == [(8, 8, 1), (6, 6, 1)]
@@ -117,8 +117,10 @@ def test_where_no_table_has_two_trips_of_a_card_in_a_cell_a_trip_may_displace_fo
 
 
 def test_where_only_finest_cells_are_guarded_coarser_ones_may_hold_all_trips() -> None:
-    found = {name: dict(event.sensitivities) for name, event in kinds(planned("opal")).items()}
-    fine, coarse = found["on_time_location"], found["on_time"]
+    sensitivities = {
+        name: dict(event.sensitivities) for name, event in kinds(planned("opal")).items()
+    }
+    fine, coarse = sensitivities["on_time_location"], sensitivities["on_time"]
     trips = [table[ProtectionUnit.TRIP] for table in (fine, coarse)]
     days = [table[ProtectionUnit.CARD_DAY] for table in (fine, coarse)]
     assert [(s.l1, s.l2_squared, s.linf) for s in trips if s] == [(2, 2, 1), (4, 8, 2)]
@@ -151,10 +153,10 @@ def test_a_tight_calibration_spends_what_it_may_and_has_a_lower_threshold_for_th
     None
 ):
     plan = planned("opal_2017", tight())
-    own = loss(plan, ProtectionUnit.TRIP)
-    assert own.epsilon is not None
-    assert own.epsilon <= 4
-    assert own.delta <= TABLES * Fraction(1, 8_000_000)
+    trip_loss = loss(plan, ProtectionUnit.TRIP)
+    assert trip_loss.epsilon is not None
+    assert trip_loss.epsilon <= 4
+    assert trip_loss.delta <= TABLES * Fraction(1, 8_000_000)
     event = kinds(plan)["on_time"]
     assert event.scale == Fraction(3, 2)
     assert event.threshold is not None

@@ -40,18 +40,18 @@ def counted(taps: Taps, axes: tuple[int, ...], *, drops: bool) -> Counter[tuple[
 def farthest(axes: tuple[int, ...], *, drops: bool) -> Sensitivity:
     """How far a pair of taps moves counts of these ends, over all days of a few taps."""
     places, taps_most = (("A", "B", UNKNOWN), 3) if drops else (("A", UNKNOWN), 5)
-    found = [0, 0, 0, 0]
+    maxima = [0, 0, 0, 0]
     for size in range(taps_most + 1):
         for taps in product(product(("enter", "exit"), places), repeat=size):
             before = counted(taps, axes, drops=drops)
             for first, second in combinations_with_replacement(range(size + 1), 2):
                 for enter, leave in product(places, repeat=2):
-                    own = [*taps[:first], ("enter", enter), *taps[first:second], ("exit", leave)]
-                    after = counted([*own, *taps[second:]], axes, drops=drops)
+                    head = [*taps[:first], ("enter", enter), *taps[first:second], ("exit", leave)]
+                    after = counted([*head, *taps[second:]], axes, drops=drops)
                     moved = [abs(after[key] - before[key]) for key in after | before] or [0]
                     each = (sum(map(bool, moved)), sum(moved), sum(m * m for m in moved))
-                    found = [max(a, b) for a, b in zip(found, (*each, max(moved)), strict=True)]
-    return Sensitivity(*found)
+                    maxima = [max(a, b) for a, b in zip(maxima, (*each, max(moved)), strict=True)]
+    return Sensitivity(*maxima)
 
 
 ON, OFF, FLOW = ("tap_on_location",), ("tap_off_location",), ("origin_zone", "destination_zone")
@@ -75,12 +75,12 @@ def test_what_is_declared_is_never_passed_and_reached(
     outside: Outside,
     reached: tuple[int, int, int, int],
 ) -> None:
-    found = farthest(axes, drops=outside is Outside.DROP)
-    assert found == Sensitivity(*reached)
+    sensitivity = farthest(axes, drops=outside is Outside.DROP)
+    assert sensitivity == Sensitivity(*reached)
     declared = declared_of(by, *others, outside=outside)
-    assert (found.l1, found.linf) == (declared.l1, declared.linf)
-    assert found.l0 <= declared.l0
-    assert found.l2_squared <= declared.l2_squared
+    assert (sensitivity.l1, sensitivity.linf) == (declared.l1, declared.linf)
+    assert sensitivity.l0 <= declared.l0
+    assert sensitivity.l2_squared <= declared.l2_squared
 
 
 def declared_of(*tables_by: tuple[str, ...], outside: Outside) -> Sensitivity:

@@ -104,10 +104,10 @@ def test_a_cap_of_exactly_one_week_is_accepted() -> None:
 
 
 def test_the_digest_binds_programme_week_and_domain() -> None:
-    one = planned(text_of("opal"))
-    assert one.digest == planned(text_of("opal")).digest
-    assert one.digest != planned(text_of("opal"), week=WEEK.plus(1)).digest
-    assert one.digest != planned(text_of("opal").replace('"20"', '"21"')).digest
+    plan = planned(text_of("opal"))
+    assert plan.digest == planned(text_of("opal")).digest
+    assert plan.digest != planned(text_of("opal"), week=WEEK.plus(1)).digest
+    assert plan.digest != planned(text_of("opal").replace('"20"', '"21"')).digest
 
 
 def test_an_amount_that_buys_no_noise_is_refused_before_any_data() -> None:

@@ -48,14 +48,14 @@ def figures(name: str) -> dict[str, str]:
 
 def pinned(name: str) -> dict[str, str]:
     """Return the same as the case table before the chain declared it; vectors share a line."""
-    found = {}
+    declarations = {}
     for line in DECLARED.read_text().splitlines():
         of, _, declared = line.partition(": ")
         words = of.split(" ")
         vectors = [word for word in words[1:] if "/" in word]
         label = " ".join(words[: -len(vectors)])
-        found |= {f"{label} {vector}": declared for vector in vectors if words[0] == name}
-    return found
+        declarations |= {f"{label} {vector}": declared for vector in vectors if words[0] == name}
+    return declarations
 
 
 def _declared(

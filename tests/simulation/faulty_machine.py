@@ -139,17 +139,17 @@ class FaultyMachine:
     def lose_power(self) -> bool:
         """Let the disk forget; return whether it had lied about anything that it forgot."""
         lied = False
-        for one in reversed(self._names):
+        for change in reversed(self._names):
             if self.chance.random() < 0.5:
                 with contextlib.suppress(OSError):
-                    one.undo()
-                lied |= one.is_lied
+                    change.undo()
+                lied |= change.is_lied
         for inode, (path, is_lied) in self._unsynced.items():
             with contextlib.suppress(OSError):
-                found = os.stat(path)
-                if found.st_ino == inode and found.st_size and self.chance.random() < 0.7:
+                stat = os.stat(path)
+                if stat.st_ino == inode and stat.st_size and self.chance.random() < 0.7:
                     os.chmod(path, 0o600)
-                    os.truncate(path, self.chance.randrange(found.st_size))
+                    os.truncate(path, self.chance.randrange(stat.st_size))
                     lied |= is_lied
         self._names.clear()
         self._unsynced.clear()
@@ -253,7 +253,7 @@ class FaultyMachine:
     def _opened(self, file: Any, mode: str = "r", *rest: Any, **more: Any) -> Any:
         if not self._is_ours(file):
             return self._open(file, mode, *rest, **more)
-        is_write = any(one in mode for one in "wax+")
+        is_write = any(flag in mode for flag in "wax+")
         self._before("write" if is_write else "read", str(file))
         made = self._open(file, mode, *rest, **more)
         if (is_write and "w" in mode) or "x" in mode:
@@ -289,11 +289,12 @@ class FaultyMachine:
             if inode in self._unsynced:
                 self._unsynced[inode] = (self._unsynced[inode][0], True)
             self._names = [
-                one._replace(is_lied=True) if one.folder == path else one for one in self._names
+                change._replace(is_lied=True) if change.folder == path else change
+                for change in self._names
             ]
         else:
             self._unsynced.pop(inode, None)
-            self._names = [one for one in self._names if one.folder != path]
+            self._names = [change for change in self._names if change.folder != path]
         self._done()
 
     def _replace(self, source: Any, target: Any, **more: Any) -> None:
@@ -398,7 +399,7 @@ class FaultyMachine:
     @contextmanager
     def wrapped(self) -> Iterator[None]:
         """Wrap the calls while the block runs."""
-        own = {
+        wrappers = {
             "open": self._os_open,
             "fsync": self._fsync,
             "replace": self._replace,
@@ -414,7 +415,7 @@ class FaultyMachine:
             "before_cursor_execute": self._executing,
         }
         with ExitStack() as stack:
-            for name, wrapper in own.items():
+            for name, wrapper in wrappers.items():
                 stack.enter_context(patch.object(os, name, wrapper))
             stack.enter_context(patch.object(io, "open", self._opened))
             stack.enter_context(patch("builtins.open", self._opened))

@@ -35,10 +35,10 @@ Noise = Callable[[Any, Any], Any]
 
 def ingest(programme: Any, week: Any, *, landing: Path, private: Path, **_: object) -> Snapshot:
     """Read the files' digests, and write a snapshot as ingest does: aside, durable, renamed."""
-    found = fingerprints(landing, programme.source.landing, week)
-    digest = hashlib.sha256(json.dumps(found).encode()).hexdigest()
+    files = fingerprints(landing, programme.source.landing, week)
+    digest = hashlib.sha256(json.dumps(files).encode()).hexdigest()
     folder = folder_of(private, programme.name, str(week), digest)
-    made = Snapshot(programme.name, str(week), digest, folder, tuple(week.days), found)
+    made = Snapshot(programme.name, str(week), digest, folder, tuple(week.days), files)
     if not folder.exists():
         arriving = folder.with_name(f".{folder.name}")
         (arriving / "rows").mkdir(parents=True, exist_ok=True)
@@ -58,9 +58,10 @@ class Report:
 def count(programme: Any, domain: Any, days: Any, rows: Path, **_: object) -> list[ExactTable]:
     """A number from the rows' bytes for each draw of the plan."""
     content = (rows / "part-000.parquet").read_bytes()
-    one = np.frombuffer(hashlib.sha256(content).digest()[:8], dtype="<u4").astype(np.int64)
+    number = np.frombuffer(hashlib.sha256(content).digest()[:8], dtype="<u4").astype(np.int64)
     return [
-        ExactTable(table, statistic, day, one) for table, statistic, day in LABELS[programme.name]
+        ExactTable(table, statistic, day, number)
+        for table, statistic, day in LABELS[programme.name]
     ]
 
 
@@ -77,8 +78,13 @@ def require_preflight(release: Release) -> None:
 def encode(artefact: Artefact) -> bytes:
     """An artefact as text."""
     tables = [
-        [one.table, one.statistic, one.service_date and str(one.service_date), one.values.tolist()]
-        for one in artefact.tables
+        [
+            table.table,
+            table.statistic,
+            table.service_date and str(table.service_date),
+            table.values.tolist(),
+        ]
+        for table in artefact.tables
     ]
     return json.dumps([tables, list(artefact.carried)]).encode()
 
@@ -100,7 +106,7 @@ def reconciled(release: Release, drawn: Any) -> None:
     """One estimate."""
     folder = release.folders.embargoed / "estimates"
     folder.mkdir(exist_ok=True)
-    total = int(sum(one.values.sum() for one in drawn.artefact.tables))
+    total = int(sum(table.values.sum() for table in drawn.artefact.tables))
     replace_durably(folder / "week.csv", f"total\n{total}\n".encode())
 
 
@@ -125,7 +131,7 @@ def build_package(folder: Path, drawn: Any, *, ledger: Any, embargoed: Path, **_
     for name in ("plan.json", "assessment.json", "assessment.html"):
         (folder / name).write_bytes((embargoed / name).read_bytes())
     attempt, (sequence, head) = drawn.attempt, ledger.head()
-    burned = sum(one.state.value == "burned" for one in ledger.attempts(attempt.key))
+    burned = sum(draw.state.value == "burned" for draw in ledger.attempts(attempt.key))
     card = {
         "burned_draws": burned,
         "cumulative": [{"family": attempt.family}],
@@ -144,12 +150,12 @@ def write_series(programme: Any, ledger: Any, public: Path, include: Path) -> di
     """An index of what is public, as stores compare it."""
     folder = public / programme.name / "series"
     folder.mkdir(parents=True, exist_ok=True)
-    found = [
+    attempts = [
         week.in_force
         for _, week in sorted(ledger.weeks(programme.name).items())
         if week.in_force is not None
     ]
-    dataset = "".join(f"{one.key}\n" for one in found).encode()
+    dataset = "".join(f"{attempt.key}\n" for attempt in attempts).encode()
     replace_durably(folder / "weeks.csv", dataset)
     listed = {"path": "series/weeks.csv", "sha256": hashlib.sha256(dataset).hexdigest()}
     content = {"files": [listed], "ledger_sequence": ledger.head()[0]}
@@ -171,8 +177,8 @@ def _module(name: str, **content: object) -> ModuleType:
 @contextmanager
 def _in_the_place(modules: list[ModuleType]) -> Iterator[None]:
     """Let modules be found by their names; others that are imported meanwhile stay."""
-    before = {one.__name__: sys.modules.get(one.__name__) for one in modules}
-    sys.modules.update({one.__name__: one for one in modules})
+    before = {stand_in.__name__: sys.modules.get(stand_in.__name__) for stand_in in modules}
+    sys.modules.update({stand_in.__name__: stand_in for stand_in in modules})
     try:
         yield
     finally:

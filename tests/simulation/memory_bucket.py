@@ -45,29 +45,29 @@ class MemoryBucket:
     def listed(self, prefix: str) -> dict[str, Listed]:
         with self.around(self.name, "list", prefix):
             return {
-                path: Listed(one.tag, len(one.content), one.put_at)
-                for path, one in sorted(self.objects.items())
+                path: Listed(blob.tag, len(blob.content), blob.put_at)
+                for path, blob in sorted(self.objects.items())
                 if path.startswith(prefix)
             }
 
     def read(self, path: str) -> Found | None:
         with self.around(self.name, "read", path):
-            one = self.objects.get(path)
-            return one and Found(one.content, one.tag)
+            blob = self.objects.get(path)
+            return blob and Found(blob.content, blob.tag)
 
     def fetch(self, path: str, target: Path) -> str | None:
         with self.around(self.name, "read", path):
-            one = self.objects.get(path)
-            if one is None:
+            blob = self.objects.get(path)
+            if blob is None:
                 return None
             with target.open("wb") as file:
-                file.write(one.content)
-            return hashlib.sha256(one.content).hexdigest()
+                file.write(blob.content)
+            return hashlib.sha256(blob.content).hexdigest()
 
     def read_back(self, path: str) -> tuple[str, datetime] | None:
         with self.around(self.name, "read", path):
-            one = self.objects.get(path)
-            return one and (hashlib.sha256(one.content).hexdigest(), one.put_at)
+            blob = self.objects.get(path)
+            return blob and (hashlib.sha256(blob.content).hexdigest(), blob.put_at)
 
     def create(self, path: str, content: bytes) -> None:
         self.put_if(path, content, None)
@@ -80,8 +80,8 @@ class MemoryBucket:
 
     def put_if(self, path: str, content: bytes, tag: str | None) -> str | None:
         with self.around(self.name, "put", path):
-            one = self.objects.get(path)
-            if (one and one.tag) != tag:
+            blob = self.objects.get(path)
+            if (blob and blob.tag) != tag:
                 return None
             self.versions += 1
             made = Kept(

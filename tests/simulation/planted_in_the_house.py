@@ -51,8 +51,8 @@ def charge_after_draw() -> AbstractContextManager[Any]:
 def refund_of_a_burned_draw() -> AbstractContextManager[Any]:
     """A draw that is burned gives back what it cost."""
 
-    def move(connection: Any, at: str, found: Any, transition: Transition, **words: str) -> Any:
-        made = _TRANSITION(connection, at, found, transition, **words)
+    def move(connection: Any, at: str, attempt: Any, transition: Transition, **words: str) -> Any:
+        made = _TRANSITION(connection, at, attempt, transition, **words)
         if transition is Transition.BURN:
             for guard in ("account_no_refund", "account_keeps"):
                 connection.execute(text(f"DROP TRIGGER IF EXISTS {guard}"))
@@ -131,8 +131,8 @@ def a_sealed_key_is_drawn_again() -> AbstractContextManager[Any]:
     """A key that is sealed opens another attempt."""
     real = charging.answer_to_reserve
 
-    def answer(found: Any) -> ReserveAnswer:
-        said = real(found)
+    def answer(state: Any) -> ReserveAnswer:
+        said = real(state)
         return ReserveAnswer.OPEN_NEW if said is ReserveAnswer.ANSWER_SEALED else said
 
     return _two(
@@ -148,12 +148,12 @@ class _two:  # noqa: N801 - reads as a function
         self._patches = patches
 
     def __enter__(self) -> None:
-        for one in self._patches:
-            one.__enter__()
+        for patcher in self._patches:
+            patcher.__enter__()
 
     def __exit__(self, *raised: object) -> None:
-        for one in reversed(self._patches):
-            one.__exit__(*raised)
+        for patcher in reversed(self._patches):
+            patcher.__exit__(*raised)
 
 
 def caps_of_windows_forgotten() -> AbstractContextManager[Any]:
@@ -162,8 +162,8 @@ def caps_of_windows_forgotten() -> AbstractContextManager[Any]:
 
 
 PLANTED: Mapping[str, Planted] = {
-    one.__name__: one
-    for one in (
+    mistake.__name__: mistake
+    for mistake in (
         charge_after_draw,
         refund_of_a_burned_draw,
         no_look_at_traces,

@@ -176,16 +176,16 @@ class RawAuditor:
             raise Violation(f"{key} is sealed with other bytes than before")
         self.keep(Precious(f"sealed bytes of {key}", digest, None))
 
-    def keep(self, one: Precious) -> None:
+    def keep(self, asset: Precious) -> None:
         """Expect bytes to stay, unless they are gone already."""
-        if one.digest not in self.gone:
-            self.precious.setdefault(one.digest, one)
+        if asset.digest not in self.gone:
+            self.precious.setdefault(asset.digest, asset)
 
     # -- what stands -------------------------------------------------------------------------
 
     def here(self) -> set[str]:
         """Return the digest of everything that lives anywhere."""
-        found = {one.digest for bucket in self.buckets() for one in bucket.objects.values()}
+        digests = {blob.digest for bucket in self.buckets() for blob in bucket.objects.values()}
         for place in self.places():
             for folder, _, names in os.walk(place):
                 for name in names:
@@ -193,8 +193,8 @@ class RawAuditor:
                         name.startswith(("sealed-", "exact-", "snapshot.json"))
                         or "landing" in folder
                     ):
-                        found.add(_digest_of(f"{folder}/{name}"))
-        return found
+                        digests.add(_digest_of(f"{folder}/{name}"))
+        return digests
 
     def lost(self, *, excused: bool = False) -> list[Precious]:
         """Forget what is due or gone by a disaster; return what went otherwise.
@@ -203,13 +203,13 @@ class RawAuditor:
             excused: whether a disaster took what is gone.
         """
         here, gone = self.here(), list[Precious]()
-        for one in list(self.precious.values()):
-            if one.until is not None and self.now() >= one.until - self.early:
-                del self.precious[one.digest]
-            elif one.digest not in here:
-                del self.precious[one.digest]
-                self.gone.add(one.digest)
-                gone.append(one)
+        for asset in list(self.precious.values()):
+            if asset.until is not None and self.now() >= asset.until - self.early:
+                del self.precious[asset.digest]
+            elif asset.digest not in here:
+                del self.precious[asset.digest]
+                self.gone.add(asset.digest)
+                gone.append(asset)
         return [] if excused else gone
 
     def judge_bytes(self) -> None:
@@ -218,8 +218,8 @@ class RawAuditor:
         Raises:
             Violation: something went.
         """
-        for one in self.lost():
-            raise Violation(f"{one.what} are nowhere, and no disaster took them")
+        for asset in self.lost():
+            raise Violation(f"{asset.what} are nowhere, and no disaster took them")
 
     def judge_packages(self, public: Path) -> None:
         """Compare every package with what it was when it appeared.

@@ -177,7 +177,7 @@ class World:
         return Machine(home, named)
 
     def _places(self) -> Iterator[Path]:
-        return (one.home for one in self.machines)
+        return (machine.home for machine in self.machines)
 
     def clock(self) -> datetime:
         """What machines take for the time."""
@@ -211,7 +211,10 @@ class World:
             planned = make_plan(
                 programme, load_domain(programme, self.root / "include"), FIRST_WEEK
             )
-            LABELS[name] = [(one.table, one.statistic, day_of_draw(one)) for one in planned.events]
+            LABELS[name] = [
+                (draw_event.table, draw_event.statistic, day_of_draw(draw_event))
+                for draw_event in planned.events
+            ]
 
     # -- a life ------------------------------------------------------------------------------
 
@@ -260,8 +263,8 @@ class World:
         self.auditor.learn()
         self.auditor.judge_bytes()
         self.auditor.judge_accounts(is_whole=self.is_whole)
-        for one in self.machines:
-            self.auditor.judge_packages(one.home / "public")
+        for machine in self.machines:
+            self.auditor.judge_packages(machine.home / "public")
 
     def end(self) -> None:
         """Let all faults end and people look after everything; then it verifies."""
@@ -499,8 +502,8 @@ class World:
             with self.process(machine):
                 gone = RetentionDay(Settings.from_environment(), self.clock()).act()
             self.did["deleted"] += len(gone)
-            for one in gone:
-                self.note(f"deleted {one.kept.part} {one.kept.name}, due {one.due:%m-%d}")
+            for ruling in gone:
+                self.note(f"deleted {ruling.kept.part} {ruling.kept.name}, due {ruling.due:%m-%d}")
         except Killed as death:
             self.after_death(str(death))
         except (TurnstileError, OSError) as error:
@@ -738,7 +741,9 @@ class World:
         with ExitStack() as stack:
             enter = stack.enter_context
             for module in [
-                one for name, one in sys.modules.items() if name.startswith("turnstile")
+                loaded_module
+                for name, loaded_module in sys.modules.items()
+                if name.startswith("turnstile")
             ]:
                 if vars(module).get("system_clock") is system_clock:
                     enter(patch.object(module, "system_clock", self.clock))
@@ -759,7 +764,12 @@ class World:
             enter(patch.object(leases, "_now_s", lambda _: int(self.now.timestamp())))
             enter(patch.object(release_files, "APPEARS_WITHIN_S", 0))
             enter(patch.object(space, "_fill", lambda path, _: path.write_bytes(b"")))
-            enter(patch("turnstile_stores.opened.opened", lambda one: self.buckets[one.zone]))
+            enter(
+                patch(
+                    "turnstile_stores.opened.opened",
+                    lambda zone_store: self.buckets[zone_store.zone],
+                )
+            )
             enter(patch("turnstile.durable_files.fcntl.flock", self.flock))
             enter(patch.object(store, "_file", _engine_of()))
             enter(patch.object(store.Store, "write", self.writing(store.Store.write)))
@@ -801,9 +811,9 @@ class World:
     def writing(self, real: Callable[..., Any]) -> Callable[..., Any]:
         """Let a process die after its commit, before it knows."""
 
-        def write(one: Any, act: Any) -> Any:
+        def write(ledger_store: Any, act: Any) -> Any:
             self.once.forget()
-            answer = real(one, act)
+            answer = real(ledger_store, act)
             self.faulty.wrote()
             return answer
 
@@ -839,7 +849,7 @@ class OneByOne:
     def __exit__(self, *_: object) -> None: ...
 
     def map(self, act: Callable[..., Any], *many: Any) -> Iterator[Any]:
-        return iter([act(*one) for one in zip(*many, strict=False)])
+        return iter([act(*arguments) for arguments in zip(*many, strict=False)])
 
     def submit(self, act: Callable[..., Any], *given: Any) -> Any:
         answer = act(*given)

@@ -72,7 +72,7 @@ def test_slots_run_to_28_00_and_hold_the_night(tmp_path: Path) -> None:
     domain = load_domain(programme, INCLUDE)
     labels = domain.dimension("bus", "tap_on_slot").labels
     assert (labels[0], labels[-1], len(labels)) == ("04:00", "27:45", 96)
-    place = next(one for one in domain.places if one.mode == "bus").location.replace("'", "''")
+    place = next(stop for stop in domain.places if stop.mode == "bus").location.replace("'", "''")
     day = tmp_path / f"rows/service_date={TUESDAY}"
     day.mkdir(parents=True)
     duckdb.execute(
@@ -81,7 +81,7 @@ def test_slots_run_to_28_00_and_hold_the_night(tmp_path: Path) -> None:
         f"240 AS tap_off_minute, '{place}' AS tap_off_location, 'b0' AS batch) "
         f"TO '{day}/part-000.parquet'"
     )
-    found = {
+    counts = {
         table.table: table.reveal_to_mechanism()
         for table in count(
             replace(programme, source=replace(programme.source, feed=Feed.OPAL_TRIPS)),
@@ -93,8 +93,8 @@ def test_slots_run_to_28_00_and_hold_the_night(tmp_path: Path) -> None:
             progress=lambda _: None,
         )
     }
-    assert np.flatnonzero(found["on_time"]).tolist() == [95]  # 27:45 of buses, the first mode
-    assert np.flatnonzero(found["off_time"]).tolist() == [0]  # 04:00 of its own service day
+    assert np.flatnonzero(counts["on_time"]).tolist() == [95]  # 27:45 of buses, the first mode
+    assert np.flatnonzero(counts["off_time"]).tolist() == [0]  # 04:00 of its own service day
 
 
 def test_a_stretch_may_run_past_midnight() -> None:

@@ -21,18 +21,18 @@ READ = "vehicle_id, minute_of_day, latitude, speed_milli_kmh"
 
 
 def entity(bus: str, second: int = SECONDS, **more: Any) -> bytes:
-    own = message_of("FeedEntity")(id=bus.encode())
-    own.vehicle.vehicle.id = bus.encode()
-    own.vehicle.timestamp = second
-    own.vehicle.position.latitude, own.vehicle.position.longitude = 21.25, 72.75
-    own.vehicle.position.speed = more.get("speed", 10.0)
-    return bytes(own.SerializeToString())
+    feed_entity = message_of("FeedEntity")(id=bus.encode())
+    feed_entity.vehicle.vehicle.id = bus.encode()
+    feed_entity.vehicle.timestamp = second
+    feed_entity.vehicle.position.latitude, feed_entity.vehicle.position.longitude = 21.25, 72.75
+    feed_entity.vehicle.position.speed = more.get("speed", 10.0)
+    return bytes(feed_entity.SerializeToString())
 
 
 def message(*entities: bytes) -> bytes:
-    own = message_of("FeedMessage")(entity=entities)
-    own.header.timestamp = SECONDS
-    return bytes(own.SerializeToString())
+    feed_message = message_of("FeedMessage")(entity=entities)
+    feed_message.header.timestamp = SECONDS
+    return bytes(feed_message.SerializeToString())
 
 
 def activity(bus: str, more: str = "") -> str:
@@ -98,8 +98,8 @@ def test_whatever_a_unit_sends_the_rows_of_others_are_the_same(
             records.insert(chance.randrange(len(records) + 1), hostile(chance))
         zones.deliver(WEEK, {name: frame(*records)})
         snapshot = zones.ingest(programme, WEEK)
-        found = [row for row in rows_of(snapshot, READ) if row[0].startswith("other")]
-        assert found == [(f"other {n}", 480, 21.25, 36_000) for n in range(5)]
+        other_rows = [row for row in rows_of(snapshot, READ) if row[0].startswith("other")]
+        assert other_rows == [(f"other {n}", 480, 21.25, 36_000) for n in range(5)]
         seen |= {rule for rule, number in counts_of(snapshot).items() if number}
     assert form != "protobuf" or "malformed_line" in seen
 
@@ -138,8 +138,8 @@ def test_files_of_every_form_lie_together(
     zones.deliver(WEEK, {"a.pb": message(entity("a")), "b.pb.gz": packed, "c.csv": table})
     programme = programme_of("itms", feed=Feed.GTFS_VEHICLE_POSITIONS, speed_unit=SpeedUnit.MS)
     snapshot = zones.ingest(programme, WEEK)
-    found = [(bus, minute) for bus, minute, _, _ in rows_of(snapshot, READ)]
-    assert sorted(found) == [("a", 480), ("a", 481), ("b", 480), ("c", 480)]
+    positions = [(bus, minute) for bus, minute, _, _ in rows_of(snapshot, READ)]
+    assert sorted(positions) == [("a", 480), ("a", 481), ("b", 480), ("c", 480)]
     assert counts_of(snapshot)["duplicates"] == 1
 
 
@@ -171,8 +171,8 @@ def test_a_delay_of_siri_is_a_duration(
 def test_a_speed_is_asked_for_where_a_table_measures_speeds(
     zones: Any, programme_of: Callable[..., Programme], name: str, rows: int
 ) -> None:
-    own = activity("a").replace("<Velocity>10</Velocity>", "")
-    zones.deliver(WEEK, {"a.xml": document(own)})
+    without_speed = activity("a").replace("<Velocity>10</Velocity>", "")
+    zones.deliver(WEEK, {"a.xml": document(without_speed)})
     programme = programme_of(name, feed=Feed.SIRI_VM)
     counts = counts_of(zones.ingest(programme, WEEK))
     assert (counts["rows_out"], counts["null_speed"]) == (rows, 1 - rows)

@@ -22,9 +22,9 @@ def test_rows_that_are_equal_come_once(rows: list[tuple[int, str | None]], at_on
         once = each_once(
             connection, "key, value", "FROM rows WHERE true", len(rows), at_once=at_once
         )
-        found = connection.execute(once).fetchall()
-    assert len(found) == len(set(rows))
-    assert set(found) == set(rows)
+        unique_rows = connection.execute(once).fetchall()
+    assert len(unique_rows) == len(set(rows))
+    assert set(unique_rows) == set(rows)
 
 
 @pytest.mark.parametrize("keys", [[1, 2, 3], [1, 2, 1]])

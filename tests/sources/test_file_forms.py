@@ -55,8 +55,8 @@ READ = "card_id, tap_on_minute, tap_on_location, tap_off_minute, tap_off_locatio
 
 def _written(spec: FileSpec, *, has_offset: bool = False) -> bytes:
     """The records as a file, by another hand than the reader's."""
-    times = [_time(one[4], spec, has_offset=has_offset) for one in RECORDS]
-    records = [[*one[:4], at, *one[5:]] for one, at in zip(RECORDS, times, strict=True)]
+    times = [_time(record[4], spec, has_offset=has_offset) for record in RECORDS]
+    records = [[*record[:4], at, *record[5:]] for record, at in zip(RECORDS, times, strict=True)]
     text = io.StringIO("title; of, two\n" * (spec.header_row - 1), newline="")
     text.seek(0, io.SEEK_END)
     between = (spec.delimiter or Delimiter.SEMICOLON).character
@@ -232,16 +232,16 @@ def test_a_bad_byte_costs_a_record_only_in_a_column_that_is_read(
     zones.deliver(WEEK, {"taps.csv": content})
     assert sorted(rows_of(zones.ingest(programme, WEEK), READ)) == WANTED
     zones.deliver(WEEK, {"taps.csv": content.replace("Bø".encode(), b"B\xf8")})
-    found = sorted(rows_of(zones.ingest(programme, WEEK), READ))
-    assert found == [("c", 480, "Østre, Ring", None, "UNKNOWN"), *WANTED[1:]]
+    taps = sorted(rows_of(zones.ingest(programme, WEEK), READ))
+    assert taps == [("c", 480, "Østre, Ring", None, "UNKNOWN"), *WANTED[1:]]
 
 
-@pytest.mark.parametrize("times", [one for one in TimeForm if one.of_second])
+@pytest.mark.parametrize("times", [time_form for time_form in TimeForm if time_form.of_second])
 def test_instants_in_units_since_1970(rows: Any, times: TimeForm) -> None:
     at = int(datetime(2016, 7, 24, 22, 0, 10, tzinfo=UTC).timestamp()) * times.of_second
     content = f"card_id,mode,tapped_at,place\nc,bus,{at},A\n".encode()
-    found = rows("taps.csv", content, file=FileSpec(times=times))
-    assert found == [("c", 480, "A", None, "UNKNOWN")]
+    taps = rows("taps.csv", content, file=FileSpec(times=times))
+    assert taps == [("c", 480, "A", None, "UNKNOWN")]
     assert rows("taps.csv", content) == []  # negative control: such a number is no written time
 
 
@@ -259,10 +259,10 @@ def test_typed_columns_of_parquet_and_arrow_are_read_whatever_the_form_of_texts(
     )
     pa.feather = pytest.importorskip("pyarrow.feather")
     pa.feather.write_feather(table, tmp_path / "taps.feather")
-    found = rows(
+    taps = rows(
         "taps.feather", (tmp_path / "taps.feather").read_bytes(), date_form=DateForm.DAY_FIRST
     )
-    assert found == [("c", 480, "A", None, "UNKNOWN")]
+    assert taps == [("c", 480, "A", None, "UNKNOWN")]
 
 
 def test_decimals_behind_a_comma(rows: Any) -> None:
@@ -276,15 +276,15 @@ def test_decimals_behind_a_comma(rows: Any) -> None:
 def test_a_unit_that_no_character_has_costs_its_own_line_alone(rows: Any, spoil: bytes) -> None:
     lines = [line.encode("utf-16-le") for line in PLAIN.splitlines(keepends=True)]
     lines[2] = lines[2][:6] + spoil + lines[2][6:]
-    found = rows("taps.csv", codecs.BOM_UTF16_LE + b"".join(lines))
-    assert [row for row in found if row[0] != "c"] == WANTED[1:]
-    assert ("c", 480, "Østre, Ring", None, "UNKNOWN") in found
+    taps = rows("taps.csv", codecs.BOM_UTF16_LE + b"".join(lines))
+    assert [row for row in taps if row[0] != "c"] == WANTED[1:]
+    assert ("c", 480, "Østre, Ring", None, "UNKNOWN") in taps
 
 
 def test_a_byte_that_an_encoding_does_not_have_costs_its_own_line_alone(rows: Any) -> None:
     content = PLAIN.encode("windows-1252").replace(b"O'Hara", b"O\x81Hara")
-    found = rows("taps.csv", content, file=FileSpec(encoding=Encoding.WINDOWS_1252))
-    assert found == [WANTED[0], WANTED[2]]
+    taps = rows("taps.csv", content, file=FileSpec(encoding=Encoding.WINDOWS_1252))
+    assert taps == [WANTED[0], WANTED[2]]
 
 
 def test_what_is_set_aside_is_kept_in_the_files_own_characters(
@@ -301,7 +301,7 @@ def test_what_is_set_aside_is_kept_in_the_files_own_characters(
 
 def test_a_workbook_is_read_as_the_plain_file(rows: Any) -> None:
     """Texts shared and within their cells, typed instants, titles above the header."""
-    typed = [[*one[:4], datetime.fromisoformat(one[4]), *one[5:]] for one in RECORDS]
+    typed = [[*record[:4], datetime.fromisoformat(record[4]), *record[5:]] for record in RECORDS]
     header = HEADER.split(",")
     assert rows("taps.xlsx", workbook([header, *RECORDS])) == WANTED
     assert rows("taps.xlsx", workbook([header, *typed])) == WANTED
@@ -319,12 +319,12 @@ def test_typed_dates_and_times_of_a_workbook_need_no_form_of_dates(rows: Any) ->
     header = workbook([["card_id", "mode", "tap_date", "tap_time", "place"]])
     with zipfile.ZipFile(io.BytesIO(header)) as archive:
         first = archive.read("xl/worksheets/sheet1.xml").decode()
-    own = first.replace("</sheetData>", f'<row r="2">{sheet}</row></sheetData>')
+    edited_sheet = first.replace("</sheetData>", f'<row r="2">{sheet}</row></sheetData>')
     content = workbook(
-        [["card_id", "mode", "tap_date", "tap_time", "place"]], xl__worksheets__sheet1=own
+        [["card_id", "mode", "tap_date", "tap_time", "place"]], xl__worksheets__sheet1=edited_sheet
     )
-    found = rows("taps.xlsx", content, date_form=DateForm.MONTH_FIRST)
-    assert found == [("c", 480, "A", None, "UNKNOWN")]
+    taps = rows("taps.xlsx", content, date_form=DateForm.MONTH_FIRST)
+    assert taps == [("c", 480, "A", None, "UNKNOWN")]
 
 
 HOSTILE_CELLS = {
@@ -349,9 +349,9 @@ def test_no_cell_of_a_workbook_decides_anything_about_another_row(rows: Any, hos
         sheet = archive.read("xl/worksheets/sheet1.xml").decode()
     row = f'<row r="77">{HOSTILE_CELLS[hostile]}</row>'
     for place in ('<row r="2">', '<row r="4">', "</sheetData>"):
-        own = sheet.replace(place, row + place)
-        content = workbook([HEADER.split(","), *RECORDS], xl__worksheets__sheet1=own)
-        assert [one for one in rows("taps.xlsx", content) if one[0] in {"c", "d", "e"}] == WANTED
+        edited_sheet = sheet.replace(place, row + place)
+        content = workbook([HEADER.split(","), *RECORDS], xl__worksheets__sheet1=edited_sheet)
+        assert [tap for tap in rows("taps.xlsx", content) if tap[0] in {"c", "d", "e"}] == WANTED
 
 
 @pytest.mark.parametrize(
@@ -400,14 +400,14 @@ def test_features_of_geojson_are_records(
         {"type": "Feature", "properties": [1], "geometry": {"coordinates": "x"}},
         {"license_plate": "q", "observationDateTime": "2016-07-25T10:00:00+05:30", "speed": 1},
     ]
-    lines = [json.dumps(one) for one in (odd[0], records[0], odd[1], *records[1:], odd[2])]
+    lines = [json.dumps(feature) for feature in (odd[0], records[0], odd[1], *records[1:], odd[2])]
     content = (f"[{','.join(lines)}]" if form.startswith("array") else "\n".join(lines)).encode()
     zones.deliver(WEEK, {form: gzip.compress(content) if form.endswith(".gz") else content})
-    found = rows_of(zones.ingest(programme_of("itms"), WEEK), "vehicle_id, latitude, longitude")
-    assert found == [(f"p{n}", 21.2, 72.8 + n / 100) for n in range(3)]
+    positions = rows_of(zones.ingest(programme_of("itms"), WEEK), "vehicle_id, latitude, longitude")
+    assert positions == [(f"p{n}", 21.2, 72.8 + n / 100) for n in range(3)]
     columns = (("latitude", "geometry.latitude"), ("longitude", "geometry.longitude"))
-    own = programme_of("itms", columns=columns)
-    assert rows_of(zones.ingest(own, WEEK), "vehicle_id, latitude, longitude") == found
+    programme = programme_of("itms", columns=columns)
+    assert rows_of(zones.ingest(programme, WEEK), "vehicle_id, latitude, longitude") == positions
 
 
 @pytest.mark.parametrize(
@@ -416,8 +416,8 @@ def test_features_of_geojson_are_records(
 def test_a_number_that_is_no_instant_costs_its_own_record(rows: Any, number: str) -> None:
     at = int(datetime(2016, 7, 24, 22, 0, 10, tzinfo=UTC).timestamp())
     content = f"card_id,mode,tapped_at,place\nz,bus,{number},A\nc,bus,{at},A\n".encode()
-    found = rows("taps.csv", content, file=FileSpec(times=TimeForm.EPOCH_S))
-    assert found == [("c", 480, "A", None, "UNKNOWN")]
+    taps = rows("taps.csv", content, file=FileSpec(times=TimeForm.EPOCH_S))
+    assert taps == [("c", 480, "A", None, "UNKNOWN")]
 
 
 def test_instants_of_another_clock_than_the_agencys(rows: Any) -> None:
@@ -489,10 +489,10 @@ def test_an_instant_of_every_form_is_read_right_or_not_at_all(rows: Any, written
     would_do = WRITTEN[written]
     assert rows("taps.csv", content, **would_do) == right
     for keys in ({}, DAYS_FIRST, MONTHS_FIRST, OF_SYDNEY, OF_SECONDS, OF_MS):
-        found = rows("taps.csv", content, **keys)
-        assert found in ([], right), keys  # never wrong
+        test_an_instant = rows("taps.csv", content, **keys)
+        assert test_an_instant in ([], right), keys  # never wrong
         if "date_form" in would_do or would_do in (OF_SECONDS, OF_MS):
-            assert found == (right if keys == would_do else [])
+            assert test_an_instant == (right if keys == would_do else [])
 
 
 @pytest.mark.parametrize(
@@ -525,14 +525,16 @@ def test_a_date_and_a_time_apart_are_read_by_the_same_rule(rows: Any) -> None:
     for date_text, form in (("25.7.2016", DateForm.DAY_FIRST), ("20160725", DateForm.ISO)):
         for time_text in ("8:00 am", "08:00:10", "8", "8:00"):
             content = f"card_id;mode;tap_date;tap_time;place\nc;bus;{date_text};{time_text};A\n"
-            found = rows("taps.csv", content.encode(), date_form=form)
-            assert found == [("c", 480, "A", None, "UNKNOWN")]
+            test_a_date_and_a_time_apart_are_read = rows(
+                "taps.csv", content.encode(), date_form=form
+            )
+            assert test_a_date_and_a_time_apart_are_read == [("c", 480, "A", None, "UNKNOWN")]
 
 
 def test_no_date_decides_how_another_one_is_read(rows: Any) -> None:
     """A record that only one order of day and month allows changes nobody else's reading."""
-    own = b"card_id;mode;tapped_at;place\nc;bus;25/07/2016 08:00;A\n"
+    read = b"card_id;mode;tapped_at;place\nc;bus;25/07/2016 08:00;A\n"
     for other in ("13/25/2016 08:00", "07/25/2016 08:00", "2016-07-25 08:00 PM", "x", "31/12/9999"):
-        content = own + f"z;bus;{other};A\n".encode()
+        content = read + f"z;bus;{other};A\n".encode()
         found = rows("taps.csv", content, date_form=DateForm.DAY_FIRST)
         assert [one for one in found if one[0] == "c"] == [("c", 480, "A", None, "UNKNOWN")]

@@ -47,10 +47,10 @@ def test_an_error_that_is_not_ours_is_seen() -> None:
 
 
 def test_hostile_programmes_are_refused_by_an_error_of_ours(tmp_path: Path) -> None:
-    found = _read("programmes", tmp_path / "include")
-    assert found["the good one"] == "ok"
-    assert _crashes(found) == {}
-    harmless = {name for name, outcome in found.items() if outcome == "ok"}
+    outcomes = _read("programmes", tmp_path / "include")
+    assert outcomes["the good one"] == "ok"
+    assert _crashes(outcomes) == {}
+    harmless = {name for name, outcome in outcomes.items() if outcome == "ok"}
     assert harmless == {"the good one", "a tag of its own", "binary", "a date",
                         "a byte order mark"}  # fmt: skip
     assert not list(tmp_path.rglob("escaped"))
@@ -61,45 +61,45 @@ def test_hostile_lists_of_people_and_examples_crash_nothing(tmp_path: Path) -> N
 
 
 def test_some_hostile_landing_files_crash_nothing(tmp_path: Path) -> None:
-    found = _read("landing", tmp_path / "zones", 5, 9)
-    assert len(found) >= 9
-    assert _crashes(found) == {}
+    outcomes = _read("landing", tmp_path / "zones", 5, 9)
+    assert len(outcomes) >= 9
+    assert _crashes(outcomes) == {}
 
 
 @pytest.mark.long
 def test_hostile_landing_files_crash_nothing_and_stay_in_their_zone(tmp_path: Path) -> None:
-    found = _read("landing", tmp_path / "zones")
-    assert set(found) == set(LANDING)
-    assert _crashes(found) == {}
+    outcomes = _read("landing", tmp_path / "zones")
+    assert set(outcomes) == set(LANDING)
+    assert _crashes(outcomes) == {}
     for name in ("gzip: 300 MiB of zeros", "zip: 300 MiB of zeros", "zip: gzip of 300 MiB"):
-        assert found[name] == "InputError"
+        assert outcomes[name] == "InputError"
     assert not NOT_WRITTEN.exists()
     assert not list(tmp_path.rglob("escaped*"))
 
 
 @pytest.mark.long
 def test_hostile_files_are_no_release_of_somebody_else(tmp_path: Path) -> None:
-    found = _read("external", tmp_path / "tables", 0, 3)
-    assert set(found.values()) == {"InputError"}
+    outcomes = _read("external", tmp_path / "tables", 0, 3)
+    assert set(outcomes.values()) == {"InputError"}
 
 
 @pytest.mark.long
 def test_a_first_look_at_hostile_files_crashes_nothing(tmp_path: Path) -> None:
-    found = _read("new", tmp_path / "files")
-    assert set(found) == set(LANDING)
-    assert _crashes(found) == {}
+    outcomes = _read("new", tmp_path / "files")
+    assert set(outcomes) == set(LANDING)
+    assert _crashes(outcomes) == {}
 
 
 @pytest.mark.long
 def test_no_hostile_file_is_a_release_of_somebody_else(tmp_path: Path) -> None:
-    found = _read("external", tmp_path / "tables")
-    assert set(found) == set(LANDING)
-    assert set(found.values()) == {"InputError"}
+    outcomes = _read("external", tmp_path / "tables")
+    assert set(outcomes) == set(LANDING)
+    assert set(outcomes.values()) == {"InputError"}
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["fuzzed-landing", "fuzzed-external", "fuzzed-programmes"])
 def test_files_with_a_few_changes_crash_nothing(kind: str, tmp_path: Path) -> None:
-    found = _read(kind, tmp_path / "zones", 1, 60)
-    assert int(found["files"]) > 50
-    assert _crashes(found) == {}
+    outcomes = _read(kind, tmp_path / "zones", 1, 60)
+    assert int(outcomes["files"]) > 50
+    assert _crashes(outcomes) == {}

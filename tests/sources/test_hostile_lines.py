@@ -35,8 +35,8 @@ GOOD = [
     f"2016-07-{25 + n % 7},08:59,B Station".encode()
     for n in range(9)
 ]
-RECORDS = [json.dumps(dict(zip(FIELDS.split(","), one.decode().split(","), strict=True)))
-           for one in GOOD]  # fmt: skip
+RECORDS = [json.dumps(dict(zip(FIELDS.split(","), line.decode().split(","), strict=True)))
+           for line in GOOD]  # fmt: skip
 PLACES = {"first": 0, "amid": 5, "last": 9}
 Ingest = Callable[[str, bytes], Snapshot]
 
@@ -47,8 +47,8 @@ def ingested(zones: Any, programme_of: Callable[..., Programme]) -> Ingest:
 
     def ingest(name: str, content: bytes) -> Snapshot:
         zones.deliver(WEEK, {name: content})
-        found: Snapshot = zones.ingest(programme_of("opal"), WEEK)
-        return found
+        snapshot: Snapshot = zones.ingest(programme_of("opal"), WEEK)
+        return snapshot
 
     return ingest
 
@@ -67,9 +67,13 @@ def seen(snapshot: Snapshot) -> dict[str, int]:
 def test_a_hostile_line_costs_its_own_line(ingested: Ingest, spoil: Spoil) -> None:
     line = spoil(b"c,train,2016-07-25,08:00,A Station,2016-07-25,08:30,B Station")
     content = b"\n".join([HEADER, *with_line(GOOD, line, "amid")]) + b"\n"
-    own = line.count(b"\n") + 1
+    line_count = line.count(b"\n") + 1
     snapshot = ingested("trips.csv", content)
-    assert seen(snapshot) == {"rows_in": 9 + own, "rows_out": 9, "malformed_line": own}
+    assert seen(snapshot) == {
+        "rows_in": 9 + line_count,
+        "rows_out": 9,
+        "malformed_line": line_count,
+    }
 
 
 @pytest.mark.parametrize("place", ["first", "last"])
@@ -128,11 +132,15 @@ def test_a_file_without_a_header_is_refused(ingested: Ingest, content: bytes, en
 def test_a_hostile_line_of_json_costs_its_own_line(
     ingested: Ingest, spoil: Spoil, place: str
 ) -> None:
-    good = [one.encode() for one in RECORDS]
+    good = [record.encode() for record in RECORDS]
     line = spoil(good[0].replace(b"000,", b"999,"))
     snapshot = ingested("trips.ndjson", b"\n".join(with_line(good, line, place)) + b"\n")
-    own = line.count(b"\n") + 1
-    assert seen(snapshot) == {"rows_in": 9 + own, "rows_out": 9, "malformed_line": own}
+    line_count = line.count(b"\n") + 1
+    assert seen(snapshot) == {
+        "rows_in": 9 + line_count,
+        "rows_out": 9,
+        "malformed_line": line_count,
+    }
 
 
 def test_a_quarantined_line_is_kept_as_it_came(ingested: Ingest) -> None:
@@ -151,10 +159,14 @@ def test_lines_are_looked_at_block_by_block(
     monkeypatch.setattr(physical, "LONGEST_LINE", 500)
     monkeypatch.setattr(physical, "_LONGEST_KEPT", 1000)
     bad = [spoil(GOOD[0]) for name, spoil in CSV.items() if "M" not in name]
-    own = sum(line.count(b"\n") + 1 for line in bad)
+    line_count = sum(line.count(b"\n") + 1 for line in bad)
     lines = [HEADER, *GOOD[:4], *bad, b"x" * 5000, *GOOD[4:]]
-    found = seen(ingested("trips.csv", b"\r\n".join(lines) + b"\r\n"))
-    assert found == {"rows_in": 9 + own + 1, "rows_out": 9, "malformed_line": own + 1}
+    counts = seen(ingested("trips.csv", b"\r\n".join(lines) + b"\r\n"))
+    assert counts == {
+        "rows_in": 9 + line_count + 1,
+        "rows_out": 9,
+        "malformed_line": line_count + 1,
+    }
 
 
 def test_lines_and_records_that_disagree_stop_the_week(
@@ -232,7 +244,7 @@ def test_a_bad_quote_in_a_generated_week_costs_one_line(
     asked = ["sample", programme, "--weeks", WEEK, "--rows", "3000", "--format", form]
     shape = ["--shape", "string"] if programme == "itms" else []
     assert main([*asked, *shape, "--out", str(tmp_path / "made")]) == 0
-    files = {one.name: one.read_bytes() for one in (tmp_path / "made").rglob("*.csv*")}
+    files = {path.name: path.read_bytes() for path in (tmp_path / "made").rglob("*.csv*")}
     zones.deliver(WEEK, files)
     before = dict(counts_of(zones.ingest(programme_of(programme), WEEK)))
     monday = min(files)

@@ -65,7 +65,7 @@ def trips_of(ids: list[object], first: int) -> list[dict[str, object]]:
     """A trip of each id, each in a slot and at a place of its own."""
     return [
         {
-            "card_id": one,
+            "card_id": card,
             "mode": ("bus", "ferry", "train")[n // 18],
             "tap_on_date": "2016-07-25",
             "tap_on_time": f"{n % 18 // 3 * 4:02d}:00",
@@ -74,7 +74,7 @@ def trips_of(ids: list[object], first: int) -> list[dict[str, object]]:
             "tap_off_time": f"{n % 18 // 3 * 4:02d}:30",
             "tap_off_location": "ABC"[n % 3],
         }
-        for n, one in enumerate(ids, start=first)
+        for n, card in enumerate(ids, start=first)
     ]
 
 
@@ -90,17 +90,17 @@ def spelt_in_every_file(ids: list[str], whole: list[object]) -> dict[str, bytes]
     """One card's trips in files of every form, none of which is another's."""
     header, lines = csv_lines(trips_of([*ids], 0))
     first = len(ids)
-    found = {
+    files = {
         "a.csv": "\n".join([header, *lines]).encode() + b"\n",
         "b.json": json.dumps(trips_of([*ids], first)).encode(),
         "c.ndjson": "\n".join(json_lines(trips_of([*ids], 2 * first))).encode(),
         "d.parquet": typed([*ids], pa.string(), 3 * first),
     }
     if whole:
-        found["e.json"] = json.dumps(trips_of(whole, 4 * first)).encode()
-        found["f.parquet"] = typed(whole, pa.int64(), 4 * first + len(whole))
-        found["g.parquet"] = typed(whole, pa.uint16(), 4 * first + 2 * len(whole))
-    return found
+        files["e.json"] = json.dumps(trips_of(whole, 4 * first)).encode()
+        files["f.parquet"] = typed(whole, pa.int64(), 4 * first + len(whole))
+        files["g.parquet"] = typed(whole, pa.uint16(), 4 * first + 2 * len(whole))
+    return files
 
 
 def opal_lab(folder: Path, form: str | None) -> Lab:
@@ -109,9 +109,9 @@ def opal_lab(folder: Path, form: str | None) -> Lab:
     return lab("opal", Feed.OPAL_TRIPS, folder, (CARD_FORM, stated))
 
 
-def counted_of_day(own: Lab, files: dict[str, bytes]) -> int:
+def counted_of_day(feed_lab: Lab, files: dict[str, bytes]) -> int:
     """How many tap-ons are in the table of slots and places."""
-    return int(counts_of(own, files)["on_time_location/count", DAY].sum())
+    return int(counts_of(feed_lab, files)["on_time_location/count", DAY].sum())
 
 
 NUMBERS = ["7", "007", "7\t", "\u200b7", " 000000007", "\u00a07", "0000000007", "7.0"]
@@ -139,33 +139,33 @@ def buses_lab(folder: Path, form: str | None) -> Lab:
     return lab("itms", Feed.GTFS_VEHICLE_POSITIONS, folder, (VEHICLE_FORM, stated))
 
 
-def positions(own: Lab, ids: list[str]) -> bytes:
+def positions(feed_lab: Lab, ids: list[str]) -> bytes:
     """A position of each id in each shape of a record, in a slot and cell of its own."""
     cells = sorted(h3.grid_disk(CENTER, 1))
     readings = [
         MadeReading(
-            one,
+            bus,
             DAY,
             (9 + 4 * (n % 3)) * 3600,
             *h3.cell_to_latlng(cells[n // 3]),
             20_000,
             n // len(ids),
         )
-        for n, one in enumerate(ids * 3)
+        for n, bus in enumerate(ids * 3)
     ]
-    return "\n".join(json_lines(records_of(own.programme, readings))).encode()
+    return "\n".join(json_lines(records_of(feed_lab.programme, readings))).encode()
 
 
 def test_one_bus_is_one_bus_flat_and_nested(tmp_path: Path) -> None:
-    own = buses_lab(tmp_path / "stated", "{kind: text, case: upper}")
+    stated = buses_lab(tmp_path / "stated", "{kind: text, case: upper}")
     unstated = buses_lab(tmp_path / "unstated", None)
     content = {"a.ndjson": positions(unstated, ["B", " B", "B ", "B\t", "b", "\u00a0B"])}
-    found = {
-        name: int(counts_of(one, content)["speed/buses", DAY].sum())
-        for name, one in (("stated", own), ("unstated", unstated))
+    counts = {
+        name: int(counts_of(feed_lab, content)["speed/buses", DAY].sum())
+        for name, feed_lab in (("stated", stated), ("unstated", unstated))
     }
-    assert found["stated"] == 4
-    assert found["unstated"] > 2 * 4  # as 0.1.0 did
+    assert counts["stated"] == 4
+    assert counts["unstated"] > 2 * 4  # as 0.1.0 did
 
 
 @pytest.mark.parametrize("kind", [pa.float64(), pa.float32(), pa.decimal128(12, 2), pa.binary()])
@@ -194,13 +194,13 @@ def test_ids_of_such_types_are_read_where_no_form_is_stated(
 @pytest.mark.parametrize(
     ("one", "form"),
     [
-        *((one, TEXT) for one in ("7.0", "7.", "7.00")),
+        *((spelling, TEXT) for spelling in ("7.0", "7.", "7.00")),
         *(
-            (one, form)
-            for one in ("3.08e17", "3e+17", "[7]", '{"id": 7}')
+            (spelling, form)
+            for spelling in ("3.08e17", "3e+17", "[7]", '{"id": 7}')
             for form in (DIGITS, TEXT)
         ),
-        *((one, DIGITS) for one in ("7.1", "-7", "+7", "7.0.0", "\u0667")),
+        *((spelling, DIGITS) for spelling in ("7.1", "-7", "+7", "7.0.0", "\u0667")),
         ("7.0", IdForm(IdKind.DIGITS, length=16)),  # the last of sixteen digits may be lost
     ],
 )
@@ -219,11 +219,11 @@ def test_every_feed_sets_ids_of_another_form_aside(
     is_trip = feed.shape is RowShape.TRIPS
     plain = programme_of("opal" if is_trip else "itms", feed=feed, card_form=None)
     if is_trip:
-        trips = [MadeTrip(one, "bus", DAY, 9 * 3600, "A") for one in ("x7", "1234567890", "7")]
+        trips = [MadeTrip(card, "bus", DAY, 9 * 3600, "A") for card in ("x7", "1234567890", "7")]
         records = records_of(plain, trips)
     else:
         ids = ("x7", "1234567890", "7")
-        readings = [MadeReading(one, DAY, 36_000, 21.1, 72.8, 9, n) for n, one in enumerate(ids)]
+        readings = [MadeReading(bus, DAY, 36_000, 21.1, 72.8, 9, n) for n, bus in enumerate(ids)]
         records = records_of(plain, readings)
     zones.deliver(str(WEEK), {"a.ndjson": "\n".join(json_lines(records))})
     field = plain.source.id_field
@@ -250,10 +250,10 @@ def formed(ids: list[str], form: IdForm, work: Path) -> list[str | None]:
     with_form = SourceSpec(Feed.OPAL_TRIPS, "{week}", ("bus",), card_form=form)
     with connect(work) as connection:
         connection.register("taken", pa.table({"n": range(len(ids)), "card_id": ids}))
-        found = connection.execute(
+        rows = connection.execute(
             f"SELECT card_id FROM ({in_form('taken', with_form)}) ORDER BY n"
         ).fetchall()
-    return [row[0] for row in found]
+    return [row[0] for row in rows]
 
 
 @pytest.mark.parametrize("case", LetterCase)
@@ -263,13 +263,13 @@ def test_a_form_hides_nothing_and_is_its_own_form_for_every_character(
     form = IdForm(IdKind.TEXT, case=case)
     characters = [chr(n) for n in range(1, 0x110000) if not 0xD800 <= n < 0xE000]
     given = [f"x{c}y" for c in characters]
-    once = [str(one) for one in formed(given, form, tmp_path)]
-    changed = [one for one, before in zip(once, given, strict=True) if one != before]
+    once = [str(formed_id) for formed_id in formed(given, form, tmp_path)]
+    changed = [after for after, before in zip(once, given, strict=True) if after != before]
     assert formed(changed, form, tmp_path) == changed  # what came in its form stays in it
-    assert all(unicodedata.is_normalized("NFC", one) for one in once)
-    for character, one in zip(characters, once, strict=True):
+    assert all(unicodedata.is_normalized("NFC", formed_id) for formed_id in once)
+    for character, spelling in zip(characters, once, strict=True):
         if unicodedata.category(character) in {"Cc", "Cf", "Zs", "Zl", "Zp"}:
-            assert one in {form_of("xy", case), form_of("x y", case)}
+            assert spelling in {form_of("xy", case), form_of("x y", case)}
 
 
 def form_of(text: str, case: LetterCase) -> str:
@@ -299,14 +299,14 @@ def test_a_form_that_is_not_stated_leaves_terms_and_digests_alone() -> None:
 def test_a_form_that_is_stated_binds_and_makes_other_rows() -> None:
     text = (SHIPPED / "opal.yaml").read_text()
     without = "".join(_lines_without_form(text))
-    found = [
+    programmes = [
         parse_programme(without.replace(STATED, f"{STATED}  card_form: {form}\n"), "opal.yaml")
         for form in ("{kind: text}", "{kind: digits, length: 9}", "{kind: digits, length: 8}")
     ]
-    terms = [binding_terms(one, ServiceWeek(2016, 30)) for one in found]
+    terms = [binding_terms(programme, ServiceWeek(2016, 30)) for programme in programmes]
     assert terms[0]["source.card_form.case"] == "keep"
     assert terms[1]["source.card_form.length"] == "9"
-    digests = {snapshot_digest(one, ServiceWeek(2016, 30), ()) for one in found}
+    digests = {snapshot_digest(programme, ServiceWeek(2016, 30), ()) for programme in programmes}
     assert len(digests | {SNAPSHOT_BEFORE}) == 4
 
 

@@ -279,8 +279,10 @@ def test_an_unreadable_line_goes_to_quarantine_under_its_name(
     snapshot = zones.ingest(programme_of("opal"), WEEK)
     assert quarantine_counts(snapshot)["malformed_line"] == 2
     quarantine = snapshot.folder / "quarantine" / "malformed_line.parquet"
-    found = duckdb.execute(f"SELECT DISTINCT file, broken_rule FROM '{quarantine}'").fetchall()
-    assert found == [("2016-W30/trips.csv", "malformed_line")]
+    quarantined_rows = duckdb.execute(
+        f"SELECT DISTINCT file, broken_rule FROM '{quarantine}'"
+    ).fetchall()
+    assert quarantined_rows == [("2016-W30/trips.csv", "malformed_line")]
 
 
 def test_malformed_lines_are_not_counted_again_with_the_next_file(
@@ -385,8 +387,8 @@ def test_a_name_that_would_be_a_pattern_is_that_of_one_file(
     form: str,
     odd: str,
 ) -> None:
-    own, other = FORMS[form]([_line(card_id="1")]), FORMS[form]([_line(card_id="2")])
-    zones.deliver(WEEK, {f"{odd}.{form}": own, f"trips1.{form}": other, f"trips.{form}": other})
+    content, other = FORMS[form]([_line(card_id="1")]), FORMS[form]([_line(card_id="2")])
+    zones.deliver(WEEK, {f"{odd}.{form}": content, f"trips1.{form}": other, f"trips.{form}": other})
     snapshot = zones.ingest(programme_of("opal"), WEEK)
     assert rows_of(snapshot, "card_id") == [("1",), ("2",)]
     assert counts_of(snapshot)["duplicates"] == 1

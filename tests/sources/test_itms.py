@@ -243,9 +243,9 @@ def test_a_list_of_coordinates_is_two_numbers_and_what_may_follow_them(text: str
     names = dict(LAYOUT.names)
     columns = frozenset(names[n] for n in ("vehicle_id", "observed_at", "speed", "coordinates"))
     sql = dict(LAYOUT.fields_of(columns, names))
-    found = duckdb.execute(
+    coordinates = duckdb.execute(
         f"SELECT {sql['longitude']}, {sql['latitude']} "
         'FROM (SELECT CAST(? AS VARCHAR) AS "location.coordinates")',
         [text],
     ).fetchone()
-    assert found == (wanted.groups() if wanted else (None, None))
+    assert coordinates == (wanted.groups() if wanted else (None, None))

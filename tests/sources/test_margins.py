@@ -31,11 +31,13 @@ def test_a_field_with_a_margin_is_never_missed(rows: list[list[str]], *, quotes:
         return f'"{doubled}"' if quotes or doubled != field or "," in field else field
 
     with TemporaryDirectory() as folder:
-        found = looked_at("".join(",".join(map(quoted, row)) + "\n" for row in rows), Path(folder))
-        clean = found.clean.read_text().split("\n")
+        physical_lines = looked_at(
+            "".join(",".join(map(quoted, row)) + "\n" for row in rows), Path(folder)
+        )
+        clean = physical_lines.clean.read_text().split("\n")
     fields = [field for line in clean for field in next(csv.reader([line]), [])]
     if any(field != field.strip(" \u00a0\u3000") for field in fields):
-        assert found.may_have_margins
+        assert physical_lines.may_have_margins
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,6 @@ def test_a_trip_without_a_card_is_set_aside_and_counted(trips: Read) -> None:
 
 
 def test_columns_may_have_other_names_in_the_source(trips: Read) -> None:
-    own = {"header": HEADER.replace("card_id", "CardRef"), "columns": (("card_id", "CardRef"),)}
-    rows, _ = trips("c,bus,2016-07-25,08:00,A,,,", read="card_id", **own)
+    options = {"header": HEADER.replace("card_id", "CardRef"), "columns": (("card_id", "CardRef"),)}
+    rows, _ = trips("c,bus,2016-07-25,08:00,A,,,", read="card_id", **options)
     assert rows == [("c",)]

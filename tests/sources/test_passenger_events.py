@@ -81,9 +81,9 @@ def boardings(connection: duckdb.DuckDBPyConnection, records: Records) -> int:
         "CREATE OR REPLACE TABLE staged (tap_id VARCHAR, card_id VARCHAR, riders BIGINT, "
         "broken_rule VARCHAR, fields VARCHAR, file VARCHAR)"
     )
-    for one, count in records:
+    for card, count in records:
         connection.execute(
-            "INSERT INTO staged VALUES (?, ?, ?, NULL, NULL, 'f')", [one, one, count]
+            "INSERT INTO staged VALUES (?, ?, ?, NULL, NULL, 'f')", [card, card, count]
         )
     one_row_a_passenger(connection)
     rows = connection.execute("SELECT count(*) FROM staged").fetchone()
@@ -92,13 +92,13 @@ def boardings(connection: duckdb.DuckDBPyConnection, records: Records) -> int:
 
 def pairs() -> Iterator[tuple[Records, Records]]:
     """All files of at most two such records, each with one boarding more."""
-    every = [(one, count) for one in "ab" for count in COUNTS]
+    every = [(card_id, count) for card_id in "ab" for count in COUNTS]
     for size in range(3):
         for records in combinations_with_replacement(every, size):
-            for one in "abc":
-                yield records, (*records, (one, 1))
-            for place, (one, count) in enumerate(records):
-                yield records, (*records[:place], (one, count + 1), *records[place + 1 :])
+            for card in "abc":
+                yield records, (*records, (card, 1))
+            for place, (card, count) in enumerate(records):
+                yield records, (*records[:place], (card, count + 1), *records[place + 1 :])
 
 
 def farthest() -> int:

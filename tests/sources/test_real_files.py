@@ -61,12 +61,12 @@ def _ingested(snapshot: Snapshot, rows_of: Callable[..., Any]) -> pd.DataFrame:
         "vehicle_id, CAST(observed_at_utc AS VARCHAR), CAST(service_date AS VARCHAR), "
         "minute_of_day, latitude, longitude, speed_milli_kmh"
     )
-    found = pd.DataFrame(rows_of(snapshot, columns), columns=_COLUMNS)
-    return found.sort_values(_COLUMNS).reset_index(drop=True)
+    frame = pd.DataFrame(rows_of(snapshot, columns), columns=_COLUMNS)
+    return frame.sort_values(_COLUMNS).reset_index(drop=True)
 
 
-def _same(found: pd.DataFrame, wanted: pd.DataFrame) -> None:
-    pd.testing.assert_frame_equal(found, wanted, check_dtype=False)
+def _same(frame: pd.DataFrame, wanted: pd.DataFrame) -> None:
+    pd.testing.assert_frame_equal(frame, wanted, check_dtype=False)
 
 
 @pytest.mark.some(1)

@@ -134,7 +134,7 @@ def test_one_shape_for_all_is_seen(
 ) -> None:
     """The fault put back: the first shape that any record has is taken for every record."""
     shapes = itms._shapes
-    monkeypatch.setattr(itms, "_shapes", lambda *found: list(shapes(*found))[:1])
+    monkeypatch.setattr(itms, "_shapes", lambda *args: list(shapes(*args))[:1])
     records = [observation(n, point) for n, point in enumerate(POINTS.values())]
     zones.deliver(WEEK, written(records, "array"))
     assert counts_of(zones.ingest(programme_of("itms"), WEEK))["null_coordinates"] > 0

@@ -111,8 +111,8 @@ def test_sampled_trips_are_calibrated(places: opal.Places) -> None:
     assert np.median(per_card_day) == 2
     assert per_card_day.max() > 10
     stated = opal._shares(opal._TRIPS_SHARES)  # a card that was drawn twice for a day has more
-    found = np.bincount(per_card_day, minlength=len(stated) + 1)[1:] / len(per_card_day)
-    assert np.abs(found - stated).max() < 0.015
+    observed_shares = np.bincount(per_card_day, minlength=len(stated) + 1)[1:] / len(per_card_day)
+    assert np.abs(observed_shares - stated).max() < 0.015
     busiest = np.sort(np.bincount(rows["on_place"]))[::-1]
     assert busiest[:100].sum() > 0.5 * busiest.sum()
 

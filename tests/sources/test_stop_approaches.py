@@ -80,17 +80,17 @@ def held(zones: Zones, programme_of: Callable[..., Programme]) -> Callable[..., 
     def run(pings: Iterable[Ping], **changed: Any) -> list[Any]:
         import duckdb
 
-        own = replace(programme, **changed)
+        variant = replace(programme, **changed)
         lines = [",".join(str(ping.get(name, "")) for name in COLUMNS) for ping in pings]
         zones.deliver(WEEK, {"pings.csv": "\n".join([",".join(COLUMNS), *lines]) + "\n"})
         week = ServiceWeek.parse(WEEK)
         snapshot = ingest(
-            own,
+            variant,
             week,
             landing=zones.landing,
             private=zones.private,
             progress=lambda _: None,
-            timetable=read_calls(own, zones.root, week.days),
+            timetable=read_calls(variant, zones.root, week.days),
         )
         rows = f"read_parquet('{snapshot.rows_glob}', hive_partitioning=false)"
         told = "vehicle_id, strftime(observed_at_utc, '%d %H:%M:%S'), stop, delay_s"
@@ -120,7 +120,7 @@ def late(rows: list[Any]) -> dict[str, tuple[str, int]]:
 
 
 def test_the_nearest_position_to_each_stop_says_how_late(held: Callable[..., list[Any]]) -> None:
-    found = late(
+    delays = late(
         held(
             [
                 ping("a", f"{SATURDAY} 09:50:00", 0),  # waits at the first stop: says nothing
@@ -133,7 +133,7 @@ def test_the_nearest_position_to_each_stop_says_how_late(held: Callable[..., lis
             ]
         )
     )
-    assert found == {"07 16:11:30": ("s2", 90), "07 16:19:30": ("s4", -30)}
+    assert delays == {"07 16:11:30": ("s2", 90), "07 16:19:30": ("s4", -30)}
 
 
 @pytest.mark.parametrize(
@@ -158,8 +158,8 @@ def test_what_is_too_far_in_place_time_trip_or_day_says_nothing(
 
 
 def test_times_beyond_24_hours_are_of_the_day_before(held: Callable[..., list[Any]]) -> None:
-    found = held([ping("a", f"{SATURDAY} 00:11:00", 2, "night")])
-    assert late(found) == {"07 06:11:00": ("s2", 60)}
+    rows = held([ping("a", f"{SATURDAY} 00:11:00", 2, "night")])
+    assert late(rows) == {"07 06:11:00": ("s2", 60)}
 
 
 def test_on_the_day_of_summer_time_noon_decides(held: Callable[..., list[Any]]) -> None:
@@ -187,11 +187,11 @@ def test_no_bus_decides_what_another_one_says(held: Callable[..., list[Any]]) ->
         ]
         for bus in "ab"
     }
-    together = held([*both["a"], *both["b"]])
-    assert len(late(together)) == 4  # two stops of each
+    combined = held([*both["a"], *both["b"]])
+    assert len(late(combined)) == 4  # two stops of each
     for bus in "ab":
         alone = held(both[bus])
-        assert alone == [row for row in together if row[0] == bus]
+        assert alone == [row for row in combined if row[0] == bus]
 
 
 def test_a_position_is_of_one_stop(held: Callable[..., list[Any]], zones: Zones) -> None:

@@ -139,11 +139,13 @@ def test_a_day_of_sube_with_cash_fares_follows_the_rule(
 def test_the_rule_is_part_of_snapshot_and_plan() -> None:
     shipped = (INCLUDE / "programmes/opal.yaml").read_text()
     other = shipped.replace("missing_day: refuse", "missing_day: refuse\n  without_card: own_unit")
-    stated, own = (parse_programme(one, "opal.yaml") for one in (shipped, other))
+    stated, own_unit = (parse_programme(content, "opal.yaml") for content in (shipped, other))
     assert stated.source.without_card is WithoutCard.DROP
-    assert own.source.without_card is OWN
+    assert own_unit.source.without_card is OWN
     domain = load_domain(stated, INCLUDE)
-    plans = [make_plan(one, domain, ServiceWeek.parse(WEEK)) for one in (stated, own)]
+    plans = [
+        make_plan(programme, domain, ServiceWeek.parse(WEEK)) for programme in (stated, own_unit)
+    ]
     assert plans[0].digest != plans[1].digest
     assert plans[0].events == plans[1].events  # a unit of one trip costs no more than one of six
 

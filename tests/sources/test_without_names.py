@@ -35,9 +35,11 @@ def counters(ingested: Read) -> Read:
 
 @pytest.fixture
 def trips(ingested: Read) -> Read:
-    own = WithoutCard.OWN_UNIT
+    own_unit = WithoutCard.OWN_UNIT
     hired = Feed.HIRED_TRIPS
-    return partial(ingested, header=TRIPS, read=READ, feed=hired, modes=("bike",), without_card=own)
+    return partial(
+        ingested, header=TRIPS, read=READ, feed=hired, modes=("bike",), without_card=own_unit
+    )
 
 
 def test_entries_and_exits_are_rows_of_one_end(gates: Read) -> None:
@@ -98,8 +100,8 @@ def test_one_ride_more_is_one_row_more_or_none(counters: Read, seed: int) -> Non
     ride = chance.randrange(24)
     after = [(hour, count + (hour > ride)) for hour, count in before]
     first, second = (
-        Counter(counters(*(reading("a", f"{hour:02}:00:00", n) for hour, n in own))[0])
-        for own in (before, after)
+        Counter(counters(*(reading("a", f"{hour:02}:00:00", n) for hour, n in readings))[0])
+        for readings in (before, after)
     )
     moved = (second - first) + (first - second)
     assert moved.total() <= 1
@@ -133,10 +135,10 @@ def test_an_account_is_a_card_and_a_trip_without_one_a_unit(
     ingested: Read, account: str, units: int
 ) -> None:
     lines = [
-        f"{n},2016-07-25 08:0{n}:00,2016-07-25 08:20:00,A,B,{own}"
-        for n, own in enumerate(account.split(","))
+        f"{n},2016-07-25 08:0{n}:00,2016-07-25 08:20:00,A,B,{card}"
+        for n, card in enumerate(account.split(","))
     ]
     header = "ride_id,started_at,ended_at,start_station_id,end_station_id,account_id"
-    own = {"feed": Feed.HIRED_TRIPS, "modes": ("bike",), "without_card": WithoutCard.OWN_UNIT}
-    rows, _ = ingested(*lines, header=header, read="card_id", **own)
+    options = {"feed": Feed.HIRED_TRIPS, "modes": ("bike",), "without_card": WithoutCard.OWN_UNIT}
+    rows, _ = ingested(*lines, header=header, read="card_id", **options)
     assert (len(rows), len(set(rows))) == (2, units)

@@ -68,18 +68,18 @@ def test_a_zone_without_daylight_saving_has_no_change() -> None:
 
 def _read(zone: ZoneInfo, written: str) -> datetime | None:
     """Return the instant of a text, naive UTC, by the standard library; None of no timestamp."""
-    found = _STAMP.fullmatch(written)
+    match = _STAMP.fullmatch(written)
     try:
-        clock = datetime.fromisoformat(f"{found[1]} {found[2]}") if found else None
+        clock = datetime.fromisoformat(f"{match[1]} {match[2]}") if match else None
     except ValueError:
         return None
-    if found is None or clock is None:
+    if match is None or clock is None:
         return None
-    if found[3]:
+    if match[3]:
         return clock
-    if found[4]:
-        sign = -1 if found[4].startswith("-") else 1
-        return clock - sign * timedelta(hours=abs(int(found[4])), minutes=int(found[5] or 0))
+    if match[4]:
+        sign = -1 if match[4].startswith("-") else 1
+        return clock - sign * timedelta(hours=abs(int(match[4])), minutes=int(match[5] or 0))
     return clock.replace(tzinfo=zone).astimezone(UTC).replace(tzinfo=None)
 
 
@@ -114,11 +114,11 @@ def test_a_plain_text_reads_as_the_same_one_with_a_fraction_that_is_taken_apart(
         ", ".join(f"('{clock.isoformat()}{fraction}{mark}')" for clock in clocks)
         for fraction in ("", ".0")
     )
-    found = [
+    instants = [
         duckdb.execute(
             "SELECT local, utc "
             f"FROM {stamped_sql(f'(VALUES {values}) AS t(written)', 'written', zone, week)}"
         ).fetchall()
         for values in (plain, apart)
     ]
-    assert found[0] == found[1]
+    assert instants[0] == instants[1]

@@ -60,7 +60,7 @@ def exact_sampler() -> Sampler:
 
     def draw(noise: NoiseFamily, scale: Fraction, number: int) -> NDArray[np.int64]:
         bits = random.Random(f"turnstile {noise} {scale}")  # noqa: S311 - an oracle, not noise
-        one = discrete_laplace if noise is NoiseFamily.DISCRETE_LAPLACE else discrete_gaussian
-        return np.array([one(bits, scale) for _ in range(number)], dtype=np.int64)
+        sampler = discrete_laplace if noise is NoiseFamily.DISCRETE_LAPLACE else discrete_gaussian
+        return np.array([sampler(bits, scale) for _ in range(number)], dtype=np.int64)
 
     return draw

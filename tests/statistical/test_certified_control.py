@@ -55,7 +55,7 @@ def test_the_fit_of_each_release_rejects_the_sampler_of_opendp_0_14_1(
     )
     noise = np.array(json.loads(drawn.stdout), dtype=np.int64)
     event = DrawEvent("t", "count", NoiseFamily.DISCRETE_GAUSSIAN, Fraction(scale), (), ())
-    found = misfit(event, lambda _event, _cells: (noise,), alpha=1e-9)
-    assert found is not None
-    assert "does not fit" in found
+    reason = misfit(event, lambda _event, _cells: (noise,), alpha=1e-9)
+    assert reason is not None
+    assert "does not fit" in reason
     assert misfit(event, draw_once, alpha=1e-9) is None  # the version that the lock pins

@@ -48,7 +48,9 @@ class Place:
         listed = self.server.client("root").list_objects_v2(
             Bucket="turnstile-embargoed", Prefix=self.prefix + "/"
         )
-        return [one["Key"].removeprefix(self.prefix + "/") for one in listed.get("Contents", ())]
+        return [
+            entry["Key"].removeprefix(self.prefix + "/") for entry in listed.get("Contents", ())
+        ]
 
     def put(self, name: str, content: bytes) -> None:
         root = self.server.client("root")
@@ -74,8 +76,8 @@ class Place:
         got = self.server.client("root").get_object(
             Bucket="turnstile-embargoed", Key=f"{self.prefix}/index/{UNIT}.json"
         )
-        found: dict[str, list[str]] = json.loads(got["Body"].read())["files"]
-        return found
+        files: dict[str, list[str]] = json.loads(got["Body"].read())["files"]
+        return files
 
 
 @pytest.fixture
@@ -112,14 +114,14 @@ def write(zone: UnitZone, **files: str) -> None:
 
 def ahead_of_its_store(place: Place, **today: str) -> UnitZone:
     """A worker that put a plan yesterday and more today, and a bucket put back to yesterday."""
-    one = place.worker("one")
-    write(one, plan="p")
-    one.put(UNIT)
+    worker = place.worker("one")
+    write(worker, plan="p")
+    worker.put(UNIT)
     yesterday = place.backup()
-    write(one, **today)
-    one.put(UNIT)
+    write(worker, **today)
+    worker.put(UNIT)
     place.put_back(yesterday)
-    return one
+    return worker
 
 
 def test_what_a_step_made_is_there_for_a_worker_with_an_empty_folder(place: Place) -> None:
@@ -152,37 +154,37 @@ def test_only_what_is_wanted_comes_and_the_rest_stays_in_the_store(place: Place)
 
 
 def test_what_a_step_left_that_died_is_gone_before_the_next_one(place: Place) -> None:
-    one = place.worker("one")
-    fetched(one)
-    write(one, plan="p")
-    one.put(UNIT)
-    write(one, plan="half", estimates__x="never put")
-    assert fetched(one) == {"plan": "p"}
+    worker = place.worker("one")
+    fetched(worker)
+    write(worker, plan="p")
+    worker.put(UNIT)
+    write(worker, plan="half", estimates__x="never put")
+    assert fetched(worker) == {"plan": "p"}
 
 
 @pytest.mark.parametrize("dies_at", range(6))
 def test_a_worker_that_dies_in_the_middle_of_a_put_leaves_all_or_nothing(
     place: Place, dies_at: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = place.worker("one")
-    write(one, a="1", b="1")
-    one.put(UNIT)
-    write(one, a="2", b="2", c="2")
+    worker = place.worker("one")
+    write(worker, a="1", b="1")
+    worker.put(UNIT)
+    write(worker, a="2", b="2", c="2")
     calls = iter(range(100))
-    send = one.bucket._client.put_object
+    send = worker.bucket._client.put_object
 
     def dying(**arguments: object) -> object:
         if next(calls) == dies_at:
             raise KeyboardInterrupt
         return send(**arguments)
 
-    monkeypatch.setattr(one.bucket._client, "put_object", dying)
+    monkeypatch.setattr(worker.bucket._client, "put_object", dying)
     before, after = {"a": "1", "b": "1"}, {"a": "2", "b": "2", "c": "2"}
     if dies_at < 4:
         with pytest.raises(KeyboardInterrupt):
-            one.put(UNIT)
+            worker.put(UNIT)
     else:
-        one.put(UNIT)
+        worker.put(UNIT)
     assert fetched(place.worker("two")) == (before if dies_at < 4 else after)
 
 
@@ -212,7 +214,7 @@ def test_of_two_workers_that_write_the_same_file_one_is_told(place: Place) -> No
         write(zone, package__manifest=f"built by {number}")
     with ThreadPoolExecutor(2) as pool:
         outcomes = list(pool.map(_outcome, (one, two)))
-    (refused,) = [one for one in outcomes if one is not None]
+    (refused,) = [outcome for outcome in outcomes if outcome is not None]
     assert isinstance(refused, StoreConflict)
     assert "another worker wrote" in str(refused)
     winner = outcomes.index(None)
@@ -263,9 +265,9 @@ def test_the_same_sealed_bytes_again_change_nothing(place: Place) -> None:
 
 
 def test_bytes_that_somebody_changed_in_the_store_are_refused(place: Place) -> None:
-    one = place.worker("one")
-    write(one, plan="p")
-    one.put(UNIT)
+    worker = place.worker("one")
+    write(worker, plan="p")
+    worker.put(UNIT)
     place.put(place.index()["plan"][0], b"planted")
     with pytest.raises(IntegrityError, match="plan is not what its index says"):
         fetched(place.worker("two"))
@@ -302,25 +304,25 @@ def test_an_index_where_no_step_writes_one_is_refused(place: Place, name: str) -
 
 
 def test_an_index_that_is_gone_is_seen(place: Place) -> None:
-    one = place.worker("one")
-    write(one, plan="p")
-    one.put(UNIT)
+    worker = place.worker("one")
+    write(worker, plan="p")
+    worker.put(UNIT)
     root = place.server.client("root")
     root.delete_object(Bucket="turnstile-embargoed", Key=f"{place.prefix}/index/{UNIT}.json")
     with pytest.raises(IntegrityError, match="index of opal/2016-W30/r0 is gone"):
-        fetched(one)
-    assert seen(one) == {"plan": "p"}  # the last copy, perhaps
+        fetched(worker)
+    assert seen(worker) == {"plan": "p"}  # the last copy, perhaps
 
 
 def test_an_older_index_takes_nothing_away_and_the_newer_files_are_put_back(place: Place) -> None:
-    one = ahead_of_its_store(place, plan="p2", **{SEALED: "noise"})
-    for own in ((UNIT,), ()):
+    worker = ahead_of_its_store(place, plan="p2", **{SEALED: "noise"})
+    for units in ((UNIT,), ()):
         with pytest.raises(IntegrityError, match="is older than the one that was here"):
-            one.fetch(own, everything)
-    assert seen(one) == {"plan": "p2", SEALED: "noise"}
-    assert list(one.restore()) == [(UNIT, 2, 0)]
-    assert fetched(place.worker("two")) == seen(one) == fetched(one)
-    assert list(one.restore()) == []
+            worker.fetch(units, everything)
+    assert seen(worker) == {"plan": "p2", SEALED: "noise"}
+    assert list(worker.restore()) == [(UNIT, 2, 0)]
+    assert fetched(place.worker("two")) == seen(worker) == fetched(worker)
+    assert list(worker.restore()) == []
 
 
 def test_what_a_copied_home_holds_is_put_back_by_its_bytes(place: Place) -> None:
@@ -346,9 +348,9 @@ def test_where_others_went_on_from_an_older_index_what_they_wrote_stays(place: P
     assert fetched(one) == fetched(two) == {"plan": "p3", SEALED: "noise"}
 
 
-@pytest.mark.parametrize("own", [(UNIT,), ()])
+@pytest.mark.parametrize("units", [(UNIT,), ()])
 def test_what_a_restored_store_lacks_is_put_back_by_the_machine_that_has_it(
-    place: Place, own: tuple[str, ...]
+    place: Place, units: tuple[str, ...]
 ) -> None:
     """Found by a simulated world: who restored had no copy, and so the last one was removed."""
     one, two = place.worker("one"), place.worker("two")
@@ -360,7 +362,7 @@ def test_what_a_restored_store_lacks_is_put_back_by_the_machine_that_has_it(
     two.fetch((), lambda name: name.endswith("plan"))
     place.put_back(before)
     assert list(two.restore()) == [(UNIT, 0, 0)]
-    one.fetch(own, everything)
+    one.fetch(units, everything)
     assert seen(one) == {"plan": "p", "exact": "counts", SEALED: "noise"}
     assert fetched(place.worker("three")) == seen(one) == fetched(two)
     assert "lacking" not in json.loads(place.backup()[f"index/{UNIT}.json"])
@@ -399,9 +401,9 @@ def _aside(zone: UnitZone) -> list[str]:
     return [path.read_text() for path in (zone.folder / ".store/aside").rglob("exact")]
 
 
-@pytest.mark.parametrize("own", [(UNIT,), ()])
+@pytest.mark.parametrize("units", [(UNIT,), ()])
 def test_what_others_wrote_over_takes_the_last_copy_from_nobody(
-    place: Place, own: tuple[str, ...]
+    place: Place, units: tuple[str, ...]
 ) -> None:
     """Where others went on the newer bytes stay beside the unit, and so after a recount."""
     one, two = place.worker("one"), place.worker("two")
@@ -415,7 +417,7 @@ def test_what_others_wrote_over_takes_the_last_copy_from_nobody(
     write(two, other="z")
     two.put(UNIT)
     assert list(one.restore()) == [(UNIT, 0, 1)]
-    one.fetch(own, everything)
+    one.fetch(units, everything)
     assert seen(one) == {"exact": "old", "plan": "p", "other": "z"}
     assert _aside(one) == ["new"]
 
@@ -440,42 +442,42 @@ def test_a_store_with_other_sealed_bytes_is_not_restored_over(place: Place) -> N
 
 
 def test_an_index_that_is_gone_comes_back_from_a_home_that_saw_it(place: Place) -> None:
-    one = place.worker("one")
-    write(one, plan="p", **{SEALED: "noise"})
-    one.put(UNIT)
+    worker = place.worker("one")
+    write(worker, plan="p", **{SEALED: "noise"})
+    worker.put(UNIT)
     place.put_back({})
-    assert list(one.restore()) == [(UNIT, 2, 0)]
+    assert list(worker.restore()) == [(UNIT, 2, 0)]
     assert fetched(place.worker("two")) == {"plan": "p", SEALED: "noise"}
 
 
 def test_an_index_of_an_earlier_version_is_read_and_gone_on_with(place: Place) -> None:
-    one = place.worker("one")
-    write(one, plan="p")
-    one.put(UNIT)
-    for path in (one.folder / ".store" / "units" / f"{UNIT}.json",):
+    worker = place.worker("one")
+    write(worker, plan="p")
+    worker.put(UNIT)
+    for path in (worker.folder / ".store" / "units" / f"{UNIT}.json",):
         path.write_text(json.dumps(json.loads(path.read_bytes()) | {"steps": []}))
     content = json.loads(place.backup()[f"index/{UNIT}.json"])
     del content["steps"]
     place.put(f"index/{UNIT}.json", json.dumps(content).encode())
-    assert fetched(one) == fetched(place.worker("two")) == {"plan": "p"}
-    write(one, plan="q")
-    one.put(UNIT)
+    assert fetched(worker) == fetched(place.worker("two")) == {"plan": "p"}
+    write(worker, plan="q")
+    worker.put(UNIT)
     assert fetched(place.worker("two")) == {"plan": "q"}
 
 
 def test_sealed_bytes_never_go_from_here_nor_from_the_store(place: Place) -> None:
-    one = place.worker("one")
-    write(one, plan="p")
-    one.put(UNIT)
-    write(one, **{SEALED: "of a draw that died before it came to the store"})
-    assert fetched(one) == {"plan": "p"}
-    (aside,) = one.folder.rglob(SEALED)
+    worker = place.worker("one")
+    write(worker, plan="p")
+    worker.put(UNIT)
+    write(worker, **{SEALED: "of a draw that died before it came to the store"})
+    assert fetched(worker) == {"plan": "p"}
+    (aside,) = worker.folder.rglob(SEALED)
     assert aside.read_text() == "of a draw that died before it came to the store"
-    write(one, **{SEALED: "noise"})
-    one.put(UNIT)
-    (one.folder / UNIT / SEALED).unlink()
-    one.put(UNIT)
-    assert fetched(one) == {"plan": "p", SEALED: "noise"}
+    write(worker, **{SEALED: "noise"})
+    worker.put(UNIT)
+    (worker.folder / UNIT / SEALED).unlink()
+    worker.put(UNIT)
+    assert fetched(worker) == {"plan": "p", SEALED: "noise"}
 
 
 def test_a_store_that_is_away_is_an_error_that_a_repeat_mends(
@@ -503,31 +505,31 @@ def test_who_may_not_is_told_and_no_secret_is(place: Place) -> None:
 def test_bytes_of_a_step_that_died_go_when_nobody_can_still_name_them(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = place.worker("one")
+    worker = place.worker("one")
     place.put(f"files/{UNIT}/left", b"left")
-    fetched(one)
-    one.put(UNIT)
+    fetched(worker)
+    worker.put(UNIT)
     assert f"files/{UNIT}/left" in place.names()
     monkeypatch.setattr(unit_zone, "_LASTS_AT_MOST", timedelta(0))
-    fetched(one)
-    write(one, plan="p")
-    one.put(UNIT)
+    fetched(worker)
+    write(worker, plan="p")
+    worker.put(UNIT)
     assert f"files/{UNIT}/left" not in place.names()
     assert fetched(place.worker("two")) == {"plan": "p"}
 
 
 def test_a_unit_in_work_on_this_machine_is_left_alone(place: Place) -> None:
-    one, other = place.worker("one"), "opal/2016-W31/r0"
+    worker, other = place.worker("one"), "opal/2016-W31/r0"
     write(place.worker("two"), plan="p")
     place.worker("two").put(UNIT)
-    with one.working_on(UNIT):
-        write(one, half="made")
-        with one.working_on(other):
-            one.fetch((other,), everything)
-        assert seen(one) == {"half": "made"}
-    with one.working_on(other):
-        one.fetch((other,), everything)
-    assert seen(one) == {"plan": "p"}
+    with worker.working_on(UNIT):
+        write(worker, half="made")
+        with worker.working_on(other):
+            worker.fetch((other,), everything)
+        assert seen(worker) == {"half": "made"}
+    with worker.working_on(other):
+        worker.fetch((other,), everything)
+    assert seen(worker) == {"plan": "p"}
 
 
 def test_files_of_the_zone_itself_are_a_unit(place: Place) -> None:
@@ -544,11 +546,11 @@ def test_files_of_the_zone_itself_are_a_unit(place: Place) -> None:
 
 
 def test_a_lost_folder_comes_back(place: Place) -> None:
-    one = place.worker("one")
-    write(one, plan="p", tables__a="1")
-    one.put(UNIT)
-    before = seen(one)
-    shutil.rmtree(one.folder)
+    worker = place.worker("one")
+    write(worker, plan="p", tables__a="1")
+    worker.put(UNIT)
+    before = seen(worker)
+    shutil.rmtree(worker.folder)
     assert fetched(place.worker("one")) == before
 
 

@@ -47,7 +47,7 @@ class Weeks:
     def unlike(self, before: Weeks, new_draws: Mapping[str, int]) -> tuple[str, ...]:
         """Say what is not as it was before, but for the draws that were to happen."""
         expected = Counter(before.draws) + Counter(new_draws)
-        found = [
+        changes = [
             f"{week}: {self.draws.get(week, 0)} draws, not {expected.get(week, 0)}"
             for week in sorted({*expected, *self.draws})
             if self.draws.get(week, 0) != expected.get(week, 0)
@@ -56,8 +56,8 @@ class Weeks:
             ("sealed bytes", before.sealed, self.sealed),
             ("package", before.packages, self.packages),
         ):
-            found += [f"{week}: another {name}" for week in old if new.get(week) != old[week]]
-        return tuple(found)
+            changes += [f"{week}: another {name}" for week in old if new.get(week) != old[week]]
+        return tuple(changes)
 
 
 def ledger_of(home: Path) -> Ledger:
@@ -79,10 +79,10 @@ def weeks_of(home: Path) -> Weeks:
         draws=Counter(_week(str(e.key)) for e in entries if e.kind is EntryKind.DRAW_BEGUN),
         attempts={week: tuple(a.state.value for a in all_) for week, all_ in attempts.items()},
         sealed={
-            week: str(one.artefact_digest)
+            week: str(attempt.artefact_digest)
             for week, all_ in attempts.items()
-            for one in all_
-            if one.is_sealed
+            for attempt in all_
+            if attempt.is_sealed
         },
         packages={week: digest_of(path.read_bytes()) for week, path in manifests.items()},
     )
@@ -92,33 +92,33 @@ def disagreements(home: Path, include: Path) -> tuple[str, ...]:
     """Recompute charges, digests and states from the plan and from the bytes; say what differs."""
     ledger, weeks = ledger_of(home), weeks_of(home)
     attempts = {week: ledger.attempts(ReleaseKey(PROGRAMME, week)) for week in weeks.attempts}
-    found = [f"verify: {finding}" for finding in ledger.verify()]
+    findings = [f"verify: {finding}" for finding in ledger.verify()]
     for week, all_ in attempts.items():
-        found += _in_week(home, week, all_, weeks.draws.get(week, 0))
-    found += _in_accounts(ledger.balance(), include, attempts)
-    found += [
+        findings += _in_week(home, week, all_, weeks.draws.get(week, 0))
+    findings += _in_accounts(ledger.balance(), include, attempts)
+    findings += [
         f"{path.parents[1].name}: public, and the ledger does not say so"
         for path in _packages(home)
         if ReleaseState.PUBLISHED.value not in weeks.attempts.get(path.parents[1].name, ())
     ]
-    return tuple(found)
+    return tuple(findings)
 
 
 def _in_week(home: Path, week: str, attempts: tuple[Attempt, ...], draws: int) -> Iterator[str]:
     """Yield what is wrong with one week's attempts, sealed bytes and package."""
-    charged = sum(one.state in CHARGED_STATES for one in attempts)
+    charged = sum(attempt.state in CHARGED_STATES for attempt in attempts)
     if not charged == draws <= DRAWS_MAX:
         yield f"{week}: {draws} draws and {charged} charges"
-    sealed = [one for one in attempts if one.is_sealed]
+    sealed = [attempt for attempt in attempts if attempt.is_sealed]
     if len(sealed) > 1:
         yield f"{week}: {len(sealed)} sealed attempts"
-    for one in sealed:
-        digest = str(one.artefact_digest)
+    for sealed_attempt in sealed:
+        digest = str(sealed_attempt.artefact_digest)
         path = home / "embargoed" / PROGRAMME / week / "r0" / f"sealed-{digest[:16]}.parquet"
         if not path.exists() or digest_of(path.read_bytes()) != digest:
             yield f"{week}: the sealed bytes are not those of the ledger"
         package = home / "public" / PROGRAMME / week / "r0"
-        if one.state is not ReleaseState.PUBLISHED:
+        if sealed_attempt.state is not ReleaseState.PUBLISHED:
             continue
         yield from (f"{week}: {difference}" for difference in differences(package))
         if json.loads((package / MANIFEST).read_bytes())["sealed_sha256"] != digest:
@@ -135,15 +135,15 @@ def _in_accounts(
     held: Accounts = defaultdict(AccountLoss)
     rho_of_week: dict[str, int] = {}
     for week, all_ in attempts.items():
-        for one in all_:
-            book = spent if one.state in CHARGED_STATES else held
-            if one.state is ReleaseState.VOID:
+        for attempt in all_:
+            book = spent if attempt.state in CHARGED_STATES else held
+            if attempt.state is ReleaseState.VOID:
                 continue
             for posting in _postings(include, week):
                 book[posting.unit.value, posting.scope] += _loss(posting)
                 if posting.unit.value == "card":
                     rho_of_week[week] = rho_of_week.get(week, 0) + (posting.rho_nano or 0)
-    for account in (one for one in balances if ".." not in one.scope):
+    for account in (balance for balance in balances if ".." not in balance.scope):
         name = (account.unit.value, account.scope)
         if (account.spent, account.held) != (spent[name], held[name]):
             yield f"{' '.join(name)}: the account is not what the draws cost"
@@ -153,7 +153,7 @@ def _in_accounts(
 def _windows_passed(include: Path, rho_of_week: Mapping[str, int]) -> Iterator[str]:
     """Yield windows in which a card loses more than its cap."""
     caps = [ledger_cap(cap) for cap in load_programme(PROGRAMME, include).caps]
-    for cap in (one for one in caps if one.window_weeks):
+    for cap in (candidate for candidate in caps if candidate.window_weeks):
         for last in map(ServiceWeek.parse, rho_of_week):
             window = {str(last.plus(-n)) for n in range(cap.window_weeks or 0)}
             if sum(rho_of_week.get(week, 0) for week in window) > (cap.rho_nano or 0):

@@ -111,10 +111,10 @@ def land_stop_delays(deployment: Deployment) -> None:
         for run, second, latitude in polls():
             bus = f"b{run.hour}-{run.direction}-{run.bus}"
             trip = {"trip_id": run.trip, "direction_id": run.direction}
-            own = position(bus, f"{day}T{clock(second)}", latitude, WEST, trip=trip)
-            lines.append(json.dumps({"vehicle": own}))
+            vehicle = position(bus, f"{day}T{clock(second)}", latitude, WEST, trip=trip)
+            lines.append(json.dumps({"vehicle": vehicle}))
     marked = {"trip": {"trip_id": MARKS["trip_id"], "direction_id": 0}, "vehicle": {"id": "x"}}
-    lines.append(json.dumps({"vehicle": own | marked}))
+    lines.append(json.dumps({"vehicle": vehicle | marked}))
     land_lines(deployment.landing("stop_delays"), "positions.ndjson", lines)
 
 
@@ -126,11 +126,13 @@ def nearest_polls() -> pd.DataFrame:
             off = abs(latitude - run.latitude(number))
             if off * 111_195 <= 80:
                 of_stop[run, number] = min(of_stop.get((run, number), (1.0, 0)), (off, second))
-    found = defaultdict(list)
+    delays = defaultdict(list)
     for (run, number), (_, second) in of_stop.items():
         label = f"{second // 3600:02}:00", run.stop(number), f"way {run.direction}"
-        found[label].append((second - run.hour * 3600 - number * BETWEEN_S) / 60)
-    true = [(*label, sum(own) / len(own), len(own)) for label, own in found.items()]
+        delays[label].append((second - run.hour * 3600 - number * BETWEEN_S) / 60)
+    true = [
+        (*label, sum(minutes) / len(minutes), len(minutes)) for label, minutes in delays.items()
+    ]
     return pd.DataFrame(true, columns=[*STOP_CELL, "true", "buses"]).set_index(STOP_CELL)
 
 
@@ -142,7 +144,7 @@ def delays_at_stops(deployment: Deployment, _: Path) -> Story:
     drawn = pd.read_csv(package / "data/passes_buses.csv").set_index(STOP_CELL).measured
     card = (package / "release_card.json").read_text()
     assert "stop_delays.zip@" in card  # the timetable is named, with its digest
-    draws = {one["table"]: one["standard_deviation"] for one in json.loads(card)["draws"]}
+    draws = {draw["table"]: draw["standard_deviation"] for draw in json.loads(card)["draws"]}
     buses = 7 * true.buses.reindex(drawn.index, fill_value=0)
     assert (drawn - buses).abs().max() <= SURE * draws["passes"]
     shown = table[table.unbiased.notna()].join(true, how="inner")
@@ -150,8 +152,8 @@ def delays_at_stops(deployment: Deployment, _: Path) -> Story:
     error = (shown.unbiased - shown.true).abs()
     assert (error <= SURE * shown.unbiased_sd + 0.02).all()
     for way, late in LATE_S.items():  # and what was made, as near as a poll can tell
-        own = shown.xs(f"way {way}", level="direction").unbiased.mean()
-        assert abs(own - (late + RUNS_AN_HOUR / 2) / 60) < POLL_S / 60
+        mean_delay = shown.xs(f"way {way}", level="direction").unbiased.mean()
+        assert abs(mean_delay - (late + RUNS_AN_HOUR / 2) / 60) < POLL_S / 60
 
 
 # How full buses say that they are.
@@ -322,18 +324,18 @@ def routes_of_positions(deployment: Deployment, _: Path) -> Story:
             trip = {"trip_id": f"t{bus}", "route_id": f"r{bus % 2}", "direction_id": bus % 4 // 2}
             if number == bus == 0:
                 trip |= MARKS
-            own = position(f"b{bus}", f"{day}T10:00:{bus:02}", *PLACE, trip=trip)
+            vehicle = position(f"b{bus}", f"{day}T10:00:{bus:02}", *PLACE, trip=trip)
             paths = {f"vehicle.trip.{name}": value for name, value in trip.items()}
-            paths |= {f"vehicle.position.{name}": v for name, v in own["position"].items()}
-            paths |= {"vehicle.vehicle.id": f"b{bus}", "vehicle.timestamp": own["timestamp"]}
-            lines.append(json.dumps({"vehicle": own} if bus % 3 else paths))
+            paths |= {f"vehicle.position.{name}": v for name, v in vehicle["position"].items()}
+            paths |= {"vehicle.vehicle.id": f"b{bus}", "vehicle.timestamp": vehicle["timestamp"]}
+            lines.append(json.dumps({"vehicle": vehicle} if bus % 3 else paths))
     land_lines(deployment.landing("surat_routes"), "positions.ndjson", lines)
     package = yield
     drawn = pd.read_csv(package / "data/headway_buses.csv")
     here = drawn[(drawn.slot == "10:00") & (drawn.cell == h3.latlng_to_cell(*PLACE, 7))]
     assert len(here) == 4
     deviation = 0.8  # of twelve cells of a bus-day, at rho 10
-    for one in here.itertuples():
-        is_marked = (one.route, one.direction) == ("first", "out")
-        assert abs(one.measured - (7 * ROUTE_BUSES // 4 - is_marked)) <= SURE * deviation
+    for row in here.itertuples():
+        is_marked = (row.route, row.direction) == ("first", "out")
+        assert abs(row.measured - (7 * ROUTE_BUSES // 4 - is_marked)) <= SURE * deviation
     assert (package / "cells.geojson").is_file()

@@ -72,7 +72,7 @@ class Reading:
 def taps(cards: int = 60, *, seed: int = 1, mode: str = "bus") -> list[Tap]:
     """Trips of cards on every day, by hours of Chicago, few at night."""
     chance = random.Random(seed)  # noqa: S311 - made-up taps
-    found = []
+    records = []
     for day in WEEK.days:
         for card in range(cards):
             for hour in sorted(chance.sample(range(6, 23), 2)):
@@ -80,16 +80,16 @@ def taps(cards: int = 60, *, seed: int = 1, mode: str = "bus") -> list[Tap]:
                     day.year, day.month, day.day, hour, chance.randrange(40), 5, tzinfo=ZONE
                 )
                 at, name = clock.astimezone(UTC), f"{30850000 + card}"
-                found.append(Tap(name, at, chance.randrange(12), enters=True, mode=mode))
+                records.append(Tap(name, at, chance.randrange(12), enters=True, mode=mode))
                 later = at + timedelta(minutes=15)
-                found.append(Tap(name, later, chance.randrange(12), enters=False, mode=mode))
-    return found
+                records.append(Tap(name, later, chance.randrange(12), enters=False, mode=mode))
+    return records
 
 
 def readings(buses: int = 8, *, seed: int = 1, step_s: int = 30) -> list[Reading]:
     """Positions of buses that go along roads at the speed that they say, with stops."""
     chance = random.Random(seed)  # noqa: S311 - made-up positions
-    found = []
+    records = []
     for day in WEEK.days:
         for bus in range(buses):
             begin = datetime(day.year, day.month, day.day, chance.randrange(5, 18), tzinfo=ZONE)
@@ -98,7 +98,7 @@ def readings(buses: int = 8, *, seed: int = 1, step_s: int = 30) -> list[Reading
             for _ in range(60):
                 kmh = 0.0 if chance.random() < 0.2 else chance.uniform(22, 42)
                 for _ in range(3):
-                    found.append(
+                    records.append(
                         Reading(f"bus{bus}", at, north, east, kmh * chance.uniform(0.96, 1.04))
                     )
                     km = kmh * step_s / 3600
@@ -107,7 +107,7 @@ def readings(buses: int = 8, *, seed: int = 1, step_s: int = 30) -> list[Reading
                     at += timedelta(seconds=step_s)
                 if math.hypot(north - 30.25, east + 97.75) > 0.1:
                     angle += math.pi / 2
-    return found
+    return records
 
 
 def _instant(at: datetime, form: Form) -> str:
@@ -146,10 +146,10 @@ def _rows_of_taps(records: Sequence[Tap], form: Form) -> Iterator[list[str]]:
 
 def _rows_of_readings(records: Sequence[Reading], form: Form) -> Iterator[list[str]]:
     yield ["coche", "momento", "latitud", "longitud", "velocidad", "observación"]
-    for one in records:
-        where = [_number(one.latitude, form), _number(one.longitude, form)]
-        speed = _number(one.kmh * KMH[form.unit], form)
-        yield [one.bus, _instant(one.at, form), *where, speed, "ñandú"]
+    for reading in records:
+        where = [_number(reading.latitude, form), _number(reading.longitude, form)]
+        speed = _number(reading.kmh * KMH[form.unit], form)
+        yield [reading.bus, _instant(reading.at, form), *where, speed, "ñandú"]
 
 
 def written(records: Sequence[Tap] | Sequence[Reading], form: Form) -> bytes:

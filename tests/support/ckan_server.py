@@ -70,11 +70,15 @@ class CkanServer:
         return Response(json.dumps(told), status, mimetype="application/json")
 
     def _package_show(self, values: Json, *_: object) -> tuple[int, Any]:
-        found = next(
-            (one for one in self.datasets.values() if values["id"] in (one["id"], one["name"])),
+        dataset = next(
+            (
+                candidate
+                for candidate in self.datasets.values()
+                if values["id"] in (candidate["id"], candidate["name"])
+            ),
             None,
         )
-        return (200, found) if found else (404, "Not Found Error")
+        return (200, dataset) if dataset else (404, "Not Found Error")
 
     def _package_create(self, values: Json, *_: object) -> tuple[int, Any]:
         if values["name"] in self.datasets:
@@ -84,14 +88,14 @@ class CkanServer:
         return 200, made
 
     def _package_patch(self, values: Json, *_: object) -> tuple[int, Any]:
-        status, found = self._package_show(values)
+        status, dataset = self._package_show(values)
         if status == 200:
-            found.update(values)
-        return status, found
+            dataset.update(values)
+        return status, dataset
 
     def _resource_show(self, values: Json, *_: object) -> tuple[int, Any]:
-        found = self.resources.get(values["id"])
-        return (200, found) if found else (404, "Not Found Error")
+        resource = self.resources.get(values["id"])
+        return (200, resource) if resource else (404, "Not Found Error")
 
     def _resource_create(
         self, values: Json, upload: bytes | None, fault: str | None

@@ -61,10 +61,10 @@ def missing_namespaces() -> str:
 
 def postgresql() -> Path | None:
     """Return the folder of PostgreSQL's programs."""
-    found = shutil.which("initdb") or next(
+    initdb = shutil.which("initdb") or next(
         map(str, sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), reverse=True)), None
     )
-    return None if found is None else Path(found).resolve().parent
+    return None if initdb is None else Path(initdb).resolve().parent
 
 
 class PostgresImage:
@@ -198,12 +198,12 @@ class NativeCompose(NativeStack):
     def environment(self, service: str) -> dict[str, str]:
         """Return the environment of a service, and no more."""
         given = self.services[service].get("environment", {})
-        found = {key: self._natively(service, str(value)) for key, value in given.items()}
-        if "AIRFLOW__API__PORT" in found:
-            found["AIRFLOW__API__PORT"] = str(self.ports["AIRFLOW_PORT"])
-            found["AIRFLOW__API__HOST"] = "127.0.0.1"
+        variables = {key: self._natively(service, str(value)) for key, value in given.items()}
+        if "AIRFLOW__API__PORT" in variables:
+            variables["AIRFLOW__API__PORT"] = str(self.ports["AIRFLOW_PORT"])
+            variables["AIRFLOW__API__HOST"] = "127.0.0.1"
         logs, scheduler = "AIRFLOW__LOGGING__", "AIRFLOW__SCHEDULER__"
-        return found | {
+        return variables | {
             "PATH": BINARIES,
             "SECRETS": str(self.secrets),
             "HOME": str(self._root(service)),
@@ -224,7 +224,9 @@ class NativeCompose(NativeStack):
         self._lay_out(name)
         if name == "postgres":
             scripts = [
-                self.project / one.split(":")[0] for one in service["volumes"] if "initdb" in one
+                self.project / volume.split(":")[0]
+                for volume in service["volumes"]
+                if "initdb" in volume
             ]
             self._database = PostgresImage(self.ports["postgres"], self.secrets, scripts)
             self._database.start()
@@ -273,14 +275,14 @@ class NativeCompose(NativeStack):
 
     def _mounts(self, name: str) -> list[tuple[Path, Path, bool]]:
         """Return source, target and whether it is read-only of each volume, outermost first."""
-        found = []
+        mounts = []
         for mount in self.services[name].get("volumes", ()):
             source, target, *mode = mount.split(":")
             place = (
                 self.project / source if source.startswith(".") else self.base / "volumes" / source
             )
-            found.append((place, self._root(name) / target.lstrip("/"), mode == ["ro"]))
-        return sorted(found, key=lambda mount: len(mount[1].parts))
+            mounts.append((place, self._root(name) / target.lstrip("/"), mode == ["ro"]))
+        return sorted(mounts, key=lambda mount: len(mount[1].parts))
 
     def _lay_out(self, name: str) -> None:
         """Make what the image holds: empty folders for the volumes, and the project's scripts."""
@@ -315,13 +317,13 @@ class NativeCompose(NativeStack):
             ("/run/secrets", str(self.secrets)),
         ):
             text = text.replace(old, new)
-        return PATHS.sub(lambda found: f"{self._root(name)}{found[1]}", text)
+        return PATHS.sub(lambda match: f"{self._root(name)}{match[1]}", text)
 
 
 def added(service: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
     """Return a service with an override, as Compose merges them."""
-    volumes = {one.split(":")[1]: one for one in service.get("volumes", ())}
-    volumes |= {one.split(":")[1]: one for one in more.get("volumes", ())}
+    volumes = {volume.split(":")[1]: volume for volume in service.get("volumes", ())}
+    volumes |= {volume.split(":")[1]: volume for volume in more.get("volumes", ())}
     return {
         **service,
         "environment": {**service["environment"], **more["environment"]},
@@ -349,9 +351,9 @@ def interpolated(read: Any, variables: Mapping[str, str]) -> Any:
     if not isinstance(read, str):
         return read
 
-    def value(found: re.Match[str]) -> str:
-        name, default = found[1], found[2]
-        is_needed = found[0].startswith(f"${{{name}:?")
+    def value(match: re.Match[str]) -> str:
+        name, default = match[1], match[2]
+        is_needed = match[0].startswith(f"${{{name}:?")
         return variables[name] if is_needed else variables.get(name) or default
 
     return VARIABLE.sub(value, read)

@@ -29,8 +29,8 @@ def tells(*arguments: object) -> str:
 
 def refuses(said: str, *arguments: object, code: int = 2) -> str:
     """See a command end with a code and a sentence; return all that it says on standard error."""
-    found, _, err = ended(*arguments)
-    assert found == code, (arguments, err)
+    exit_code, _, err = ended(*arguments)
+    assert exit_code == code, (arguments, err)
     assert said in err
     assert "Traceback" not in err
     return err

@@ -55,31 +55,31 @@ class Witness:
         """Return status, content type and text (tlog-witness)."""
         old, proof, text = parse_step(body)
         self.asked.append(old)
-        found = parse_checkpoint(text)
-        if refusal := self._refusal(old, proof, found):
+        checkpoint = parse_checkpoint(text)
+        if refusal := self._refusal(old, proof, checkpoint):
             return refusal, "text/plain", ""
         if old != self.size:
             return 409, "text/x.tlog.size", f"{self.size}\n"
-        self.size, self.root = found.size, found.root
+        self.size, self.root = checkpoint.size, checkpoint.root
         self.seconds += 1
-        said = f"cosignature/v1\ntime {self.seconds}\n{found.text}".encode()
+        said = f"cosignature/v1\ntime {self.seconds}\n{checkpoint.text}".encode()
         content = struct.pack(">Q", self.seconds) + self.key.sign(said)
         identity = key_id(NAME, KIND, self.key.public_key().public_bytes_raw())
         return 200, "text/plain", f"— {NAME} {base64.b64encode(identity + content).decode()}\n"
 
-    def _refusal(self, old: int, proof: tuple[bytes, ...], found: LogCheckpoint) -> int | None:
+    def _refusal(self, old: int, proof: tuple[bytes, ...], checkpoint: LogCheckpoint) -> int | None:
         """Return the status of what it will not sign."""
         if self.fault is not None:
             return self.fault
-        if self.log is None or found.origin != Verifier.of(self.log).name:
+        if self.log is None or checkpoint.origin != Verifier.of(self.log).name:
             return 404
-        if not found.is_signed_by(Verifier.of(self.log)):
+        if not checkpoint.is_signed_by(Verifier.of(self.log)):
             return 403
         if old != self.size:
-            return 400 if old > found.size else None
-        if old == found.size:
-            return 409 if found.root != self.root else None
-        is_grown = not old or is_consistent(old, found.size, self.root, found.root, proof)
+            return 400 if old > checkpoint.size else None
+        if old == checkpoint.size:
+            return 409 if checkpoint.root != self.root else None
+        is_grown = not old or is_consistent(old, checkpoint.size, self.root, checkpoint.root, proof)
         return None if is_grown else 422
 
 

@@ -173,7 +173,7 @@ class Day:
             for entry in self.airflow.ledger.entries()
             if entry.kind is EntryKind.RESERVED and str(entry.key) == key
         ]
-        card = next(one for one in reserved[-1].body["postings"] if one[0] == "card")
+        card = next(posting for posting in reserved[-1].body["postings"] if posting[0] == "card")
         words = epsilon_words(AccountLoss(None, card[3])).removesuffix(" at delta 1e-6")
         assert f"{words} for a card" in said
         self.spends(times * card[3], f"{week}: {words} for a card, {times} time(s), as shown")
@@ -188,16 +188,16 @@ class Day:
     def spent(self) -> int:
         """Return what a card has lost over the window, rho in 1e-9."""
         return max(
-            (one.spent.rho_nano or 0)
-            for one in self.airflow.ledger.balance("opal_cards")
-            if one.unit.value == "card"
+            (account.spent.rho_nano or 0)
+            for account in self.airflow.ledger.balance("opal_cards")
+            if account.unit.value == "card"
         )
 
     def page_says(self, week: str, state: str) -> str:
         """Return the page's sentence on a week that somebody has to look at; check its figures."""
         browser = self.page()
-        found = browser.find_elements(By.CSS_SELECTOR, f"li[data-state={state}]")
-        said = [str(one.text) for one in found if one.text.startswith(week)]
+        elements = browser.find_elements(By.CSS_SELECTOR, f"li[data-state={state}]")
+        said = [str(element.text) for element in elements if element.text.startswith(week)]
         everything = find(browser, "[data-programme=opal]").text
         assert len(said) == 1, (week, state, everything)
         return said[0]
@@ -218,11 +218,11 @@ class Day:
 
     def told_once(self, rule: str, week: str) -> str:
         """Return the one line about a rule and week that was mailed; the webhook got it too."""
-        found = [line for text in self._posts() for line in _lines_about(text, rule, week)]
-        assert len(found) == 1, (rule, week, found)
-        words = " ".join(found[0].split())
+        lines = [line for text in self._posts() for line in _lines_about(text, rule, week)]
+        assert len(lines) == 1, (rule, week, lines)
+        words = " ".join(lines[0].split())
         assert sum(words in text for text in self._mails()) == 1, (words, self._mails())
-        return found[0]
+        return lines[0]
 
     def _rules(self) -> Counter[str]:
         """Count the chapters of the runbook that messages lead to."""
@@ -234,30 +234,30 @@ class Day:
 
     def _mails(self) -> list[str]:
         """Return the words of every mail, as its reader sees them."""
-        found = []
+        texts = []
         for mail in self.sinks.inbox.received:
-            (part,) = [one for one in mail.walk() if not one.is_multipart()]
-            found.append(" ".join(part.get_payload(decode=True).decode().split()))
-        return found
+            (part,) = [section for section in mail.walk() if not section.is_multipart()]
+            texts.append(" ".join(part.get_payload(decode=True).decode().split()))
+        return texts
 
 
 def _lines_about(text: str, rule: str, week: str) -> list[str]:
     """Return the alerts on a week in a message whose link leads to a rule's chapter."""
-    found, lines = [], text.splitlines()
+    alerts, lines = [], text.splitlines()
     for number, line in enumerate(lines):
         if f"opal {week}:" in line and line.startswith("["):
             below = lines[number + 1 : number + 5]
-            if any(f"RUNBOOK.md#{rule}" in one for one in below):
-                found.append(line)
-    return list(dict.fromkeys(found))
+            if any(f"RUNBOOK.md#{rule}" in next_line for next_line in below):
+                alerts.append(line)
+    return list(dict.fromkeys(alerts))
 
 
 def _figures_of(airflow: RealAirflow) -> set[tuple[str, str]]:
     """Return account and exact spent figures, as `ledger balance --json` has them."""
-    balances = [balance_json(one) for one in most_spent(airflow.ledger.balance())]
+    balances = [balance_json(account) for account in most_spent(airflow.ledger.balance())]
     return {
-        (f"{one['family']}/{one['unit']}/{one['scope']}", _exact(one["spent"]))
-        for one in json.loads(json.dumps(balances))
+        (f"{balance['family']}/{balance['unit']}/{balance['scope']}", _exact(balance["spent"]))
+        for balance in json.loads(json.dumps(balances))
     }
 
 

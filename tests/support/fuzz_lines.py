@@ -25,7 +25,7 @@ def main() -> None:
         from lines_compared import check_a_file, opened_reader
 
         from turnstile.sources.ingest import lines
-    arguments = [one for one in sys.argv if one != "--fault"]
+    arguments = [argument for argument in sys.argv if argument != "--fault"]
     if len(arguments) < len(sys.argv):
         lines._mark_unbalanced = lambda *_: None
     with tempfile.TemporaryDirectory() as corpus, opened_reader() as read:
@@ -33,8 +33,8 @@ def main() -> None:
             (Path(corpus) / str(number)).write_bytes(seed)
 
         def one_file(content: bytes) -> None:
-            found = content.split(b"\n")[:_LINES_AT_MOST]
-            check_a_file(read, found, b"\n")
+            raw_lines = content.split(b"\n")[:_LINES_AT_MOST]
+            check_a_file(read, raw_lines, b"\n")
 
         atheris.Setup([*arguments, f"-artifact_prefix={corpus}/", corpus], one_file)
         atheris.Fuzz()

@@ -64,7 +64,9 @@ def _changed_amid(content: bytes) -> bytes:
     """Change the middle of what is compressed."""
     middle = len(content) // 3
     return (
-        content[:middle] + bytes(one ^ 0xFF for one in content[middle:][:8]) + content[middle + 8 :]
+        content[:middle]
+        + bytes(byte ^ 0xFF for byte in content[middle:][:8])
+        + content[middle + 8 :]
     )
 
 

@@ -133,15 +133,15 @@ def fuzzed(kind: str, folder: Path, chance: random.Random) -> Iterator[Callable[
 
 def _changed(content: bytes, chance: random.Random) -> bytes:
     """Change, repeat, remove or put in a few bytes."""
-    found = bytearray(content)
+    buffer = bytearray(content)
     for _ in range(chance.randint(1, CHANGES_AT_MOST)):
-        at, length = chance.randrange(len(found)), chance.choice((1, 2, 4, 16, 64))
-        piece = bytes(found[at : at + length])
+        at, length = chance.randrange(len(buffer)), chance.choice((1, 2, 4, 16, 64))
+        piece = bytes(buffer[at : at + length])
         put = chance.choice((chance.randbytes(length), b"", piece * 2, bytes(length), b"\xff" * 4,
                              b'"', b"\n", b"[", b"{", b"-", b"9" * length))  # fmt: skip
-        found[at : at + (length if chance.random() < 0.7 else 0)] = put
-        found = found or bytearray(b"x")
-    return bytes(found)
+        buffer[at : at + (length if chance.random() < 0.7 else 0)] = put
+        buffer = buffer or bytearray(b"x")
+    return bytes(buffer)
 
 
 def main() -> None:

@@ -15,13 +15,13 @@ HOUSE = Path(turnstile.__file__).parent
 
 def entered(act: Callable[[], object]) -> set[str]:
     """Modules of ours of which a function is called in this thread."""
-    found: set[str] = set()
+    modules: set[str] = set()
 
     def note(frame: FrameType, event: str, _: object) -> None:
         file = frame.f_code.co_filename
         is_function = frame.f_code.co_flags & CO_OPTIMIZED  # not a module that is imported first
         if event == "call" and is_function and file.startswith(str(HOUSE)):
-            found.add(Path(file).relative_to(HOUSE).with_suffix("").as_posix())
+            modules.add(Path(file).relative_to(HOUSE).with_suffix("").as_posix())
 
     before = sys.getprofile()
     sys.setprofile(note)
@@ -29,4 +29,4 @@ def entered(act: Callable[[], object]) -> set[str]:
         act()
     finally:
         sys.setprofile(before)
-    return found
+    return modules

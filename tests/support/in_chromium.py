@@ -48,9 +48,9 @@ def find(browser: Any, css: str, text: str = "") -> WebElement:
     """Wait for an element that is shown and begins with a text."""
 
     def look(_: Any) -> WebElement | bool:
-        for found in browser.find_elements(By.CSS_SELECTOR, css):
-            if found.is_displayed() and found.text.strip().startswith(text):
-                return found
+        for element in browser.find_elements(By.CSS_SELECTOR, css):
+            if element.is_displayed() and element.text.strip().startswith(text):
+                return element
         return False
 
     # Drawn anew between finding and asking: stale, or in Chromium's words "node does not exist".

@@ -66,13 +66,13 @@ class KeptPreflight:
         if not self._is_as_it_stands():
             self._require(release)
             return
-        kept, own = self._folder / _name_of(release), release.folders.embargoed / _NAME
+        kept, local_path = self._folder / _name_of(release), release.folders.embargoed / _NAME
         with exclusively(kept.with_suffix(".lock")):
-            if kept.exists() and not own.exists():
-                replace_durably(own, kept.read_bytes())
+            if kept.exists() and not local_path.exists():
+                replace_durably(local_path, kept.read_bytes())
             self._require(release)
             if not kept.exists():
-                replace_durably(kept, own.read_bytes())
+                replace_durably(kept, local_path.read_bytes())
 
 
 def _name_of(release: Release) -> str:
@@ -99,17 +99,17 @@ class KeptWorlds:
         if kept is None or not self._is_as_it_stands():
             return FOUND_IN_WORLDS(shape, chains, records, kept)
         name = small_worlds._name_of(shape, chains, records)
-        shared, own = self._folder / name, kept / name
+        shared, local_path = self._folder / name, kept / name
         with exclusively(shared.with_suffix(".lock")):
             if not kept.parent.is_dir():  # nothing is kept in a home that nobody made
                 return FOUND_IN_WORLDS(shape, chains, records, self._folder)
-            if shared.exists() and not own.exists():
+            if shared.exists() and not local_path.exists():
                 kept.mkdir(exist_ok=True)
-                replace_durably(own, shared.read_bytes())
-            found = FOUND_IN_WORLDS(shape, chains, records, kept)
-            if own.exists() and not shared.exists():
-                replace_durably(shared, own.read_bytes())
-        return found
+                replace_durably(local_path, shared.read_bytes())
+            farthest = FOUND_IN_WORLDS(shape, chains, records, kept)
+            if local_path.exists() and not shared.exists():
+                replace_durably(shared, local_path.read_bytes())
+        return farthest
 
 
 def _forget_old(folder: Path) -> None:

@@ -59,8 +59,8 @@ class LentEngines:
         """Connect as DuckDB does; lend what the product's `connect` asks for."""
         if config is None or not set(_PLACES) <= set(config):
             return OPENED(database, config=config or {}, **more)
-        own = sorted((name, value) for name, value in config.items() if name not in _PLACES)
-        key = (("process", os.getpid()), *own)  # threads do not come along into a fork
+        settings = sorted((name, value) for name, value in config.items() if name not in _PLACES)
+        key = (("process", os.getpid()), *settings)  # threads do not come along into a fork
         name = f"own_{next(self._names)}"
         with suppress(KeyError, duckdb.Error):  # a fatal error ends an engine
             return Lent(self._open[key], name)

@@ -25,8 +25,8 @@ def read_by_line(lines: list[bytes]) -> tuple[Counter[tuple[str | None, ...]], i
     """The same by the standard library, a line at a time: records, and how many are none."""
     records: Counter[tuple[str | None, ...]] = Counter()
     rejected = 0
-    for one in lines:
-        line = one.removesuffix(b"\r")
+    for raw_line in lines:
+        line = raw_line.removesuffix(b"\r")
         try:
             fields = next(csv.reader([line.decode()], strict=True))
             whole = line != b"" and _CLEAN.fullmatch(line) is not None

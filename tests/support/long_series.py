@@ -62,14 +62,14 @@ class LongSeries:
     @property
     def periods(self) -> tuple[Period, ...]:
         """Its periods."""
-        found = {r.key.period: Week(r.key.period, (), (r,)) for r in self.revisions}
-        return periods_of(found)
+        weeks = {r.key.period: Week(r.key.period, (), (r,)) for r in self.revisions}
+        return periods_of(weeks)
 
     def write(
         self, patch: pytest.MonkeyPatch, places: Sequence[tuple[str, str]], known: site.Files
     ) -> site.Files:
         """Write what is not there yet; return every file with its size and digest."""
-        numbers = {one.key.period: n for n, one in enumerate(self.revisions)}
+        numbers = {revision.key.period: n for n, revision in enumerate(self.revisions)}
 
         def made(_: Programme, __: Path, period: str) -> WeekOfPlaces:
             number = numbers[period]
@@ -77,18 +77,18 @@ class LongSeries:
             return made_week(places, number, period, self.truth, has_hours=has_hours)
 
         patch.setattr(site, "week_of_places", made)
-        given = {path: one for path, one in known.items() if isinstance(one, tuple)}
-        found: site.Files = {}
+        given = {path: entry for path, entry in known.items() if isinstance(entry, tuple)}
+        files: site.Files = {}
         for path, content in site.explorer_files(
             self.programme, self.periods, self.revisions, self.folder, self.include, given
         ):
             if isinstance(content, bytes):
                 (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
                 (self.folder / path).write_bytes(content)
-                found[path] = (len(content), digest_of(content))
+                files[path] = (len(content), digest_of(content))
             else:
-                found[path] = content
-        return found
+                files[path] = content
+        return files
 
 
 def made_week(
@@ -113,18 +113,20 @@ def made_week(
     hours = truths[:, None] * np.array(_SHAPE) / sum(_SHAPE)
 
     def drawn(values: Floats, deviation: float) -> list[Any]:
-        own = values + deviation * noise.standard_normal(values.shape)
+        estimates = values + deviation * noise.standard_normal(values.shape)
         half = 1.96 * deviation
-        return list(np.stack([own, own - half, own + half], axis=-1).round(1).tolist())
+        return list(
+            np.stack([estimates, estimates - half, estimates + half], axis=-1).round(1).tolist()
+        )
 
     columns = [drawn(truths, DEVIATION), drawn(truths / 6, 6), drawn(truths / 12, 9)]
-    found = {
+    by_place = {
         place: {"week": w, "test": (w[0], DEVIATION), "weekday": on, "weekend": off, "hours": h}
         for place, w, on, off, h in zip(places, *columns, drawn(hours, 12), strict=True)
     }
     of_days = np.broadcast_to((hours / 7)[:, None], (len(places), 7, 24))
     flat = np.array(drawn(of_days, 4)).reshape(len(places), 7, -1).tolist() if has_hours else []
-    return WeekOfPlaces(about, found, dict(zip(places, flat, strict=False)))
+    return WeekOfPlaces(about, by_place, dict(zip(places, flat, strict=False)))
 
 
 def _fact(number: int) -> Fact:

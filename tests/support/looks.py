@@ -62,22 +62,22 @@ class Look:
     @property
     def faults(self) -> tuple[str, ...]:
         """What is false, what costs and does not say so, and what differs."""
-        rules = {one.rule for one in self.alerts}
-        found = [*self._faults_of_life(rules)]
+        rules = {alert.rule for alert in self.alerts}
+        faults = [*self._faults_of_life(rules)]
         if self.trouble and self.mark:
             if self.mark["state"] != self.trouble and not self._is_paused():
-                found.append("list and calendar differ")
+                faults.append("list and calendar differ")
             if self._may_draw() and not _SAYS_ITS_COST.search(self.words):
-                found.append("advice does not say what it charges")
+                faults.append("advice does not say what it charges")
         if self.run and self.mark:
             if (self.trouble == "dead") != ("run_died" in rules):
-                found.append("page and watchdog differ about a death")
+                faults.append("page and watchdog differ about a death")
             if self.trouble == "dead" and not self._is_told_alike():
-                found.append("page and watchdog say a death in other words")
+                faults.append("page and watchdog say a death in other words")
             is_stopped = self.run == "failed" and self.has_failed
             if is_stopped and not (self.trouble and rules & _OF_A_STOP):
-                found.append("page or watchdog is silent about a run that failed")
-        return tuple(found)
+                faults.append("page or watchdog is silent about a run that failed")
+        return tuple(faults)
 
     def _faults_of_life(self, rules: set[str]) -> Iterator[str]:
         """Yield what is falsely said of a run that lives, or of a question."""
@@ -107,7 +107,7 @@ class Look:
 
     def _is_told_alike(self) -> bool:
         """Say whether the watchdog's sentence of a death stands on the page."""
-        told = next((one.sentence for one in self.alerts if one.rule == "run_died"), "")
+        told = next((alert.sentence for alert in self.alerts if alert.rule == "run_died"), "")
         return told.partition(": ")[2] in self.words
 
 
@@ -149,19 +149,21 @@ class Looks:
 
     def faults(self, week: str) -> set[str]:
         """Return what was wrong with any look at a week; print those looks."""
-        for before, one in pairwise([None, *self.seen[week]]):
-            if one is not None and one.faults:
-                sys.stdout.write("\n".join((*one.faults, f"  {one}", f"  after {before}\n")))
-        return {f"{one.run}: {fault}" for one in self.seen[week] for fault in one.faults}
+        for before, current in pairwise([None, *self.seen[week]]):
+            if current is not None and current.faults:
+                sys.stdout.write(
+                    "\n".join((*current.faults, f"  {current}", f"  after {before}\n"))
+                )
+        return {f"{look.run}: {fault}" for look in self.seen[week] for fault in look.faults}
 
     def states(self, week: str) -> list[str]:
         """Return the states of the calendar that a week went through, one after the other."""
-        found: list[str] = []
-        for one in self.seen[week]:
-            state = one.mark.get("state")
-            if state is not None and found[-1:] != [state]:
-                found.append(state)
-        return found
+        states: list[str] = []
+        for look in self.seen[week]:
+            state = look.mark.get("state")
+            if state is not None and states[-1:] != [state]:
+                states.append(state)
+        return states
 
     def last_state(self, week: str) -> str:
         """Return the state of the calendar that a week was in last; empty before the first look."""
@@ -169,14 +171,14 @@ class Looks:
 
     def until(self, week: str, state: str) -> Look:
         """Wait for a look at a week in trouble of a state, which did not change; return it."""
-        found: list[Look] = []
+        latest: list[Look] = []
 
         def has_come() -> bool:
-            found[:] = self.seen.get(week, [])[-1:]
-            return bool(found) and found[0].trouble == state and bool(found[0].mark)
+            latest[:] = self.seen.get(week, [])[-1:]
+            return bool(latest) and latest[0].trouble == state and bool(latest[0].mark)
 
         self.airflow.until(has_come, what=f"{week} {state} on the page")
-        return found[0]
+        return latest[0]
 
     def _look(self) -> None:
         """Look at every week once."""
@@ -204,7 +206,7 @@ class Looks:
                 trouble=trouble,
                 words=words,
                 alerts=tuple(
-                    one for one in alerts if (one.programme, one.week) == (programme, week)
+                    alert for alert in alerts if (alert.programme, alert.week) == (programme, week)
                 ),
                 has_failed=last == [Happening.FAILED],
                 asks=week in asks if (week in asks) == (week in asks_then) else None,
@@ -233,18 +235,18 @@ def _asks(
 
 def _marks(api: AirflowApi, programme: str) -> dict[str, dict[str, Any]]:
     """Return the page's calendar, by week."""
-    found = api._request("GET", f"{PAGE}/data/calendar.json")
-    return {mark["week"]: mark for mark in found[programme]}
+    calendar = api._request("GET", f"{PAGE}/data/calendar.json")
+    return {mark["week"]: mark for mark in calendar[programme]}
 
 
 def _troubles(api: AirflowApi, programme: str) -> dict[str, tuple[str, str]]:
     """Return what the page has people look at in a programme: state and words, by week."""
     answer = api._send("GET", f"{PAGE}/", headers=api._authorization())
     answer.raise_for_status()
-    (own,) = re.findall(_PROGRAMME.format(programme), answer.text, re.DOTALL)
+    (section,) = re.findall(_PROGRAMME.format(programme), answer.text, re.DOTALL)
     return {
         weeks: (state, " ".join(unescape(re.sub(r"<[^>]+>", "", words)).split()))
-        for state, weeks, words in _ITEM.findall(own)
+        for state, weeks, words in _ITEM.findall(section)
     }
 
 
@@ -252,7 +254,7 @@ def _asked_by_a_task(api: AirflowApi, state: DeploymentState, programme: str) ->
     """Return what the watchdog's task gets from Airflow: the runs that the journal names."""
     dag = f"release_{programme}"
     question = state.question(frozenset({programme}))
-    found = [
+    runs = [
         RunNow(
             run.run_id,
             "",
@@ -262,4 +264,4 @@ def _asked_by_a_task(api: AirflowApi, state: DeploymentState, programme: str) ->
         for run in api.runs(dag)
         if run.run_id in question.runs[programme]
     ]
-    return AirflowNow(runs={programme: tuple(found)}, question=question)
+    return AirflowNow(runs={programme: tuple(runs)}, question=question)

@@ -184,5 +184,5 @@ def _of_file(path: Path) -> str:
 
 
 def _marks(path: Path) -> tuple[int, ...]:
-    found = path.stat()
-    return found.st_size, found.st_mtime_ns, found.st_ino
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns, status.st_ino

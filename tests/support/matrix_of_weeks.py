@@ -88,11 +88,11 @@ def standing_before_a_draw(base: Path) -> Iterator[Matrix]:
     hold = base / "var/hold" / AT_FIRST
     hold.parent.mkdir(parents=True)
     hold.touch()
-    with sinks() as found:
-        extra = {**SETTINGS, "AIRFLOW_CONN_TURNSTILE_ALERTS": found.connection}
+    with sinks() as receivers:
+        extra = {**SETTINGS, "AIRFLOW_CONN_TURNSTILE_ALERTS": receivers.connection}
         weeks = ",".join(DELIVERED)
         with running(base, weeks, edits=EDITS, extra=extra, ran_before=True) as airflow:
-            made = Matrix(airflow, found)
+            made = Matrix(airflow, receivers)
             airflow.held(SCHEDULED, "draw")
             yield made
 
@@ -195,5 +195,5 @@ def journal(airflow: RealAirflow, week: str) -> str:
 
 def note(airflow: RealAirflow, week: str) -> str:
     """Return what the run's first task said."""
-    found = airflow.call("GET", f"{airflow.path(week, 'wait')}/xcomEntries/return_value")
-    return str(found["value"])
+    response = airflow.call("GET", f"{airflow.path(week, 'wait')}/xcomEntries/return_value")
+    return str(response["value"])

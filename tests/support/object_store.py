@@ -36,8 +36,8 @@ def policy_of(user: str) -> dict[str, Any]:
     if user == "root":
         statement = {"Effect": "Allow", "Action": "s3:*", "Resource": "*"}
         return {"Version": "2012-10-17", "Statement": [statement]}
-    found: dict[str, Any] = json.loads((POLICIES / f"{user}.json").read_text())
-    return found
+    policy: dict[str, Any] = json.loads((POLICIES / f"{user}.json").read_text())
+    return policy
 
 
 def may(user: str, zone: str) -> set[str]:
@@ -82,12 +82,12 @@ class ObjectStore:
 
     def environment(self, user: str, prefix: str = "city") -> dict[str, str]:
         """The environment of a process of this user, as far as it concerns stores."""
-        found = {}
+        variables = {}
         for zone in (zone for zone in ZONES if user == "root" or may(user, zone)):
             name = f"TURNSTILE_{zone.upper()}_STORE"
-            found[name] = f"s3://{bucket_of(zone)}/{prefix}?endpoint={self.endpoint}"
-            found[f"{name}_CREDENTIALS"] = str(self.credentials / user)
-        return found
+            variables[name] = f"s3://{bucket_of(zone)}/{prefix}?endpoint={self.endpoint}"
+            variables[f"{name}_CREDENTIALS"] = str(self.credentials / user)
+        return variables
 
     @lru_cache(maxsize=8)  # noqa: B019 - as many as users; making one takes long
     def client(self, user: str) -> Any:
@@ -180,8 +180,8 @@ class CutProxy:
                 sink.sendall(chunk)
         except OSError:
             pass
-        for one in (source, sink):
-            one.close()
+        for connection in (source, sink):
+            connection.close()
 
 
 if __name__ == "__main__":

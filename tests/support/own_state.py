@@ -34,11 +34,11 @@ _EVENTS = frozenset(
 def folder_in_memory(memory: Path = _MEMORY, room_bytes: int = _ROOM_BYTES) -> str | None:
     """Return a folder in memory that programs may be started from; None if there is no room."""
     try:
-        found, pages = os.statvfs(memory), os.sysconf("SC_AVPHYS_PAGES")
+        filesystem, pages = os.statvfs(memory), os.sysconf("SC_AVPHYS_PAGES")
     except (OSError, ValueError):
         return None
-    free = min(found.f_bavail * found.f_frsize, pages * os.sysconf("SC_PAGE_SIZE"))
-    may_start = os.access(memory, os.W_OK) and not found.f_flag & os.ST_NOEXEC
+    free = min(filesystem.f_bavail * filesystem.f_frsize, pages * os.sysconf("SC_PAGE_SIZE"))
+    may_start = os.access(memory, os.W_OK) and not filesystem.f_flag & os.ST_NOEXEC
     return str(memory) if free >= room_bytes and may_start else None
 
 
@@ -61,8 +61,8 @@ class PersonsState:
 
     def taken(self) -> list[str]:
         """Return what was touched since the last call."""
-        found, self._touched = self._touched, []
-        return found
+        touched, self._touched = self._touched, []
+        return touched
 
     def _see(self, event: str, arguments: tuple[object, ...]) -> None:
         if event in _EVENTS and arguments and self._is_theirs(arguments[0]):
@@ -71,8 +71,10 @@ class PersonsState:
         elif event == "subprocess.Popen":
             given, environment = arguments[1], arguments[3]
             words = " ".join(map(str, given)) if isinstance(given, list | tuple) else str(given)
-            own = environment if isinstance(environment, Mapping) else os.environ  # noqa: TID251
-            home = own.get("TURNSTILE_HOME") or (str(_ROOT / "var") if _COMMAND in words else None)
+            variables = environment if isinstance(environment, Mapping) else os.environ  # noqa: TID251
+            home = variables.get("TURNSTILE_HOME") or (
+                str(_ROOT / "var") if _COMMAND in words else None
+            )
             if home and self._is_theirs(home):
                 self._touched.append(f"started {words} without a home of its own")
 
@@ -80,7 +82,7 @@ class PersonsState:
         if not isinstance(path, str | bytes | os.PathLike):
             return False
         text = os.path.abspath(os.fsdecode(path).removeprefix("file:"))  # noqa: PTH100 - no look
-        return any(text == one or text.startswith(f"{one}/") for one in self._places)
+        return any(text == place or text.startswith(f"{place}/") for place in self._places)
 
 
 def _is_name_in_a_folder(event: str, path: object, at: object = None, *_: object) -> bool:

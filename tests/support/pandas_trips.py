@@ -40,22 +40,22 @@ def pandas_tables(
         else _lowest(trips, programme, (once, bound), days, secret)
         for once, bound in {chain_of(programme, table).selection for table in programme.tables}
     }
-    found: dict[Label, np.ndarray] = {}
+    vectors: dict[Label, np.ndarray] = {}
     for table in programme.tables:
         of_rule = kept[chain_of(programme, table).selection]
         for number, day in enumerate(days):
             counts = np.zeros(domain.cells(table), dtype=np.int64)
             of_day = of_rule[of_rule["day_index"] == number]
             for mode_index, segment in enumerate(layout(domain, table)):
-                own = of_day[of_day["mode_index"] == mode_index]
+                of_mode = of_day[of_day["mode_index"] == mode_index]
                 cells = np.zeros(segment.shape, dtype=np.int64)
                 if table.by:
-                    np.add.at(cells, tuple(own[axis].to_numpy() for axis in table.by), 1)
+                    np.add.at(cells, tuple(of_mode[axis].to_numpy() for axis in table.by), 1)
                 else:
-                    cells += len(own)
+                    cells += len(of_mode)
                 counts[segment.offset : segment.offset + segment.cells] = cells.reshape(-1)
-            found[table.name, "count", day] = counts
-    return found
+            vectors[table.name, "count", day] = counts
+    return vectors
 
 
 def _indexed(
@@ -63,7 +63,7 @@ def _indexed(
 ) -> pd.DataFrame:
     """Return the trips of one day with the indices of their cells; all have a label here."""
     rows = pd.read_parquet(rows_folder / f"service_date={day}" / "part-000.parquet")
-    area = {(one.mode, one.location): one.area for one in domain.places}
+    area = {(stop.mode, stop.location): stop.area for stop in domain.places}
     made: dict[str, list[object]] = {"day_index": [], "card_id": [], "mode_index": []}
     made |= {axis: [] for axis in axes_of(programme)}
     for row in rows.itertuples():

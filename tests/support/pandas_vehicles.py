@@ -44,8 +44,11 @@ def vehicle_tables(
     readings = readings.assign(slot=_slots(programme, readings["minute"]))
     if "cell" in by:
         at = list(zip(readings["latitude"], readings["longitude"], strict=True))
-        cell_of = {one: h3.latlng_to_cell(*one, programme.domain.h3_resolution) for one in set(at)}
-        readings = readings.assign(cell=[cell_of[one] for one in at])
+        cell_of = {
+            position: h3.latlng_to_cell(*position, programme.domain.h3_resolution)
+            for position in set(at)
+        }
+        readings = readings.assign(cell=[cell_of[position] for position in at])
     for name in by:
         index = {label: number for number, label in enumerate(labels[name])}
         readings = readings.assign(**{name: readings[name].map(index)})
@@ -53,24 +56,24 @@ def vehicle_tables(
     columns = {name: [*readings.get(name, [])] or 0 for name in ("milli_kmh", "delay_s")}
     readings = readings.assign(**columns)
     groups = readings.groupby(["vehicle", "day", *by])
-    found = groups.agg(
+    cells = groups.agg(
         sum_milli_kmh=("milli_kmh", "sum"), n_milli_kmh=("milli_kmh", "count"),
         most=("milli_kmh", "max"),
         sum_delay_s=("delay_s", "sum"), n_delay_s=("delay_s", "count"),
     ).reset_index()  # fmt: skip
     of_cell = [name for name in ("slot", "cell") if name in by]
     of_cell += [name for name in by if name not in of_cell]
-    records = found[["day", "vehicle", *of_cell]].itertuples(index=False, name=None)
-    found["key"] = [
+    records = cells[["day", "vehicle", *of_cell]].itertuples(index=False, name=None)
+    cells["key"] = [
         hmac.digest(secret, message(str(day), cell, vehicle), "sha256")
         for day, vehicle, *cell in records
     ]
-    found = found.sort_values("key").groupby(["vehicle", "day"]).head(bound.contributions_max)
+    cells = cells.sort_values("key").groupby(["vehicle", "day"]).head(bound.contributions_max)
     shape = [len(labels[name]) for name in by]
-    at = np.ravel_multi_index(tuple(found[name].to_numpy() for name in by), shape)
+    at = np.ravel_multi_index(tuple(cells[name].to_numpy() for name in by), shape)
     return {
         (table.name, statistic, None): np.bincount(
-            at, weights=_adds(table, statistic, found), minlength=int(np.prod(shape))
+            at, weights=_adds(table, statistic, cells), minlength=int(np.prod(shape))
         ).astype(np.int64)
         for table in programme.tables
         for statistic in table.statistics

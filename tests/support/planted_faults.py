@@ -102,10 +102,10 @@ def _for_each(kind: str) -> Patch:
         connection: Any, records: str, kept: str, bounding: Bounding, scope: str, now: _Now
     ) -> None:
         of_class = f"{kept}_by_class"
-        own = kind.format(late=now.late, weekend=now.weekend)
+        condition = kind.format(late=now.late, weekend=now.weekend)
         connection.execute(
             f"CREATE OR REPLACE TEMP TABLE {of_class} AS SELECT * REPLACE "
-            f"({bounding.unit} || ' ' || ({own}) AS {bounding.unit}) FROM {records}"
+            f"({bounding.unit} || ' ' || ({condition}) AS {bounding.unit}) FROM {records}"
         )
         keep_at_most(connection, of_class, kept, bounding=bounding, scope=scope)
 
@@ -118,15 +118,16 @@ def _not_for(kind: str) -> Patch:
     def keep(
         connection: Any, records: str, kept: str, bounding: Bounding, scope: str, now: _Now
     ) -> None:
-        own = kind.format(late=now.late, weekend=now.weekend)
+        condition = kind.format(late=now.late, weekend=now.weekend)
         others = f"{kept}_others"
         connection.execute(
-            f"CREATE OR REPLACE TEMP TABLE {others} AS SELECT * FROM {records} WHERE NOT ({own})"
+            f"CREATE OR REPLACE TEMP TABLE {others} AS "
+            f"SELECT * FROM {records} WHERE NOT ({condition})"
         )
         keep_at_most(connection, others, f"{kept}_some", bounding=bounding, scope=scope)
         connection.execute(
             f"CREATE OR REPLACE TEMP VIEW {kept} AS SELECT * FROM {kept}_some "
-            f"UNION ALL SELECT * FROM {records} WHERE {own}"
+            f"UNION ALL SELECT * FROM {records} WHERE {condition}"
         )
 
     return _bounding_by(keep)
@@ -138,8 +139,8 @@ def _other_bound(change: Callable[[Bounding], Bounding], kind: str = "true") -> 
     def keep(
         connection: Any, records: str, kept: str, bounding: Bounding, scope: str, now: _Now
     ) -> None:
-        own = kind.format(late=now.late, weekend=now.weekend)
-        parts = ((own, change(bounding)), (f"NOT ({own})", bounding))
+        condition = kind.format(late=now.late, weekend=now.weekend)
+        parts = ((condition, change(bounding)), (f"NOT ({condition})", bounding))
         for n, (which, by) in enumerate(parts):
             part = f"{kept}_part_{n}"
             connection.execute(
@@ -165,7 +166,7 @@ def _one_more(bounding: Bounding) -> Bounding:
 
 
 def _one_more_in_a_cell(bounding: Bounding) -> Bounding:
-    limits = tuple(replace(one, at_most=one.at_most + 1) for one in bounding.limits)
+    limits = tuple(replace(limit, at_most=limit.at_most + 1) for limit in bounding.limits)
     return replace(bounding, limits=limits)
 
 
@@ -179,8 +180,8 @@ def _week_by_day(patch: pytest.MonkeyPatch) -> None:
 
     def vehicles_by_day(*known: Any) -> Any:
         *others, days = known
-        found = [of_vehicles(*others, [day]) for day in days]
-        return {label: sum(one[label] for one in found) for label in found[0]}
+        tables_by_day = [of_vehicles(*others, [day]) for day in days]
+        return {label: sum(tables[label] for tables in tables_by_day) for label in tables_by_day[0]}
 
     patch.setattr(exact_tables, "count_trips", trips_by_day)
     patch.setattr(exact_tables, "count_telemetry", vehicles_by_day)
@@ -225,8 +226,8 @@ def _ids_of_files(change: Callable[[str, str, Any], str]) -> Patch:
 
 def _by_file(name: str, relation: str, source: Any) -> str:
     field = source.id_field
-    own = f"{field} || ' {name}'" if not name.endswith("csv") else field
-    return f"SELECT * REPLACE ({own} AS {field}) FROM ({identity.in_form(relation, source)})"
+    identifier = f"{field} || ' {name}'" if not name.endswith("csv") else field
+    return f"SELECT * REPLACE ({identifier} AS {field}) FROM ({identity.in_form(relation, source)})"
 
 
 def _json_as_it_comes(name: str, relation: str, _: Any) -> str:
@@ -293,7 +294,7 @@ def _shape_switch(patch: pytest.MonkeyPatch) -> None:
         return replace(source, columns=tuple(c for c in source.columns if c in keys))
 
     patch.setattr(ingest_module, "open_source", by_keys)
-    patch.setattr(itms, "_shapes", lambda *found: list(shapes(*found))[:1])
+    patch.setattr(itms, "_shapes", lambda *arguments: list(shapes(*arguments))[:1])
 
 
 def _joined_within(*columns: str) -> Patch:

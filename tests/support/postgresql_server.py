@@ -35,15 +35,15 @@ def postgresql_server(*, durable: bool = False) -> Iterator[str | None]:
     Args:
         durable: whether a started one survives a loss of power; tests kill its clients only.
     """
-    running, found = _running_server(), _initdb()
-    if running is not None or found is None:
+    running, program = _running_server(), _initdb()
+    if running is not None or program is None:
         yield running
         return
-    binaries, data = found.parent, Path(tempfile.mkdtemp(prefix="turnstile-pg-"))
+    binaries, data = program.parent, Path(tempfile.mkdtemp(prefix="turnstile-pg-"))
     owner = {"user": "postgres"} if os.geteuid() == 0 else {}
     if owner:
         shutil.chown(data, user="postgres")
-    initdb = [str(found), "-D", str(data), "-U", "postgres", "-A", "trust"]
+    initdb = [str(program), "-D", str(data), "-U", "postgres", "-A", "trust"]
     _run_quietly(initdb, owner)
     start = [str(binaries / "pg_ctl"), "-D", str(data), "-w", "-l", str(data / "log")]
     # below what outgoing connections are given, and not where another worker of this run begins
@@ -73,8 +73,8 @@ def _running_server() -> str | None:
 def _initdb() -> Path | None:
     """Find the program that makes a server's data folder."""
     installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), reverse=True)
-    found = shutil.which("initdb") or next(map(str, installed), None)
-    return None if found is None else Path(found)
+    program = shutil.which("initdb") or next(map(str, installed), None)
+    return None if program is None else Path(program)
 
 
 def _run_quietly(command: list[str], owner: dict[str, str]) -> None:

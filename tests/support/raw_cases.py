@@ -230,9 +230,13 @@ def drawn(seed: str, folder: Path) -> tuple[str, Lab]:
     ids = "" if feed.names_nobody else chance.choice(("", *_FORMS))
     stated = f"  {key}: {ids}\n" if ids else ""
     shipped = f"  {_CARD if feed in _CARDS else _BUS}"
-    changed = ((shipped, stated), *night, *((one, outside) for one in _OUTSIDE))
-    own = replace(lab(name, feed, folder, *texts, *changed), form=form)
-    if own.programme.units and own.unit is ProtectionUnit.CARD_DAY and chance.random() < 0.2:
-        own = replace(own, unit=ProtectionUnit.TRIP)
-    what = f"{name} {feed} {own.unit} {form.name} {ids} {outside} {'04:00' if night else ''}"
-    return f"{what} {changes.index(texts)}", own
+    changed = ((shipped, stated), *night, *((old, outside) for old in _OUTSIDE))
+    made_lab = replace(lab(name, feed, folder, *texts, *changed), form=form)
+    if (
+        made_lab.programme.units
+        and made_lab.unit is ProtectionUnit.CARD_DAY
+        and chance.random() < 0.2
+    ):
+        made_lab = replace(made_lab, unit=ProtectionUnit.TRIP)
+    what = f"{name} {feed} {made_lab.unit} {form.name} {ids} {outside} {'04:00' if night else ''}"
+    return f"{what} {changes.index(texts)}", made_lab

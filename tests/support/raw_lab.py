@@ -79,8 +79,12 @@ class Lab:
 
     def declared(self) -> dict[str, Sensitivity]:
         """Declared sensitivity of each vector, by the label of a draw that is one or a piece."""
-        found = {event.label: dict(event.sensitivities)[self.unit] for event in self.events}
-        return {label: one for label, one in found.items() if one is not None}
+        sensitivities = {event.label: dict(event.sensitivities)[self.unit] for event in self.events}
+        return {
+            label: sensitivity
+            for label, sensitivity in sensitivities.items()
+            if sensitivity is not None
+        }
 
     def moved(self, before: Vectors, after: Vectors) -> Changes:
         """What each unit moved: the pieces of every vector, by a label of it and its scope."""
@@ -90,11 +94,11 @@ class Lab:
             for block in e.blocks
         }
         label_of = {vector: label for (label, _), vector in vector_of.items()}
-        found: Changes = {}
+        changes: Changes = {}
         for (label, day), exact in after.items():
             key = label_of[vector_of[label, day]], self.unit.scope(Block(day, ""))
-            found.setdefault(key, []).append(exact - before[label, day])
-        return found
+            changes.setdefault(key, []).append(exact - before[label, day])
+        return changes
 
 
 Texts = tuple[tuple[str, str], ...]
@@ -133,8 +137,10 @@ def lab(name: str, feed: Feed, folder: Path, *texts: tuple[str, str]) -> Lab:
     return Lab(programme, load_domain(programme, folder), programme.mechanism.unit)
 
 
-def without_card_bound(own: Lab) -> Lab:
+def without_card_bound(bounded_lab: Lab) -> Lab:
     """The same for the unit of one trip, which no coarser bound limits."""
-    mechanism = replace(own.programme.mechanism, unit=ProtectionUnit.TRIP, amount=Fraction(4))
-    programme = replace(own.programme, units=(), mechanism=mechanism)
-    return replace(own, programme=programme, unit=ProtectionUnit.TRIP)
+    mechanism = replace(
+        bounded_lab.programme.mechanism, unit=ProtectionUnit.TRIP, amount=Fraction(4)
+    )
+    programme = replace(bounded_lab.programme, units=(), mechanism=mechanism)
+    return replace(bounded_lab, programme=programme, unit=ProtectionUnit.TRIP)

@@ -15,9 +15,9 @@ from turnstile.privacy.events import Sensitivity
 from turnstile.sources.ingest.week import ingest
 
 
-def counts_of(own: Lab, files: dict[str, bytes]) -> Vectors:
+def counts_of(lab: Lab, files: dict[str, bytes]) -> Vectors:
     """Read files and count them, each service day (or week, where the unit has one) by itself."""
-    programme, domain = own.programme, own.domain
+    programme, domain = lab.programme, lab.domain
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         (root / "landing" / str(WEEK)).mkdir(parents=True)
@@ -29,7 +29,7 @@ def counts_of(own: Lab, files: dict[str, bytes]) -> Vectors:
             landing=root / "landing",
             private=root,
             progress=lambda _: None,
-            timetable=own.timetable,
+            timetable=lab.timetable,
         )
         tables = count_scopes(
             programme,
@@ -45,25 +45,25 @@ def counts_of(own: Lab, files: dict[str, bytes]) -> Vectors:
         }
 
 
-def pairs_of(own: Lab) -> int:
+def pairs_of(lab: Lab) -> int:
     """Neighbouring pairs of one run: of each unit."""
-    return 24 if own.days_of_unit == 1 else len(PERIOD.days) // own.days_of_unit
+    return 24 if lab.days_of_unit == 1 else len(PERIOD.days) // lab.days_of_unit
 
 
-def violations(own: Lab, runs: int, *, seed: int, per_base: int = 8) -> Iterator[str]:
+def violations(lab: Lab, runs: int, *, seed: int, per_base: int = 8) -> Iterator[str]:
     """Search: yield what moved farther than is declared."""
-    declared = own.declared()
+    declared = lab.declared()
     for run in range(runs):
-        make = Generator(own, seed * 10_000 + run)
+        make = Generator(lab, seed * 10_000 + run)
         if run % per_base == 0:
-            others = Generator(own, seed * 10_000 - 1 - run).others()
-            before = counts_of(own, make.files(others, ([], [])))
-        after = counts_of(own, make.files(others, make.units()))
-        for (label, scope), pieces in own.moved(before, after).items():
-            found = _measured(np.concatenate(pieces))
+            others = Generator(lab, seed * 10_000 - 1 - run).others()
+            before = counts_of(lab, make.files(others, ([], [])))
+        after = counts_of(lab, make.files(others, make.units()))
+        for (label, scope), pieces in lab.moved(before, after).items():
+            norms = _measured(np.concatenate(pieces))
             bound = (0, 0, 0, 0) if scope in make.idle else _numbers(declared[label])
-            if any(a > b for a, b in zip(found, bound, strict=True)):
-                yield f"run {run}, {label} in {scope}: {found}, declared {bound}"
+            if any(a > b for a, b in zip(norms, bound, strict=True)):
+                yield f"run {run}, {label} in {scope}: {norms}, declared {bound}"
 
 
 def _measured(change: np.ndarray) -> tuple[int, int, int, int]:
@@ -76,5 +76,5 @@ def _measured(change: np.ndarray) -> tuple[int, int, int, int]:
     )
 
 
-def _numbers(one: Sensitivity) -> tuple[int, int, int, int]:
-    return one.l0, one.l1, one.l2_squared, one.linf
+def _numbers(sensitivity: Sensitivity) -> tuple[int, int, int, int]:
+    return sensitivity.l0, sensitivity.l1, sensitivity.l2_squared, sensitivity.linf

@@ -63,16 +63,16 @@ Halves = tuple[list[Record], list[Record]]
 class Generator:
     """Makes weeks and units, from a seed."""
 
-    def __init__(self, own: Lab, seed: int) -> None:
-        self._own, self._chance = own, random.Random(seed)  # noqa: S311 - made-up rows
-        self._starts = own.programme.time.day_starts * 60
-        self._idle = self._chance.randrange(_EVERY) if own.days_of_unit == 1 else _EVERY
+    def __init__(self, lab: Lab, seed: int) -> None:
+        self._own, self._chance = lab, random.Random(seed)  # noqa: S311 - made-up rows
+        self._starts = lab.programme.time.day_starts * 60
+        self._idle = self._chance.randrange(_EVERY) if lab.days_of_unit == 1 else _EVERY
 
     @property
     def idle(self) -> set[str]:
         """Scopes in which no unit is put, so that nothing may move: one day in seven."""
-        own = [day for number, day in enumerate(PERIOD.days) if number % _EVERY == self._idle]
-        return {self._own.unit.scope(Block(day, "")) for day in own}
+        idle_days = [day for number, day in enumerate(PERIOD.days) if number % _EVERY == self._idle]
+        return {self._own.unit.scope(Block(day, "")) for day in idle_days}
 
     def others(self) -> Halves:
         """Records of everybody else, also of the units' own names beside them.
@@ -100,24 +100,24 @@ class Generator:
             if number % _EVERY == self._idle:
                 continue
             most = 1 if self._own.unit.is_record else self._chance.choice([1, 3, 9, 20])
-            own = _unit(number // self._own.days_of_unit)
-            records = self._records(own, day, most, at_ends=most > 1)
+            unit = _unit(number // self._own.days_of_unit)
+            records = self._records(unit, day, most, at_ends=most > 1)
             split = self._chance.randrange(len(records) + 1)
             table += records[:split]
             objects += records[split:]
         return table, objects
 
-    def files(self, others: Halves, own: Halves) -> dict[str, bytes]:
+    def files(self, others: Halves, units: Halves) -> dict[str, bytes]:
         """The records of units twice over, with hostile ones, anywhere among those of others."""
         if self._own.form is Form.WHOLE:
             table, objects = (self._mixed(theirs, [*mine, *map(self._spoiled, mine), *mine])
-                              for theirs, mine in zip(others, own, strict=True))  # fmt: skip
+                              for theirs, mine in zip(others, units, strict=True))  # fmt: skip
             return {"a.parquet": _parquet(table, self._header_records()),
                     "b.json": json.dumps(objects).encode()}  # fmt: skip
         lines = self._lines_of_csv, _lines_of_json
         table_lines, object_lines = (
             self._mixed(write(theirs), self._with_hostile(write(mine), spoil))
-            for write, theirs, mine, spoil in zip(lines, others, own, (_CSV, _JSON), strict=True)
+            for write, theirs, mine, spoil in zip(lines, others, units, (_CSV, _JSON), strict=True)
         )
         header, _ = csv_lines(self._header_records(), self._own.programme.source.written)
         spec = self._own.programme.source.written
@@ -127,10 +127,10 @@ class Generator:
             return {"a.csv.gz": gzip.compress(csv_file), "b.zip": _zipped("b.ndjson", json_file)}
         return {"a.csv": csv_file, "b.ndjson": json_file}
 
-    def _with_hostile(self, own: list[bytes], spoiled: list[Spoil]) -> list[bytes]:
+    def _with_hostile(self, lines: list[bytes], spoiled: list[Spoil]) -> list[bytes]:
         """Lines of units twice over, and what else could be made of one in three of them."""
-        bad = [make(line) for line in own[::3] for make in self._chance.sample(spoiled, 6)]
-        return [*own, *bad, *own]
+        bad = [make(line) for line in lines[::3] for make in self._chance.sample(spoiled, 6)]
+        return [*lines, *bad, *lines]
 
     def _spoiled(self, record: Record) -> Record:
         """A record of the same unit with a hostile value; of a single trip none that counts."""
@@ -142,11 +142,11 @@ class Generator:
         hostile = {self._chance.choice(fields): self._chance.choice(_VALUES)} if fields else {}
         return record | hostile
 
-    def _mixed(self, others: list[Any], own: list[Any]) -> list[Any]:
-        found = list(others)
-        for one in own:
-            found.insert(self._chance.randrange(len(found) + 1), one)
-        return found
+    def _mixed(self, others: list[Any], records: list[Any]) -> list[Any]:
+        mixture = list(others)
+        for record in records:
+            mixture.insert(self._chance.randrange(len(mixture) + 1), record)
+        return mixture
 
     def _header_records(self) -> list[Record]:
         """Records that have every column of a table."""
@@ -161,14 +161,14 @@ class Generator:
         self, unit: str, day: date, most: int, *, at_ends: bool = False, shapes: int = 4
     ) -> list[Record]:
         """So many records of a unit, in any of the first shapes of its feed."""
-        found: list[Record] = []
+        records: list[Record] = []
         for _ in range(most):
             second = self._starts + self._chance.choice([0, 9, 13, 14, 20]) * 3600
             second += self._chance.randrange(3600)
             if at_ends and self._chance.random() < 0.4:
                 second = self._starts + self._chance.choice([5, 86_400 - 120])
-            found += self._made(unit, day, second, self._chance.randrange(shapes))
-        return found
+            records += self._made(unit, day, second, self._chance.randrange(shapes))
+        return records
 
     def _made(self, unit: str, day: date, second: int, shape: int) -> list[Record]:
         """The records of one trip, of one end of one, or of one observation."""
@@ -178,7 +178,7 @@ class Generator:
             speed = chance.choice([0, 20_000, 70_000])
             late = chance.choice([-90_000, 0, 300, 90_000])
             full = chance.choice(["", "EMPTY", "FULL", "6", "no class"])
-            own = tuple((name, chance.choice(VALUES)) for name in programme.listed)
+            categories = tuple((name, chance.choice(VALUES)) for name in programme.listed)
             trip, spelling = chance.choice(VALUES), chance.randrange(_SPELLINGS)
             reading = MadeReading(
                 unit,
@@ -190,7 +190,7 @@ class Generator:
                 shape,
                 late,
                 full,
-                own,
+                categories,
                 trip,
                 spelling,
             )

@@ -63,10 +63,10 @@ def small_checkout(
     for name in ("dags", "plugins"):
         shutil.copytree(ROOT / name, base / name, ignore=shutil.ignore_patterns("__pycache__"))
     few_cells = {"slot_minutes: 15": "slot_minutes: 240"}
-    for name, own in (("opal", {**few_cells, **edits}), ("itms", edits_of_buses)):
+    for name, replacements in (("opal", {**few_cells, **edits}), ("itms", edits_of_buses)):
         programme = include / f"programmes/{name}.yaml"
         text = programme.read_text()
-        for old, new in own.items():
+        for old, new in replacements.items():
             assert old in text
             text = text.replace(old, new)
         programme.write_text(text)
@@ -187,12 +187,12 @@ class RealAirflow:
         family = _family(leader.pid)
         leader.kill()
         leader.wait()
-        workers = {one for one in family if one.pid != leader.pid}
+        workers = {process for process in family if process.pid != leader.pid}
         if with_workers:
-            for one in workers:
-                one.kill()
+            for worker in workers:
+                worker.kill()
             psutil.wait_procs(workers, timeout=10)
-        return {one for one in workers if one.is_running()}
+        return {process for process in workers if process.is_running()}
 
     def until(self, holds: Callable[[], bool], *, what: str, timeout_s: float = 600) -> None:
         self.stack.wait_until(holds, what=what, timeout_s=timeout_s)
@@ -220,8 +220,8 @@ class RealAirflow:
         """
 
         def none_active() -> bool:
-            found = self.call("GET", f"/api/v2/backfills?dag_id={self.dag}")["backfills"]
-            return all(one["completed_at"] for one in found)
+            backfills = self.call("GET", f"/api/v2/backfills?dag_id={self.dag}")["backfills"]
+            return all(backfill["completed_at"] for backfill in backfills)
 
         self.until(none_active, what="the end of the backfill")
 

@@ -65,10 +65,10 @@ class MailServer(Controller):
 @contextmanager
 def mail_server() -> Iterator[tuple[Inbox, int]]:
     """Run a real SMTP server on the loopback interface; give what it receives, and its port."""
-    found = Inbox()
-    server = MailServer(found)
+    inbox = Inbox()
+    server = MailServer(inbox)
     server.start()
-    yield found, server.port
+    yield inbox, server.port
     server.stop()
 
 
@@ -105,8 +105,8 @@ def services(
         patching: undoes name and trust afterwards.
         hosts: names that resolve to it.
     """
-    found = Services()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(found))
+    receiver = Services()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(receiver))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(_certificate(folder, hosts))
     server.socket = context.wrap_socket(server.socket, server_side=True)
@@ -122,21 +122,21 @@ def services(
     patching.setattr(socket, "getaddrinfo", resolve)
     patching.setenv("REQUESTS_CA_BUNDLE", str(folder / "services.pem"))
     patching.setenv("NO_PROXY", "*")
-    yield found
+    yield receiver
     server.shutdown()
     server.server_close()
     thread.join()
 
 
-def _handler(found: Services) -> type[BaseHTTPRequestHandler]:
+def _handler(receiver: Services) -> type[BaseHTTPRequestHandler]:
     """Make a handler that keeps every JSON body under the name it was sent to."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             host = self.headers["Host"].partition(":")[0]
-            found.received.setdefault(host, []).append((self.path, json.loads(body)))
-            self.send_response(found.status)
+            receiver.received.setdefault(host, []).append((self.path, json.loads(body)))
+            self.send_response(receiver.status)
             self.end_headers()
             self.wfile.write(b"ok")
 

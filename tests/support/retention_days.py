@@ -42,9 +42,11 @@ def act(now: datetime = NOW) -> dict[tuple[str, str], Verdict]:
     return by_name(day(now).act())
 
 
-def by_name(found: tuple[Verdict, ...], of: str = "itms") -> dict[tuple[str, str], Verdict]:
-    mine = [one for one in found if any(user.name == of for user, _ in one.kept.users)]
-    return {(one.kept.name, one.kept.part.value): one for one in mine}
+def by_name(verdicts: tuple[Verdict, ...], of: str = "itms") -> dict[tuple[str, str], Verdict]:
+    mine = [
+        verdict for verdict in verdicts if any(user.name == of for user, _ in verdict.kept.users)
+    ]
+    return {(verdict.kept.name, verdict.kept.part.value): verdict for verdict in mine}
 
 
 def held(now: datetime = NOW, part: Part = Part.ROWS) -> str:
@@ -53,8 +55,8 @@ def held(now: datetime = NOW, part: Part = Part.ROWS) -> str:
 
 def deletions() -> list[tuple[str, str, int]]:
     entries = open_ledger(Settings.from_environment()).entries()
-    found = [one.body for one in entries if one.kind is EntryKind.DELETED]
-    return [(one["period"], one["part"], one["days"]) for one in found]
+    bodies = [entry.body for entry in entries if entry.kind is EntryKind.DELETED]
+    return [(body["period"], body["part"], body["days"]) for body in bodies]
 
 
 def tell(now: datetime) -> tuple[Alert, ...]:
@@ -65,14 +67,14 @@ def tell(now: datetime) -> tuple[Alert, ...]:
                    send=lambda *_: True, now=now)  # fmt: skip
 
 
-def files_of(one: Deployment, *parts: str) -> list[str]:
-    folder = one.home.joinpath(*parts)
+def files_of(deployment: Deployment, *parts: str) -> list[str]:
+    folder = deployment.home.joinpath(*parts)
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*")
                   if path.is_file())  # fmt: skip
 
 
-def names_of(found: tuple[Verdict, ...]) -> set[tuple[str, str]]:
-    return set(by_name(found, "opal_sums"))
+def names_of(verdicts: tuple[Verdict, ...]) -> set[tuple[str, str]]:
+    return set(by_name(verdicts, "opal_sums"))
 
 
 def make_steady(landed: Deployment) -> None:

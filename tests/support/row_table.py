@@ -35,10 +35,10 @@ def keep(item: pytest.Item, name: str, rows: list[Row]) -> None:
 def tables(reports: Iterable[object]) -> Iterator[tuple[str, list[str]]]:
     """Yield the title and lines of the Markdown table of each name that was kept."""
     properties = [
-        one
+        pair
         for report in reports
         if isinstance(report, pytest.TestReport) and report.when == "teardown"
-        for one in report.user_properties
+        for pair in report.user_properties
     ]
     for name, heading in HEADINGS.items():
         rows = [row for kept, row in properties if kept == name]

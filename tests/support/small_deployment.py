@@ -47,15 +47,15 @@ class Deployment:
         digest = "made up" + "".join(files)
         folder = folder_of(self.home / "private", programme, WEEK, digest)
         folder.mkdir(parents=True)
-        named = tuple((f"{n}.csv", one) for n, one in enumerate(files))
+        named = tuple((f"{n}.csv", file_digest) for n, file_digest in enumerate(files))
         made = Snapshot(programme, WEEK, digest, folder, (), named)
         write_record(made, {}, folder=folder)
         for revision in (0, 1):
-            own = self.home / f"private/{programme}/{WEEK}/r{revision}"
-            own.mkdir(parents=True)
-            (own / "snapshot").write_text(digest)
-            (own / "exact").write_text("made up")
-            (own / "files").write_text("\n".join(files))
+            revision_folder = self.home / f"private/{programme}/{WEEK}/r{revision}"
+            revision_folder.mkdir(parents=True)
+            (revision_folder / "snapshot").write_text(digest)
+            (revision_folder / "exact").write_text("made up")
+            (revision_folder / "files").write_text("\n".join(files))
 
     def make_siblings_examples(self, programme: str) -> None:
         """Leave no programme in use that reads the same files as one of the shipped two."""
@@ -72,15 +72,17 @@ class Deployment:
         areas: dict[str, dict[str, None]] = defaultdict(dict)
         for row in rows:
             areas[row[mode]][row[area]] = None
-        few = {name: list(own)[:_AREAS] for name, own in areas.items()}
+        few = {name: list(mode_areas)[:_AREAS] for name, mode_areas in areas.items()}
         with path.open("w", newline="") as file:
             csv.writer(file).writerows([header, *(r for r in rows if r[area] in few[r[mode]])])
 
     def spent(self) -> dict[str, int | None]:
-        return {account_name(one): one.spent.rho_nano for one in self.ledger.balance()}
+        return {account_name(account): account.spent.rho_nano for account in self.ledger.balance()}
 
     def nothing_happened(self) -> bool:
-        charged = any(one.spent.rho_nano or one.held.rho_nano for one in self.ledger.balance())
+        charged = any(
+            account.spent.rho_nano or account.held.rho_nano for account in self.ledger.balance()
+        )
         return not charged and not list(self.public.glob("*/*/r*"))
 
 

@@ -47,7 +47,7 @@ class StoredDeployment:
     def objects(self, zone: str) -> dict[str, bytes]:
         root, bucket, start = self.root, bucket_of(zone), f"{self.prefix}/"
         pages = root.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=start)
-        names = [one["Key"] for page in pages for one in page.get("Contents", ())]
+        names = [entry["Key"] for page in pages for entry in page.get("Contents", ())]
         return {
             name.removeprefix(start): root.get_object(Bucket=bucket, Key=name)["Body"].read()
             for name in names

@@ -24,8 +24,8 @@ from turnstile.service_calendar import ServiceWeek
 
 def is_valid(file: Path, schema: Path) -> bool:
     with frictionless.system.use_context(trusted=True):
-        own = frictionless.Schema(str(schema))
-        return bool(frictionless.Resource(path=str(file), schema=own).validate().valid)
+        table_schema = frictionless.Schema(str(schema))
+        return bool(frictionless.Resource(path=str(file), schema=table_schema).validate().valid)
 
 
 def private_bytes(deployment: Deployment) -> bytes:
@@ -133,11 +133,11 @@ def door_counters(deployment: Deployment, real: Path) -> Story:
     ride = pd.read_csv(package / "gtfs_ride/board_alight.txt")
     assert ride.boardings.sum() == visits.boarding_1.sum()
     assert {*ride.record_use, *ride.source} == {0, 3}
-    found = Package(package).total("visit", lambda row: row["tap"] == "on", "unbiased")
-    assert found.value == pytest.approx(errors.boarding_1_reconciled.sum())
+    total = Package(package).total("visit", lambda row: row["tap"] == "on", "unbiased")
+    assert total.value == pytest.approx(errors.boarding_1_reconciled.sum())
     routes = pd.read_csv(package / "data/by_route.csv")
-    own = routes[routes.route.astype(str) == "1"].groupby("location").unbiased.sum()
-    assert own[[f"Stop {n}" for n in range(6)]].mean() > 5 * own.iloc[6:].abs().mean()
+    by_stop = routes[routes.route.astype(str) == "1"].groupby("location").unbiased.sum()
+    assert by_stop[[f"Stop {n}" for n in range(6)]].mean() > 5 * by_stop.iloc[6:].abs().mean()
 
 
 # Categories of taps: a value that no public list has reaches no output.
@@ -170,13 +170,13 @@ def make_tides(deployment: Deployment) -> None:
         write_list(deployment, name, {value: f"label of {value}" for value in values})
     lists = ", ".join(f"{name}: domains/{name}.csv" for name in COLUMNS)
     columns = ", ".join(f"{name}: {column}" for name, (column, _) in COLUMNS.items())
-    own = "".join(f"  by_{name}: {{by: [{name}]}}\n" for name in COLUMNS)
+    tables = "".join(f"  by_{name}: {{by: [{name}]}}\n" for name in COLUMNS)
     crossed = "  crossed: {by: [direction, tap_on_slot], trips_at_most: 4, per_cell_at_most: 4}\n"
     shares = "".join(f'by_{name}: "1/20", ' for name in COLUMNS)
     for old, new in (
         ("  outside:", f"  lists: {{{lists}}}\n  outside:"),
         ("  landing:", f"  columns: {{{columns}}}\n  landing:"),
-        ("  on_time: ", f"{own}{crossed}  on_time: "),
+        ("  on_time: ", f"{tables}{crossed}  on_time: "),
         ('on_time: "1/4"', f'{shares}crossed: "1/20", on_time: "1/8"'),
         ('on_location: "1/4"', 'on_location: "1/8"'),
     ):
@@ -284,12 +284,12 @@ def platforms_of_sydney(deployment: Deployment, real: Path) -> Story:
     chance = random.Random(4)  # noqa: S311 - made-up taps
     platforms = stops[stops.parent_station != ""]
     central = stops[stops.stop_name == CENTRAL].stop_id.iloc[0]
-    own = platforms[platforms.parent_station == central].stop_id.tolist()
+    platform_ids = platforms[platforms.parent_station == central].stop_id.tolist()
     every = [*platforms.stop_id]
     lines = ["card_id,tapped_at,place"]
     for day in ServiceWeek.parse(WEEK).days:
         for card in range(CARDS):
-            lines.append(f"c{card},{day} 08:15:00,{chance.choice(own)}")
+            lines.append(f"c{card},{day} 08:15:00,{chance.choice(platform_ids)}")
             lines.append(f"c{card},{day} 17:40:00,{chance.choice(every)}")
     land_lines(deployment.landing("sydney"), "taps.csv", lines)
     public = (
@@ -342,12 +342,12 @@ def flows(deployment: Deployment, _: Path) -> Story:
     assert (zones["value"] >= 0).all()
     daily = pd.read_csv(package / "data/flows_of_zones_daily.csv")
     # sums of any cells have the declared noise
-    found = Package(package).total(
+    total = Package(package).total(
         "flows_of_zones_daily", lambda row: row["mode"] == "train", "measured"
     )
     deviation = Package(package).draws["flows_of_zones", "count"]["standard_deviation"]
-    assert found.standard_deviation == pytest.approx(deviation * found.cells**0.5)
-    assert found.value == daily[daily["mode"] == "train"]["measured"].sum()
+    assert total.standard_deviation == pytest.approx(deviation * total.cells**0.5)
+    assert total.value == daily[daily["mode"] == "train"]["measured"].sum()
     other_estimate_is_found(package, deployment, "flows_of_zones", ",true,", ",false,")
 
 

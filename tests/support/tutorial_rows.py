@@ -233,8 +233,8 @@ def readings(
 
 def as_milli_kmh(speeds: pd.Series, factor: int) -> list[int]:
     """Thousandths of a km/h, rounded half up."""
-    exact = (Decimal(one) * factor for one in speeds)
-    return [int(one.quantize(Decimal(1), ROUND_HALF_UP)) for one in exact]
+    exact = (Decimal(speed) * factor for speed in speeds)
+    return [int(speed.quantize(Decimal(1), ROUND_HALF_UP)) for speed in exact]
 
 
 def deliver_surat(clone: Path) -> None:
@@ -287,7 +287,7 @@ def _varint(content: bytes, at: int) -> tuple[int, int]:
 
 def wire(content: bytes) -> dict[int, list[int | float | bytes]]:
     """Fields of a protobuf message by their numbers: its wire format, read by hand."""
-    found: dict[int, list[int | float | bytes]] = {}
+    fields: dict[int, list[int | float | bytes]] = {}
     at = 0
     while at < len(content):
         key, at = _varint(content, at)
@@ -301,8 +301,8 @@ def wire(content: bytes) -> dict[int, list[int | float | bytes]]:
             assert kind == 2
             length, at = _varint(content, at)
             value, at = content[at : at + length], at + length
-        found.setdefault(number, []).append(value)
-    return found
+        fields.setdefault(number, []).append(value)
+    return fields
 
 
 @tried("gtfs_realtime")
@@ -311,14 +311,14 @@ def gtfs_realtime(clone: Path) -> pd.DataFrame:
     for file in sorted(clone.glob("delivered/gtfs_vehicle_positions/*/*.pb")):
         for entity in wire(file.read_bytes())[2]:
             (vehicle,) = wire(entity)[4]
-            own = wire(vehicle)
-            position, (name,) = wire(own[2][0]), wire(own[8][0])[1]
+            fields = wire(vehicle)
+            position, (name,) = wire(fields[2][0]), wire(fields[8][0])[1]
             speed = position.get(5, [0.0])[0]
-            rows.append((name.decode(), own[5][0], position[1][0], position[2][0], speed))
+            rows.append((name.decode(), fields[5][0], position[1][0], position[2][0], speed))
     raw = pd.DataFrame(rows, columns=["vehicle", "stamp", "latitude", "longitude", "speed"])
     stamps = pd.to_datetime(raw["stamp"], unit="s", utc=True)
-    found = readings(raw["vehicle"], stamps, SURAT, (raw["latitude"], raw["longitude"]))
-    return found.assign(milli_kmh=as_milli_kmh(raw["speed"], 3600)).drop_duplicates()
+    observations = readings(raw["vehicle"], stamps, SURAT, (raw["latitude"], raw["longitude"]))
+    return observations.assign(milli_kmh=as_milli_kmh(raw["speed"], 3600)).drop_duplicates()
 
 
 @tried("hfp", is_quick=True)
@@ -330,9 +330,9 @@ def hfp(clone: Path) -> pd.DataFrame:
     ]
     raw = pd.DataFrame([json.loads(line)["VP"] for line in lines])
     vehicles = raw["oper"].astype(str) + "/" + raw["veh"]
-    found = readings(vehicles, raw["tst"], SURAT, (raw["lat"], raw["long"]))
+    observations = readings(vehicles, raw["tst"], SURAT, (raw["lat"], raw["long"]))
     speeds = as_milli_kmh(raw["spd"].map(repr), 3600)
-    return found.assign(milli_kmh=speeds, delay_s=-raw["dl"]).drop_duplicates()
+    return observations.assign(milli_kmh=speeds, delay_s=-raw["dl"]).drop_duplicates()
 
 
 @tried("siri_vm")
@@ -340,14 +340,14 @@ def siri_vm(clone: Path) -> pd.DataFrame:
     space, rows = "{http://www.siri.org.uk/siri}", []
     for file in sorted(clone.glob("delivered/siri_vm/*/*.xml")):
         for activity in ET.parse(file).iter(f"{space}VehicleActivity"):  # noqa: S314 - our own
-            texts = {one.tag.removeprefix(space): one.text for one in activity.iter()}
+            texts = {element.tag.removeprefix(space): element.text for element in activity.iter()}
             rows.append(texts)
     raw = pd.DataFrame(rows)
-    found = readings(
+    observations = readings(
         raw["VehicleRef"], raw["RecordedAtTime"], SURAT, (raw["Latitude"], raw["Longitude"])
     )
     late = pd.to_timedelta(raw["Delay"]).dt.total_seconds()
-    return found.assign(
+    return observations.assign(
         milli_kmh=as_milli_kmh(raw["Velocity"], 1000), delay_s=late
     ).drop_duplicates()
 
@@ -387,8 +387,8 @@ def _both_ways(raw: pd.DataFrame, place: str, clock: pd.Series) -> pd.DataFrame:
         )
         for column in ("entries", "exits")
     ]
-    found = pd.concat(ways, ignore_index=True)
-    return found[found["number"] > 0]
+    counts = pd.concat(ways, ignore_index=True)
+    return counts[counts["number"] > 0]
 
 
 @tried("gate_counts", is_quick=True)
@@ -442,12 +442,12 @@ def gtfs_trip_updates(clone: Path) -> pd.DataFrame:
     rows = []
     for file in sorted(clone.glob("delivered/gtfs_trip_updates/*/*.pb")):
         for entity in wire(file.read_bytes())[2]:
-            own = wire(wire(entity)[3][0])
-            for call in own[2]:
+            update = wire(wire(entity)[3][0])
+            for call in update[2]:
                 stop = wire(call)
                 event = wire((stop.get(2) or stop[3])[0])
-                name, of = wire(own[3][0])[1][0], stop[4][0]
-                if event[2][0] <= own[4][0]:
+                name, of = wire(update[3][0])[1][0], stop[4][0]
+                if event[2][0] <= update[4][0]:
                     late = _signed(int(event.get(1, [0])[0]))
                     rows.append((name.decode(), event[2][0], of.decode(), late))
     raw = pd.DataFrame(rows, columns=["vehicle", "at", "stop", "delay_s"])

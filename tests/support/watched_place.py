@@ -92,7 +92,7 @@ class Place:
         paused: bool = False,
     ) -> AirflowNow:
         """What an Airflow says whose runs of opal are all in one state, or that has none."""
-        of = {name: TaskNow(one) for name, one in (tasks or {}).items()}
+        of = {name: TaskNow(task_state) for name, task_state in (tasks or {}).items()}
         ids = {line.run_id for line in self.journal.of_programme("opal")} - {""}
         runs = [] if state is None else [RunNow(run_id, "", state, of) for run_id in sorted(ids)]
         return AirflowNow({"opal": paused}, {"opal": tuple(runs)}, self.heard)

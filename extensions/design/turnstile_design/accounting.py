@@ -102,8 +102,8 @@ def epsilon_by_pld(draws: Sequence[Draw], delta: float) -> float:
     left = Fraction(delta)
     for draw in draws:
         left -= draw.times * loss_of(draw.event, draw.sensitivity).delta
-        one = _distribution(pld, draw)
-        composed = one if composed is None else composed.compose(one)
+        distribution = _distribution(pld, draw)
+        composed = distribution if composed is None else composed.compose(distribution)
     if left <= 0 or composed is None:
         return math.inf if left <= 0 else 0.0
     return float(composed.get_epsilon_for_delta(float(left))) + _FLOAT_SLACK
@@ -161,12 +161,14 @@ def _distribution(pld: Any, draw: Draw) -> Any:  # noqa: ANN401 - dp_accounting 
     event, sensitivity = draw.event, draw.sensitivity
     if event.noise.record.is_pure:
         cells, shift = (sensitivity.l1, 1) if sensitivity.linf == 1 else (1, sensitivity.l1)
-        one = pld.from_discrete_laplace_mechanism(1 / float(event.scale), sensitivity=shift)
-        return one.self_compose(draw.times * cells)
+        distribution = pld.from_discrete_laplace_mechanism(
+            1 / float(event.scale), sensitivity=shift
+        )
+        return distribution.self_compose(draw.times * cells)
     if sensitivity.linf > 1:
         raise ValueError("a Gaussian draw is reckoned by PLD only where a cell moves by at most 1")
-    one = pld.from_discrete_gaussian_mechanism(float(event.scale), sensitivity=1)
-    return one.self_compose(draw.times * sensitivity.l2_squared)
+    distribution = pld.from_discrete_gaussian_mechanism(float(event.scale), sensitivity=1)
+    return distribution.self_compose(draw.times * sensitivity.l2_squared)
 
 
 def _ratio(cap: Fraction, weekly: Fraction | None, weeks: int) -> Fraction:

@@ -73,10 +73,10 @@ def compared(
         include: folder of `domains/`.
         mode: whose errors are shown.
     """
-    found = []
+    errors = []
     for varied, design, other, domain in _designs(programme, load_domain):
-        found.append(_errors((varied, design), other, domain, include, mode))
-    return tuple(found)
+        errors.append(_errors((varied, design), other, domain, include, mode))
+    return tuple(errors)
 
 
 def as_written(
@@ -109,7 +109,7 @@ def _designs(
     programme: Programme, load_domain: LoadDomain
 ) -> Iterator[tuple[str, str, Programme, PublicDomain]]:
     """Yield what differs, how, the programme that does, and its cells."""
-    domain, own = load_domain(programme), programme.mechanism.unit
+    domain, written_unit = load_domain(programme), programme.mechanism.unit
     yield "as written", programme.name, programme, domain
     for design, split in _splits(programme):
         mechanism = replace(programme.mechanism, split=split)
@@ -130,7 +130,9 @@ def _designs(
             yield "mechanism", str(kind), replace(programme, mechanism=mechanism), domain
     for design, units, unit in _units(programme):
         # the source's own calibration is for one trip: under it, k trips would cost k times more
-        calibration = Calibration.TIGHT if unit is not own else programme.mechanism.calibration
+        calibration = (
+            Calibration.TIGHT if unit is not written_unit else programme.mechanism.calibration
+        )
         mechanism = replace(programme.mechanism, unit=unit, calibration=calibration)
         yield "unit", design, replace(programme, units=units, mechanism=mechanism), domain
     for minutes in _SLOTS_MINUTES:
@@ -164,27 +166,27 @@ def _units(
 ) -> Iterator[tuple[str, tuple[UnitBound, ...], ProtectionUnit]]:
     """Yield other units and bounds."""
     in_force = bound_in_force(programme)
-    own = in_force or UnitBound(
+    base_bound = in_force or UnitBound(
         ProtectionUnit.CARD_DAY,
         0,
         once_per_finest_cell=programme.mechanism.kind.amount == "rho",
     )
-    unit, name = own.unit, str(own.unit).replace("_", "-")
+    unit, name = base_bound.unit, str(base_bound.unit).replace("_", "-")
     if not programme.mechanism.unit.is_record:
         yield "one trip", (UnitBound(ProtectionUnit.TRIP, 1),), ProtectionUnit.TRIP
-    if own.once_per_finest_cell:
-        trips = own.contributions_max or _BOUNDS[1]
+    if base_bound.once_per_finest_cell:
+        trips = base_bound.contributions_max or _BOUNDS[1]
         everywhere = replace(
-            own, once_per_cell=True, once_per_finest_cell=False, coarse_cell_max=None
+            base_bound, once_per_cell=True, once_per_finest_cell=False, coarse_cell_max=None
         )
         bound = replace(everywhere, contributions_max=trips)
         yield f"{name} of {trips}, once in every table", (bound,), unit
         if any(len(table.by) == 1 for table in programme.shared_tables):
-            bound = replace(own, contributions_max=trips, coarse_cell_max=2)
+            bound = replace(base_bound, contributions_max=trips, coarse_cell_max=2)
             yield f"{name} of {trips}, two in a slot or place", (bound,), unit
     for trips in (*_BOUNDS, *_WEEKLY_BOUNDS) if (unit.days_max or 0) > 1 else _BOUNDS:
-        if trips != own.contributions_max:
-            yield f"{name} of {trips}", (replace(own, contributions_max=trips),), unit
+        if trips != base_bound.contributions_max:
+            yield f"{name} of {trips}", (replace(base_bound, contributions_max=trips),), unit
 
 
 def _errors(

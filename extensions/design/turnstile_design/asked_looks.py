@@ -76,13 +76,13 @@ def asked_of_files(  # noqa: PLR0913, PLR0917 - as they are given
         InputError: a file is not there, or fits no feed.
     """
     renamed = renamed_columns(columns)
-    found = [
+    deliveries = [
         look_at(path, renamed, Feed(feed) if feed else None, private=settings.private)
         for path in files
     ]
-    programme, undecided = _mended(draft_of(found[0], zone), "look.yaml")
+    programme, undecided = _mended(draft_of(deliveries[0], zone), "look.yaml")
     undecided |= {"source.modes"}
-    if feed is None and not found[0].is_plain:
+    if feed is None and not deliveries[0].is_plain:
         undecided |= {"source.feed"}
     settings.private.mkdir(parents=True, exist_ok=True, mode=0o700)
     with tempfile.TemporaryDirectory(prefix=".landing-", dir=settings.private) as folder:
@@ -106,11 +106,13 @@ def _with_feed(text: str, settings: Settings) -> str:
     if _OPEN_FEED not in text:
         return text
     source = values_of(compose(text, "programme.yaml")).get("source", {})
-    columns = {key: str(own) for key, own in source.get("columns", {}).items() if own != UNDECIDED}
+    columns = {
+        key: str(column) for key, column in source.get("columns", {}).items() if column != UNDECIDED
+    }
     files = sorted(settings.landing.glob(str(source.get("landing")).replace("{week}", "*")))
     for path in files[-1:]:
-        found = look_at(path, columns, private=settings.private)
-        return text.replace(_OPEN_FEED, f"feed: {found.feed}")
+        delivery = look_at(path, columns, private=settings.private)
+        return text.replace(_OPEN_FEED, f"feed: {delivery.feed}")
     return text
 
 
@@ -122,11 +124,11 @@ def _mended(text: str, file: str) -> tuple[Programme, frozenset[str]]:
     """
     undecided = frozenset(_undecided(values_of(compose(text, file)), ""))
     checked = problems_of(text, file)
-    others = [one for one in checked.problems if one.field not in undecided]
+    others = [problem for problem in checked.problems if problem.field not in undecided]
     if checked.programme is None or (others and not undecided):
         raise (others or list(checked.problems))[0]
     source = checked.programme.source  # where a column is not decided, an example stands for it
-    columns = tuple(one for one in source.columns if f"source.columns.{one[0]}" not in undecided)
+    columns = tuple(pair for pair in source.columns if f"source.columns.{pair[0]}" not in undecided)
     mode = None if "source.without_mode" in undecided else source.without_mode
     mended = replace(source, columns=columns, without_mode=mode)
     return replace(checked.programme, source=mended), undecided

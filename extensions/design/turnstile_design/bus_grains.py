@@ -54,13 +54,13 @@ class _Buses:
     def rolled(self) -> _Buses:
         """Return the same with all hours in one."""
         total = self.bus_days.sum(axis=1, keepdims=True)
-        return _Buses(total, *(self.mean(one) for one in (self.speeds, self.last_year)))
+        return _Buses(total, *(self.mean(speeds) for speeds in (self.speeds, self.last_year)))
 
     def mean(self, speeds: Floats) -> Floats:
         """Return means over the hours, by bus-days, shape (cells, 1)."""
         total = np.maximum(self.bus_days.sum(axis=1, keepdims=True), 1e-9)
-        found: Floats = (self.bus_days * speeds).sum(axis=1, keepdims=True) / total
-        return found
+        means: Floats = (self.bus_days * speeds).sum(axis=1, keepdims=True) / total
+        return means
 
 
 def bus_grains(
@@ -75,13 +75,13 @@ def bus_grains(
         only_written: True to judge the programme's own grain alone.
     """
     table = programme.speeds[0]
-    own = programme.domain.h3_resolution or _USUAL_RESOLUTION
+    finest = programme.domain.h3_resolution or _USUAL_RESOLUTION
     rows: list[GrainErrors] = []
-    for resolution in range(own, own - (1 if only_written else _RESOLUTIONS), -1):
+    for resolution in range(finest, finest - (1 if only_written else _RESOLUTIONS), -1):
         city = _made(programme, domain, resolution, buses)
         speeds, counts = _estimated(programme, domain, table, city)
         grain = f"resolution {resolution} ({len(speeds)} cells)"
-        is_own = resolution == own
+        is_own = resolution == finest
         rows.append(_of_speeds(table, f"{grain} x slot", city, speeds, is_written=is_own))
         rows.append(_of_counts(f"{grain} x slot", city, counts, is_written=is_own))
         if not only_written:
@@ -127,7 +127,8 @@ def _made(programme: Programme, domain: PublicDomain, resolution: int, buses: in
         np.add.at(total, at, values)
     bus_days = np.maximum(added[0], 1e-9)
     return _Buses(
-        np.rint(bus_days), *(np.maximum(one / bus_days, _SLOWEST_KMH) for one in added[1:])
+        np.rint(bus_days),
+        *(np.maximum(speed_sum / bus_days, _SLOWEST_KMH) for speed_sum in added[1:]),
     )
 
 
@@ -140,8 +141,8 @@ def predicted_ratio(programme: Programme, domain: PublicDomain, buses: int) -> f
         buses: in service on a day.
     """
     table = programme.speeds[0]
-    own = programme.domain.h3_resolution or _USUAL_RESOLUTION
-    city = _made(programme, domain, own, buses)
+    resolution = programme.domain.h3_resolution or _USUAL_RESOLUTION
+    city = _made(programme, domain, resolution, buses)
     drawn = _Drawn.of(programme, domain, city, slice(0, 1))
     return _means(table, drawn, bus_days(drawn.counts, drawn.of_buses)).ratio
 
@@ -172,13 +173,13 @@ class _Drawn:
 
 
 def _means(
-    table: TableSpec, drawn: _Drawn, found: BusDays, usual: BusMeans | None = None
+    table: TableSpec, drawn: _Drawn, estimate: BusDays, usual: BusMeans | None = None
 ) -> BusMeans:
     """Return what the drawn sums say of means."""
     noise = drawn.of_buses * len(drawn.counts) ** 0.5
     in_sds = drawn.counts.sum(axis=0) / noise
     span = float(STEPS_PER_KMH * (table.mean_range or 0))
-    look = SumLook(drawn.sums, drawn.of_sum, found, in_sds, span, weeks=drawn.weeks)
+    look = SumLook(drawn.sums, drawn.of_sum, estimate, in_sds, span, weeks=drawn.weeks)
     return bus_means(look, usual)
 
 
@@ -190,14 +191,14 @@ def _estimated(
         _Drawn.of(programme, domain, city, chosen) for chosen in (slice(0, 1), slice(1, None))
     )
     usual = bus_days(before.counts, before.of_buses)
-    found = bus_days(now.counts, now.of_buses, usual)
-    means = _means(table, now, found, _means(table, before, usual)).cells.values
+    estimate = bus_days(now.counts, now.of_buses, usual)
+    means = _means(table, now, estimate, _means(table, before, usual)).cells.values
     highest = float(table.mean_range or 0)
-    return np.clip(highest / 2 + means / STEPS_PER_KMH, 0, highest), found.mean
+    return np.clip(highest / 2 + means / STEPS_PER_KMH, 0, highest), estimate.mean
 
 
 def _of_speeds(
-    table: TableSpec, grain: str, city: _Buses, found: Floats, *, is_written: bool
+    table: TableSpec, grain: str, city: _Buses, estimates: Floats, *, is_written: bool
 ) -> GrainErrors:
     """Return the mean errors of speeds, by bus-days; without a table one knows the clamp alone."""
     weights = city.bus_days / city.bus_days.sum()
@@ -209,20 +210,22 @@ def _of_speeds(
         LAST_YEAR: city.last_year,
     }
     errors = {
-        name: float((weights * np.abs(one - city.speeds)).sum()) for name, one in tables.items()
+        name: float((weights * np.abs(baseline - city.speeds)).sum())
+        for name, baseline in tables.items()
     }
-    error = float((weights * np.abs(found - city.speeds)).sum())
+    error = float((weights * np.abs(estimates - city.speeds)).sum())
     return GrainErrors("mean speed", grain, error, errors, "km/h", is_written)
 
 
-def _of_counts(grain: str, city: _Buses, found: Floats, *, is_written: bool) -> GrainErrors:
+def _of_counts(grain: str, city: _Buses, estimates: Floats, *, is_written: bool) -> GrainErrors:
     """Return the weighted relative errors of bus-days; last year's were a tenth others."""
     truth = city.bus_days
     old = truth * np.exp(0.1 * public_normals("buses/last year", (len(truth), 1)))
     mean = np.broadcast_to(truth.mean(axis=0), truth.shape)
     tables = {NOTHING: np.zeros(truth.shape), CITY_MEAN: mean, LAST_YEAR: old}
     errors = {
-        name: 100 * float(np.abs(one - truth).sum() / truth.sum()) for name, one in tables.items()
+        name: 100 * float(np.abs(baseline - truth).sum() / truth.sum())
+        for name, baseline in tables.items()
     }
-    error = 100 * float(np.abs(found - truth).sum() / truth.sum())
+    error = 100 * float(np.abs(estimates - truth).sum() / truth.sum())
     return GrainErrors("buses", grain, error, errors, "%", is_written)

@@ -86,14 +86,14 @@ def read_pairs(
         rows_folder: `rows/` of a snapshot.
         resolution: of H3.
     """
-    found = []
+    day_columns = []
     cells = _every_cell(resolution)
     with _engine(rows_folder) as connection:
         install_lookups(connection, cells)
         for number, day in enumerate(days):
             if files := day_files(rows_folder, day):
-                found.append((number, _day(connection, programme, files, cells)))
-    return _joined(programme, found, len(days))
+                day_columns.append((number, _day(connection, programme, files, cells)))
+    return _joined(programme, day_columns, len(days))
 
 
 def records_by_hour(days: Sequence[date], rows_folder: Path) -> Ints:
@@ -102,14 +102,14 @@ def records_by_hour(days: Sequence[date], rows_folder: Path) -> Ints:
     with _engine(rows_folder) as connection:
         for day in days:
             if files := day_files(rows_folder, day):
-                found = columns_of(
+                columns = columns_of(
                     connection,
                     "SELECT minute_of_day // 60 AS hour, count(*) AS rows "
                     "FROM read_parquet(?, hive_partitioning = false, union_by_name = true) "
                     "WHERE minute_of_day IS NOT NULL GROUP BY hour",
                     [files],
                 )
-                np.add.at(total, found["hour"].astype(np.int64), found["rows"])
+                np.add.at(total, columns["hour"].astype(np.int64), columns["rows"])
     return total
 
 
@@ -148,14 +148,14 @@ def _day(
 
 
 def _joined(
-    programme: Programme, found: list[tuple[int, dict[str, NDArray[np.int64]]]], days: int
+    programme: Programme, day_columns: list[tuple[int, dict[str, NDArray[np.int64]]]], days: int
 ) -> BusPairs:
     """Put the days together; a bus of another day is another bus-day."""
     columns: dict[str, list[NDArray[np.int64]]] = {name: [] for name in ("day", "bus_day")}
     names = ("slot", "cell", "readings", "speed_sum_milli", "speed_max_milli")
     columns |= {name: [] for name in names}
     bus_days = 0
-    for number, day in found:
+    for number, day in day_columns:
         buses = day["bus"].astype(np.int64)
         columns["day"].append(np.full(buses.shape, number, dtype=np.int64))
         columns["bus_day"].append(buses + bus_days)

@@ -79,8 +79,8 @@ class Delivery:
     @property
     def is_plain(self) -> bool:
         """True if its columns have the feed's own names, which say what a row is."""
-        own = dict(LAYOUTS[self.feed].names)
-        return not any(field in own for field, _ in self.renamed)
+        feed_names = dict(LAYOUTS[self.feed].names)
+        return not any(field in feed_names for field, _ in self.renamed)
 
     @property
     def has_mode(self) -> bool:
@@ -128,48 +128,50 @@ def look_at(
     _require_known(renamed, path.name)
     file, columns, form = _columns(path, renamed, private)
     fits = [
-        (len(fields), one, fields)
-        for one, layout in LAYOUTS.items()
-        if feed in (None, one)
+        (len(fields), candidate, fields)
+        for candidate, layout in LAYOUTS.items()
+        if feed in (None, candidate)
         and (fields := _fields(layout, columns, _by_field(layout, renamed))) is not None
     ]
     if not fits:
         tried = str(feed) if feed else "any feed"
         rule = f"its columns are not those of {tried}; docs/FEEDS.md lists them. "
-        nearest = [one for one in LAYOUTS if feed in (None, one)]
+        nearest = [candidate for candidate in LAYOUTS if feed in (None, candidate)]
         lacks = {
-            one: _missing(LAYOUTS[one], columns, _by_field(LAYOUTS[one], renamed))
-            for one in nearest
+            candidate: _missing(LAYOUTS[candidate], columns, _by_field(LAYOUTS[candidate], renamed))
+            for candidate in nearest
         }
-        near = min(nearest, key=lambda one: len(lacks[one]))
+        near = min(nearest, key=lambda candidate: len(lacks[candidate]))
         if not lacks[near]:  # it has all columns, and is asked for a field of another feed
             rule += f"{', '.join(sorted(renamed))}: not all are fields of {near}. "
         elif len(lacks[near]) <= _NEAR:
             rule += f"The nearest is {near}, of which it lacks {', '.join(lacks[near])}. "
         else:
-            for one in (near,) if feed else _OFTEN:
-                rule += f"As {one} it lacks {', '.join(lacks[one])}. "
+            for field in (near,) if feed else _OFTEN:
+                rule += f"As {field} it lacks {', '.join(lacks[field])}. "
         rule += (
             "Name yours with --column, for example --column observed_at=timestamp, or --feed taps "
             "--column card_id=card --column tapped_at=time"
         )
         raise InputError(where=file, field="columns", rule=rule)
-    _, found, fields = max(fits, key=lambda fit: fit[0])
-    own = dict(LAYOUTS[found].names)
+    _, best_feed, fields = max(fits, key=lambda fit: fit[0])
+    feed_names = dict(LAYOUTS[best_feed].names)
     used = {column for column, _ in fields}
     field_of = {field: column for column, field in fields}
-    instants, numbers = instants_and_numbers(found, field_of)
+    instants, numbers = instants_and_numbers(best_feed, field_of)
     is_told = form is not None and bool(instants) and form.tells_instants(instants)
     others = (c if _NAME.fullmatch(c) else _UNNAMED for c in sorted(set(columns) - used))
     return Delivery(
-        feed=found,
+        feed=best_feed,
         fields=fields,
         others=tuple(dict.fromkeys(others)),
         renamed=tuple(
-            (f, c) for f, c in sorted(_by_field(LAYOUTS[found], renamed).items()) if own.get(f) != c
+            (f, c)
+            for f, c in sorted(_by_field(LAYOUTS[best_feed], renamed).items())
+            if feed_names.get(f) != c
         ),
         written="" if form is None else yaml_of(form.stated(instants, numbers)),
-        tells_instants=is_told or found in _OF_INSTANTS,
+        tells_instants=is_told or best_feed in _OF_INSTANTS,
         has_dates="tap_date" in field_of
         or (form is not None and bool({*instants} & {*form.dated})),
     )
@@ -182,7 +184,7 @@ def _require_known(renamed: Mapping[str, str], file: str) -> None:
         InputError: one is none, with the nearest that is.
     """
     known = {name for layout in LAYOUTS.values() for pair in layout.names for name in pair}
-    known |= {one.name for layout in LAYOUTS.values() for one in categories(layout.shape)}
+    known |= {category.name for layout in LAYOUTS.values() for category in categories(layout.shape)}
     for unknown in sorted(renamed.keys() - known):
         near = get_close_matches(unknown, known, 1)
         rule = f"{unknown!r} is no field of any feed"
@@ -202,16 +204,16 @@ def _missing(
     """Return the fields, and the feed's columns of them, that a file would still need."""
     names = dict(layout.names) | {f: c for f, c in renamed.items() if f in dict(layout.names)}
     field_of = {column: field for field, column in names.items()}
-    found: list[str] = []
+    missing_columns: list[str] = []
     while True:
         try:
-            layout.fields_of(columns | {*found}, names)
+            layout.fields_of(columns | {*missing_columns}, names)
         except ColumnMissing as missing:
-            found.append(str(missing))
+            missing_columns.append(str(missing))
         else:
             return tuple(
                 f"{own} ({column})" if (own := field_of.get(column, column)) != column else column
-                for column in found
+                for column in missing_columns
             )
 
 
@@ -219,13 +221,13 @@ def _fields(
     layout: FeedLayout, columns: frozenset[str], renamed: Mapping[str, str]
 ) -> tuple[tuple[str, str], ...] | None:
     """Return (column, field) of the fields that are there; None if one is missing that must be."""
-    own = dict(layout.names)
-    listed = {one.name for one in categories(layout.shape) if one.name in ROLES}
-    if set(renamed) - {*own, *listed} or not set(renamed.values()) <= columns:
+    feed_names = dict(layout.names)
+    listed = {category.name for category in categories(layout.shape) if category.name in ROLES}
+    if set(renamed) - {*feed_names, *listed} or not set(renamed.values()) <= columns:
         return None
-    names = own | dict(renamed)
+    names = feed_names | dict(renamed)
     try:
-        layout.fields_of(columns, {field: names[field] for field in own})
+        layout.fields_of(columns, {field: names[field] for field in feed_names})
     except ColumnMissing:
         return None
     return tuple((column, field) for field, column in names.items() if column in columns)
@@ -237,11 +239,11 @@ def renamed_columns(pairs: list[str]) -> dict[str, str]:
     Raises:
         InputError: one is no such pair.
     """
-    found = dict(pair.partition("=")[::2] for pair in pairs)
-    if not all(found.values()):
+    renamed = dict(pair.partition("=")[::2] for pair in pairs)
+    if not all(renamed.values()):
         rule = "write FIELD=NAME, for example card_id=id_tarjeta"
         raise InputError(where="turnstile", field="--column", rule=rule)
-    return found
+    return renamed
 
 
 def _columns(
@@ -262,11 +264,11 @@ def _columns(
         try:
             wanted = {*known, *renamed.values()}
             is_workbook = file.form is FileForm.WORKBOOK
-            own = _of_workbook(file, wanted, Path(folder)) if is_workbook else None
-            found = own or found_form(file, wanted)
+            workbook_form = _of_workbook(file, wanted, Path(folder)) if is_workbook else None
+            file_form = workbook_form or found_form(file, wanted)
             is_header = is_workbook or file.form is FileForm.CSV
-            names = found.columns if is_header and found else _names(file)
-            return file.name, frozenset(names), found
+            names = file_form.columns if is_header and file_form else _names(file)
+            return file.name, frozenset(names), file_form
         except _NO_BEGINNING:
             rule = f"does not begin as {file.form} with a header; check the file"
             raise InputError(where=file.name, field="header", rule=rule) from None
@@ -276,14 +278,14 @@ def _of_workbook(file: RawFile, wanted: set[str], folder: Path) -> FoundForm:
     """Return the columns of a workbook under the row that names most of what is known."""
     import pyarrow.parquet as pq
 
-    found = []
+    headers = []
     for row in range(1, _HEADER_WITHIN + 1):
         with suppress(InputError):
             sheet = as_parquet(file, folder / f"sheet-{row}.parquet", row)
-            found.append((row, tuple(pq.read_schema(sheet).names)))
-    if not found:
+            headers.append((row, tuple(pq.read_schema(sheet).names)))
+    if not headers:
         raise ValueError
-    row, names = max(found, key=lambda one: (len(wanted & {*one[1]}), -one[0]))
+    row, names = max(headers, key=lambda header: (len(wanted & {*header[1]}), -header[0]))
     return FoundForm(FileSpec(header_row=row), names)
 
 
@@ -311,8 +313,8 @@ def _names(file: RawFile) -> Iterator[str]:
         record = record.get("properties", {})
     yield from _paths(record, "")
     if len(record) == 1:  # an envelope, named by what happened
-        (own,) = record.values()
-        yield from _paths(own, "")
+        (payload,) = record.values()
+        yield from _paths(payload, "")
 
 
 def _stated(file: RawFile) -> Iterator[str]:
@@ -324,8 +326,8 @@ def _stated(file: RawFile) -> Iterator[str]:
     for feed, layout in LAYOUTS.items():
         with TemporaryDirectory() as scratch:
             wanted = layout.columns_of(dict(layout.names))
-            found = pq.read_table(as_table(file, wanted, Path(scratch) / str(feed)).path)
-        yield from (name for name in wanted if found[name].null_count < len(found))
+            table = pq.read_table(as_table(file, wanted, Path(scratch) / str(feed)).path)
+        yield from (name for name in wanted if table[name].null_count < len(table))
 
 
 def _paths(value: Any, above: str) -> Iterator[str]:  # noqa: ANN401 - any JSON

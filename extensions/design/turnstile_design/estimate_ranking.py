@@ -77,10 +77,10 @@ def ranked(
     programme: Programme, domain: PublicDomain, include: Path, city: PublicCity
 ) -> tuple[Ranked, ...]:
     """Return the programme and other designs at its loss, the least error first."""
-    found = [_errors(one, domain, include, city) for one in _variants(programme, city)]
-    written = found[0]
-    judged = [replace(one, against=_against(one, written)) for one in found]
-    return tuple(sorted(judged, key=lambda one: one.against))
+    designs = [_errors(variant, domain, include, city) for variant in _variants(programme, city)]
+    written = designs[0]
+    judged = [replace(design, against=_against(design, written)) for design in designs]
+    return tuple(sorted(judged, key=lambda design: design.against))
 
 
 def design_of(
@@ -88,14 +88,14 @@ def design_of(
 ) -> Design:
     """Return what the estimates of a programme depend on, at a grain of locations and slots."""
     deviations = deviations_of_design(programme, domain)
-    own = {
+    table_deviations = {
         table.by: deviations[table.name, "count"]
         for table in programme.tables
         if set(table.by) <= set(CELLS) and (table.by or table.trips_max is not None)
     }
     totals = [table for table in programme.tables if not table.by]
     return Design(
-        own,
+        table_deviations,
         label,
         slots,
         left_out(programme, programme.shared_tables[0], include) or 0.0,
@@ -109,15 +109,15 @@ def has_cells(programme: Programme) -> bool:
     return CELLS in drawn and not programme.mechanism.kind.is_thresholded
 
 
-def _errors(one: _Variant, domain: PublicDomain, include: Path, city: PublicCity) -> Ranked:
+def _errors(variant: _Variant, domain: PublicDomain, include: Path, city: PublicCity) -> Ranked:
     """Return the errors of a design."""
-    design = design_of(one.programme, domain, include, label=one.label, slots=one.slots)
+    design = design_of(variant.programme, domain, include, label=variant.label, slots=variant.slots)
     read, truth = answers_of(design, city)
     errors = errors_by_query(read, truth)
-    asked = one.programme.meant_for or tuple(errors)
+    asked = variant.programme.meant_for or tuple(errors)
     return Ranked(
-        one.varied,
-        one.design,
+        variant.varied,
+        variant.design,
         {query: errors[query] for query in asked},
         _of_cells(read, truth),
         error_of_totals(design, read, truth),
@@ -130,10 +130,10 @@ def _of_cells(read: Answers, truth: Answers) -> float:
     return relative_error(read.by_location(), truth.by_location())
 
 
-def _against(one: Ranked, written: Ranked) -> float:
+def _against(design: Ranked, written: Ranked) -> float:
     """Return the geometric mean of the errors' ratios."""
-    pairs = [(one.by_query[query], error) for query, error in written.by_query.items()]
-    ratios = [log(max(own, _EXACT) / max(error, _EXACT)) for own, error in pairs]
+    pairs = [(design.by_query[query], error) for query, error in written.by_query.items()]
+    ratios = [log(max(design_error, _EXACT) / max(error, _EXACT)) for design_error, error in pairs]
     return exp(fsum(ratios) / len(ratios))
 
 
@@ -154,10 +154,10 @@ def _variants(programme: Programme, city: PublicCity) -> Iterator[_Variant]:
                 replace(programme, time=time),
                 slots=length // minutes,
             )
-    own = {place.area for place in city.stops}
+    areas = {place.area for place in city.stops}
     for design, label in grains().items():
         labels = {label(place) for place in city.stops}
-        if design != OWN and len(labels) != len(own):
+        if design != OWN and len(labels) != len(areas):
             yield _Variant("locations", f"{design} ({len(labels)})", programme, label)
 
 
@@ -230,10 +230,10 @@ def _split(programme: Programme, slots: Fraction, places: Fraction, totals: Frac
 
 def _bounds(programme: Programme) -> Iterator[tuple[str, UnitBound]]:
     """Yield other bounds k."""
-    own = bound_in_force(programme)
-    if own is None:
+    bound = bound_in_force(programme)
+    if bound is None:
         return
-    is_longer = (own.unit.days_max or 0) > 1
+    is_longer = (bound.unit.days_max or 0) > 1
     for trips in _BOUNDS if is_longer else _DAILY_BOUNDS:
-        if trips != own.contributions_max:
-            yield f"{own.unit} of {trips}", replace(own, contributions_max=trips)
+        if trips != bound.contributions_max:
+            yield f"{bound.unit} of {trips}", replace(bound, contributions_max=trips)

@@ -95,7 +95,7 @@ def usable_grains(
     city = made_city(domain, _largest_mode(domain), trips)
     rows = list(trip_grains(programme, domain, include, city, finest=OWN))
     yield f"{programme.name}: {city.described}, with seven earlier weeks:"
-    for row in (one for one in rows if one.usable is not None):
+    for row in (grain for grain in rows if grain.usable is not None):
         yield f"  {row.grain}: {usable_text(row.usable)} usable"
     yield from (f"  {line}" for line in lead_lines(rows))
 
@@ -115,11 +115,11 @@ def nothing_learned(
         rows = list(bus_grains(programme, domain, volume, only_written=True))
     elif programme.source.feed.shape is RowShape.TRIPS and has_cells(programme):
         city = made_city(domain, _largest_mode(domain), volume)
-        own = trip_grains(programme, domain, include, city, finest=OWN)
-        rows = list(takewhile(lambda row: row.is_written, own))
+        grains = trip_grains(programme, domain, include, city, finest=OWN)
+        rows = list(takewhile(lambda row: row.is_written, grains))
     else:
         return ()
-    return tuple(row.sentence for row in rows if all(one.not_beaten for one in rows))
+    return tuple(row.sentence for row in rows if all(grain.not_beaten for grain in rows))
 
 
 def written_grain(release: Release) -> Iterator[str]:
@@ -172,7 +172,9 @@ def _city(release: Release, trips: int, published: Path | None) -> PublicCity:
 
 def _largest_mode(domain: PublicDomain) -> str:
     """Return the mode with the most locations."""
-    return max(domain.modes, key=lambda one: len({p.area for p in domain.places if p.mode == one}))
+    return max(
+        domain.modes, key=lambda mode: len({p.area for p in domain.places if p.mode == mode})
+    )
 
 
 def _ranked_row(row: Ranked) -> str:

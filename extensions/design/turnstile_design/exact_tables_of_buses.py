@@ -51,8 +51,8 @@ def cells_meeting(pairs: BusPairs, least: int = LEAST_BUSES_A_DAY) -> tuple[str,
     (slots, cells), of_hat = pairs.hats()
     buses = np.bincount(of_hat, minlength=slots.size)
     dense = buses >= least * pairs.days
-    found, slots_met = np.unique(cells[dense], return_counts=True)
-    return tuple(sorted(h3.int_to_str(int(cell)) for cell in found[slots_met == pairs.slots]))
+    dense_cells, slots_met = np.unique(cells[dense], return_counts=True)
+    return tuple(sorted(h3.int_to_str(int(cell)) for cell in dense_cells[slots_met == pairs.slots]))
 
 
 def hats_histogram(pairs: BusPairs) -> pd.DataFrame:

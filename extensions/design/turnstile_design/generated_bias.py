@@ -79,8 +79,8 @@ def _counted(
     for row in sorted(range(len(units)), key=_hash_of):
         unit = tuple(units[row].tolist())
         is_lowest = kept[unit] < records_max
-        for (most, own), seen in zip(cells, in_cells, strict=True):
-            cell = (*unit, *own[row].tolist())
+        for (most, columns), seen in zip(cells, in_cells, strict=True):
+            cell = (*unit, *columns[row].tolist())
             is_lowest &= seen[cell] < most
             seen[cell] += 1
         kept[unit] += is_lowest

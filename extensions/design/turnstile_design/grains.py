@@ -73,9 +73,11 @@ def grain_lines(rows: Sequence[GrainErrors]) -> Iterator[str]:
     yield from _sentences(rows)
 
 
-def usable_text(own: Usable | None) -> str:
+def usable_text(usable: Usable | None) -> str:
     """Say how much of a grain can be used; nothing of speeds."""
-    return "" if own is None else f"{own.counted:.0%} of taps, {own.numbers:.0%} of numbers"
+    return (
+        "" if usable is None else f"{usable.counted:.0%} of taps, {usable.numbers:.0%} of numbers"
+    )
 
 
 def lead_lines(rows: Sequence[GrainErrors]) -> Iterator[str]:
@@ -88,9 +90,9 @@ def lead_lines(rows: Sequence[GrainErrors]) -> Iterator[str]:
     fitting = [pair for pair in known if pair[1].counted >= MOSTLY]
     if not known:
         return
-    row, own = (fitting or [max(known, key=lambda pair: pair[1].counted)])[0]
+    row, usable = (fitting or [max(known, key=lambda pair: pair[1].counted)])[0]
     rest = "" if fitting else "; no grain reaches nine tenths of the taps"
-    yield f"lead with {row.grain}: {usable_text(own)} within a fifth of the value{rest}."
+    yield f"lead with {row.grain}: {usable_text(usable)} within a fifth of the value{rest}."
 
 
 def _sentences(rows: Sequence[GrainErrors]) -> Iterator[str]:
@@ -100,9 +102,9 @@ def _sentences(rows: Sequence[GrainErrors]) -> Iterator[str]:
         rows: of each table from the finest grain to the coarsest.
     """
     for table in dict.fromkeys(row.table for row in rows):
-        own = [row for row in rows if row.table == table]
-        finest = next((row for row in own if not row.not_beaten), None)
-        yield from (row.sentence for row in own if row.is_written and row.not_beaten)
+        table_rows = [row for row in rows if row.table == table]
+        finest = next((row for row in table_rows if not row.not_beaten), None)
+        yield from (row.sentence for row in table_rows if row.is_written and row.not_beaten)
         if finest is None:
             yield f"{table}: no grain beats every naive table."
         else:

@@ -88,29 +88,29 @@ class Answers:
             zone: of the agency, if somebody or a feed states it.
         """
         fields = {field for _, field in delivery.fields}
-        found: dict[str, str | None] = {"time.zone": zone}
+        open_keys: dict[str, str | None] = {"time.zone": zone}
         if self.row is None and not delivery.is_plain:
-            found["source.feed"] = None
+            open_keys["source.feed"] = None
         is_bus = delivery.feed.shape is RowShape.TELEMETRY
         if not delivery.names_no_unit:
             unit = ProtectionUnit.BUS_DAY if is_bus else ProtectionUnit.CARD_DAY
-            found["mechanism.unit"] = unit if self.protects_day else None
+            open_keys["mechanism.unit"] = unit if self.protects_day else None
         is_named_anew = is_bus and not delivery.is_plain
         is_asked = delivery.feed in (Feed.ITMS, Feed.SIRI_VM) or is_named_anew
         if is_asked and "speed" in fields:  # a standard's unit is that of its column
-            found["source.speed_unit"] = self.speed_unit
+            open_keys["source.speed_unit"] = self.speed_unit
         if delivery.has_dates or self.date_form:
-            found["source.date_form"] = self.date_form
+            open_keys["source.date_form"] = self.date_form
         if delivery.feed is Feed.TAPS and "action" not in fields:
             key = "without_action" if self.all_tap_on else "columns.action"
-            found[f"source.{key}"] = TapAction.ENTER if self.all_tap_on else None
+            open_keys[f"source.{key}"] = TapAction.ENTER if self.all_tap_on else None
         if delivery.may_name_mode:
-            found["source.without_mode" if is_bus else "source.columns.mode"] = None
+            open_keys["source.without_mode" if is_bus else "source.columns.mode"] = None
         if self.accept_no_gain:
-            found["accept_no_gain"] = self.accept_no_gain
+            open_keys["accept_no_gain"] = self.accept_no_gain
         elif not is_bus or ("speed" in fields and not delivery.feed.names_stops):
-            found["typical_volume"] = str(self.typical_volume or UNDECIDED)
-        return {key: str(value or UNDECIDED) for key, value in found.items()}
+            open_keys["typical_volume"] = str(self.typical_volume or UNDECIDED)
+        return {key: str(value or UNDECIDED) for key, value in open_keys.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +246,7 @@ def _of_grain(built: BuiltDomain | str, grain: Grain) -> str:
     """Return a domain file at a grain: as it was built, or with one area for all places."""
     if isinstance(built, str):
         return built
-    places = (replace(one, area=WHOLE) if grain.is_whole else one for one in built.places)
+    places = (replace(place, area=WHOLE) if grain.is_whole else place for place in built.places)
     return replace(built, places=tuple(places)).csv()
 
 

@@ -94,11 +94,11 @@ def _of_calls(gtfs: Path | None) -> VehicleMeasures:
     if gtfs is None:
         rule = "is missing; records name stops: give the public GTFS feed, or its stops.txt"
         raise InputError(where="new", field="--gtfs", rule=rule)
-    stops = sorted({one.stop_id for one in read_stops(gtfs, "any").stops})
+    stops = sorted({feed_stop.stop_id for feed_stop in read_stops(gtfs, "any").stops})
     lines = ["value,label", *(f"{stop},{stop}" for stop in stops)]
     shares = {"headway/buses": 1, "delay/sum": 2, "delay/buses": 1}
     return VehicleMeasures(
-        tables=tuple(one.replace("cell", STOP) for one in (_HEADWAY, _DELAY)),
+        tables=tuple(template.replace("cell", STOP) for template in (_HEADWAY, _DELAY)),
         shares=tuple((draw, Fraction(weight, 4)) for draw, weight in shares.items()),
         delays=_ABOUT_DELAYS["stated"],
         timetable=None,

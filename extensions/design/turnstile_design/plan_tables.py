@@ -49,7 +49,7 @@ def comparison(release: Release) -> Iterator[str]:
         rule = "is compared for programmes of trips only; read turnstile plan without --compare"
         raise InputError(where=programme.name, field="--compare", rule=rule)
     include = release.settings.include
-    mode = max(release.domain.modes, key=lambda one: _places(release.domain, one))
+    mode = max(release.domain.modes, key=lambda candidate: _places(release.domain, candidate))
 
     def domain_of(other: Programme) -> PublicDomain:
         return load_domain(other, include)
@@ -65,8 +65,8 @@ def comparison(release: Release) -> Iterator[str]:
         for file in programme_files(include)
         if load_programme(file.name, include).family == programme.family
     ]
-    for one in family:
-        yield f"| {one.name} | " + " | ".join(_family_losses(one, domain_of(one))) + " |"
+    for member in family:
+        yield f"| {member.name} | " + " | ".join(_family_losses(member, domain_of(member))) + " |"
     yield ""
     yield f"Errors at the same loss of one {programme.mechanism.unit} (sd of the noise,"
     yield f"{mode}, tap-on, after least squares)."
@@ -80,9 +80,9 @@ def comparison(release: Release) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|---|---|"
     for row in compared(programme, domain_of, include, mode=mode):
         yield _row(row)
-    for one in family:
-        if one.name != programme.name:
-            row = as_written(one, domain_of(one), include, mode=mode)
+    for member in family:
+        if member.name != programme.name:
+            row = as_written(member, domain_of(member), include, mode=mode)
             yield _row(replace(row, varied="at its own loss"))
 
 
@@ -122,7 +122,12 @@ def _tighter(events: tuple[DrawEvent, ...], unit: ProtectionUnit, weeks: int) ->
     """
     if any(event.joint for event in events):
         return  # pieces of one vector are charged once, and these accountants take draws
-    draws = [Draw(e, s, weeks) for e in events for one, s in e.sensitivities if one is unit and s]
+    draws = [
+        Draw(e, s, weeks)
+        for e in events
+        for draw_unit, s in e.sensitivities
+        if draw_unit is unit and s
+    ]
     if not draws or len(draws) < len(events):
         return
     try:

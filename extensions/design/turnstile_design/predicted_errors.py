@@ -95,14 +95,14 @@ class Answers:
 def answers_of(design: Design, city: PublicCity) -> tuple[Answers, Answers]:
     """Return what the estimates answer, and the truth."""
     names = sorted({place.area for place in city.stops})
-    own = np.array([names.index(place.area) for place in city.stops])
+    area_of_stop = np.array([names.index(place.area) for place in city.stops])
     labels = sorted({design.label(place) for place in city.stops})
     location_of_stop = np.array([labels.index(design.label(place)) for place in city.stops])
-    found = drawn_and_estimated(design, city, location_of_stop)
+    estimates = drawn_and_estimated(design, city, location_of_stop)
     stops = np.bincount(location_of_stop)
-    spread = np.repeat(found / stops[:, None, None], design.slots, axis=2) / design.slots
-    read = Answers(spread[location_of_stop], own, city.hours)
-    return read, Answers(city.weeks[0], own, city.hours)
+    spread = np.repeat(estimates / stops[:, None, None], design.slots, axis=2) / design.slots
+    read = Answers(spread[location_of_stop], area_of_stop, city.hours)
+    return read, Answers(city.weeks[0], area_of_stop, city.hours)
 
 
 def errors_by_query(read: Answers, truth: Answers) -> dict[Query, float]:
@@ -130,17 +130,17 @@ def relative_error(values: Floats, truth: Floats) -> float:
     return float(np.abs(values - truth).sum() / max(truth.sum(), 1))
 
 
-def predicted_usable(found: Floats, truth: Floats) -> Usable:
+def predicted_usable(estimates: Floats, truth: Floats) -> Usable:
     """Return how much of a grain can be used: errors are those of numbers of like size.
 
     Args:
-        found: estimates.
+        estimates: estimates.
         truth: same shape.
     """
     order = np.argsort(truth, axis=None, kind="stable")
-    values, errors = truth.ravel()[order], (found - truth).ravel()[order]
-    alike = np.array_split(errors, max(1, errors.size // _ALIKE))
-    half = np.concatenate([np.full(one.size, np.sqrt(np.mean(one**2))) for one in alike])
+    values, errors = truth.ravel()[order], (estimates - truth).ravel()[order]
+    groups = np.array_split(errors, max(1, errors.size // _ALIKE))
+    half = np.concatenate([np.full(group.size, np.sqrt(np.mean(group**2))) for group in groups])
     half = normal_half_width(half, level=90)
     return usable(values, values - half, values + half)
 
@@ -165,12 +165,13 @@ def drawn_and_estimated(
     tables, *earlier = (_drawn(design, week, f"{n}") for n, week in enumerate(weeks))
     places, _, slots = weeks[0].shape
     seen = [_looks(tables, n) for n in range(LOOKS)]
-    numbers, *looks = (
-        _numbers(one, slots, places) for one in (tables, *(one for pair in seen for one in pair))
+    numbers, *look_numbers = (
+        _numbers(drawn, slots, places)
+        for drawn in (tables, *(look for pair in seen for look in pair))
     )
-    before = np.stack([one[CELLS].values for one in earlier]).transpose(0, 3, 1, 2)
+    before = np.stack([drawn[CELLS].values for drawn in earlier]).transpose(0, 3, 1, 2)
     known = prior(before, np.full((len(earlier), before.shape[2]), design.deviations[CELLS]))
-    pairs = list(zip(looks[::2], looks[1::2], strict=True))
+    pairs = list(zip(look_numbers[::2], look_numbers[1::2], strict=True))
     return estimated(numbers, pairs, known)[0].cells
 
 
@@ -179,8 +180,8 @@ def _drawn(design: Design, counts: Floats, week: str) -> dict[By, DrawnDays]:
     exact = {CELLS: counts.transpose(1, 2, 0), CELLS[:1]: counts.sum(axis=0)}
     exact[CELLS[1:]] = counts.sum(axis=2).T
     return {
-        by: DrawnDays(np.rint(one + sd * public_normals(f"{week}/{by}", one.shape)), sd**2)
-        for by, one in exact.items()
+        by: DrawnDays(np.rint(table + sd * public_normals(f"{week}/{by}", table.shape)), sd**2)
+        for by, table in exact.items()
         if (sd := design.deviations.get(by))
     }
 
@@ -189,7 +190,7 @@ def _looks(
     tables: Mapping[By, DrawnDays], n: int
 ) -> tuple[dict[By, DrawnDays], dict[By, DrawnDays]]:
     """Split the noise of every table."""
-    pairs = {by: one.looks(f"plan/{n}/{by}") for by, one in tables.items()}
+    pairs = {by: table.looks(f"plan/{n}/{by}") for by, table in tables.items()}
     return {by: pair[0] for by, pair in pairs.items()}, {by: pair[1] for by, pair in pairs.items()}
 
 
@@ -200,9 +201,9 @@ def _numbers(tables: Mapping[By, DrawnDays], slots: int, places: int) -> TapNumb
 
 def added(counts: Floats, location_of_stop: NDArray[np.int64]) -> Floats:
     """Add up stops by their location, shape (locations, days, slots)."""
-    found = np.zeros((location_of_stop.max() + 1, *counts.shape[1:]))
-    np.add.at(found, location_of_stop, counts)
-    return found
+    sums = np.zeros((location_of_stop.max() + 1, *counts.shape[1:]))
+    np.add.at(sums, location_of_stop, counts)
+    return sums
 
 
 def rolled(cells: Floats, slots: int) -> Floats:

@@ -34,7 +34,7 @@ def year_to_date(release: Release) -> Iterator[str]:
         rule = "is for Gaussian noise, whose losses over a year are stated in rho"
         raise InputError(where=programme.name, field="--year-to-date", rule=rule)
     weekly = loss_by_unit(release.plan.events)
-    unit = next(one for one in weekly if one.is_lifetime)
+    unit = next(candidate for candidate in weekly if candidate.is_lifetime)
     apart, carried = alone(), sum_errors()
     yield "Year to date: each week draws a weighted sum of the year's exact counts so far, with"
     yield "fresh noise (privacy/year_to_date.proof.md), as a table with year_to_date_from does."

@@ -72,7 +72,7 @@ def write_report(
         raise InputError(where=programme.name, field="source.feed", rule=rule)
     days = period.days
     pairs = {r: read_pairs(programme, days, rows_folder, resolution=r) for r in RESOLUTIONS}
-    own = pairs.get(programme.domain.h3_resolution or 0, pairs[7])
+    programme_pairs = pairs.get(programme.domain.h3_resolution or 0, pairs[7])
     speeds, over = (_table(programme, measure) for measure in OF_SPEEDS)
     first, last = (
         minute // _MINUTES_PER_HOUR
@@ -81,11 +81,11 @@ def write_report(
     noises = [_noise(programme, domain, period, bound, (speeds, over)) for bound in BOUNDS]
     tables = {
         "resolutions": pd.DataFrame([resolution_row(pairs[r], r) for r in RESOLUTIONS]),
-        "hats_per_bus_day": hats_histogram(own),
+        "hats_per_bus_day": hats_histogram(programme_pairs),
         "records_by_hour": records_by_window(records_by_hour(days, rows_folder), first, last),
-        "cells_meeting_condition": pd.DataFrame({"cell": cells_meeting(own)}),
+        "cells_meeting_condition": pd.DataFrame({"cell": cells_meeting(programme_pairs)}),
         "choice_of_k": choice_of_k(
-            own, noises, clamp_kmh=speeds.mean_range or 0, limit_kmh=over.options[0]
+            programme_pairs, noises, clamp_kmh=speeds.mean_range or 0, limit_kmh=over.options[0]
         ),
     }
     return _written(tables, folder)

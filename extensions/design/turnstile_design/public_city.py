@@ -90,14 +90,14 @@ def published_city(package: Path, domain: PublicDomain, mode: str) -> PublicCity
     """
     try:
         rows = Tables(package).rows("location_slot").to_pandas()
-        own = rows[(rows["mode"] == mode) & (rows["tap"] == "on")]
-        if own.empty:
+        tap_ons = rows[(rows["mode"] == mode) & (rows["tap"] == "on")]
+        if tap_ons.empty:
             raise KeyError(mode)
-        table = own.pivot_table(
+        table = tap_ons.pivot_table(
             index="location", columns=["service_date", "slot"], values="value", observed=True
         )
         names = sorted({place.area for place in domain.places if place.mode == mode})
-        days = sorted(set(own["service_date"]))
+        days = sorted(set(tap_ons["service_date"]))
         wanted = pd.MultiIndex.from_product([days, slots_of(domain, mode)])
         rates = table.reindex(index=names, columns=wanted).to_numpy(dtype=np.float64)
         if np.isnan(rates).any():
@@ -118,7 +118,7 @@ def slots_of(domain: PublicDomain, mode: str) -> tuple[str, ...]:
 
 def _hours(domain: PublicDomain, mode: str) -> Floats:
     """Return the start of each slot in hours."""
-    return np.array([int(one[:2]) + int(one[3:5]) / 60 for one in slots_of(domain, mode)])
+    return np.array([int(slot[:2]) + int(slot[3:5]) / 60 for slot in slots_of(domain, mode)])
 
 
 def _varied(described: str, hours: Floats, stops: Sequence[Place], rates: Floats) -> PublicCity:
@@ -143,10 +143,10 @@ def _counts(rates: Floats, seed: str) -> Floats:
     """Return Poisson counts of these rates: by inversion where small, else by the stable root."""
     deviates = public_normals(f"{seed}/counts", rates.shape)
     root = np.sqrt(rates + _ANSCOMBE) + deviates / 2
-    found: Floats = np.rint(np.maximum(root**2 - _ANSCOMBE, 0))
+    counts: Floats = np.rint(np.maximum(root**2 - _ANSCOMBE, 0))
     is_small = rates < _SMALL
-    found[is_small] = _inverted(rates[is_small], ndtr(deviates[is_small]))
-    return found
+    counts[is_small] = _inverted(rates[is_small], ndtr(deviates[is_small]))
+    return counts
 
 
 def _inverted(rates: Floats, chances: Floats) -> Floats:

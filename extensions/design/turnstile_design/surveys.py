@@ -25,8 +25,8 @@ def noisy_buses_a_day(package: Path, table: str) -> dict[str, list[float]]:
         rule = f"has no published table {table!r} with buses; release itms_survey first"
         raise InputError(where=package.name, field="package", rule=rule) from None
     days = max(1, len(tables.card["service_days"]) - len(tables.card["gaps"]))
-    found: dict[str, list[float]] = {}
+    buses_of_cell: dict[str, list[float]] = {}
     cells, buses = (drawn.column(name).to_pylist() for name in ("cell", "buses"))
     for cell, number in zip(cells, buses, strict=True):
-        found.setdefault(cell, []).append(number / days)
-    return found
+        buses_of_cell.setdefault(cell, []).append(number / days)
+    return buses_of_cell

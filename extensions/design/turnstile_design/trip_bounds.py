@@ -56,10 +56,10 @@ def counts_under(release: Release, bound: UnitBound) -> Counts:
             work=Path(work),
             progress=lambda _: None,
         )
-    found: Counts = {}
+    counts: Counts = {}
     for table in tables:
-        found.setdefault(table.table, []).append(table.reveal_to_mechanism())
-    return found
+        counts.setdefault(table.table, []).append(table.reveal_to_mechanism())
+    return counts
 
 
 def left_out_by_rule(release: Release, trips: int) -> Iterator[str]:
@@ -69,18 +69,19 @@ def left_out_by_rule(release: Release, trips: int) -> Iterator[str]:
         release: with or without a bound on card-days; without one, nothing is yielded.
         trips: all trips of the week.
     """
-    own = release.programme.bound_of(ProtectionUnit.CARD_DAY)
-    if own is None:
+    written_bound = release.programme.bound_of(ProtectionUnit.CARD_DAY)
+    if written_bound is None:
         return
-    yield f"## Trips left out by each rule of the bound, at most {own.contributions_max} a card-day"
+    most = written_bound.contributions_max
+    yield f"## Trips left out by each rule of the bound, at most {most} a card-day"
     yield ""
     yield "| two trips of a card-day may not share | left out |"
     yield "|---|---|"
     first = release.programme.tables[0].name
     for rule, once, finest in _RULES:
-        bound = replace(own, once_per_cell=once, once_per_finest_cell=finest)
+        bound = replace(written_bound, once_per_cell=once, once_per_finest_cell=finest)
         kept = sum(int(day.sum()) for day in counts_under(release, bound)[first])
-        name = f"{rule} (as it is)" if bound == own else rule
+        name = f"{rule} (as it is)" if bound == written_bound else rule
         yield f"| {name} | {share(trips - kept, trips)} |"
     yield ""
 

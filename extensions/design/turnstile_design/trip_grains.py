@@ -47,22 +47,22 @@ def trip_grains(
         finest: grain of places to begin with.
     """
     written = programme.time.slot_minutes
-    own = len({place.area for place in city.stops})
-    asked = dropwhile(lambda one: one[0] != finest, grains().items())
+    area_count = len({place.area for place in city.stops})
+    asked = dropwhile(lambda pair: pair[0] != finest, grains().items())
     for grain, label in asked:
         names = sorted({label(place) for place in city.stops})
-        if len(names) == own and grain != OWN:
+        if len(names) == area_count and grain != OWN:
             continue
         location_of_stop = np.array([names.index(label(place)) for place in city.stops])
         design = design_of(programme, domain, include, label=label, slots=1)
-        found = drawn_and_estimated(design, city, location_of_stop)
-        truth, old = (added(one, location_of_stop) for one in (city.weeks[0], city.last_year))
-        numbers = (found, truth, old)
+        estimates = drawn_and_estimated(design, city, location_of_stop)
+        truth, old = (added(week, location_of_stop) for week in (city.weeks[0], city.last_year))
+        numbers = (estimates, truth, old)
         yield from _by_time(f"{grain} ({len(names)})", numbers, written, is_own=grain == OWN)
         if grain == OWN and (regions := regions_of(programme.shared_tables, domain)):
             labels = sorted({regions[name] for name in names})
             region = np.array([labels.index(regions[name]) for name in names])
-            summed = (added(found, region), added(truth, region), added(old, region))
+            summed = (added(estimates, region), added(truth, region), added(old, region))
             yield from _by_time(f"{len(labels)} regions", summed, written, is_own=False)
     if any(not table.by for table in programme.tables):
         yield _totals(programme, domain, include, city)
@@ -79,15 +79,15 @@ def _by_time(
         written: minutes of a slot.
         is_own: whether the programme as written publishes these places.
     """
-    for minutes in (written, *(one for one in _MINUTES if one > written)):
-        found, truth, old = (rolled(one, minutes // written) for one in numbers)
+    for minutes in (written, *(length for length in _MINUTES if length > written)):
+        estimates, truth, old = (rolled(counts, minutes // written) for counts in numbers)
         yield GrainErrors(
             _CELLS,
             f"{places} x {minutes} minutes",
-            *_compared(found, truth, old),
+            *_compared(estimates, truth, old),
             "%",
             is_written=is_own and minutes == written,
-            usable=predicted_usable(found, truth),
+            usable=predicted_usable(estimates, truth),
         )
 
 
@@ -96,15 +96,15 @@ def _totals(
 ) -> GrainErrors:
     """Return the errors of a table of totals, which says its own noise; a bound leaves some out."""
     design = design_of(programme, domain, include, label=grains()[OWN], slots=1)
-    days, old = (one.sum(axis=(0, 2))[None, :, None] for one in (city.weeks[0], city.last_year))
+    days, old = (week.sum(axis=(0, 2))[None, :, None] for week in (city.weeks[0], city.last_year))
     error = design.left_out_of_totals + design.deviations[()] * sqrt(2 / pi) / days.mean()
     _, baselines = _compared(days, days, old)
     return GrainErrors(_TOTALS, "mode x day", 100 * float(error), baselines, "%", is_written=True)
 
 
-def _compared(found: Floats, truth: Floats, old: Floats) -> tuple[float, dict[str, float]]:
+def _compared(estimates: Floats, truth: Floats, old: Floats) -> tuple[float, dict[str, float]]:
     """Return the error of estimates and of the naive tables, per cent."""
     everywhere = np.broadcast_to(truth.mean(axis=(0, 1)), truth.shape)  # by time of day
     tables = {NOTHING: np.zeros(truth.shape), CITY_MEAN: everywhere, LAST_YEAR: old}
     errors = {name: 100 * relative_error(table, truth) for name, table in tables.items()}
-    return 100 * relative_error(found, truth), errors
+    return 100 * relative_error(estimates, truth), errors

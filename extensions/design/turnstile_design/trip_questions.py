@@ -31,8 +31,8 @@ class Frames:
     def of(self, *axes: str) -> pd.DataFrame | None:
         """Return the table with these dimensions, if there is one; of one mode, with its column."""
         for frame in self.tables.values():
-            found = [name for name in frame.columns if name.startswith("tap_")]
-            if tuple(found) == axes:
+            dimensions = [name for name in frame.columns if name.startswith("tap_")]
+            if tuple(dimensions) == axes:
                 return frame if "mode" in frame else frame.assign(mode="the only one")
         return None
 
@@ -71,7 +71,7 @@ def answer(
 def _top(published: Frames, truth: Frames) -> Answer:
     """Share of the true busiest places of each day, mode and hour that are named."""
     measure = f"share of the {TOP} busiest places of an hour that are named"
-    tables = [one.of("tap_on_slot", "tap_on_location") for one in (published, truth)]
+    tables = [frames.of("tap_on_slot", "tap_on_location") for frames in (published, truth)]
     named, true = (None if table is None else _by_hour(table) for table in tables)
     if named is None or true is None:
         return Answer(Query.TOP_STATIONS_BY_HOUR, measure, None)
@@ -110,8 +110,8 @@ def _peak(published: Frames, truth: Frames) -> Answer:
     """Mean absolute error of the share of tap-ons in the peaks, by day and mode."""
     measure = "mean error of the share of tap-ons at 7-9 and 16-18 hours, by day and mode"
     shares = []
-    for one in (published, truth):
-        table = one.of("tap_on_slot")
+    for frames in (published, truth):
+        table = frames.of("tap_on_slot")
         if table is None:
             return Answer(Query.PEAK_SHARE, measure, None)
         is_peak = table["tap_on_slot"].astype(str).str[:2].isin(_PEAK_HOURS)

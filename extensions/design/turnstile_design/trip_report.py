@@ -103,9 +103,9 @@ def _queries(release: Release, complete: Release, truth: Counts) -> Iterator[str
         then = with_every_row(earlier)
         before = _published(earlier), _true_frames(then, counts_under(then, _EVERY_TRIP))
     for query in release.programme.meant_for:
-        found: Answer = answer(query, *now, before=before)
-        shown = _NOT_TOLD[query] if found.value is None else f"{found.value:.4g}"
-        yield f"| {query} | {found.measure} | {shown} |"
+        reply: Answer = answer(query, *now, before=before)
+        shown = _NOT_TOLD[query] if reply.value is None else f"{reply.value:.4g}"
+        yield f"| {query} | {reply.measure} | {shown} |"
 
 
 def _published(release: Release) -> Frames:
@@ -120,8 +120,8 @@ def _values(tables: Tables, table: TableSpec) -> pd.DataFrame:
     rows = tables.of_draw(table.name)
     names = {stripped(table.by)[0][name]: name for name in table.by} | {"value": "count"}
     kept = [name for name in rows.column_names if name in (*names, "service_date", "mode")]
-    found: pd.DataFrame = rows.select(kept).to_pandas().rename(columns=names)
-    return found
+    values: pd.DataFrame = rows.select(kept).to_pandas().rename(columns=names)
+    return values
 
 
 def _true_frames(release: Release, truth: Counts) -> Frames:
@@ -156,7 +156,7 @@ def _dropped(release: Release, complete: Release, truth: Counts) -> Iterator[str
     yield "| table | mode | trips | not counted: bound, outside | in cells below the threshold |"
     yield "|---|---|---|---|---|"
     for table in release.programme.tables:
-        segments = (layout(one.domain, table) for one in (complete, release))
+        segments = (layout(variant.domain, table) for variant in (complete, release))
         for unbounded, segment in zip(*segments, strict=True):
             total = sum(int(_part(day, unbounded).sum()) for day in truth[table.name])
             kept = np.concatenate([_part(day, segment) for day in counted[table.name]])

@@ -135,14 +135,14 @@ def _off_grid(number: int, scale: float, count: int) -> float:
 
 def derived_from_thresholded() -> Lesson:
     """Totals beside, or made from, a table whose small cells were suppressed."""
-    found = {threshold: _suppressed(threshold) for threshold in _THRESHOLDS}
-    figures = found[_THRESHOLD]
+    outcomes = {threshold: _suppressed(threshold) for threshold in _THRESHOLDS}
+    figures = outcomes[_THRESHOLD]
     frames = tuple(
         (
             str(threshold),
             bars(
                 [
-                    {"what": words, "share": own[name], "series": f"threshold {threshold}"}
+                    {"what": words, "share": outcome[name], "series": f"threshold {threshold}"}
                     for name, words in (
                         ("mass_lost", "trips that totals lack"),
                         ("covered", "hidden sums in the exact interval"),
@@ -155,7 +155,7 @@ def derived_from_thresholded() -> Lesson:
                 y_axis=SHARES,
             ),
         )
-        for threshold, own in found.items()
+        for threshold, outcome in outcomes.items()
     )
     return Lesson(
         "derived_from_thresholded",

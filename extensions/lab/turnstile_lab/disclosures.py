@@ -53,11 +53,11 @@ def _figures(findings: Sequence[Disclosure], name: str) -> list[dict[str, Any]]:
     return [finding.figures for finding in findings if finding.name == name]
 
 
-def disclosure_of(found: TimetableView | None) -> Disclosure:
+def disclosure_of(view: TimetableView | None) -> Disclosure:
     """Return a view as a finding; without one, that no timetable was given."""
-    if found is None:
+    if view is None:
         return Disclosure("timetable", False, NOT_GIVEN, {"given": False})
-    words = f"{found.statement}. {MEANING}" if found.exposures else found.statement
+    words = f"{view.statement}. {MEANING}" if view.exposures else view.statement
     return Disclosure(
-        "timetable", False, words, {"given": True, **view_as_json(found, most=len(found.exposures))}
+        "timetable", False, words, {"given": True, **view_as_json(view, most=len(view.exposures))}
     )

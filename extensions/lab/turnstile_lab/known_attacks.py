@@ -31,21 +31,26 @@ Points = list[Mapping[str, float | str]]
 
 def reconstruction() -> Lesson:
     """Too many sums of the same cells: the exact table is solved for."""
-    found = {sums: _rebuilt(sums) for sums in _SUMS}
+    shares_by_sums = {sums: _rebuilt(sums) for sums in _SUMS}
     frames = tuple(
         (
             str(sums),
             bars(
-                [{"attack": name, "share": own, "series": f"{sums} sums"} for name, own in shares],
+                [
+                    {"attack": name, "share": share, "series": f"{sums} sums"}
+                    for name, share in shares
+                ],
                 x="attack",
                 y="share",
                 title="Cells of the table that are got exactly right",
                 y_axis=axis([0.0, 1.0]),
             ),
         )
-        for sums, shares in found.items()
+        for sums, shares in shares_by_sums.items()
     )
-    figures = {f"{sums} sums": dict(shares)["least squares"] for sums, shares in found.items()}
+    figures = {
+        f"{sums} sums": dict(shares)["least squares"] for sums, shares in shares_by_sums.items()
+    }
     return Lesson(
         "reconstruction",
         f"Sums over many groups of {_CELLS} cells, each with its own Laplace noise of scale 2",
@@ -111,7 +116,7 @@ def timetable() -> Lesson:
             bars(
                 [
                     {"hour": f"{hour:02}", "share": share, "series": "cells with one vehicle"}
-                    for hour, share in enumerate(own)
+                    for hour, share in enumerate(hourly_shares)
                 ],
                 x="hour",
                 y="share",
@@ -119,9 +124,12 @@ def timetable() -> Lesson:
                 y_axis=axis([0.0, 1.0]),
             ),
         )
-        for minutes, own in shares.items()
+        for minutes, hourly_shares in shares.items()
     )
-    figures = {f"{minutes} minutes": float(np.mean(own)) for minutes, own in shares.items()}
+    figures = {
+        f"{minutes} minutes": float(np.mean(hourly_shares))
+        for minutes, hourly_shares in shares.items()
+    }
     return Lesson(
         "timetable",
         "Counts by stop and five minutes, beside a public timetable",
@@ -150,8 +158,8 @@ def _exposed(slot_minutes: int) -> list[float]:
                 slot = f"{minute // slot_minutes * slot_minutes:04}"
                 run = f"{line}-{start}"
                 events.append(StopEvent("bus", slot, place, f"{place} {line}", run, str(line)))
-    served = {(one.slot, one.area) for one in events}
-    single = {(one.slot, one.area) for one in exposed_cells(events) if one.is_one_vehicle}
+    served = {(event.slot, event.area) for event in events}
+    single = {(cell.slot, cell.area) for cell in exposed_cells(events) if cell.is_one_vehicle}
     return [
         len([c for c in single if int(c[0]) // 60 == hour])
         / max(1, len([c for c in served if int(c[0]) // 60 == hour]))
@@ -168,12 +176,16 @@ def matched_pairs() -> Lesson:
             np.rint(counts + naive_laplace(f"{end} {scale}", counts.size, scale)).astype(np.int64)
             for end in ("on", "off")
         )
-        found = from_pairs(on - off)
-        figures[f"scale_{scale:g}"] = found.scale
-        figures[f"low_{scale:g}"], figures[f"high_{scale:g}"] = found.low, found.high
+        estimate = from_pairs(on - off)
+        figures[f"scale_{scale:g}"] = estimate.scale
+        figures[f"low_{scale:g}"], figures[f"high_{scale:g}"] = estimate.low, estimate.high
         values, times = np.unique(np.clip(on - off, -_CUT, _CUT), return_counts=True)
         points: Points = [
-            {"difference": int(v), "pairs": int(n), "series": f"recovered scale {found.scale:.2f}"}
+            {
+                "difference": int(v),
+                "pairs": int(n),
+                "series": f"recovered scale {estimate.scale:.2f}",
+            }
             for v, n in zip(values, times, strict=True)
         ]
         title = "Tap-ons at one wharf minus tap-offs at the other"

@@ -66,7 +66,7 @@ def from_residuals(
     def likelihood(scale: float) -> float:
         """Largest log likelihood over the share of outliers."""
         distributions = [
-            _probabilities(distribution, scale, total_over_part, n, found) for n, found in by_terms
+            _probabilities(distribution, scale, total_over_part, n, group) for n, group in by_terms
         ]
         return max(
             sum(
@@ -85,7 +85,7 @@ def _probabilities(
     scale: float,
     total_over_part: float,
     terms: int,
-    found: NDArray[np.int64],
+    residuals: NDArray[np.int64],
 ) -> tuple[NDArray[np.float64], float]:
     """Return the probability of each residual, and that of any under a wide flat distribution."""
     noises: Sequence[Term] = (
@@ -95,9 +95,9 @@ def _probabilities(
     )
     values, probabilities = integer_pmf(noises)
     reach = values.size // 2
-    indices = np.clip(found, -reach, reach) + reach
-    inside = np.abs(found) <= reach
-    wide = 1 / (2 * max(1, int(np.abs(found).max())) + 1)
+    indices = np.clip(residuals, -reach, reach) + reach
+    inside = np.abs(residuals) <= reach
+    wide = 1 / (2 * max(1, int(np.abs(residuals).max())) + 1)
     return np.maximum(np.where(inside, probabilities[indices], 0.0), _FLOOR), wide
 
 

@@ -36,17 +36,19 @@ def labels_of_external(table: ExternalTable, lookup: Mapping[tuple[str, str], st
     areas: defaultdict[str | None, set[str]] = defaultdict(set)
     for cell in table.cells:
         areas[cell.mode] |= {cell.loc} if cell.loc is not None else set()
-    return CellLabels(slots, {mode: frozenset(own) for mode, own in areas.items()}, lookup)
+    return CellLabels(
+        slots, {mode: frozenset(locations) for mode, locations in areas.items()}, lookup
+    )
 
 
 def days_of(texts: Iterable[str | None]) -> list[date]:
     """Return the service days that labels are, as `2016-07-25` or `20160725`; others are none."""
-    found = []
+    days = []
     for text in {text for text in texts if text}:
         for form in _DAY_FORMS:
             try:
-                found.append(datetime.strptime(text, form).date())  # noqa: DTZ007 - a service day has no zone
+                days.append(datetime.strptime(text, form).date())  # noqa: DTZ007 - a service day has no zone
                 break
             except ValueError:
                 continue
-    return sorted(found)
+    return sorted(days)

@@ -99,10 +99,10 @@ def recover_threshold(counts: NDArray[np.int64]) -> ThresholdEstimate | None:
         return ThresholdEstimate(half, _NOWHERE, smallest + 0.5, CONFIDENCE, smallest, inside)
     first = lower - 1  # of whose cell the upper part may be seen, and be empty by chance
     numbers = np.arange(first, last + 1)
-    found = np.bincount(counts[counts <= last], minlength=last + 1)[first:].astype(np.float64)
+    histogram = np.bincount(counts[counts <= last], minlength=last + 1)[first:].astype(np.float64)
     thresholds = np.arange(first - 0.5, smallest + 0.5, _GRID) + _GRID / 2
-    heights = _profile(numbers, found, thresholds)
-    spread = _overdispersion(numbers[numbers > smallest], found[numbers > smallest])
+    heights = _profile(numbers, histogram, thresholds)
+    spread = _overdispersion(numbers[numbers > smallest], histogram[numbers > smallest])
     likely = thresholds[heights >= heights.max() - spread * lost]
     best = float(thresholds[int(np.argmax(heights))])
     return ThresholdEstimate(
@@ -111,7 +111,7 @@ def recover_threshold(counts: NDArray[np.int64]) -> ThresholdEstimate | None:
         high=min(smallest + 0.5, _shifted(float(likely[-1]), 1)),
         confidence=CONFIDENCE,
         smallest=smallest,
-        samples=int(found.sum()),
+        samples=int(histogram.sum()),
         sharpness=(float(heights.max()) - _blurred(smallest, last, counts)) / spread,
     )
 
@@ -133,7 +133,7 @@ def is_mark(counts: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def _profile(
-    numbers: NDArray[np.int64], found: NDArray[np.float64], thresholds: NDArray[np.float64]
+    numbers: NDArray[np.int64], histogram: NDArray[np.float64], thresholds: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the largest Poisson log likelihood for each threshold.
 
@@ -141,24 +141,24 @@ def _profile(
     of the smallest number's own cell and of the range below it, and the heights are interpolated:
     they are smooth inside a cell.
     """
-    own = math.floor(float(thresholds[-1]) + 0.5)
-    near = np.linspace(own - 0.499, own + 0.499, _PLACES_NEAR)
-    cells = max(1, round(own - 0.5 - float(thresholds[0])))
+    smallest = math.floor(float(thresholds[-1]) + 0.5)
+    near = np.linspace(smallest - 0.499, smallest + 0.499, _PLACES_NEAR)
+    cells = max(1, round(smallest - 0.5 - float(thresholds[0])))
     each = max(2, _PLACES_FAR // cells)
-    far = np.linspace(float(thresholds[0]), own - 0.501, min(cells * each, 2 * _PLACES_FAR))
+    far = np.linspace(float(thresholds[0]), smallest - 0.501, min(cells * each, 2 * _PLACES_FAR))
     places = np.concatenate((far, near))
-    known = np.array([_height(numbers, found, float(place)) for place in places])
+    known = np.array([_height(numbers, histogram, float(place)) for place in places])
     return np.asarray(np.interp(thresholds, places, known))
 
 
-def _height(numbers: NDArray[np.int64], found: NDArray[np.float64], threshold: float) -> float:
+def _height(numbers: NDArray[np.int64], histogram: NDArray[np.float64], threshold: float) -> float:
     """Return the log likelihood of the best curve for one threshold."""
     share = np.clip(numbers + 0.5 - threshold, 0, 1)
     used = share > 0
-    if found[~used].any():
+    if histogram[~used].any():
         return -math.inf
-    fitted = _curve(numbers[used], found[used], share[used])
-    return float(np.sum(found[used] * np.log(fitted) - fitted))
+    fitted = _curve(numbers[used], histogram[used], share[used])
+    return float(np.sum(histogram[used] * np.log(fitted) - fitted))
 
 
 def _blurred(smallest: int, last: int, counts: NDArray[np.int64]) -> float:
@@ -171,29 +171,29 @@ def _blurred(smallest: int, last: int, counts: NDArray[np.int64]) -> float:
     heights = []
     for deviation in _BLURS:
         numbers = np.arange(max(1, smallest - math.ceil(6 * deviation)), last + 1)
-        found = np.bincount(counts[counts <= last], minlength=last + 1)[numbers[0] :]
+        histogram = np.bincount(counts[counts <= last], minlength=last + 1)[numbers[0] :]
         for place in smallest + _BLURRED_AT * deviation:
             share = np.maximum(ndtr((numbers - place) / deviation), 1e-12)
-            fitted = _curve(numbers, found.astype(np.float64), share)
-            heights.append(float(np.sum(found * np.log(fitted) - fitted)))
+            fitted = _curve(numbers, histogram.astype(np.float64), share)
+            heights.append(float(np.sum(histogram * np.log(fitted) - fitted)))
     return max(heights)
 
 
 def _curve(
-    numbers: NDArray[np.int64], found: NDArray[np.float64], share: NDArray[np.float64]
+    numbers: NDArray[np.int64], histogram: NDArray[np.float64], share: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the expected counts of a Poisson regression on the logarithm, by Newton's method."""
     place = np.log(numbers / numbers.mean())
-    degree = _DEGREE if np.count_nonzero(found) > 2 * _DEGREE + 1 else 0
+    degree = _DEGREE if np.count_nonzero(histogram) > 2 * _DEGREE + 1 else 0
     design = np.vander(place, degree + 1)
-    start = np.log(np.maximum(found, 0.5) / np.maximum(share, 0.05))
-    weights = np.maximum(found, 0.5)
+    start = np.log(np.maximum(histogram, 0.5) / np.maximum(share, 0.05))
+    weights = np.maximum(histogram, 0.5)
     scaled = design * weights[:, None]
     ridge = 1e-8 * np.eye(degree + 1)
     beta = np.linalg.solve(design.T @ scaled + ridge, scaled.T @ start)
     for _ in range(25):
         fitted = share * np.exp(np.clip(design @ beta, -30, 30))
-        slope = design.T @ (found - fitted)
+        slope = design.T @ (histogram - fitted)
         curvature = design.T @ (design * fitted[:, None]) + ridge
         step = np.linalg.solve(curvature, slope)
         beta = beta + step
@@ -202,12 +202,14 @@ def _curve(
     return np.asarray(np.maximum(share * np.exp(np.clip(design @ beta, -30, 30)), 1e-300))
 
 
-def _overdispersion(numbers: NDArray[np.int64], found: NDArray[np.float64]) -> float:
+def _overdispersion(numbers: NDArray[np.int64], histogram: NDArray[np.float64]) -> float:
     """Return how much more the histogram scatters around its curve than a Poisson one; >= 1."""
-    if numbers.size <= _DEGREE + 1 or found.sum() == 0:
+    if numbers.size <= _DEGREE + 1 or histogram.sum() == 0:
         return 1.0
-    fitted = _curve(numbers, found, np.ones(numbers.size))
-    return max(1.0, float(np.sum((found - fitted) ** 2 / fitted)) / (numbers.size - _DEGREE - 1))
+    fitted = _curve(numbers, histogram, np.ones(numbers.size))
+    return max(
+        1.0, float(np.sum((histogram - fitted) ** 2 / fitted)) / (numbers.size - _DEGREE - 1)
+    )
 
 
 def _shifted(threshold: float, sign: int) -> float:

@@ -220,14 +220,14 @@ def free_port(preferred: int) -> int:
 
 def _family(leader: int) -> set[psutil.Process]:
     """Return a session's processes and all descendants, also where the leader is gone."""
-    found: set[psutil.Process] = set()
+    processes: set[psutil.Process] = set()
     for process in psutil.process_iter():
         try:
             if process.pid == leader or os.getsid(process.pid) == leader:
-                found |= {process, *process.children(recursive=True)}
+                processes |= {process, *process.children(recursive=True)}
         except (ProcessLookupError, psutil.NoSuchProcess):
             continue
-    return found
+    return processes
 
 
 def _is_alive(process: psutil.Process) -> bool:

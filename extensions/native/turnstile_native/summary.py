@@ -92,10 +92,10 @@ def above_noise_lines(packages: Iterable[Package]) -> Iterator[str]:
             continue
         card = json.loads((package.folder / "release_card.json").read_text(encoding="utf-8"))
         tables = "; ".join(
-            f"{one['table']} {one['statistic']} {_share(one, 'above')} "
-            f"({_share(one, 'by_noise_at_most')})"
-            for one in card.get("above_noise", ())
-            if one["cells"]
+            f"{entry['table']} {entry['statistic']} {_share(entry, 'above')} "
+            f"({_share(entry, 'by_noise_at_most')})"
+            for entry in card.get("above_noise", ())
+            if entry["cells"]
         )
         yield (
             f"{package.programme:<8} {package.week}  cells above their noise "

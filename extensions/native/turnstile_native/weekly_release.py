@@ -128,17 +128,19 @@ def weeks_to_release(
     if first is None:
         folders = (
             folder.glob("????-W??")
-            for one in programmes
+            for programme in programmes
             for folder in (
-                settings.public / one.name,
-                settings.landing / one.source.landing.partition("/")[0],
+                settings.public / programme.name,
+                settings.landing / programme.source.landing.partition("/")[0],
             )
         )
-        known = [ServiceWeek.parse(path.name, where="zones") for found in folders for path in found]
+        known = [ServiceWeek.parse(path.name, where="zones") for paths in folders for path in paths]
         first = min(known, default=None)
     if first is None:
         last = ServiceWeek.containing(now.date())
-        while any(final_at(last, one.schedule, one.time) > now for one in programmes):
+        while any(
+            final_at(last, programme.schedule, programme.time) > now for programme in programmes
+        ):
             last = last.plus(-1)
         first = last.plus(1 - order.count)
     return tuple(first.plus(number) for number in range(order.count))
@@ -177,9 +179,9 @@ def _release(
     held = Secrets.of_folder(home)
     write_passwords(home, held)
     inherited = dict(os.environ)  # noqa: TID251 - handed on
-    if order.stays and not inherited.get(DATABASE) and (found := found_database(home)):
-        inherited[DATABASE] = found
-        _say(f"Airflow's own database is in the PostgreSQL that was found here: {found}")
+    if order.stays and not inherited.get(DATABASE) and (database := found_database(home)):
+        inherited[DATABASE] = database
+        _say(f"Airflow's own database is in the PostgreSQL that was found here: {database}")
     environment = airflow_environment(settings, held, port=port, inherited=inherited)
     api = AirflowApi(f"http://127.0.0.1:{port}", USER, held.admin_password)
     backfill = WeekBackfill(api, programmes, weeks, home / "logs", _say)

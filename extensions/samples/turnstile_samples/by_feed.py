@@ -73,20 +73,20 @@ def write_vehicles(
                 ("stop", f"s{stop % STOPS}"),
             ),
         )
-        own = layout.made(reading, programme, names)
-        files.setdefault((of, second // seconds * seconds), []).extend(own)
-    found = []
-    for (of, second), records in sorted(files.items(), key=lambda one: one[0]):
+        batch = layout.made(reading, programme, names)
+        files.setdefault((of, second // seconds * seconds), []).extend(batch)
+    paths = []
+    for (of, second), records in sorted(files.items(), key=lambda entry: entry[0]):
         local = datetime.combine(of, datetime.min.time(), programme.time.zone)
         at = local + timedelta(seconds=second)
         clock = "" if seconds >= _DAY_S else f"-{at:%H%M}"
         path = to.folder / f"{feed}-{of}{clock}.{ending}"
-        own = records
+        batch = records
         if not feed.names_stops:
-            own = [_with_instant(one, names["observed_at"], programme) for one in records]
-        write(own, path, at)
-        found.append(path)
-    return tuple(found)
+            batch = [_with_instant(record, names["observed_at"], programme) for record in records]
+        write(batch, path, at)
+        paths.append(path)
+    return tuple(paths)
 
 
 def _with_instant(record: Record, column: str, programme: Programme) -> Record:
@@ -117,9 +117,13 @@ def _semicolons(records: Sequence[Record], path: Path, _: datetime) -> None:
 
 def _xml(records: Sequence[Record], path: Path, at: datetime) -> None:
     """A SIRI document of one poll."""
-    own = "".join(f"<VehicleActivity>{_elements(record)}</VehicleActivity>" for record in records)
+    activities = "".join(
+        f"<VehicleActivity>{_elements(record)}</VehicleActivity>" for record in records
+    )
     stamp = f"<ResponseTimestamp>{at.isoformat()}</ResponseTimestamp>"
-    path.write_text(f'<?xml version="1.0" encoding="UTF-8"?>{_SIRI}{stamp}{own}{_END_OF_SIRI}')
+    path.write_text(
+        f'<?xml version="1.0" encoding="UTF-8"?>{_SIRI}{stamp}{activities}{_END_OF_SIRI}'
+    )
 
 
 def _elements(record: Record) -> str:
@@ -127,10 +131,10 @@ def _elements(record: Record) -> str:
     nested: dict[str, Any] = {}
     for path, value in record.items():
         *outer, last = path.split(".")
-        own = nested
+        node = nested
         for name in outer:
-            own = own.setdefault(name, {})
-        own[last] = escape(str(value))
+            node = node.setdefault(name, {})
+        node[last] = escape(str(value))
     return _tags(nested)
 
 

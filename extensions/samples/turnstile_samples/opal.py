@@ -62,7 +62,7 @@ def read_places(path: Path) -> Places:
     names: list[str] = []
     first = [0]
     for mode in MODES:
-        names += [location for own, location in listed if own == mode]
+        names += [location for listed_mode, location in listed if listed_mode == mode]
         first.append(len(names))
         if first[-1] == first[-2]:
             raise InputError(

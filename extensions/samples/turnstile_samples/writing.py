@@ -89,8 +89,8 @@ def write_days(
     """
     to.folder.mkdir(parents=True, exist_ok=True)
     with engine(rows) as connection:
-        for table, own in (names or {}).items():
-            _register_names(connection, table, own)
+        for table, table_names in (names or {}).items():
+            _register_names(connection, table, table_names)
         return tuple(
             copied(connection, select(to.week, day), path_of(to, feed, day, to.form), to.form)
             for day in days_of(rows, to.week)
@@ -107,10 +107,10 @@ def write_itms(rows: Rows, shape: ItmsShape, to: LandingWeek) -> tuple[Path, ...
     with engine(rows) as connection:
         for day in days_of(rows, to.week):
             turn = (day - to.week.monday).days % len(_TURNS)
-            own = _TURNS[turn] if shape is ItmsShape.MIXED else shape
-            form = SampleForm.JSON if own is ItmsShape.NESTED else to.form
+            day_shape = _TURNS[turn] if shape is ItmsShape.MIXED else shape
+            form = SampleForm.JSON if day_shape is ItmsShape.NESTED else to.form
             path = path_of(to, "itms", day, form)
-            files.append(copied(connection, _itms_sql(to.week, day, own), path, form))
+            files.append(copied(connection, _itms_sql(to.week, day, day_shape), path, form))
     return tuple(files)
 
 

@@ -120,15 +120,15 @@ def _trips(
     spark: SparkSession, programme: Programme, domain: PublicDomain, files: Sequence[list[str]]
 ) -> DataFrame | None:
     """Return the trips of some days, None if there are no files."""
-    found = None
+    trips = None
     for number, of_day in enumerate(files):
         if not of_day:
             continue
         rows = spark.read.option("mergeSchema", "true").parquet(*of_day)
         rows.createOrReplaceTempView(f"rows_of_day_{number}")
-        own = spark.sql(_spark(trips_sql(programme, domain, number, f"rows_of_day_{number}")))
-        found = own if found is None else found.unionByName(own)
-    return found
+        day_trips = spark.sql(_spark(trips_sql(programme, domain, number, f"rows_of_day_{number}")))
+        trips = day_trips if trips is None else trips.unionByName(day_trips)
+    return trips
 
 
 def _kept_sql(records: str, bounding: Bounding, scope: str) -> str:

@@ -88,7 +88,7 @@ def credentials_of(store: ZoneStore) -> dict[str, str]:
     try:
         parser.read_string(store.credentials.read_text(encoding="utf-8"))
         section = parser["default"]
-        found = {name: section[name] for name in _KEYS}
+        credentials = {name: section[name] for name in _KEYS}
     except OSError as error:
         rule = f"{store.credentials.name} cannot be read ({error.strerror})"
         raise InputError(where="environment", field=field, rule=rule) from None
@@ -96,7 +96,7 @@ def credentials_of(store: ZoneStore) -> dict[str, str]:
         rule = f"{store.credentials.name} needs a section [default] with {' and '.join(_KEYS)}"
         raise InputError(where="environment", field=field, rule=rule) from None
     token = section.get("aws_session_token")
-    return found | ({"aws_session_token": token} if token else {})
+    return credentials | ({"aws_session_token": token} if token else {})
 
 
 def _variable(store: ZoneStore) -> str:

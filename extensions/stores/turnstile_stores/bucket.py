@@ -111,9 +111,9 @@ class Bucket:
             )
             start = len(self._key(""))
             return {
-                one["Key"][start:]: Listed(one["ETag"], one["Size"], one["LastModified"])
+                entry["Key"][start:]: Listed(entry["ETag"], entry["Size"], entry["LastModified"])
                 for page in pages
-                for one in page.get("Contents", ())
+                for entry in page.get("Contents", ())
             }
 
         return self._asked(act, prefix, (), {})

@@ -12,12 +12,12 @@ SEALED = "sealed-"
 Files = Mapping[str, Stored]
 
 
-def merged(base: Files, own: Files, theirs: Files, store: str, unit: str) -> dict[str, Stored]:
+def merged(base: Files, ours: Files, theirs: Files, store: str, unit: str) -> dict[str, Stored]:
     """Return what others wrote with our changes.
 
     Args:
         base: what both began with.
-        own: what it is here.
+        ours: what it is here.
         theirs: what it is in the store by now.
         store: its name, for the message.
         unit: its name.
@@ -25,19 +25,19 @@ def merged(base: Files, own: Files, theirs: Files, store: str, unit: str) -> dic
     Raises:
         StoreConflict: both changed the same file.
     """
-    found = dict(theirs)
-    for name in base.keys() | own.keys():
-        old, new, now = (one.get(name) for one in (base, own, theirs))
+    files = dict(theirs)
+    for name in base.keys() | ours.keys():
+        old, new, now = (side.get(name) for side in (base, ours, theirs))
         if new == old:
             continue
         if digest_of(now) not in {digest_of(old), digest_of(new)}:
             problem = f"another worker wrote to {unit}/{name} meanwhile, and its file stays"
             raise StoreConflict(store, problem)
         if new is None:
-            found.pop(name, None)
+            files.pop(name, None)
         else:
-            found[name] = new
-    return found
+            files[name] = new
+    return files
 
 
 def require_written_once(unit: str, before: Files, after: Files) -> None:
@@ -51,6 +51,6 @@ def require_written_once(unit: str, before: Files, after: Files) -> None:
             raise IntegrityError(f"{unit}: {name} is sealed with other bytes in the store")
 
 
-def digest_of(one: Stored | None) -> str:
+def digest_of(stored: Stored | None) -> str:
     """Return the digest of a file; empty if there is none."""
-    return one.sha256 if one else ""
+    return stored.sha256 if stored else ""

@@ -76,7 +76,7 @@ class PlainZone:
             StoreError: the store does not answer, or was written to meanwhile.
             IntegrityError: a package was there and is there no more; the copies stay.
         """
-        listed = {name: one for name, one in self.bucket.listed("").items() if _is_file(name)}
+        listed = {name: entry for name, entry in self.bucket.listed("").items() if _is_file(name)}
         copies = self._copies()
         before = dict(copies)
         if gone := self._gone(copies, listed.keys()):
@@ -87,8 +87,8 @@ class PlainZone:
         chosen = set(filter(wanted(frozenset(listed)), listed))
         missing = [
             name
-            for name, one in listed.items()
-            if name in chosen and not self._is_here(name, one, copies)
+            for name, entry in listed.items()
+            if name in chosen and not self._is_here(name, entry, copies)
         ]
         try:
             last = [name for name in missing if name.endswith(_MANIFEST)]
@@ -123,8 +123,8 @@ class PlainZone:
 
     def put_at(self, path: Path) -> float | None:
         """Return when a file came to the store, in seconds since 1970; None: it did not."""
-        found = self._copies().get(path.relative_to(self.folder).as_posix())
-        return found and found.put_at
+        copy = self._copies().get(path.relative_to(self.folder).as_posix())
+        return copy and copy.put_at
 
     def delete(self, gone: Path) -> None:
         """Delete a file in the store that was deleted here, unless another came in its place.
@@ -140,18 +140,18 @@ class PlainZone:
             self.bucket.delete(name)
         self._write(copies)
 
-    def _is_here(self, name: str, one: Listed, copies: dict[str, Copy]) -> bool:
+    def _is_here(self, name: str, entry: Listed, copies: dict[str, Copy]) -> bool:
         copy = copies.get(name)
-        return copy is not None and copy[::2] == (one.tag, stamp_of(f"{self.folder}/{name}"))
+        return copy is not None and copy[::2] == (entry.tag, stamp_of(f"{self.folder}/{name}"))
 
-    def _bring(self, name: str, one: Listed) -> Copy:
+    def _bring(self, name: str, entry: Listed) -> Copy:
         """Write a file here, whole or not at all."""
         target = self.folder / name
         # Not beside its place: what is left of it there would be a file that no manifest lists.
         arriving = self.folder / STATE / f"{_ARRIVING}{secrets.token_hex(4)}"
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            if self.bucket.fetch(name, arriving) is None or arriving.stat().st_size != one.size:
+            if self.bucket.fetch(name, arriving) is None or arriving.stat().st_size != entry.size:
                 raise StoreError(self.bucket.name, f"{name} changed while it was fetched")
             arriving.chmod(OWNER_ONLY if self.is_private else EVERYBODY_READS)
             arriving.replace(target)
@@ -161,12 +161,12 @@ class PlainZone:
         finally:
             arriving.unlink(missing_ok=True)
         stamp = stamp_of(target)
-        return Copy(one.tag, one.put_at.timestamp(), stamp or Stamp(-1, -1))
+        return Copy(entry.tag, entry.put_at.timestamp(), stamp or Stamp(-1, -1))
 
     def _copies(self) -> dict[str, Copy]:
         """Read what came from the store."""
-        found = state_in(self.folder / STATE / "copies.json") or {}
-        return {name: Copy(tag, at, Stamp(*stamp)) for name, (tag, at, stamp) in found.items()}
+        state = state_in(self.folder / STATE / "copies.json") or {}
+        return {name: Copy(tag, at, Stamp(*stamp)) for name, (tag, at, stamp) in state.items()}
 
     def _write(self, copies: dict[str, Copy]) -> None:
         """Write down what came from the store."""

@@ -64,7 +64,7 @@ def adopt_public(settings: Settings) -> Iterator[str]:
         StoreError: it does not answer.
         IntegrityError: a package here is not as its manifest says.
     """
-    store = next((one for one in settings.stores if one.zone == "public"), None)
+    store = next((candidate for candidate in settings.stores if candidate.zone == "public"), None)
     if store is None:
         return
     bucket = zone_of_files(settings, store).bucket
@@ -72,8 +72,8 @@ def adopt_public(settings: Settings) -> Iterator[str]:
         for index in sorted(settings.public.glob(f"*/{INDEX}")):
             programme = index.relative_to(settings.public).parts[0]
             keys = (key for key, _ in release_folders(settings.public))
-            own = [key for key in keys if key.startswith(f"{programme}/")]
-            _send(bucket, settings.public, programme, own)
+            programme_keys = [key for key in keys if key.startswith(f"{programme}/")]
+            _send(bucket, settings.public, programme, programme_keys)
             yield programme
 
 

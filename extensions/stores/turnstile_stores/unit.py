@@ -86,12 +86,12 @@ class UnitState:
         Raises:
             IntegrityError: a disk damaged it.
         """
-        found = state_in(path)
-        if found is None:
+        state = state_in(path)
+        if state is None:
             return cls()
-        here = {name: Stamp(*stamp) for name, stamp in found["here"].items()}
-        files, steps = _stored(found["files"]), tuple(found.get("steps", ()))
-        return cls(found["tag"], files, here, steps, found.get("lacking", {}))
+        here = {name: Stamp(*stamp) for name, stamp in state["here"].items()}
+        files, steps = _stored(state["files"]), tuple(state.get("steps", ()))
+        return cls(state["tag"], files, here, steps, state.get("lacking", {}))
 
     def write(self, path: Path) -> None:
         """Write down what is here."""
@@ -131,9 +131,11 @@ def state_in(path: Path) -> Any:  # noqa: ANN401 - whatever was written
 def index_bytes(unit: UnitState) -> bytes:
     """Return the index of a unit."""
     content: dict[str, object] = {"files": dict(sorted(unit.files.items())), "steps": unit.steps}
-    files = {name: one.sha256 for name, one in unit.files.items()}
+    files = {name: stored.sha256 for name, stored in unit.files.items()}
     if lacking := {
-        name: one for name, one in unit.lacking.items() if unit.lacked(name) != files.get(name)
+        name: digests
+        for name, digests in unit.lacking.items()
+        if unit.lacked(name) != files.get(name)
     }:
         content["lacking"] = lacking
     return json.dumps(content, indent=1).encode()
@@ -149,14 +151,14 @@ def read_index(content: bytes | None, tag: str | None, unit: str) -> UnitState:
         return UnitState()
     try:
         read = json.loads(content)
-        found, steps = _stored(read["files"]), tuple(map(str, read.get("steps", ())))
+        files, steps = _stored(read["files"]), tuple(map(str, read.get("steps", ())))
         lacking = {name: str(digest) for name, digest in read.get("lacking", {}).items()}
     except (ValueError, KeyError, TypeError, AttributeError):
-        found, steps, lacking = {"": Stored("", 0, "", "")}, (), {}
-    is_own = all(one.object.startswith(f"files/{unit}/") for one in found.values())
-    if not is_own or not all(map(is_plain, (*found, *lacking))):
+        files, steps, lacking = {"": Stored("", 0, "", "")}, (), {}
+    is_own = all(stored.object.startswith(f"files/{unit}/") for stored in files.values())
+    if not is_own or not all(map(is_plain, (*files, *lacking))):
         raise IntegrityError(f"the index of {unit} is not what a step writes; restore it")
-    return UnitState(tag, found, {}, steps, lacking)
+    return UnitState(tag, files, {}, steps, lacking)
 
 
 def is_plain(name: str) -> bool:
@@ -185,10 +187,10 @@ def make_folder(zone: Path, *, is_private: bool) -> None:
 def stamp_of(path: Path | str) -> Stamp | None:
     """Return how a file looks now; None if there is none."""
     try:
-        found = os.stat(path)  # noqa: PTH116 - for thousands of files a step, no paths
+        status = os.stat(path)  # noqa: PTH116 - for thousands of files a step, no paths
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return Stamp(found.st_size, found.st_mtime_ns)
+    return Stamp(status.st_size, status.st_mtime_ns)
 
 
 def files_here(folder: Path) -> Iterator[str]:
@@ -220,10 +222,10 @@ def remove(folder: Path, name: str) -> None:
         parent.rmdir()
 
 
-def _stored(found: Mapping[str, list[object]]) -> dict[str, Stored]:
+def _stored(entries: Mapping[str, list[object]]) -> dict[str, Stored]:
     """Read files of an index, each with its four facts."""
     read = {}
-    for name, (where, size, sha256, put_at) in found.items():
+    for name, (where, size, sha256, put_at) in entries.items():
         if not (isinstance(size, int) and isinstance(where, str)):
             raise TypeError(name)
         read[name] = Stored(where, size, str(sha256), str(put_at))

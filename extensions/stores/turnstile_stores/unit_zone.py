@@ -78,11 +78,11 @@ class UnitZone:
         with exclusively(self._lock(units[0])), self.working_on(*units[1:]):
             yield
 
-    def fetch(self, own: tuple[str, ...], wanted: Wanted) -> None:
+    def fetch(self, own_units: tuple[str, ...], wanted: Wanted) -> None:
         """Bring what is wanted here as it is in the store.
 
         Args:
-            own: units that this process works on, and holds.
+            own_units: units that this process works on, and holds.
             wanted: says of a path in the zone whether it is needed.
 
         Raises:
@@ -91,15 +91,15 @@ class UnitZone:
         """
         with exclusively(self._lock("")):
             listed = self.bucket.listed(_INDEX)
-            there = {self._unit_named(name): one.tag for name, one in listed.items()}
+            there = {self._unit_named(name): entry.tag for name, entry in listed.items()}
             seen = {unit: UnitState.read(self._state(unit)) for unit in self._units_known()}
             if gone := _gone(seen, there):
                 raise IntegrityError(
                     f"{self.bucket.name}: the index of {gone[0]} is gone, which was there; "
                     "restore the store or find out who deleted it, then turnstile stores restore"
                 )
-            for unit in sorted({*there, *own}):
-                if unit in own:
+            for unit in sorted({*there, *own_units}):
+                if unit in own_units:
                     self._fetch(unit, there.get(unit), wanted, is_own=True)
                     continue
                 state = seen.get(unit)
@@ -119,9 +119,9 @@ class UnitZone:
         after = self._changes(unit, before, self._place(unit))
         old = set(self.leftovers.pop(unit, ()))
         if after.files != before.files:
-            old |= {one.object for one in before.files.values()}
+            old |= {stored.object for stored in before.files.values()}
             self._put_index(unit, before, after, before.steps)
-        for name in old - {one.object for one in after.files.values()}:
+        for name in old - {stored.object for stored in after.files.values()}:
             self.bucket.delete(name)
         after.write(self._state(unit))
 
@@ -155,21 +155,21 @@ class UnitZone:
         lacking = there.lacking | seen.lacking
         after = UnitState(there.tag, dict(there.files), {}, there.steps, lacking)
         back, kept = 0, 0
-        for name, one in seen.files.items():
-            if digest_of(there.files.get(name)) == one.sha256:
+        for name, stored in seen.files.items():
+            if digest_of(there.files.get(name)) == stored.sha256:
                 continue
             if name in there.files and not is_backup:
-                after.lacking[name], kept = f"{one.sha256} {OTHERS}", kept + 1
-            elif one.object in objects:
-                after.files[name], back = one, back + 1
-            elif _is_that(folder / name, one.sha256):
-                after.files[name], back = self._put_file(unit, name, one.sha256), back + 1
+                after.lacking[name], kept = f"{stored.sha256} {OTHERS}", kept + 1
+            elif stored.object in objects:
+                after.files[name], back = stored, back + 1
+            elif _is_that(folder / name, stored.sha256):
+                after.files[name], back = self._put_file(unit, name, stored.sha256), back + 1
             else:  # another machine may have it
                 older = digest_of(there.files.get(name))
-                after.lacking[name] = f"{one.sha256} {older}".strip()
+                after.lacking[name] = f"{stored.sha256} {older}".strip()
         self._put_index(unit, there, after, tuple(dict.fromkeys((*there.steps, *seen.steps))))
-        for name, one in after.files.items():
-            if _is_that(folder / name, one.sha256):
+        for name, stored in after.files.items():
+            if _is_that(folder / name, stored.sha256):
                 self._note(after, name, folder)
         after.write(self._state(unit))
         return back, kept
@@ -193,8 +193,8 @@ class UnitZone:
         """Return when a file came to the store, in seconds since 1970; None: it is not there."""
         name = path.relative_to(self.folder).as_posix()
         unit = self._unit_of(name)
-        found = UnitState.read(self._state(unit)).files.get(self._name_in(unit, name))
-        return found and datetime.fromisoformat(found.put_at).timestamp()
+        stored = UnitState.read(self._state(unit)).files.get(self._name_in(unit, name))
+        return stored and datetime.fromisoformat(stored.put_at).timestamp()
 
     def _fetch(self, unit: str, tag: str | None, wanted: Wanted, *, is_own: bool) -> None:
         """Bring a unit here."""
@@ -204,11 +204,11 @@ class UnitZone:
             state = self._given_back(unit, self._read_index(unit, tag, state))
         if is_own:
             objects = self.bucket.listed(f"{_FILES}{unit}/")
-            used = {one.object for one in state.files.values()}
+            used = {stored.object for stored in state.files.values()}
             self.leftovers[unit] = frozenset(
                 name
-                for name, one in objects.items()
-                if name not in used and system_clock() - one.put_at > _LASTS_AT_MOST
+                for name, entry in objects.items()
+                if name not in used and system_clock() - entry.put_at > _LASTS_AT_MOST
             )
         if is_own or is_new:
             for name in [*self._own_files(unit)]:
@@ -255,12 +255,12 @@ class UnitZone:
 
     def _index(self, unit: str) -> UnitState:
         """Return what the store says of a unit; nothing, without a tag, if it has no index."""
-        found = self.bucket.read(f"{_INDEX}{unit}.json")
-        return read_index(found and found.content, found and found.tag, unit)
+        index_file = self.bucket.read(f"{_INDEX}{unit}.json")
+        return read_index(index_file and index_file.content, index_file and index_file.tag, unit)
 
     def _lacked(self, unit: str, state: UnitState) -> dict[str, str]:
         """Return what the store lost and is here, where nothing came in its place since."""
-        said = {name: one.partition(" ") for name, one in state.lacking.items()}
+        said = {name: digests.partition(" ") for name, digests in state.lacking.items()}
         return {
             name: digest
             for name, (digest, _, older) in said.items()
@@ -270,12 +270,14 @@ class UnitZone:
 
     def _given_back(self, unit: str, state: UnitState) -> UnitState:
         """Put back what the store lost and this machine has: of those bytes it may be the last."""
-        own = self._lacked(unit, state)
-        if own:
-            files = {name: self._put_file(unit, name, digest) for name, digest in own.items()}
+        lost_files = self._lacked(unit, state)
+        if lost_files:
+            files = {
+                name: self._put_file(unit, name, digest) for name, digest in lost_files.items()
+            }
             after = replace(state, files=state.files | files)
             self._put_index(unit, state, after, state.steps)
-            for name in own:
+            for name in lost_files:
                 self._note(after, name, self._place(unit))
             return after
         return state
@@ -304,17 +306,17 @@ class UnitZone:
         (self._place(unit) / name).rename(aside)
         sync_folder(aside.parent)
 
-    def _bring(self, one: Stored, target: Path) -> None:
+    def _bring(self, stored: Stored, target: Path) -> None:
         """Write one file of a store here, whole or not at all."""
         target.parent.mkdir(parents=True, exist_ok=True)
         # Not beside its place: what a killed process leaves is in no package then.
         arriving = self.folder / STATE / f"arriving-{secrets.token_hex(4)}"
         try:
-            digest = self.bucket.fetch(one.object, arriving)
+            digest = self.bucket.fetch(stored.object, arriving)
             if digest is None:
                 problem = f"{target.name} went while it was fetched"
                 raise StoreError(self.bucket.name, problem)
-            if digest != one.sha256:
+            if digest != stored.sha256:
                 raise IntegrityError(
                     f"{self.bucket.name}: {target.name} is not what its index says; restore it "
                     "and look for who changed it"
@@ -338,9 +340,11 @@ class UnitZone:
             put = threads.map(lambda name: self._put_file(unit, name, new[name]), new)
             after.files |= dict(zip(new, put, strict=True))
         for name in before.here.keys() - after.here.keys():
-            one = after.files.pop(name)
-            if name.startswith(SEALED) and one.sha256 not in map(digest_of, after.files.values()):
-                after.files[name] = one  # nobody set it aside: the store may have the last copy
+            stored = after.files.pop(name)
+            if name.startswith(SEALED) and stored.sha256 not in map(
+                digest_of, after.files.values()
+            ):
+                after.files[name] = stored  # nobody set it aside: the store may have the last copy
         return after
 
     def _put_file(self, unit: str, name: str, digest: str) -> Stored:
@@ -406,8 +410,8 @@ class UnitZone:
         if unit != ZONE:
             yield from files_here(self._place(unit))
             return
-        own = (path for path in sorted(self.folder.glob("*")) if path.is_file())
-        yield from (path.name for path in own if is_plain(path.name))
+        paths = (path for path in sorted(self.folder.glob("*")) if path.is_file())
+        yield from (path.name for path in paths if is_plain(path.name))
 
     def _unit_named(self, index: str) -> str:
         """Return the unit of an index in the store.
@@ -448,7 +452,7 @@ class UnitZone:
 
     def _units_seen(self) -> list[str]:
         """Return the units whose index was here."""
-        return sorted(one for one in self._units_known() if UnitState.read(self._state(one)).tag)
+        return sorted(unit for unit in self._units_known() if UnitState.read(self._state(unit)).tag)
 
     def _state(self, unit: str) -> Path:
         return self.folder / STATE / "units" / f"{unit}.json"

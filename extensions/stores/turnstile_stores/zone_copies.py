@@ -133,8 +133,8 @@ class ZoneCopies:
 
     def _is_private(self, path: str, *, rows: bool, year: bool) -> bool:
         """Return whether a step needs a file of the private zone."""
-        own = f"{self.key.programme}/{self.key.period}/"
-        if path.startswith(own):
+        prefix = f"{self.key.programme}/{self.key.period}/"
+        if path.startswith(prefix):
             return rows or not ("/rows/" in path or "/quarantine/" in path)
         if not path.startswith(f"{self.key.programme}/"):
             return False

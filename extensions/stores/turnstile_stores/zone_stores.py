@@ -28,7 +28,7 @@ _PARTS_OF_PACKAGE = 4  # opal/2016-W30/r0/manifest.json
 
 def unit_zone(settings: Settings, zone: str) -> UnitZone | None:
     """Return the private or embargoed zone with its store, if it has one."""
-    store = next((one for one in settings.stores if one.zone == zone), None)
+    store = next((candidate for candidate in settings.stores if candidate.zone == zone), None)
     if store is None:
         return None
     _require_a_copy(settings.home / zone, zone)
@@ -46,7 +46,7 @@ def _unit_zone(settings: Settings, store: ZoneStore) -> UnitZone:
 
 def plain_zone(settings: Settings, zone: str) -> PlainZone | None:
     """Return the landing or public zone with its store, if it has one."""
-    store = next((one for one in settings.stores if one.zone == zone), None)
+    store = next((candidate for candidate in settings.stores if candidate.zone == zone), None)
     if store is None:
         return None
     if zone == "public":
@@ -70,14 +70,14 @@ def adopt_units(settings: Settings, zone: str) -> Iterator[str]:
         InputError: the store holds something that is not here.
         StoreError: it does not answer.
     """
-    store = next((one for one in settings.stores if one.zone == zone), None)
+    store = next((candidate for candidate in settings.stores if candidate.zone == zone), None)
     if store is None:
         return
-    found = _unit_zone(settings, store)
-    with adopting(found.bucket, found.folder):
-        for unit in found.units():
-            with found.working_on(unit):
-                found.put(unit)
+    opened_zone = _unit_zone(settings, store)
+    with adopting(opened_zone.bucket, opened_zone.folder):
+        for unit in opened_zone.units():
+            with opened_zone.working_on(unit):
+                opened_zone.put(unit)
             yield unit
 
 
@@ -88,8 +88,8 @@ def restore_units(settings: Settings, zone: str) -> Iterator[tuple[str, int, int
         StoreError: it does not answer.
         IntegrityError: it holds other sealed bytes.
     """
-    if found := unit_zone(settings, zone):
-        yield from found.restore()
+    if opened_zone := unit_zone(settings, zone):
+        yield from opened_zone.restore()
 
 
 @contextmanager
@@ -121,8 +121,8 @@ def refresh(settings: Settings, key: ReleaseKey | None = None) -> None:
         StoreError: a store is away.
     """
     if embargoed := unit_zone(settings, "embargoed"):
-        own = f"{key}/"
-        embargoed.fetch((), lambda path: path.startswith(own) or is_trace(path))
+        prefix = f"{key}/"
+        embargoed.fetch((), lambda path: path.startswith(prefix) or is_trace(path))
     fetch_public(settings)
 
 

@@ -104,40 +104,43 @@ def assess_release(drawn: Drawn, evidence: Evidence | None = None) -> Assessment
     )
 
 
-def content_of(found: Assessment) -> dict[str, Any]:
+def content_of(assessment: Assessment) -> dict[str, Any]:
     """Return an assessment as plain values for JSON."""
-    drawn = found.drawn
+    drawn = assessment.drawn
     one_of_each = one_of_each_label(drawn.events)
     return {
         "release": str(drawn.attempt.key),
         "sealed_sha256": drawn.attempt.artefact_digest,
         "plan_sha256": drawn.plan.digest,
-        "passed": found.passed,
-        "headline": headline(found.gates),
-        "gates": [{**asdict(gate), "outcome": gate.outcome} for gate in found.gates],
-        "audits": [_audit(audit) for audit in found.audits],
+        "passed": assessment.passed,
+        "headline": headline(assessment.gates),
+        "gates": [{**asdict(gate), "outcome": gate.outcome} for gate in assessment.gates],
+        "audits": [_audit(audit) for audit in assessment.audits],
         "what_an_audit_means": WHAT_IT_MEANS,
         "loss_by_unit": {
             str(unit): {
-                "epsilon": None if own.epsilon is None else str(own.epsilon),
-                "rho": None if own.rho is None else str(own.rho),
-                "delta": str(own.delta),
+                "epsilon": None if loss.epsilon is None else str(loss.epsilon),
+                "rho": None if loss.rho is None else str(loss.rho),
+                "delta": str(loss.delta),
             }
-            for unit, own in found.losses.items()
+            for unit, loss in assessment.losses.items()
         },
-        "risk_by_unit": [as_figures(one) for one in found.risk.units],
-        "risk_notes": list(found.risk.notes),
-        "risk_over_weeks": over_weeks(found.risk),
+        "risk_by_unit": [as_figures(risk) for risk in assessment.risk.units],
+        "risk_notes": list(assessment.risk.notes),
+        "risk_over_weeks": over_weeks(assessment.risk),
         "averaging": {
             event.label: [asdict(averaged(event, draws)) for draws in _DRAWS_SHOWN]
             for event in one_of_each
         },
-        "differencing": [asdict(one) for one in found.differencing],
-        "timetable": NOT_GIVEN if found.timetable is None else as_json(found.timetable),
+        "differencing": [asdict(differencing) for differencing in assessment.differencing],
+        "timetable": NOT_GIVEN if assessment.timetable is None else as_json(assessment.timetable),
         "ledger": [
-            {**_balance(balance), "weeks_left": weeks_left(balance, found.losses[balance.unit])}
-            for balance in found.balances
-            if balance.unit in found.losses
+            {
+                **_balance(balance),
+                "weeks_left": weeks_left(balance, assessment.losses[balance.unit]),
+            }
+            for balance in assessment.balances
+            if balance.unit in assessment.losses
         ],
         "limits": list(LIMITS),
         "formulas": list(SOURCES),
@@ -147,19 +150,19 @@ def content_of(found: Assessment) -> dict[str, Any]:
 def _differencing(drawn: Drawn) -> tuple[Differencing, ...]:
     """Return the exact interval of every pair of a total and its parts, a mode at a time."""
     events = {event.table: event for event in drawn.events}
-    found = []
+    intervals = []
     layouts = layouts_of(drawn)
     for coarse, fine in nested_pairs(layouts):
         segments = zip(layouts[fine].segments, layouts[coarse].segments, strict=True)
-        own = half_width([term_of(events[fine])], 0.95)
+        fine_width = half_width([term_of(events[fine])], 0.95)
         for large, small in segments:
             parts = large.cells // small.cells
             terms = [term_of(events[coarse])]
             if parts > 1:
                 terms.append(term_of(events[fine], parts - 1))
             width = half_width(terms, 0.95)
-            found.append(Differencing(coarse, fine, large.mode, parts, width, own))
-    return tuple(found)
+            intervals.append(Differencing(coarse, fine, large.mode, parts, width, fine_width))
+    return tuple(intervals)
 
 
 def _audit(audit: DrawAudit) -> dict[str, Any]:

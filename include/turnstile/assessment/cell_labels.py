@@ -42,12 +42,16 @@ def labels_of_tables(
         slots |= set(_distinct(table, _SLOTS))
         modes: list[str | None] = [*_distinct(table, ("mode",))] or [None]
         for mode in modes:
-            own = table
+            mode_table = table
             if mode is not None:
-                own = table.filter(pc.equal(pc.cast(table.column("mode"), pa.string()), mode))
-            areas[mode] |= set(_distinct(own, _AREAS))
+                mode_table = table.filter(
+                    pc.equal(pc.cast(table.column("mode"), pa.string()), mode)
+                )
+            areas[mode] |= set(_distinct(mode_table, _AREAS))
     return CellLabels(
-        frozenset(slots), {mode: frozenset(own) for mode, own in areas.items()}, lookup
+        frozenset(slots),
+        {mode: frozenset(mode_areas) for mode, mode_areas in areas.items()},
+        lookup,
     )
 
 

@@ -66,13 +66,13 @@ def _check(args: argparse.Namespace) -> int:
     if not files:
         rule = "holds no programme; set TURNSTILE_INCLUDE, or make one (turnstile new)"
         raise InputError(where=str(settings.include / "programmes"), field="programmes", rule=rule)
-    found = [_judged(file, settings, args.trips) for file in files]
-    for warning in (sentence for one in found for sentence in one.warnings):
+    judgements = [_judged(file, settings, args.trips) for file in files]
+    for warning in (sentence for judgement in judgements for sentence in judgement.warnings):
         print(f"turnstile: warning: {warning}", file=sys.stderr)
-    problems = [problem for one in found for problem in one.problems]
+    problems = [problem for judgement in judgements for problem in judgement.problems]
     for problem in problems:
         print(f"turnstile: {problem}", file=sys.stderr)
-    for sentence in (one for judged in found for one in judged.grains):
+    for sentence in (grain for judged in judgements for grain in judged.grains):
         print(sentence)
     if not problems:
         print(f"{', '.join(file.name for file in files)}: in order")
@@ -111,10 +111,10 @@ def _judged(file: ProgrammeFile, settings: Settings, trips: int | None) -> _Judg
         no_gain(programme, domain, settings.include),
         action_unsaid(programme),
     )
-    found = tuple(one for one in lacking if one is not None)
-    if found and _has_sealed(programme.name, settings):  # its weeks are promised already
-        return _Judged((), (*warnings, *map(str, found)), grains)
-    return _Judged(found, warnings, grains)
+    errors = tuple(error for error in lacking if error is not None)
+    if errors and _has_sealed(programme.name, settings):  # its weeks are promised already
+        return _Judged((), (*warnings, *map(str, errors)), grains)
+    return _Judged(errors, warnings, grains)
 
 
 def _has_sealed(programme: str, settings: Settings) -> bool:

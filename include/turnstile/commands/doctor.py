@@ -71,18 +71,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def _doctor(args: argparse.Namespace) -> int:
     """Print what was found, gravest first; exit 4 if anything was."""
-    found = list(dict.fromkeys(findings()))
+    faults = list(dict.fromkeys(findings()))
     if args.json:
-        lines = [{**one._asdict(), **REPAIRS[one.name]._asdict()} for one in found]
+        lines = [{**finding._asdict(), **REPAIRS[finding.name]._asdict()} for finding in faults]
         print(json.dumps(lines, indent=1))
-    elif not found:
+    elif not faults:
         print(
             "nothing is wrong: ledger, files, key, clock, zones, stores and Airflow were looked at"
         )
-    for one in found if not args.json else ():
-        repair = REPAIRS[one.name]
-        print(f"{one.name}: {one.problem}\n  do: {repair.do}\n  costs: {repair.costs}")
-    return 4 if found else 0
+    for fault in faults if not args.json else ():
+        repair = REPAIRS[fault.name]
+        print(f"{fault.name}: {fault.problem}\n  do: {repair.do}\n  costs: {repair.costs}")
+    return 4 if faults else 0
 
 
 def findings() -> Iterator[Found]:
@@ -131,15 +131,15 @@ def _ledger(settings: Settings) -> Iterator[Found]:
     if shutil.disk_usage(settings.home).free < _FREE_BYTES:
         yield Found("space", f"{settings.home}: less than {_FREE_BYTES >> 20} MiB are free")
     ledger, now = open_ledger(settings, read_only=True), system_clock()
-    for one in ledger.verify():
-        yield Found(one.check, str(one.problem))
+    for finding in ledger.verify():
+        yield Found(finding.check, str(finding.problem))
     if clock_known_until(ledger.entries(), now) < now:
         yield Found("clock", "it jumped, or the ledger was quiet for long: nothing is deleted")
     if settings.private.is_dir():
         from turnstile.pipeline.private_verification import private_findings
 
-        for one in private_findings(settings, ledger):
-            yield Found("private", one.problem)
+        for finding in private_findings(settings, ledger):
+            yield Found("private", finding.problem)
 
 
 def _airflow(_: Settings) -> Iterator[Found]:

@@ -89,15 +89,15 @@ def _sum(args: argparse.Namespace) -> int:
             rule = f"{text!r}: write COLUMN=LABEL[,LABEL...]"
             raise InputError(where="--where", field="labels", rule=rule)
         where[name] = frozenset(labels.split(","))
-    found = sum_of(args.folder, args.table, where)
-    if (one := found.estimate) is not None:
-        print(f"estimate: {one.value:.1f} ({found.cells} cells)")
-        if one.withheld:
-            print(f"estimate: no interval: {one.withheld}")
+    cell_sum = sum_of(args.folder, args.table, where)
+    if (estimate := cell_sum.estimate) is not None:
+        print(f"estimate: {estimate.value:.1f} ({cell_sum.cells} cells)")
+        if estimate.withheld:
+            print(f"estimate: no interval: {estimate.withheld}")
         else:
-            print(f"estimate: 90 % interval {one.low_90:.0f} to {one.high_90:.0f}")
-            print(f"estimate: 95 % interval {one.low_95:.0f} to {one.high_95:.0f}")
-    for level, width in ((90, found.error.half_width_90), (95, found.error.half_width_95)):
-        low, high = found.unbiased - width, found.unbiased + width
-        print(f"unbiased: {found.unbiased}, {level} % interval {low:.0f} to {high:.0f}")
+            print(f"estimate: 90 % interval {estimate.low_90:.0f} to {estimate.high_90:.0f}")
+            print(f"estimate: 95 % interval {estimate.low_95:.0f} to {estimate.high_95:.0f}")
+    for level, width in ((90, cell_sum.error.half_width_90), (95, cell_sum.error.half_width_95)):
+        low, high = cell_sum.unbiased - width, cell_sum.unbiased + width
+        print(f"unbiased: {cell_sum.unbiased}, {level} % interval {low:.0f} to {high:.0f}")
     return 0

@@ -74,10 +74,10 @@ def _balance(args: argparse.Namespace) -> int:
     """Show balances."""
     from turnstile.ledger.presentation import balance_json, balance_lines, most_spent
 
-    found = open_to_read().balance(args.family)
-    shown = found if args.all else most_spent(found)
+    balances = open_to_read().balance(args.family)
+    shown = balances if args.all else most_spent(balances)
     if args.json:
-        _print_json([balance_json(one) for one in shown])
+        _print_json([balance_json(balance) for balance in shown])
     else:
         _print(balance_lines(shown))
     return 0
@@ -97,13 +97,13 @@ def _forecast(args: argparse.Namespace) -> int:
     from turnstile.ledger.presentation import forecast_json, forecast_lines
     from turnstile.operations.forecast_picture import forecast_svg
 
-    found = open_to_read().forecast(args.family)
+    forecasts = open_to_read().forecast(args.family)
     if args.plot:
-        args.plot.write_text(forecast_svg(found), encoding="utf-8")
+        args.plot.write_text(forecast_svg(forecasts), encoding="utf-8")
     if args.json:
-        _print_json([forecast_json(one) for one in found])
+        _print_json([forecast_json(forecast) for forecast in forecasts])
     else:
-        _print(forecast_lines(found))
+        _print(forecast_lines(forecasts))
     return 0
 
 
@@ -167,8 +167,8 @@ def _tell_page(head: tuple[int, str], findings: tuple[Finding, ...]) -> None:
     settings = Settings.from_environment()
     if (settings.home / FOLDER).is_dir():
         with suppress(OSError):
-            found = (finding.check for finding in findings)
-            tell_verification(Journal.of(settings), system_clock(), head, found)
+            checks = (finding.check for finding in findings)
+            tell_verification(Journal.of(settings), system_clock(), head, checks)
 
 
 def _export(args: argparse.Namespace) -> int:

@@ -109,16 +109,16 @@ def _void(args: argparse.Namespace) -> int:
     if args.older_than is not None:
         age = timedelta(hours=args.older_than)
         voided = open_to_write().void_stale(age, reason, person=person)
-        return _print(args, {"void": [str(one.key) for one in voided]})
-    found = _attempt(args)
-    return _state(args, open_to_write().void(found.attempt_id, reason, person=person))
+        return _print(args, {"void": [str(attempt.key) for attempt in voided]})
+    lead = _attempt(args)
+    return _state(args, open_to_write().void(lead.attempt_id, reason, person=person))
 
 
 def _burn(args: argparse.Namespace) -> int:
     """Give up a draw."""
     person, reason = _said(args)
-    found = _attempt(args)
-    return _state(args, open_to_write().burn(found.attempt_id, reason, person=person))
+    lead = _attempt(args)
+    return _state(args, open_to_write().burn(lead.attempt_id, reason, person=person))
 
 
 def _attempt(args: argparse.Namespace) -> Attempt:
@@ -128,11 +128,11 @@ def _attempt(args: argparse.Namespace) -> Attempt:
         InputError: nothing was ever reserved under it.
     """
     key = _key(args)
-    found = open_to_write().find(key)
-    if found is None:
+    attempt = open_to_write().find(key)
+    if attempt is None:
         rule = f"nothing was ever reserved under {key}; `turnstile ledger entries` lists what was"
         raise InputError(where="ledger", field="key", rule=rule)
-    return found
+    return attempt
 
 
 def _key(args: argparse.Namespace) -> ReleaseKey:
@@ -152,9 +152,9 @@ def _key(args: argparse.Namespace) -> ReleaseKey:
 def _withdraw(args: argparse.Namespace) -> int:
     """Flag a publication, in the ledger and in the public zone."""
     key, said = _key(args), _said(args)
-    found = open_to_write().withdraw(key, *said, public_note=args.public_note)
-    publish_series(found.key.programme)
-    return _state(args, found)
+    attempt = open_to_write().withdraw(key, *said, public_note=args.public_note)
+    publish_series(attempt.key.programme)
+    return _state(args, attempt)
 
 
 def _no_release(args: argparse.Namespace) -> int:
@@ -171,7 +171,7 @@ def _recover(args: argparse.Namespace) -> int:
     """Recover."""
     from turnstile.pipeline.delivered_files import delivered_files
 
-    families = dict(one.split("=", 1) for one in args.family if "=" in one)
+    families = dict(pair.split("=", 1) for pair in args.family if "=" in pair)
     if len(families) != len(args.family):
         raise InputError(where="ledger", field="--family", rule="write PROGRAMME=GROUP")
     aside, salvaged = set_damage_aside()
@@ -254,12 +254,12 @@ def _remove_witness(args: argparse.Namespace) -> int:
     return _print(args, {"removed": open_to_write().remove_witness(args.witness, *_said(args))})
 
 
-def _state(args: argparse.Namespace, found: Attempt) -> int:
+def _state(args: argparse.Namespace, attempt: Attempt) -> int:
     """Say how a release stands now."""
-    state = "withdrawn" if found.is_withdrawn else found.state.value
+    state = "withdrawn" if attempt.is_withdrawn else attempt.state.value
     if args.json:
-        return _print(args, {"key": str(found.key), "state": state})
-    sys.stdout.write(f"{found.key}: {state}\n")
+        return _print(args, {"key": str(attempt.key), "state": state})
+    sys.stdout.write(f"{attempt.key}: {state}\n")
     return 0
 
 

@@ -86,7 +86,7 @@ def _is_altered(settings: Settings, file: Path) -> bool:
     from turnstile.ledger.damaged_database import first_altered
 
     altered, length = first_altered(file)
-    if altered and not any(last_shipped(one) >= length for one in settings.witness):
+    if altered and not any(last_shipped(folder) >= length for folder in settings.witness):
         raise IntegrityError(
             f"entry {altered} of {file} was altered, and no witness holds all entries as they "
             "were: keep every copy, and restore the newest sound ledger"

@@ -40,14 +40,15 @@ def _weeks(args: argparse.Namespace) -> int:
     open_to_read()  # says what to do where there is none
     page = BudgetPage(Settings.from_environment(), system_clock)
     airflow = _airflow_now(args, page)
-    shown = [one for one in page.programmes() if args.programme in {None, one.name}]
+    shown = [spec for spec in page.programmes() if args.programme in {None, spec.name}]
     if args.json:
-        names = frozenset(one.name for one in shown)
+        names = frozenset(spec.name for spec in shown)
         sys.stdout.write(json.dumps(page.data("calendar", names, {}, airflow), indent=1) + "\n")
         return 0
     lines = [] if airflow.was_asked else [_NOT_ASKED]
     lines += [
-        f"{one.name}: cannot be read: {one.problem}" for one in page.broken(page.ever_known())
+        f"{broken.name}: cannot be read: {broken.problem}"
+        for broken in page.broken(page.ever_known())
     ]
     for programme in shown:
         lines += _of_programme(page, programme, airflow)

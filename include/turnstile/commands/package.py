@@ -81,10 +81,10 @@ def _regions(args: argparse.Namespace) -> int:
         if args.boundaries
         else h3_regions(args.h3)
     )
-    found = sums_by_region(
+    sums = sums_by_region(
         args.package, args.table, region_of, args.by, column=args.column, tap=args.tap
     )
-    content = sums_csv(found, args.by)
+    content = sums_csv(sums, args.by)
     if args.out is None:
         sys.stdout.write(content.decode())
     else:

@@ -136,8 +136,8 @@ def _of_grain(release: Release) -> Sequence[str]:
     """Return what the estimates say at the grain that the programme states."""
     if "estimate_tables" not in installed(PLANNING):
         return ["", "what estimates say at this grain: install the extension design"]
-    found: Sequence[str] = _tables_of("estimate_tables", "plan").written_grain(release)
-    return found
+    lines: Sequence[str] = _tables_of("estimate_tables", "plan").written_grain(release)
+    return lines
 
 
 def _tables_of(name: str, asked_by: str) -> Any:  # noqa: ANN401 - a module of an extension

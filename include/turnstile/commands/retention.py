@@ -29,7 +29,7 @@ def _retention(args: argparse.Namespace) -> int:
 
     now = system_clock()
     day = RetentionDay(Settings.from_environment(), now, is_said=args.all)
-    rows = [_row(one, now) for one in (day.act() if args.delete else day.verdicts())]
+    rows = [_row(verdict, now) for verdict in (day.act() if args.delete else day.verdicts())]
     if args.json:
         sys.stdout.write(json.dumps(rows, indent=1) + "\n")
     elif rows:
@@ -41,13 +41,13 @@ def _retention(args: argparse.Namespace) -> int:
     return 0
 
 
-def _row(one: Verdict, now: datetime) -> dict[str, str]:
+def _row(verdict: Verdict, now: datetime) -> dict[str, str]:
     """Return what is printed of data: names, a day and a reason."""
-    names = dict.fromkeys(programme.name for programme, _ in one.kept.users)
+    names = dict.fromkeys(programme.name for programme, _ in verdict.kept.users)
     return {
         "programme": ", ".join(names),
-        "period": one.kept.name,
-        "data": one.kept.part.value,
-        "until": "for ever" if one.due is None else f"{one.due:%Y-%m-%d}",
-        "now": "goes" if one.may_go(now) else one.held or "stays",
+        "period": verdict.kept.name,
+        "data": verdict.kept.part.value,
+        "until": "for ever" if verdict.due is None else f"{verdict.due:%Y-%m-%d}",
+        "now": "goes" if verdict.may_go(now) else verdict.held or "stays",
     }

@@ -104,12 +104,12 @@ def keep_at_most(
         if not len(suspects):
             continue
         connection.register("suspects", pa.table([column(suspects)], ["prefix"]))
-        found = connection.sql(
+        suspect_rows = connection.sql(
             f"SELECT rowid AS place, {bounding.unit} AS unit, {', '.join(bounding.cell)} "  # noqa: S608 - names of ours
             f"FROM {records} SEMI JOIN suspects ON {_prefix(bounding.unit)} = prefix"
         ).to_arrow_table()
         connection.unregister("suspects")
-        dropped = column(_dropped(connection, found, bounding, scope))
+        dropped = column(_dropped(connection, suspect_rows, bounding, scope))
         connection.register("dropped", pa.table([dropped], ["place"]))
         connection.execute(f"INSERT INTO {kept}_dropped FROM dropped")
         connection.unregister("dropped")
@@ -160,36 +160,35 @@ def _suspects(connection: Connection, records: str, bounding: Bounding) -> NDArr
 
 
 def _dropped(
-    connection: Connection, found: pa.Table, bounding: Bounding, scope: str
+    connection: Connection, rows: pa.Table, bounding: Bounding, scope: str
 ) -> NDArray[np.int64]:
     """Return the places of the records of suspects that do not count."""
-    units = vector(pa.chunked_array([found["unit"].combine_chunks().dictionary_encode().indices]))
+    units = vector(pa.chunked_array([rows["unit"].combine_chunks().dictionary_encode().indices]))
     limits = [
-        ([vector(found[axis]) for axis in limit.columns], limit.at_most)
-        for limit in bounding.limits
+        ([vector(rows[axis]) for axis in limit.columns], limit.at_most) for limit in bounding.limits
     ]
-    order = _hash_order(connection, found, bounding.cell, scope)
+    order = _hash_order(connection, rows, bounding.cell, scope)
     is_dropped = np.ones(len(units), dtype=np.bool_)
     is_dropped[lowest(units, order, limits, bounding.at_most)] = False
-    return np.asarray(vector(found["place"])[is_dropped], dtype=np.int64)
+    return np.asarray(vector(rows["place"])[is_dropped], dtype=np.int64)
 
 
 def _hash_order(
-    connection: Connection, found: pa.Table, cell: tuple[str, ...], scope: str
+    connection: Connection, rows: pa.Table, cell: tuple[str, ...], scope: str
 ) -> NDArray[np.uint64]:
     """Return the first 64 bits of HMAC-SHA256 of each record's message, shape (n,).
 
     In a week's millions, two records of a unit agree in them never.
     """
-    parts = [_as_texts(vector(found[axis])) for axis in cell]
+    parts = [_as_texts(vector(rows[axis])) for axis in cell]
     of_scope, between = texts([scope, "|"])
-    messages = pc.binary_join_element_wise(of_scope, *parts, found["unit"], between)
+    messages = pc.binary_join_element_wise(of_scope, *parts, rows["unit"], between)
     ((inner_pad, outer_pad),) = connection.execute("FROM bounding_key").fetchall()
     inner, outer = hashlib.sha256(inner_pad), hashlib.sha256(outer_pad)
     hashes = bytearray()
-    for one in messages.cast(pa.binary()).to_pylist():
+    for message_bytes in messages.cast(pa.binary()).to_pylist():
         first, second = inner.copy(), outer.copy()  # both have read their key
-        first.update(one)
+        first.update(message_bytes)
         second.update(first.digest())
         hashes += second.digest()[:8]
     return np.frombuffer(hashes, dtype=">u8").astype(np.uint64)
@@ -198,7 +197,7 @@ def _hash_order(
 def _as_texts(numbers: NDArray[np.int32]) -> pa.Array:
     """Return indices of a public axis as texts: each number is written once."""
     least, most = int(numbers.min()), int(numbers.max())
-    return texts([str(one) for one in range(least, most + 1)]).take(column(numbers - least))
+    return texts([str(number) for number in range(least, most + 1)]).take(column(numbers - least))
 
 
 def message(scope: str, cell: Sequence[int], unit: str) -> bytes:

@@ -49,8 +49,8 @@ def indices_in(
     on_earth = (np.abs(latitudes) <= _LATITUDE_MAX) & (np.abs(longitudes) <= _LONGITUDE_MAX)
     if not on_earth.any():
         return indices
-    found = fine_cells(latitudes[on_earth], longitudes[on_earth], resolution)
-    indices[on_earth] = finest_listed(cells, found)
+    position_cells = fine_cells(latitudes[on_earth], longitudes[on_earth], resolution)
+    indices[on_earth] = finest_listed(cells, position_cells)
     return indices
 
 
@@ -78,16 +78,16 @@ def ancestors_of(cells: NDArray[np.uint64], resolution: int) -> NDArray[np.uint6
     return without_resolution | np.uint64(resolution) << _RESOLUTION_SHIFT | unused
 
 
-def finest_listed(cells: NDArray[np.uint64], found: NDArray[np.uint64]) -> NDArray[np.int64]:
+def finest_listed(cells: NDArray[np.uint64], descendants: NDArray[np.uint64]) -> NDArray[np.int64]:
     """Return the index of the finest listed cell that holds each found cell, or `OUTSIDE`.
 
     Args:
         cells: shape (n,), uint64, sorted.
-        found: shape (m,), uint64, of the finest resolution of the cells or finer.
+        descendants: shape (m,), uint64, of the finest resolution of the cells or finer.
     """
-    indices = np.full(found.shape, OUTSIDE, dtype=np.int64)
+    indices = np.full(descendants.shape, OUTSIDE, dtype=np.int64)
     for resolution in sorted(set(resolutions_of(cells).tolist())):
-        wanted = ancestors_of(found, resolution)
+        wanted = ancestors_of(descendants, resolution)
         candidates = np.minimum(np.searchsorted(cells, wanted), len(cells) - 1)
         indices = np.where(cells[candidates] == wanted, candidates, indices)
     return indices

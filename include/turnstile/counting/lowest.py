@@ -40,10 +40,10 @@ def lowest(
     ranks = np.empty(len(units), dtype=np.int64)
     ranks[np.argsort(order)] = np.arange(len(units))
     ordered = _sorted(units, ranks)
-    own = units[ordered]
+    sorted_units = units[ordered]
     counts = np.ones(len(ordered), dtype=np.bool_)
     for columns, most in limits:
-        counts &= _rank(_cell_of_unit(own, [column[ordered] for column in columns])) < most
+        counts &= _rank(_cell_of_unit(sorted_units, [column[ordered] for column in columns])) < most
     left = ordered[counts]
     return np.asarray(left[_place_in_run(units[left]) < at_most], dtype=np.int64)
 
@@ -64,29 +64,29 @@ def crowded(
         >>> crowded(records, 0xF0, [(0xFF, 1)], 2)
         array([False, False,  True, False])
     """
-    found = np.zeros(len(records), dtype=np.bool_)
+    is_crowded = np.zeros(len(records), dtype=np.bool_)
     for begin in range(0, len(records), _BLOCK):
         block = records[begin : begin + _BLOCK + at_most]
-        own = found[begin : begin + _BLOCK]
-        others = [np.zeros(len(own), dtype=np.int64) for _ in limits]
+        flags = is_crowded[begin : begin + _BLOCK]
+        others = [np.zeros(len(flags), dtype=np.int64) for _ in limits]
         for further in range(1, at_most + 1):
-            differ = block[:-further][: len(own)] ^ block[further:][: len(own)]
+            differ = block[:-further][: len(flags)] ^ block[further:][: len(flags)]
             if further == at_most:
-                own[: len(differ)] |= differ & np.uint64(unit) == 0
+                flags[: len(differ)] |= differ & np.uint64(unit) == 0
                 break
             for (bits, _), count in zip(limits, others, strict=True):
                 count[: len(differ)] += differ & np.uint64(bits) == 0
         for (_, most), count in zip(limits, others, strict=True):
-            own |= count >= most
-    return found
+            flags |= count >= most
+    return is_crowded
 
 
 def _sorted(keys: NDArray[Any], places: Integers) -> Integers:
     """Return the order of some keys; among the same ones that of their places, 0 to n - 1."""
-    own, span = _dense(keys)
+    codes, span = _dense(keys)
     if span * len(keys) >= _LARGEST_KEY:
-        own = np.unique(own, return_inverse=True)[1]
-    return np.argsort(own * len(keys) + places)  # all differ, so the fastest sort is stable too
+        codes = np.unique(codes, return_inverse=True)[1]
+    return np.argsort(codes * len(keys) + places)  # all differ, so the fastest sort is stable too
 
 
 def _rank(keys: NDArray[Any]) -> Integers:
@@ -109,10 +109,10 @@ def _cell_of_unit(units: NDArray[Any], columns: Sequence[NDArray[Any]]) -> Integ
     """Return one number for each unit and cell, the same for the same ones only, shape (n,)."""
     keys, size = _dense(units)
     for column in columns:
-        own, span = _dense(column)
+        codes, span = _dense(column)
         if size * span >= _LARGEST_KEY:
             keys, size = _dense(np.unique(keys, return_inverse=True)[1])
-        keys, size = keys * span + own, size * span
+        keys, size = keys * span + codes, size * span
     return keys
 
 

@@ -108,7 +108,7 @@ class PixelTable:
     def with_outside(self, index: int) -> PixelTable:
         """Return the table with another index for what is outside."""
         cells = {
-            one: np.where(self.known[one] == OUTSIDE, index, self.known[one]) for one in _CELLS
+            name: np.where(self.known[name] == OUTSIDE, index, self.known[name]) for name in _CELLS
         }
         return replace(self, known=self.known | cells)
 
@@ -119,14 +119,14 @@ class PixelTable:
             IntegrityError: they disagree.
         """
         pixels = np.linspace(0, len(self.known["pixel"]) - 2, _COMPARED).astype(int)
-        first, second, a, b, c = (self.known[one][pixels] for one in (*_CELLS, *"abc"))
+        first, second, a, b, c = (self.known[name][pixels] for name in (*_CELLS, *"abc"))
         inside = np.stack([np.arange(_COMPARED) * step % 1 for step in (0.7548777, 0.5698403)], 1)
         row, column = np.divmod(pixels, self.grid.columns)
         places = np.stack((row, column), axis=1) + inside
         side = a * places[:, 0] + b * places[:, 1] + c
-        found = np.where(side > 0, first, second)
+        tabulated = np.where(side > 0, first, second)
         wanted = indices_in(cells, *self.grid.positions(places), resolution=resolution)
-        if (found != wanted)[np.abs(side) > _NEAR].any():
+        if (tabulated != wanted)[np.abs(side) > _NEAR].any():
             raise IntegrityError(
                 "a pixel of the table of cells and the conversion of a position disagree; "
                 "nothing was counted; report this as a fault of the program"
@@ -135,8 +135,8 @@ class PixelTable:
 
 NO_PIXELS = PixelTable(
     Grid(0.0, 0.0, 1.0, 1.0, 0, 0),
-    {one: np.zeros(1, dtype=np.int32) for one in ("pixel", *_CELLS)}
-    | {one: np.zeros(1) for one in "abc"},
+    {name: np.zeros(1, dtype=np.int32) for name in ("pixel", *_CELLS)}
+    | {name: np.zeros(1) for name in "abc"},
 )
 
 
@@ -197,11 +197,13 @@ def _known(grid: Grid, cells: NDArray[np.uint64], resolution: int) -> dict[str, 
     pairs, pair = np.unique(
         np.stack((low[is_two], high[is_two]), axis=1), axis=0, return_inverse=True
     )
-    sides = np.array([_side(grid, one, resolution) for one in pairs]).reshape(-1, 3)
+    sides = np.array([_side(grid, cell_pair, resolution) for cell_pair in pairs]).reshape(-1, 3)
     side = np.zeros((len(low) + 1, 3))
     side[:-1][is_one] = _NO_SIDE
     side[:-1][is_two] = sides[pair.ravel()]
-    first, second = (finest_listed(cells, np.append(one, cells[:1])) for one in (low, high))
+    first, second = (
+        finest_listed(cells, np.append(extremes, cells[:1])) for extremes in (low, high)
+    )
     return {
         "pixel": np.arange(len(side), dtype=np.int32),
         **dict(zip(_CELLS, (first.astype(np.int32), second.astype(np.int32)), strict=True)),
@@ -221,7 +223,7 @@ def _side(grid: Grid, pair: NDArray[np.uint64], resolution: int) -> Floats:
     across *= np.sign(across @ (inside - ends[0]))
     points = ends[0] + _ALONG * (ends[-1] - ends[0])
     for cell, offset in zip(pair, (_NEAR, -_NEAR), strict=True):  # a side bends less than that
-        found = fine_cells(*grid.positions(points + offset * across), resolution)
-        if (found != cell).any():
+        cells = fine_cells(*grid.positions(points + offset * across), resolution)
+        if (cells != cell).any():
             return np.zeros(3)
     return np.append(across, -across @ ends[0])

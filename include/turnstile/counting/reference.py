@@ -106,22 +106,26 @@ class ReferenceCount:
         Args:
             rows: of any units; those of one unit in its keyed order.
         """
-        inside = [one for one in rows if one.is_inside]
+        inside = [judged for judged in rows if judged.is_inside]
         once = self._one_of_each_cell if self._chain.count.adds_up else lowest_of_each_cell
         left = once(inside) if self._limits else inside
         bound = self._chain.bound
-        return [one.row for one in (left if bound is None else lowest(left, bound.records_max))]
+        return [
+            judged.row for judged in (left if bound is None else lowest(left, bound.records_max))
+        ]
 
     def _one_of_each_cell(self, rows: list[Judged]) -> list[Judged]:
         """Return one row for each bus, day and cell: the sum of what its own rows state."""
         of_cell: dict[Hashable, list[Judged]] = {}
-        for one in rows:
-            of_cell.setdefault(one.limited, []).append(one)
+        for judged in rows:
+            of_cell.setdefault(judged.limited, []).append(judged)
         return [
-            own[0]._replace(
-                row=own[0].row._replace(total=sum(one.row.total for one in own), number=len(own))
+            group[0]._replace(
+                row=group[0].row._replace(
+                    total=sum(member.row.total for member in group), number=len(group)
+                )
             )
-            for own in of_cell.values()
+            for group in of_cell.values()
         ]
 
     def cells(self, rows: Iterable[Row]) -> list[Cells]:
@@ -154,14 +158,14 @@ def lowest_of_each_cell(rows: Iterable[Judged]) -> list[Judged]:
     """Return the rows that are among the lowest of all in each of their limited cells."""
     before: dict[Hashable, int] = {}
     low = []
-    for one in rows:
+    for judged in rows:
         counts = True
-        for cell, at_most in one.limited:
+        for cell, at_most in judged.limited:
             number = before.get(cell, 0)
             before[cell] = number + 1
             counts = counts and number < at_most
         if counts:
-            low.append(one)
+            low.append(judged)
     return low
 
 
@@ -169,11 +173,11 @@ def lowest(rows: Iterable[Judged], at_most: int) -> list[Judged]:
     """Return the first rows of each unit and scope, as many as a bound lets count."""
     before: dict[Hashable, int] = {}
     kept = []
-    for one in rows:
-        number = before.get(one.scope, 0)
-        before[one.scope] = number + 1
+    for judged in rows:
+        number = before.get(judged.scope, 0)
+        before[judged.scope] = number + 1
         if number < at_most:
-            kept.append(one)
+            kept.append(judged)
     return kept
 
 

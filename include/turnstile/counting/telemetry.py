@@ -103,7 +103,7 @@ def read_bus_cells(
         files: canonical rows of one service day.
         cells: of the tables.
     """
-    own = "".join(f", {name}" for name in cells.categories)
+    category_columns = "".join(f", {name}" for name in cells.categories)
     distinct = "DISTINCT" if len(files) > 1 else ""
     stated = ", ".join(
         name if name in programme.carried else f"NULL::INTEGER AS {name}"
@@ -113,14 +113,14 @@ def read_bus_cells(
         f"(SELECT vehicle_id, {_slot(programme, cells.outside_slot)} AS slot, latitude, longitude, "  # noqa: S608 - names of ours
         f"speed_milli_kmh, delay_s, occupancy{labels_sql(cells)} FROM (SELECT {distinct} "
         f"vehicle_id, observed_at_utc, minute_of_day, latitude, longitude, "
-        f"speed_milli_kmh{own}, {stated} "
+        f"speed_milli_kmh{category_columns}, {stated} "
         "FROM read_parquet(?, hive_partitioning = false, union_by_name = true) "
         f"WHERE vehicle_id IS NOT NULL AND speed_milli_kmh IS NOT NULL) AS reading "
         f"{joins_sql(cells)} WHERE slot <> {OUTSIDE})"
     )
     inside = " AND ".join(f"{name} <> {OUTSIDE}" for name in cells.categories) or "true"
     connection.execute(
-        f"CREATE OR REPLACE TEMP TABLE part AS SELECT vehicle_id, slot, cell{own}, "  # noqa: S608 - names of ours
+        f"CREATE OR REPLACE TEMP TABLE part AS SELECT vehicle_id, slot, cell{category_columns}, "  # noqa: S608 - names of ours
         "CASE WHEN cell IS NULL THEN latitude END AS latitude, "
         "CASE WHEN cell IS NULL THEN longitude END AS longitude, count(*) AS readings, "
         "sum(speed_milli_kmh) AS sum_milli, max(speed_milli_kmh) AS max_milli, "
@@ -133,8 +133,10 @@ def read_bus_cells(
     rest = columns_of(
         connection, "SELECT rowid AS place, latitude, longitude FROM part WHERE cell IS NULL"
     )
-    found = cells.to_cells(rest["latitude"], rest["longitude"])
-    connection.register("converted", pa.table({"place": rest["place"], "converted_cell": found}))
+    converted_cells = cells.to_cells(rest["latitude"], rest["longitude"])
+    connection.register(
+        "converted", pa.table({"place": rest["place"], "converted_cell": converted_cells})
+    )
     of_cell = "coalesce(cell, converted_cell)"
     axes = ", ".join(f"{of_cell} AS cell" if axis == CELL else axis for axis in cells.axes)
     connection.execute(

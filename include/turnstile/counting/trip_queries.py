@@ -49,50 +49,50 @@ def lookups(domain: PublicDomain, time: TimeSpec) -> dict[str, pa.Table]:
     )
     places = [
         (
-            one.mode,
-            domain.modes.index(one.mode),
-            one.location,
-            areas[one.mode].get(one.area),
-            zones[one.mode].get(one.zone),
-            regions[one.mode].get(one.region),
+            place.mode,
+            domain.modes.index(place.mode),
+            place.location,
+            areas[place.mode].get(place.area),
+            zones[place.mode].get(place.zone),
+            regions[place.mode].get(place.region),
         )
-        for one in domain.places
+        for place in domain.places
     ]
     listed = [
         (name, value, _indices(domain, [name])[domain.modes[0]][label])
         for name, value, label in domain.listed
         if f"unknown_{name}" in modes and name != PERIOD
     ]
-    found = {
+    tables = {
         "modes": (tuple(modes), [*zip(*modes.values(), strict=True)]),
         "places": (("mode", "mode_index", "location", "area", "zone", "region"), places),
         "listed": (("dimension", "value", "label"), listed),
         "periods": (("of_day", "period"), _periods(domain, time)),
     }
-    return {name: _table(*columns) for name, columns in found.items() if columns[1]}
+    return {name: _table(*columns) for name, columns in tables.items() if columns[1]}
 
 
 def _of_modes(domain: PublicDomain, time: TimeSpec) -> dict[str, list[int | None]]:
     """Return what the SQL needs to know of each mode: its number, UNKNOWN of each axis, slots."""
-    found: dict[str, list[int | None]] = {"mode_index": list(range(len(domain.modes)))}
-    for axis in (one.name for one in domain.cells_by_mode[0].dimensions):
-        found[f"unknown_{axis}"] = [domain.dimension(mode, axis).unknown for mode in domain.modes]
+    columns: dict[str, list[int | None]] = {"mode_index": list(range(len(domain.modes)))}
+    for axis in (dimension.name for dimension in domain.cells_by_mode[0].dimensions):
+        columns[f"unknown_{axis}"] = [domain.dimension(mode, axis).unknown for mode in domain.modes]
     runs = [_runs_of_slots(domain.dimension(mode, AXES[0]), time) for mode in domain.modes]
     for number in range(max(map(len, runs))):
         for at, name in enumerate(_RUN):
-            found[f"{name}_{number}"] = [
+            columns[f"{name}_{number}"] = [
                 of_mode[number][at] if number < len(of_mode) else None for of_mode in runs
             ]
-    return found
+    return columns
 
 
 def _indices(domain: PublicDomain, names: list[str]) -> dict[str, dict[str, int]]:
     """Return, by mode, the index of each label on the first of these axes that the mode has."""
-    found: dict[str, dict[str, int]] = {}
+    indices: dict[str, dict[str, int]] = {}
     for cells in domain.cells_by_mode:
         labels = next((axis.labels for axis in cells.dimensions if axis.name in names), ())
-        found[cells.mode] = {label: index for index, label in enumerate(labels)}
-    return found
+        indices[cells.mode] = {label: index for index, label in enumerate(labels)}
+    return indices
 
 
 def _periods(domain: PublicDomain, time: TimeSpec) -> list[tuple[object, ...]]:
@@ -109,7 +109,8 @@ def _table(names: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> pa.Table:
     """Return rows of texts, and of whole numbers of which some are absent, as a table."""
     columns = [[row[at] for row in rows] for at in range(len(names))]
     return pa.table(
-        [texts(one) if isinstance(one[0], str) else whole(one) for one in columns], names
+        [texts(column) if isinstance(column[0], str) else whole(column) for column in columns],
+        names,
     )
 
 
@@ -118,13 +119,15 @@ def _runs_of_slots(axis: Dimension, time: TimeSpec) -> list[tuple[int, int, int]
 
     They are one, or two where service past midnight opens the day's first slots too.
     """
-    own = {minute_of(label): n for n, label in enumerate(axis.labels) if label != UNKNOWN}
+    slot_of_minute = {
+        minute_of(label): n for n, label in enumerate(axis.labels) if label != UNKNOWN
+    }
     runs: list[tuple[int, int, int]] = []
     minutes = range(time.day_starts, time.day_ends, time.slot_minutes)
     for of_day, minute in enumerate(minutes):
-        if minute not in own:
+        if minute not in slot_of_minute:
             continue
-        before = of_day - own[minute]
+        before = of_day - slot_of_minute[minute]
         if runs and runs[-1][1:] == (of_day - 1, before):
             runs[-1] = (runs[-1][0], of_day, before)
         else:
@@ -171,10 +174,12 @@ def _inside(programme: Programme, domain: PublicDomain) -> str:
         ]
         for group in chain.filter.judged
     )
-    found = (" AND ".join(f"{axis} <> {_OUTSIDE}" for axis in axes) or "true" for axes in judged)
+    conditions = (
+        " AND ".join(f"{axis} <> {_OUTSIDE}" for axis in axes) or "true" for axes in judged
+    )
     id_field = chain.identify.id_field
     has_unit = f" AND {id_field} IS NOT NULL" if chain.identify.is_required else ""
-    return f"WHERE ({' OR '.join(found)}){has_unit}"  # what has no unit could not be bounded
+    return f"WHERE ({' OR '.join(conditions)}){has_unit}"  # what has no unit could not be bounded
 
 
 def _lists(programme: Programme) -> str:
@@ -200,12 +205,12 @@ def _of_day(programme: Programme, tap: str) -> str:
 def _slot(programme: Programme, modes: Mapping[str, str], tap: str) -> str:
     """Return the SQL of the slot of a tap among its mode's; a tap without a time is in none."""
     of_day = _of_day(programme, tap)
-    own, number = "", 0
+    branches, number = "", 0
     while f"{_RUN[0]}_{number}" in modes:
         first, last, before = (modes[f"{name}_{number}"] for name in _RUN)
-        own += f" WHEN {of_day} BETWEEN {first} AND {last} THEN {of_day} - {before}"
+        branches += f" WHEN {of_day} BETWEEN {first} AND {last} THEN {of_day} - {before}"
         number += 1
-    slot = f"CASE{own} END" if own else "NULL"
+    slot = f"CASE{branches} END" if branches else "NULL"
     return f"coalesce({slot}, {modes[f'unknown_{tap}_slot']}, {_OUTSIDE})::INTEGER AS {tap}_slot"
 
 
@@ -218,7 +223,7 @@ def _places(domain: PublicDomain) -> str:
 
 def _names_tell_modes(domain: PublicDomain) -> bool:
     """Return whether no two modes have places of the same name."""
-    return len({one.location for one in domain.places}) == len(domain.places)
+    return len({place.location for place in domain.places}) == len(domain.places)
 
 
 def _of_place(domain: PublicDomain, tap: str, column: str) -> str:
@@ -230,8 +235,8 @@ def _of_place(domain: PublicDomain, tap: str, column: str) -> str:
 
 def _area(domain: PublicDomain, modes: Mapping[str, str], tap: str) -> str:
     """Return the SQL of the area of a tap."""
-    name, own = f"{tap}_location", _of_place(domain, tap, "area")
-    return f"coalesce({own}, {modes[f'unknown_{name}']}, {_OUTSIDE}) AS {name}"
+    name, area = f"{tap}_location", _of_place(domain, tap, "area")
+    return f"coalesce({area}, {modes[f'unknown_{name}']}, {_OUTSIDE}) AS {name}"
 
 
 def _sql_of_modes(domain: PublicDomain, time: TimeSpec) -> dict[str, str]:
@@ -249,10 +254,11 @@ def _literal(value: int | None) -> str:
 
 def _categories(programme: Programme, modes: Mapping[str, str]) -> list[str]:
     """Return the SQL of the index of each category that some table uses."""
-    used = [one for one in categories(RowShape.TRIPS) if one.name in axes_of(programme)]
+    used = [field for field in categories(RowShape.TRIPS) if field.name in axes_of(programme)]
     return [
-        f"coalesce({_label_index(one)}, {modes[f'unknown_{one.name}']}, {_OUTSIDE}) AS {one.name}"
-        for one in used
+        f"coalesce({_label_index(field)}, {modes[f'unknown_{field.name}']}, {_OUTSIDE}) "
+        f"AS {field.name}"
+        for field in used
     ]
 
 
@@ -268,7 +274,7 @@ def _label_index(category: Field) -> str:
 
 def _coarser(programme: Programme, domain: PublicDomain, modes: Mapping[str, str]) -> list[str]:
     """Return the SQL of the index of each region, zone and period that some table uses."""
-    found = []
+    expressions = []
     for name in axes_of(programme):
         if name not in (*COARSER_ON, *COARSER_OFF):
             continue
@@ -277,8 +283,8 @@ def _coarser(programme: Programme, domain: PublicDomain, modes: Mapping[str, str
         index = f"coalesce({_of_place(domain, tap, grain)}, {modes[f'unknown_{name}']}, {_OUTSIDE})"
         if name == PERIOD:
             index = f"coalesce(periods.period, {_OUTSIDE})"
-        found.append(f"{index}::INTEGER AS {name}")
-    return found
+        expressions.append(f"{index}::INTEGER AS {name}")
+    return expressions
 
 
 def axes_of(programme: Programme) -> tuple[str, ...]:
@@ -289,7 +295,7 @@ def axes_of(programme: Programme) -> tuple[str, ...]:
         ('tap_on_slot', 'tap_on_location', 'tap_off_slot', 'tap_off_location')
     """
     used = {axis for table in programme.tables for axis in table.by}
-    every = (*(one.name for one in categories(RowShape.TRIPS)), *COARSER_ON, *COARSER_OFF)
+    every = (*(field.name for field in categories(RowShape.TRIPS)), *COARSER_ON, *COARSER_OFF)
     return (*AXES, *(name for name in every if name in used))
 
 
@@ -329,8 +335,8 @@ def groups_sql(programme: Programme, selection: Selection, kept: str, day_index:
 @lru_cache(maxsize=256)  # asked for each table of each day
 def counted_by(programme: Programme, table: TableSpec) -> tuple[str, ...]:
     """Return the axes of the table that a table is added up from: the finest, or itself."""
-    own = tables_of(programme, chain_of(programme, table).selection)
-    finer = (other.by for other in own if set(table.by) <= set(other.by))
+    tables = tables_of(programme, chain_of(programme, table).selection)
+    finer = (other.by for other in tables if set(table.by) <= set(other.by))
     return max(finer, key=lambda by: (len(by), by))
 
 

@@ -150,13 +150,13 @@ def _exact_tables(
     groups: Mapping[Selection, dict[str, NDArray[Any]]],
 ) -> tuple[ExactTable, ...]:
     """Return the exact tables of one day from what `groups_sql` found for each selection."""
-    found = []
+    exact_tables = []
     for table in programme.tables:
         finest = grouping_id(counted_by(programme, table), axes_of(programme))
         selected = groups.get(chain_of(programme, table).selection)
         vector = _vector(domain, table, selected, finest)
-        found.append(ExactTable(table.name, "count", day, vector))
-    return tuple(found)
+        exact_tables.append(ExactTable(table.name, "count", day, vector))
+    return tuple(exact_tables)
 
 
 def _vector(

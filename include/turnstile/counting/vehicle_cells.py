@@ -55,8 +55,8 @@ def vehicle_cells(programme: Programme, domain: PublicDomain) -> VehicleCells:
     listed: list[tuple[str, str | None, int]] = []
     for axis in (domain.dimension(mode, name) for name in axes if name not in {SLOT, CELL}):
         index = {label: place for place, label in enumerate(axis.labels)}
-        own = [(value, label) for name, value, label in domain.listed if name == axis.name]
-        listed += [(axis.name, value, index[label]) for value, label in own]
+        pairs = [(value, label) for name, value, label in domain.listed if name == axis.name]
+        listed += [(axis.name, value, index[label]) for value, label in pairs]
         listed.append((axis.name, None, OUTSIDE if axis.unknown is None else axis.unknown))
     slots = domain.dimension(mode, SLOT)
     return VehicleCells(
@@ -67,7 +67,7 @@ def vehicle_cells(programme: Programme, domain: PublicDomain) -> VehicleCells:
 def install_lookups(connection: Connection, cells: VehicleCells) -> None:
     """Put the pixels and the values that public lists name into the engine."""
     categories, values, labels = (
-        [one[place] for one in cells.listed if one[1] is not None] for place in range(3)
+        [entry[place] for entry in cells.listed if entry[1] is not None] for place in range(3)
     )
     kinds = (pa.string(), pa.string(), pa.int64())
     columns = [

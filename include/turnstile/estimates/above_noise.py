@@ -22,7 +22,7 @@ def cells_above_noise(drawn: Drawn) -> list[dict[str, Any]]:
     their year along. `by_noise_at_most` is how
     many would on average exceed it if there were nobody at all.
     """
-    found = []
+    table_counts = []
     of_own_week = [event for event in drawn.events if event.step == 1]
     for label, event in {event.label: event for event in of_own_week}.items():
         limit = error_bar(event).half_width_95
@@ -34,7 +34,7 @@ def cells_above_noise(drawn: Drawn) -> list[dict[str, Any]]:
         ]
         cells = sum(len(vector) for vector in vectors)
         above = sum(int(np.count_nonzero(vector > limit)) for vector in vectors)
-        found.append(
+        table_counts.append(
             {
                 "table": event.table,
                 "statistic": event.statistic,
@@ -43,7 +43,7 @@ def cells_above_noise(drawn: Drawn) -> list[dict[str, Any]]:
                 "by_noise_at_most": round(_BY_NOISE * cells),
             }
         )
-    return found
+    return table_counts
 
 
 def sentences(lines: list[dict[str, Any]]) -> list[str]:

@@ -74,13 +74,13 @@ def bus_days(values: Floats, deviation: float, usual: BusDays | None = None) -> 
         usual: bus-days of earlier weeks, on average, as if of as many days as these.
     """
     look = _Look.of(values, deviation)
-    found = [_fitted(look, shape, times) for shape in _SHAPES for times in _EMPTY_TIMES]
-    logs = np.array([one.likelihood.sum() for one in found])
+    fits = [_fitted(look, shape, times) for shape in _SHAPES for times in _EMPTY_TIMES]
+    logs = np.array([fit.likelihood.sum() for fit in fits])
     weights = np.exp(logs - logs.max())
     weights /= weights.sum()
 
     def mixed(name: str) -> Floats:
-        parts = (w * getattr(one, name) for w, one in zip(weights, found, strict=True))
+        parts = (w * getattr(fit, name) for w, fit in zip(weights, fits, strict=True))
         mean: Floats = np.sum(list(parts), axis=0)
         return mean
 
@@ -135,16 +135,16 @@ class _Look:
         """Return the part of negative binomial probabilities that the shape decides, logarithms."""
         from scipy.special import gammaln  # a fifth of a second of imports, for the step that fits
 
-        found: Floats = gammaln(self.grid + shape) - gammaln(shape) - gammaln(self.grid + 1)
-        return found
+        log_ways: Floats = gammaln(self.grid + shape) - gammaln(shape) - gammaln(self.grid + 1)
+        return log_ways
 
     def chances(self, mean: Floats, shape: Floats | float, ways: Floats) -> Floats:
         """Return the negative binomial probability of each number of bus-days, on a last axis."""
         mean = np.maximum(mean, _TINY)
         logs = ways - shape * np.log1p(mean / shape) + self.grid * np.log(mean / (mean + shape))
-        found: Floats = np.exp(logs) * self.widths
-        found /= np.maximum(found.sum(axis=-1, keepdims=True), _TINY)
-        return found
+        chances: Floats = np.exp(logs) * self.widths
+        chances /= np.maximum(chances.sum(axis=-1, keepdims=True), _TINY)
+        return chances
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -227,8 +227,8 @@ def _profile(look: _Look, rates: Floats, empty: Floats) -> Floats:
     steps = np.diff(np.eye(hours), axis=0) / _HOUR_STEP
     smooth = np.linalg.solve(np.diag(precision) + steps.T @ steps, precision * read)
     smooth = np.maximum(smooth, _LEAST_PROFILE)
-    found: Floats = smooth / smooth.mean()
-    return found
+    profile: Floats = smooth / smooth.mean()
+    return profile
 
 
 def _as_usual(look: _Look, usual: BusDays, chances: Floats, alone: Floats) -> Floats:
@@ -248,16 +248,16 @@ def _as_usual(look: _Look, usual: BusDays, chances: Floats, alone: Floats) -> Fl
     shape = np.clip(mean**2 / np.maximum(variance, _TINY), _LEAST_SHAPE, _MOST_SHAPE)
     steps, ways = np.linspace(-2.5, 2.5, _FACTORS), look.ways(shape)
     prior = np.exp(-(steps**2) / 2)
-    found, logs = [], []
-    for step, own in zip(steps, prior / prior.sum(), strict=True):
+    posteriors, logs = [], []
+    for step, weight in zip(steps, prior / prior.sum(), strict=True):
         factor = np.exp(_PLACE_VARIES * step)
         joint = look.seen * look.chances(factor * mean, shape, ways)
         of_cells = np.maximum(joint.sum(axis=2, keepdims=True), _TINY)
-        found.append(joint / of_cells)
-        logs.append(np.log(of_cells).sum(axis=(0, 2)) + np.log(own) + np.log(1 - _FORGOTTEN))
-    found.append(chances)
+        posteriors.append(joint / of_cells)
+        logs.append(np.log(of_cells).sum(axis=(0, 2)) + np.log(weight) + np.log(1 - _FORGOTTEN))
+    posteriors.append(chances)
     logs.append(alone + np.log(_FORGOTTEN))
     weights = np.exp(np.stack(logs) - np.max(logs, axis=0))
     weights /= weights.sum(axis=0)
-    mixed: Floats = np.einsum("fp,ftpn->tpn", weights, np.stack(found))
+    mixed: Floats = np.einsum("fp,ftpn->tpn", weights, np.stack(posteriors))
     return mixed

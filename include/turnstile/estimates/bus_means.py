@@ -109,18 +109,18 @@ class SumLook:
     @property
     def of_a_bus(self) -> float:
         """Variance of one bus-day's mean about its cell's, as assumed."""
-        return sum(w * (own * self.span) ** 2 for own, w in _OF_BUSES) / self.weeks
+        return sum(w * (spread * self.span) ** 2 for spread, w in _OF_BUSES) / self.weeks
 
     @cached_property
     def columns(self) -> Floats:
         """Of the common mean, of both slopes and of the hours, shape (places, hours, unknowns)."""
         places, hours = self.sums.shape
-        found = np.zeros((places, hours, 3 + hours))
-        found[:, :, 0] = 1
-        found[:, :, 1] = self.place_traffic[:, None]
-        found[:, :, 2] = _logs(self.buses.profile, self.buses.mean.sum(axis=0), _MOST_LOG_HOUR)
-        found[:, np.arange(hours), 3 + np.arange(hours)] = 1
-        return found
+        columns = np.zeros((places, hours, 3 + hours))
+        columns[:, :, 0] = 1
+        columns[:, :, 1] = self.place_traffic[:, None]
+        columns[:, :, 2] = _logs(self.buses.profile, self.buses.mean.sum(axis=0), _MOST_LOG_HOUR)
+        columns[:, np.arange(hours), 3 + np.arange(hours)] = 1
+        return columns
 
     @cached_property
     def place_traffic(self) -> Floats:
@@ -160,8 +160,11 @@ def bus_means(look: SumLook, usual: BusMeans | None = None) -> BusMeans:
     }
     sums = {name: _mixed([(w, fit.sums[name]) for w, fit in kept]) for name in are_there}
     choice = (_CHOICE * look.span) ** 2
-    found = {name: Means(own[0], own[1] + choice, are_there[name]) for name, own in sums.items()}
-    return BusMeans(Means(values, _TAILS * variances, shown), ratio, found)
+    means = {
+        name: Means(moments[0], moments[1] + choice, are_there[name])
+        for name, moments in sums.items()
+    }
+    return BusMeans(Means(values, _TAILS * variances, shown), ratio, means)
 
 
 def _mixed(parts: list[tuple[float, Moments]]) -> Moments:
@@ -176,9 +179,9 @@ def _beyond_doubt(empty: Floats) -> Bools:
     """Return the surest, as many as are empty by no more than a share of them all."""
     order = np.argsort(empty, axis=None, kind="stable")
     share = np.cumsum(empty.ravel()[order]) / np.arange(1, order.size + 1)
-    found = np.zeros(empty.size, dtype=np.bool_)
-    found[order[: int((share <= MOST_EMPTY).sum())]] = True
-    return found.reshape(empty.shape)
+    is_sure = np.zeros(empty.size, dtype=np.bool_)
+    is_sure[order[: int((share <= MOST_EMPTY).sum())]] = True
+    return is_sure.reshape(empty.shape)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -204,12 +207,16 @@ class _Known:
         """Return the public priors, or what earlier weeks say."""
         if usual is not None:
             cells, places = usual.cells, usual.sums["places"].variances
-            own = np.maximum(cells.variances - places[:, None], cells.variances * _OWN_LEAST)
-            return cls(cells.values, own, places, cells.values, _DEPARTS)
+            own_variance = np.maximum(
+                cells.variances - places[:, None], cells.variances * _OWN_LEAST
+            )
+            return cls(cells.values, own_variance, places, cells.values, _DEPARTS)
         prior = (_DELAY_LEVEL if look.is_delay else _LEVEL) * look.span - look.span / 2
         total, noise = look.buses.mean.sum(), look.sums.size * look.deviation**2
-        own = (_LEVEL_SD * look.span) ** -2.0
-        level = (total * look.sums.sum() / noise + prior * own) / (total**2 / noise + own)
+        level_precision = (_LEVEL_SD * look.span) ** -2.0
+        level = (total * look.sums.sum() / noise + prior * level_precision) / (
+            total**2 / noise + level_precision
+        )
         shape = look.sums.shape
         return cls(np.full(shape, prior), np.zeros(shape), np.zeros(len(look.sums)),
                    np.full(shape, level), 1.0)  # fmt: skip
@@ -234,9 +241,9 @@ class _Fit:
         """Fit where places, hours and cells differ by so much."""
         taus = [a * b * look.span * known.scale for a, b in zip(point, _SPREADS, strict=True)]
         n, v, errors = look.buses.mean, look.buses.variance, look.buses.rate_errors
-        own = np.maximum(v - (n * errors[:, None]) ** 2, 0) * known.level**2
+        count_variance = np.maximum(v - (n * errors[:, None]) ** 2, 0) * known.level**2
         own_error = taus[2] ** 2 + known.variance
-        variance = look.deviation**2 + own + (n**2 + v) * own_error + n * look.of_a_bus
+        variance = look.deviation**2 + count_variance + (n**2 + v) * own_error + n * look.of_a_bus
         left = look.sums - n * known.base
         effects = _Effects.of(
             look.columns,
@@ -259,7 +266,7 @@ class _Fit:
         }
         values, spread = effects.without_own()
         return cls(
-            -(misfit + volume) / 2 - sum(one**2 for one in point) / 2,
+            -(misfit + volume) / 2 - sum(coordinate**2 for coordinate in point) / 2,
             (known.base + values, spread + own_error),
             sums,
         )
@@ -277,11 +284,11 @@ def _mean_over(
     # where there are no buses at all: as good as nothing is known, in finite numbers
     away = (cells - level) / np.maximum(total, _NEXT_TO_NOTHING)
     alone = alone + look.buses.variance * away**2
-    own = alone.sum(axis=axis)
+    own_variance = alone.sum(axis=axis)
     of_place = {1: np.eye(len(n)), 0: share.T}.get(axis if axis in (0, 1) else -1)
     of_place = share.sum(axis=1)[None] if of_place is None else of_place
     columns = np.atleast_2d((share[:, :, None] * look.columns).sum(axis=axis))
-    return np.atleast_1d(level.squeeze()), effects.variance(columns, of_place) + own
+    return np.atleast_1d(level.squeeze()), effects.variance(columns, of_place) + own_variance
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -383,8 +390,8 @@ class _Effects:
             of_place: how much of each place, shape (sums, places).
         """
         reach = columns - (of_place * self.share) @ self.scaled
-        found: Floats = ((reach @ self.covariance) * reach).sum(axis=1)
-        return found + of_place**2 @ (self.share**2 / self.precision + self.rest)
+        column_variance: Floats = ((reach @ self.covariance) * reach).sum(axis=1)
+        return column_variance + of_place**2 @ (self.share**2 / self.precision + self.rest)
 
 
 def _cells(look: SumLook, predicted: Floats, spread: Floats) -> tuple[Floats, Floats, Floats]:

@@ -90,8 +90,8 @@ def _of_all_days(values: Floats, deviation: float, earlier: Earlier | None) -> F
     parts = np.einsum("pds,de->eps", scaled, basis)
     ones = np.ones(values.shape[2])
     kept = np.stack([shrunk(part, ones) for part in parts])
-    found: Floats = np.einsum("eps,de->pds", kept, basis[: values.shape[1]]) * deviation
-    return np.maximum(found, 0)
+    fit: Floats = np.einsum("eps,de->pds", kept, basis[: values.shape[1]]) * deviation
+    return np.maximum(fit, 0)
 
 
 def _towards(values: Floats, rates: Floats, noise_variance: float) -> Floats:

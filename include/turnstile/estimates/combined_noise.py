@@ -70,7 +70,7 @@ class SumError:
 def sum_error(
     estimate: Reconciled,
     chosen: NDArray[np.bool_],
-    own: MarginalNoise,
+    noise: MarginalNoise,
     other: MarginalNoise | None = None,
 ) -> SumError:
     """Return the error of the sum of chosen cells of a reconciled table.
@@ -78,10 +78,10 @@ def sum_error(
     Args:
         estimate: of any day; only its precisions are used.
         chosen: shape (slots, locations).
-        own: noise of the marginals themselves.
+        noise: noise of the marginals themselves.
         other: noise of the other tap's, where both share their total (`reconcile_pair`).
     """
-    terms = _terms(own, _influence(estimate, chosen))
+    terms = _terms(noise, _influence(estimate, chosen))
     if other is not None:
         share = float(chosen.mean()) * estimate.total_variance / math.prod(other.shape)
         terms += _terms(other, np.full(other.shape, share))
@@ -106,12 +106,12 @@ def _influence(estimate: Reconciled, chosen: NDArray[np.bool_]) -> Floats:
     total = picked.mean()
     rows = picked.mean(axis=1, keepdims=True) - total
     columns = picked.mean(axis=0, keepdims=True) - total
-    found = estimate.precisions
+    precisions = estimate.precisions
     parts = (
-        (np.full(picked.shape, total), found.total),
-        (rows, found.rows),
-        (columns, found.columns),
-        (picked - rows - columns - total, found.interaction),
+        (np.full(picked.shape, total), precisions.total),
+        (rows, precisions.rows),
+        (columns, precisions.columns),
+        (picked - rows - columns - total, precisions.interaction),
     )
     influence = np.zeros(picked.shape)
     for part, precision in parts:
@@ -122,12 +122,12 @@ def _influence(estimate: Reconciled, chosen: NDArray[np.bool_]) -> Floats:
     return influence
 
 
-def _terms(own: MarginalNoise, influence: Floats) -> list[Weighted]:
+def _terms(marginal_noise: MarginalNoise, influence: Floats) -> list[Weighted]:
     """Return the weight of every drawn number: what the sum covaries with, over its variance."""
     tables = (
-        (own.cells, influence.ravel()),
-        (own.rows, influence.sum(axis=1)),
-        (own.columns, influence.sum(axis=0)),
+        (marginal_noise.cells, influence.ravel()),
+        (marginal_noise.rows, influence.sum(axis=1)),
+        (marginal_noise.columns, influence.sum(axis=0)),
     )
     return [
         Weighted(noise.term(), part / noise.variance) for noise, part in tables if noise is not None

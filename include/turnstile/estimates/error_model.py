@@ -113,32 +113,32 @@ class ErrorModel:
     def variances(self, numbers: Numbers) -> Floats:
         """Return the variance of each estimate's error, shape (numbers,)."""
         of_count, of_rate, unseen = _parts(numbers, numbers.noise_variance, self.unseen)
-        found: Floats = (
+        variances: Floats = (
             (self.count_share * of_count + self.rate_share * of_rate + unseen)
             * self.of_class[numbers.classes]
             * self.of_group[numbers.groups, numbers.classes]
             * self.of_day[numbers.days, numbers.classes]
         )
-        return found
+        return variances
 
 
-def calibrated(looks: Sequence[Judged], floors: Floors, classes: int) -> ErrorModel:
+def calibrated(fissions: Sequence[Judged], floors: Floors, classes: int) -> ErrorModel:
     """Return the error model of one table.
 
     Args:
-        looks: fissions of the table.
+        fissions: fissions of the table.
         floors: of cells or of marginals.
         classes: number of size classes.
     """
-    first = looks[0].numbers
+    first = fissions[0].numbers
     groups, days = int(first.groups.max()) + 1, int(first.days.max()) + 1
-    levels = 1 + max(int(look.numbers.levels.max()) for look in looks)
-    unseen = _unseen(looks, (groups, max(levels, classes)))
-    sums = np.mean([_summed(look, (groups, days, classes), unseen) for look in looks], axis=0)
+    levels = 1 + max(int(look.numbers.levels.max()) for look in fissions)
+    unseen = _unseen(fissions, (groups, max(levels, classes)))
+    sums = np.mean([_summed(look, (groups, days, classes), unseen) for look in fissions], axis=0)
     errors, of_count, of_rate, level, judging, _ = sums
     a, b = _shares(sums.sum(axis=(1, 2)), floors.count_share)
     floor = floors.kappa
-    spread = judging * 2 / len(looks)  # variance of a sum of judged squares
+    spread = judging * 2 / len(fissions)  # variance of a sum of judged squares
     expected = a * of_count + b * of_rate + level
     shared = _shared(np.stack([part.sum((0, 1)) for part in (errors, expected, spread)]))
     of_class = _kappa(shared[0], shared[1], shared[2], floor)
@@ -149,28 +149,28 @@ def calibrated(looks: Sequence[Judged], floors: Floors, classes: int) -> ErrorMo
     return ErrorModel(a, b, unseen, of_class, of_group, of_day)
 
 
-def calibrated_sums(looks: Sequence[Judged], classes: int) -> ErrorModel:
+def calibrated_sums(fissions: Sequence[Judged], classes: int) -> ErrorModel:
     """Return the error model of sums of many parts, whose variances say most of theirs.
 
     Args:
-        looks: fissions of the table.
+        fissions: fissions of the table.
         classes: number of size classes, which have no factor of their own.
     """
-    first = looks[0].numbers
+    first = fissions[0].numbers
     groups, days = int(first.groups.max()) + 1, int(first.days.max()) + 1
-    levels = 1 + max(int(look.numbers.levels.max()) for look in looks)
-    unseen = _unseen_alike(looks, (groups, max(levels, classes)))
-    sums = np.mean([_summed(look, (groups, days, classes), unseen) for look in looks], axis=0)
+    levels = 1 + max(int(look.numbers.levels.max()) for look in fissions)
+    unseen = _unseen_alike(fissions, (groups, max(levels, classes)))
+    sums = np.mean([_summed(look, (groups, days, classes), unseen) for look in fissions], axis=0)
     errors, of_count, _, level, judging, _ = sums.sum(axis=(2, 3))
-    spread = judging * 2 / len(looks)
+    spread = judging * 2 / len(fissions)
     kappa = _kappa(errors, of_count + level, spread, _SUMS_LEAST, prior_sd=_SUMS_PRIOR_SD)
     of_group = np.repeat(kappa[:, None], classes, axis=1)
     return ErrorModel(1.0, 0.0, unseen, np.ones(classes), of_group, np.ones((days, classes)))
 
 
-def _unseen(looks: Sequence[Judged], shape: tuple[int, int]) -> Floats:
+def _unseen(fissions: Sequence[Judged], shape: tuple[int, int]) -> Floats:
     """Return by how much the numbers of each mode's level may lie off together."""
-    index, apart, variance = _apart(looks, shape)
+    index, apart, variance = _apart(fissions, shape)
     size = shape[0] * shape[1]
     numbers = np.maximum(np.bincount(index, minlength=size), 1)
     level = np.abs(np.bincount(index, apart, size)) / numbers
@@ -178,14 +178,14 @@ def _unseen(looks: Sequence[Judged], shape: tuple[int, int]) -> Floats:
     return (level + _UNSEEN_SDS * uncertainty).reshape(shape)
 
 
-def _unseen_alike(looks: Sequence[Judged], shape: tuple[int, int]) -> Floats:
+def _unseen_alike(fissions: Sequence[Judged], shape: tuple[int, int]) -> Floats:
     """Return the same where levels of a mode are alike: each one's own counts as far as known.
 
     Levels have a variance, by the moments of all of them, on the safe side; of each one its
     mean square is given, with what its own numbers say (empirical Bayes).
     """
-    index, apart, variance = _apart(looks, shape)
-    weights, size = looks[0].numbers.weights, shape[0] * shape[1]
+    index, apart, variance = _apart(fissions, shape)
+    weights, size = fissions[0].numbers.weights, shape[0] * shape[1]
     known = np.bincount(index, weights**2 / variance, size)
     level = np.bincount(index, apart * weights / variance, size) / np.maximum(known, 1 / _UNSEEN)
     known, level = known.reshape(shape), level.reshape(shape)
@@ -193,16 +193,16 @@ def _unseen_alike(looks: Sequence[Judged], shape: tuple[int, int]) -> Floats:
     spread = ((level * known) ** 2 - known).sum(axis=1, keepdims=True) / times
     spread = np.maximum(spread, 0) + _SUMS_UNSEEN_SDS * np.sqrt(2 / times)
     share = spread * known / (spread * known + 1)
-    found: Floats = np.sqrt(spread * (1 - share) + (share * level) ** 2)
-    return found
+    unseen: Floats = np.sqrt(spread * (1 - share) + (share * level) ** 2)
+    return unseen
 
 
-def _apart(looks: Sequence[Judged], shape: tuple[int, int]) -> tuple[Ints, Floats, Floats]:
+def _apart(fissions: Sequence[Judged], shape: tuple[int, int]) -> tuple[Ints, Floats, Floats]:
     """Return each number's level, how far it lies off its judge, and the judge's variance."""
-    first = looks[0].numbers
+    first = fissions[0].numbers
     index = np.ravel_multi_index((first.groups, first.levels), shape)
-    apart = np.mean([look.judge - look.numbers.estimates for look in looks], axis=0)
-    return index, apart, first.noise_variance * (1 + (JUDGED_TIMES - 1) / len(looks))
+    apart = np.mean([look.judge - look.numbers.estimates for look in fissions], axis=0)
+    return index, apart, first.noise_variance * (1 + (JUDGED_TIMES - 1) / len(fissions))
 
 
 def _parts(
@@ -224,9 +224,9 @@ def _summed(look: Judged, shape: tuple[int, int, int], unseen: Floats) -> Floats
     numbers = look.numbers
     judging = numbers.noise_variance * JUDGED_TIMES
     squares = (numbers.estimates - look.judge) ** 2 - judging
-    own = _parts(numbers, numbers.noise_variance * FITTED_TIMES, unseen)
+    variance_parts = _parts(numbers, numbers.noise_variance * FITTED_TIMES, unseen)
     index = np.ravel_multi_index((numbers.groups, numbers.days, numbers.classes), shape)
-    parts = (squares, *own, judging**2, np.ones(squares.shape))
+    parts = (squares, *variance_parts, judging**2, np.ones(squares.shape))
     size = int(np.prod(shape))
     return np.stack([np.bincount(index, part, size).reshape(shape) for part in parts])
 
@@ -239,8 +239,8 @@ def _shares(by_class: Floats, least: float) -> tuple[float, float]:
     weights = 1 / np.sqrt(cells)
     design = np.stack([of_count, of_rate], axis=1) * weights[:, None]
     rest = (errors - level - least * of_count) * weights
-    found, _ = nnls(design, rest)
-    return float(found[0]) + least, float(found[1])
+    solution, _ = nnls(design, rest)
+    return float(solution[0]) + least, float(solution[1])
 
 
 def _shared(of_class: Floats) -> Floats:
@@ -252,13 +252,13 @@ def _shared(of_class: Floats) -> Floats:
     Args:
         of_class: squared errors, expected ones and spread, shape (3, classes).
     """
-    found, first = of_class.copy(), of_class.shape[1]
+    sums, first = of_class.copy(), of_class.shape[1]
     for last in range(first - 1, -1, -1):
-        _, expected, spread = together = of_class[:, last:first].sum(axis=1)
+        _, expected, spread = pooled = of_class[:, last:first].sum(axis=1)
         if expected > 0 and spread <= (_UNCERTAIN * expected) ** 2:
-            found[:, last:first] = together[:, None]
+            sums[:, last:first] = pooled[:, None]
             first = last
-    return found
+    return sums
 
 
 def _kappa(
@@ -277,5 +277,5 @@ def _kappa(
     )
     share = prior_sd**2 / (prior_sd**2 + variance)
     left = prior_sd * np.sqrt(variance / (variance + prior_sd**2))
-    found: Floats = np.maximum(1 + share * (ratio - 1) + _CAUTION * left, least)
-    return found
+    kappa: Floats = np.maximum(1 + share * (ratio - 1) + _CAUTION * left, least)
+    return kappa

@@ -41,20 +41,20 @@ def size_classes(values: Floats, edges: tuple[float, ...]) -> Ints:
 
 
 def class_weights(
-    looks: Sequence[Look], classes: int, judging_variance: float, *, least: float = 500.0
+    fissions: Sequence[Look], classes: int, judging_variance: float, *, least: float = 500.0
 ) -> Floats:
     """Return the weights of the fits, shape (days, classes, fits).
 
     Args:
-        looks: fissions of one table.
+        fissions: fissions of one table.
         classes: how many size classes there are.
         judging_variance: of the noise of what is judged on.
         least: smallest pseudo-count with which a group is shrunk to the next larger one.
     """
-    if len(looks[0].fits) == 1:
-        return np.ones((looks[0].judge.shape[1], classes, 1))
-    sums, cells = _products(looks, classes, judging_variance)
-    apart = np.mean([np.mean((look.fits[-1] - look.fits[-2]) ** 2) for look in looks])
+    if len(fissions[0].fits) == 1:
+        return np.ones((fissions[0].judge.shape[1], classes, 1))
+    sums, cells = _products(fissions, classes, judging_variance)
+    apart = np.mean([np.mean((look.fits[-1] - look.fits[-2]) ** 2) for look in fissions])
     pseudo = max(least, 20 * judging_variance / max(float(apart), 1e-9))
     of_table = sums.sum(axis=(0, 1)) / cells.sum()
     of_class = cells.sum(axis=0)[:, None, None]
@@ -64,15 +64,15 @@ def class_weights(
 
 
 def _products(
-    looks: Sequence[Look], classes: int, judging_variance: float
+    fissions: Sequence[Look], classes: int, judging_variance: float
 ) -> tuple[Floats, Floats]:
     """Return, by day and class, summed products of the fits' errors, and numbers of cells.
 
     Both are means over the looks; products are without the bias that the judging noise gives them.
     """
-    count, (_, days, _) = len(looks[0].fits), looks[0].judge.shape
+    count, (_, days, _) = len(fissions[0].fits), fissions[0].judge.shape
     sums, cells = np.zeros((days, classes, count, count)), np.zeros((days, classes))
-    for look in looks:
+    for look in fissions:
         errors = look.fits - look.judge
         for day in range(days):
             by_class = look.classes[:, day].ravel()
@@ -80,10 +80,10 @@ def _products(
             for a in range(count):
                 for b in range(a, count):
                     product = (errors[a, :, day] * errors[b, :, day]).ravel() - judging_variance
-                    found = np.bincount(by_class, product, classes)
-                    sums[day, :, a, b] += found
-                    sums[day, :, b, a] += found if a != b else 0
-    return sums / len(looks), cells / len(looks)
+                    class_sums = np.bincount(by_class, product, classes)
+                    sums[day, :, a, b] += class_sums
+                    sums[day, :, b, a] += class_sums if a != b else 0
+    return sums / len(fissions), cells / len(fissions)
 
 
 def least_on_simplex(gram: Floats) -> Floats:
@@ -115,5 +115,5 @@ def least_on_simplex(gram: Floats) -> Floats:
 def weighted(fits: Floats, classes: Ints, weights: Floats) -> Floats:
     """Return the fits' weighted mean, number by number."""
     days = np.arange(fits.shape[2])[None, :, None]
-    found: Floats = np.einsum("fpds,pdsf->pds", fits, weights[days, classes])
-    return found
+    mean: Floats = np.einsum("fpds,pdsf->pds", fits, weights[days, classes])
+    return mean

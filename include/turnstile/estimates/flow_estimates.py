@@ -58,7 +58,7 @@ def flow_tables(week: WeekToEstimate) -> dict[str, pa.Table]:
         return {}
     tables: dict[str, pa.Table] = {}
     for has_periods in (False, True):
-        specs = [one for one in week.promise.flows if (PERIOD in one.by) is has_periods]
+        specs = [spec for spec in week.promise.flows if (PERIOD in spec.by) is has_periods]
         if specs:
             tables |= _tables(week, {grain_of(spec): spec for spec in specs})
     return {spec.name: tables[spec.name] for spec in week.promise.flows}
@@ -79,11 +79,13 @@ def listed(deviates: Floats, candidates: Bools, share: float = FALSE_SHARE) -> B
     from scipy.stats import norm
 
     chances: Floats = norm.sf(deviates)
-    own = np.sort(chances[candidates])
-    allowed = np.flatnonzero(own <= share * np.arange(1, own.size + 1) / max(1, own.size))
-    limit = own[allowed[-1]] if allowed.size else -1.0
-    found: Bools = candidates & (chances <= limit)
-    return found
+    ordered = np.sort(chances[candidates])
+    allowed = np.flatnonzero(
+        ordered <= share * np.arange(1, ordered.size + 1) / max(1, ordered.size)
+    )
+    limit = ordered[allowed[-1]] if allowed.size else -1.0
+    is_listed: Bools = candidates & (chances <= limit)
+    return is_listed
 
 
 def moved(flows: Flows, expected: Floats) -> Flows:
@@ -121,28 +123,31 @@ def expected_of(flows: Flows, earlier: Sequence[Flows]) -> Floats:
     before = mean_of(earlier)
     usual = moved(before, _of_ends(before)).values
     totals = np.maximum(flows.values.sum(axis=1, keepdims=True), 0.0)
-    found: Floats = usual * totals / np.maximum(usual.sum(axis=1, keepdims=True), 1.0)
-    return found
+    expected: Floats = usual * totals / np.maximum(usual.sum(axis=1, keepdims=True), 1.0)
+    return expected
 
 
-def estimated(own: ModeFlows, earlier: Sequence[ModeFlows]) -> tuple[Flows, Flows | None]:
+def estimated(flows: ModeFlows, earlier: Sequence[ModeFlows]) -> tuple[Flows, Flows | None]:
     """Return the estimates of one mode's regions, and of its zones if they were drawn.
 
     Args:
-        own: this week's.
+        flows: this week's.
         earlier: the same mode in earlier weeks.
     """
-    of_regions = moved(own.regions, expected_of(own.regions, [one.regions for one in earlier]))
-    if own.zones is None:
+    of_regions = moved(
+        flows.regions,
+        expected_of(flows.regions, [earlier_flows.regions for earlier_flows in earlier]),
+    )
+    if flows.zones is None:
         return of_regions, None
-    before = [one.zones for one in earlier if one.zones is not None]
-    shares = expected_of(own.zones, before)
-    pairs = own.regions.values.shape[1]
-    of = own.region_of_zones
+    before = [earlier_flows.zones for earlier_flows in earlier if earlier_flows.zones is not None]
+    shares = expected_of(flows.zones, before)
+    pairs = flows.regions.values.shape[1]
+    of = flows.region_of_zones
     sums = np.stack([np.bincount(of, row, pairs) for row in shares])
     even = 1 / np.bincount(of, minlength=pairs)[of]
     within = np.where(sums[:, of] > 0, shares / np.where(sums > 0, sums, 1.0)[:, of], even)
-    return of_regions, moved(own.zones, of_regions.values[:, of] * within)
+    return of_regions, moved(flows.zones, of_regions.values[:, of] * within)
 
 
 def _of_ends(flows: Flows) -> Floats:
@@ -150,10 +155,10 @@ def _of_ends(flows: Flows) -> Floats:
     grid = flows.values.reshape(-1, *flows.shape)
     origins, destinations = (np.maximum(grid.sum(axis=axis), 0.0) for axis in (2, 1))
     total = np.maximum(origins.sum(axis=1), 1.0)[:, None, None]
-    found: Floats = (origins[:, :, None] * destinations[:, None, :] / total).reshape(
+    expected: Floats = (origins[:, :, None] * destinations[:, None, :] / total).reshape(
         flows.values.shape
     )
-    return found
+    return expected
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,38 +173,48 @@ class _Judged:
 def _tables(week: WeekToEstimate, specs: dict[str, TableSpec]) -> dict[str, pa.Table]:
     """Return the tables of flows of the same periods."""
     modes = flows_by_mode(week, specs)
-    weeks = [one for one in week.earlier if not one.gaps]
-    before = [flows_by_mode(replace(week, numbers=one), specs) for one in weeks]
+    weeks = [numbers for numbers in week.earlier if not numbers.gaps]
+    before = [flows_by_mode(replace(week, numbers=numbers), specs) for numbers in weeks]
     regions, zones = [], []
-    for own, *earlier in zip(modes, *before, strict=True):
-        of_regions, of_zones = estimated(own, earlier)
-        month = [own, *earlier][:_MONTH]
-        regions.append(_Judged(own.regions, of_regions, mean_of([one.regions for one in month])))
-        if own.zones is not None and of_zones is not None:
-            of_month = mean_of([one.zones for one in month if one.zones is not None])
-            zones.append(_Judged(own.zones, of_zones, of_month))
+    for flows, *earlier in zip(modes, *before, strict=True):
+        of_regions, of_zones = estimated(flows, earlier)
+        month = [flows, *earlier][:_MONTH]
+        regions.append(
+            _Judged(
+                flows.regions, of_regions, mean_of([month_flows.regions for month_flows in month])
+            )
+        )
+        if flows.zones is not None and of_zones is not None:
+            of_month = mean_of(
+                [month_flows.zones for month_flows in month if month_flows.zones is not None]
+            )
+            zones.append(_Judged(flows.zones, of_zones, of_month))
     listed_regions = _listed(regions, None)
-    found = {}
+    tables = {}
     if spec := specs.get("region"):
-        found[spec.name] = _table(week, spec, regions, listed_regions)
+        tables[spec.name] = _table(week, spec, regions, listed_regions)
     if spec := specs.get("zone"):
         within = [
-            kept[:, own.region_of_zones] for kept, own in zip(listed_regions, modes, strict=True)
+            kept[:, mode_flows.region_of_zones]
+            for kept, mode_flows in zip(listed_regions, modes, strict=True)
         ]
-        found[spec.name] = _table(week, spec, zones, _listed(zones, within))
-    return found
+        tables[spec.name] = _table(week, spec, zones, _listed(zones, within))
+    return tables
 
 
 def _listed(parts: Sequence[_Judged], candidates: Sequence[Bools] | None) -> list[Bools]:
     """Return which pairs of all modes together are listed."""
-    deviates = [one.month.values / np.sqrt(one.month.variance) for one in parts]
-    every = candidates or [np.ones(one.shape, np.bool_) for one in deviates]
+    deviates = [part.month.values / np.sqrt(part.month.variance) for part in parts]
+    every = candidates or [np.ones(mode_deviates.shape, np.bool_) for mode_deviates in deviates]
     flat = listed(
-        np.concatenate([one.ravel() for one in deviates]),
-        np.concatenate([one.ravel() for one in every]),
+        np.concatenate([mode_deviates.ravel() for mode_deviates in deviates]),
+        np.concatenate([mask.ravel() for mask in every]),
     )
-    ends = np.cumsum([one.size for one in deviates])[:-1]
-    return [own.reshape(one.shape) for own, one in zip(np.split(flat, ends), deviates, strict=True)]
+    ends = np.cumsum([mode_deviates.size for mode_deviates in deviates])[:-1]
+    return [
+        mask.reshape(mode_deviates.shape)
+        for mask, mode_deviates in zip(np.split(flat, ends), deviates, strict=True)
+    ]
 
 
 def _table(
@@ -209,22 +224,24 @@ def _table(
 
     def laid(values: Sequence[Numbers]) -> list[Numbers]:
         pairs = zip(values, parts, strict=True)
-        return [np.concatenate([laid_out(own, one.own.shape, spec) for own, one in pairs])]
+        return [
+            np.concatenate([laid_out(numbers, part.own.shape, spec) for numbers, part in pairs])
+        ]
 
-    estimates = [one.estimate.values.round(_DECIMALS) for one in parts]
+    estimates = [part.estimate.values.round(_DECIMALS) for part in parts]
     columns: dict[str, list[Floats] | list[Bools]] = {"estimate": laid(estimates)}
     for level in LEVELS:
         ends = [
-            interval(own, np.sqrt(one.estimate.variance), level=level, beyond=BEYOND_0)
-            for own, one in zip(estimates, parts, strict=True)
+            interval(estimate, np.sqrt(part.estimate.variance), level=level, beyond=BEYOND_0)
+            for estimate, part in zip(estimates, parts, strict=True)
         ]
         columns[f"low_{level}"] = laid([low for low, _ in ends])
         columns[f"high_{level}"] = laid([high for _, high in ends])
     columns["is_flow"] = laid(is_flow)
-    columns["reconciled"] = laid([one.own.values.round(_RECONCILED_DECIMALS) for one in parts])
-    columns["standard_deviation"] = laid([_deviation(one.own) for one in parts])
-    columns["month_mean"] = laid([one.month.values.round(_RECONCILED_DECIMALS) for one in parts])
-    columns["month_deviation"] = laid([_deviation(one.month) for one in parts])
+    columns["reconciled"] = laid([part.own.values.round(_RECONCILED_DECIMALS) for part in parts])
+    columns["standard_deviation"] = laid([_deviation(part.own) for part in parts])
+    columns["month_mean"] = laid([part.month.values.round(_RECONCILED_DECIMALS) for part in parts])
+    columns["month_deviation"] = laid([_deviation(part.month) for part in parts])
     return labelled(week.domain, spec, [None], columns)
 
 

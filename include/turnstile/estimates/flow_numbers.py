@@ -73,9 +73,9 @@ def flows_by_mode(week: WeekToEstimate, specs: Mapping[str, TableSpec]) -> tuple
 
 def mean_of(weeks: Sequence[Flows]) -> Flows:
     """Return the mean of the same pairs in several weeks, each weighted by its precision."""
-    precisions = np.stack([1 / one.variance for one in weeks])
+    precisions = np.stack([1 / week.variance for week in weeks])
     variance = 1 / precisions.sum(axis=0)
-    values = variance * (precisions * np.stack([one.values for one in weeks])).sum(axis=0)
+    values = variance * (precisions * np.stack([week.values for week in weeks])).sum(axis=0)
     return Flows(values, variance, weeks[0].shape)
 
 
@@ -130,8 +130,8 @@ def _of_mode(week: WeekToEstimate, specs: Mapping[str, TableSpec], mode: str) ->
     ]
     (origins, n_origins), (destinations, n_destinations) = ends
     of = (origins[:, None] * n_destinations + destinations[None, :]).ravel()
-    found = reconciled(drawn["zone"], drawn.get("region"), (n_origins, n_destinations), of)
-    return ModeFlows(mode, found.regions, found.zones, of)
+    flows = reconciled(drawn["zone"], drawn.get("region"), (n_origins, n_destinations), of)
+    return ModeFlows(mode, flows.regions, flows.zones, of)
 
 
 def _region_numbers(zones: tuple[str, ...]) -> tuple[Ints, int]:
@@ -142,7 +142,7 @@ def _region_numbers(zones: tuple[str, ...]) -> tuple[Ints, int]:
 
 def _drawn(week: WeekToEstimate, spec: TableSpec, mode: str) -> Flows:
     """Return one table of one mode, its days with input added up."""
-    segment = next(one for one in layout(week.domain, spec) if one.mode == mode)
+    segment = next(candidate for candidate in layout(week.domain, spec) if candidate.mode == mode)
     vectors = week.numbers.vectors[spec.name, "count"]
     days = [vector for day, vector in vectors.items() if day not in week.numbers.gaps]
     total = np.sum(days, axis=0)[segment.offset : segment.offset + segment.cells]

@@ -30,9 +30,9 @@ def guarded(values: Floats, fitted: Floats, noise_variance: float) -> Floats:
     days, slots = values.shape[1:]
     variance = noise_variance + fitted
     of_week = surprises((values - fitted).mean(axis=1), variance.mean(axis=1) / days)
-    found = fitted + of_week[:, None]
-    of_days = surprises((values - found).reshape(-1, slots), variance.reshape(-1, slots))
-    return np.maximum(found + of_days.reshape(values.shape), 0)
+    adjusted = fitted + of_week[:, None]
+    of_days = surprises((values - adjusted).reshape(-1, slots), variance.reshape(-1, slots))
+    return np.maximum(adjusted + of_days.reshape(values.shape), 0)
 
 
 def surprises(residuals: Floats, variances: Floats) -> Floats:
@@ -42,11 +42,11 @@ def surprises(residuals: Floats, variances: Floats) -> Floats:
         residuals: shape (rows, slots).
         variances: of each residual, if nothing were missed; same shape.
     """
-    found = np.zeros_like(residuals)
+    stretches = np.zeros_like(residuals)
     summed_variances = _running_sums(variances)
     rows = np.arange(len(residuals))
     for _ in range(_STRETCHES_AT_MOST):
-        sums = _running_sums(residuals[rows] - found[rows])
+        sums = _running_sums(residuals[rows] - stretches[rows])
         start, length = _most_surprising(sums, summed_variances[rows])
         stands_out = length > 0
         rows, sums = rows[stands_out], sums[stands_out]
@@ -57,8 +57,8 @@ def surprises(residuals: Floats, variances: Floats) -> Floats:
         mean = (sums[each, start + length] - sums[each, start]) / length
         slots = np.arange(residuals.shape[1])
         inside = (slots >= start[:, None]) & (slots < (start + length)[:, None])
-        found[rows] += np.where(inside, mean[:, None], 0)
-    return found
+        stretches[rows] += np.where(inside, mean[:, None], 0)
+    return stretches
 
 
 def _most_surprising(
@@ -75,7 +75,7 @@ def _most_surprising(
     start, length = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
     # With practically no noise a running sum of variances stands still where nothing is fitted.
     least = _ROUNDING * np.maximum(variances[:, -1:], 1)
-    for tried in (slots, *(one for one in _LENGTHS if one < slots)):
+    for tried in (slots, *(width for width in _LENGTHS if width < slots)):
         apart = sums[:, tried:] - sums[:, :-tried]
         of_noise = variances[:, tried:] - variances[:, :-tried]
         score = apart**2 / np.maximum(of_noise, tried * least)

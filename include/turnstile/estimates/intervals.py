@@ -69,14 +69,14 @@ def error_by_size(
     variances: Floats, classes: Ints, edges: tuple[float, ...]
 ) -> list[dict[str, Any]]:
     """Return, for each size class, how many numbers it has and their estimated error."""
-    found = []
+    errors = []
     bounds = (0.0, *edges)
     for number, start in enumerate(bounds):
         is_own = classes == number
         if not is_own.any():
             continue
         end = edges[number] if number < len(edges) else None
-        found.append(
+        errors.append(
             {
                 "from": start,
                 "below": end,
@@ -85,4 +85,4 @@ def error_by_size(
                 "intervals_shown": True,
             }
         )
-    return found
+    return errors

@@ -80,8 +80,8 @@ def csv_bytes(table: pa.Table) -> bytes:
     sink = BytesIO()
     plain = pa.table(
         {
-            name: one.cast(pa.string()) if pa.types.is_dictionary(one.type) else one
-            for name, one in zip(table.column_names, table.columns, strict=True)
+            name: array.cast(pa.string()) if pa.types.is_dictionary(array.type) else array
+            for name, array in zip(table.column_names, table.columns, strict=True)
         }
     )
     pcsv.write_csv(plain, sink, pcsv.WriteOptions(quoting_style="needed"))

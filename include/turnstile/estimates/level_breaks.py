@@ -63,15 +63,15 @@ def recent_weeks(levels: Floats, variances: Floats) -> Ints:
         variances: of their noise, shape (weeks,).
     """
     weeks, places = levels.shape
-    best, found = np.full(places, BREAK_SDS**2), np.full(places, weeks)
+    best, durations = np.full(places, BREAK_SDS**2), np.full(places, weeks)
     for recent in range(1, weeks):
         ends = _ends(recent)
         now, then = (levels[end].mean(axis=0) for end in ends)
         noise = sum(variances[end].sum() / variances[end].size ** 2 for end in ends)
         varied = (_WOBBLE * np.maximum(now, then)) ** 2
         score = (now - then) ** 2 / (noise + varied)
-        found, best = np.where(score > best, recent, found), np.maximum(score, best)
-    return found
+        durations, best = np.where(score > best, recent, durations), np.maximum(score, best)
+    return durations
 
 
 def _levels(every: Floats, deviations: Floats) -> tuple[Floats, Floats]:

@@ -24,17 +24,17 @@ def fitted_to_marginals(cells: Floats, of_places: Floats, of_slots: Floats) -> F
         of_places: sums over slots, >= 0, shape (places,).
         of_slots: sums over places, >= 0, with the same total, shape (slots,).
     """
-    found, free = cells, np.ones(cells.shape, dtype=np.bool_)
+    fitted, free = cells, np.ones(cells.shape, dtype=np.bool_)
     free[of_places <= 0, :] = False
     free[:, of_slots <= 0] = False
     for _ in range(_ROUNDS_AT_MOST):
         start = np.where(free, cells, 0.0)
-        found = start + _correction(start, free.astype(np.float64), of_places, of_slots)
-        negative = free & (found < 0)
+        fitted = start + _correction(start, free.astype(np.float64), of_places, of_slots)
+        negative = free & (fitted < 0)
         if not negative.any():
             break
         free &= ~negative
-    return np.maximum(found, 0)
+    return np.maximum(fitted, 0)
 
 
 def _correction(cells: Floats, free: Floats, of_places: Floats, of_slots: Floats) -> Floats:
@@ -51,5 +51,5 @@ def _correction(cells: Floats, free: Floats, of_places: Floats, of_slots: Floats
     system += np.diag(np.where(by_slot > 0, _FREEDOM * by_slot, 1.0))
     slots = np.linalg.solve(system, missing_slots - carried.T @ missing_places)
     places = inverse * (missing_places - free @ slots)
-    found: Floats = free * (places[:, None] + slots[None, :])
-    return found
+    correction: Floats = free * (places[:, None] + slots[None, :])
+    return correction

@@ -65,16 +65,16 @@ class SeenNumbers:
 
 def estimates_by_mode(week: WeekToEstimate) -> Iterator[ModeEstimates]:
     """Yield the estimates of every mode, tap-on and tap-off."""
-    for index, own in enumerate(taps_by_mode(week)):
-        found, of_looks = estimated(own.numbers, own.looks, own.earlier)
-        yield ModeEstimates(own, _rounded(found), of_looks, index)
+    for index, taps in enumerate(taps_by_mode(week)):
+        estimates, of_looks = estimated(taps.numbers, taps.looks, taps.earlier)
+        yield ModeEstimates(taps, _rounded(estimates), of_looks, index)
 
 
-def _rounded(found: TapEstimates) -> TapEstimates:
+def _rounded(estimates: TapEstimates) -> TapEstimates:
     """Return the estimates in tenths that add up."""
-    tenths = in_tenths(found.cells)
+    tenths = in_tenths(estimates.cells)
     sums = (tenths, tenths.sum(axis=0), tenths.sum(axis=2), tenths.sum(axis=(0, 2)))
-    cells, slots, places, totals = (own / PARTS for own in sums)
+    cells, slots, places, totals = (numbers / PARTS for numbers in sums)
     return TapEstimates(cells, slots, places, totals)
 
 
@@ -84,17 +84,17 @@ def with_spread(result: ModeEstimates, model: ErrorModel, quantity: Quantity) ->
     def known(estimates: TapEstimates, times: float) -> TapEstimates:
         numbers = numbers_of(result, estimates, quantity, Blocks())
         seen = replace(numbers, noise_variance=numbers.noise_variance * times)
-        found = model.variances(seen)
+        variances = model.variances(seen)
         if quantity == CELLS or estimates.spread is None:
-            of_cells = found.reshape(estimates.cells.shape)
+            of_cells = variances.reshape(estimates.cells.shape)
             return replace(estimates, spread=TapEstimates.of_cells(of_cells))
-        of_places = found.reshape(estimates.places.shape)
+        of_places = variances.reshape(estimates.places.shape)
         return replace(estimates, spread=replace(estimates.spread, places=of_places))
 
     return replace(
         result,
         estimates=known(result.estimates, 1.0),
-        of_looks=tuple(known(one, FITTED_TIMES) for one in result.of_looks),
+        of_looks=tuple(known(look, FITTED_TIMES) for look in result.of_looks),
     )
 
 

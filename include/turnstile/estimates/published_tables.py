@@ -70,18 +70,20 @@ def published_tables(promise: Promise, domain: PublicDomain) -> Iterator[Publish
         alone = dict.fromkeys(domain.modes, Blocks())
         yield PublishedTable(table, domain, taps, (part, grain), alone)
     minutes, regions = promise.slot_minutes, promise.regions
-    for one in roll_ups(promise.tables, domain, slot_minutes=minutes, regions=regions):
-        taps = axes_of(one.source.by)
-        part = _part(one.source, taps)
-        if any(axis in REGION_OF.values() for axis in one.table.by):
+    for roll_up in roll_ups(promise.tables, domain, slot_minutes=minutes, regions=regions):
+        taps = axes_of(roll_up.source.by)
+        part = _part(roll_up.source, taps)
+        if any(axis in REGION_OF.values() for axis in roll_up.table.by):
             part = Part.REGIONS
-        if taps[0] not in one.table.by:
+        if taps[0] not in roll_up.table.by:
             of_day = {Part.CELLS: Part.PLACES, Part.SLOTS: Part.TOTALS}.get(part, part)
-            yield PublishedTable(one.table, one.domain, taps, (of_day, Grain.DAY), one.blocks)
+            yield PublishedTable(
+                roll_up.table, roll_up.domain, taps, (of_day, Grain.DAY), roll_up.blocks
+            )
         else:
-            is_fine = all(own.slots is None for own in one.blocks.values())
+            is_fine = all(blocks.slots is None for blocks in roll_up.blocks.values())
             grain = Grain.SLOT if is_fine else Grain.HOUR
-            yield PublishedTable(one.table, one.domain, taps, (part, grain), one.blocks)
+            yield PublishedTable(roll_up.table, roll_up.domain, taps, (part, grain), roll_up.blocks)
 
 
 def _part(table: TableSpec, taps: Axes) -> Part:
@@ -118,8 +120,8 @@ def parts_of(estimates: TapEstimates, quantity: Quantity, blocks: Blocks) -> Flo
     """
     if quantity == CELLS or estimates.spread is None:
         return rates_of(estimates, quantity, blocks)
-    together = 1.0 if quantity[0] is Part.CELLS else TOGETHER
-    return together * values_of(estimates.spread, quantity, blocks)
+    factor = 1.0 if quantity[0] is Part.CELLS else TOGETHER
+    return factor * values_of(estimates.spread, quantity, blocks)
 
 
 def noise_variance(numbers: TapNumbers, quantity: Quantity, blocks: Blocks) -> Floats:

@@ -143,9 +143,9 @@ class Reconciled:
     @property
     def cell_variance(self) -> float:
         """Variance of every cell; infinite if cells were not measured."""
-        one = np.zeros(self.shape, dtype=np.bool_)
-        one[0, 0] = True
-        return self.variance_of_sum(one)
+        cell = np.zeros(self.shape, dtype=np.bool_)
+        cell[0, 0] = True
+        return self.variance_of_sum(cell)
 
     def variance_of_sum(self, chosen: NDArray[np.bool_]) -> float:
         """Return the exact variance of the sum of chosen cells.
@@ -205,10 +205,14 @@ def reconcile_pair(on: Partition, off: Partition) -> tuple[Reconciled, Reconcile
     Their true totals are equal, so both take the inverse-variance mean of the two totals. Valid
     only if a record that is dropped from one is dropped from the other too.
     """
-    one, other = reconcile(on), reconcile(off)
-    shared_variance = 1 / (1 / one.total_variance + 1 / other.total_variance)
-    shared = shared_variance * (one.total / one.total_variance + other.total / other.total_variance)
-    return _with_total(one, shared, shared_variance), _with_total(other, shared, shared_variance)
+    tap_ons, other = reconcile(on), reconcile(off)
+    shared_variance = 1 / (1 / tap_ons.total_variance + 1 / other.total_variance)
+    shared = shared_variance * (
+        tap_ons.total / tap_ons.total_variance + other.total / other.total_variance
+    )
+    return _with_total(tap_ons, shared, shared_variance), _with_total(
+        other, shared, shared_variance
+    )
 
 
 def _with_total(estimate: Reconciled, total: float, variance: float) -> Reconciled:
@@ -221,14 +225,14 @@ def _effects(
     from_cells: NDArray[np.float64] | None, marginal: Measured | None, weights: list[float]
 ) -> NDArray[np.float64] | None:
     """Weighted mean of the two estimates of the deviations of row (or column) sums."""
-    found = []
+    parts = []
     if from_cells is not None:
-        found.append(weights[0] * (from_cells - from_cells.mean()))
+        parts.append(weights[0] * (from_cells - from_cells.mean()))
     if marginal is not None:
-        found.append(weights[1] * (marginal.values - marginal.values.mean()))
-    if not found:
+        parts.append(weights[1] * (marginal.values - marginal.values.mean()))
+    if not parts:
         return None
-    effects: NDArray[np.float64] = np.sum(found, axis=0) / sum(weights)
+    effects: NDArray[np.float64] = np.sum(parts, axis=0) / sum(weights)
     return effects
 
 

@@ -18,16 +18,16 @@ from turnstile.release.drawn import Drawn
 
 def measurements(drawn: Drawn) -> dict[str, pa.Table]:
     """Return the noisy integers as they were drawn, labelled; gaps are marked."""
-    found = {}
+    tables = {}
     for table in drawn.programme.tables:
         by_statistic = {name: drawn.vectors(table, name) for name in table.statistics}
         days = list(next(iter(by_statistic.values())))
         columns = {name: [vectors[day] for day in days] for name, vectors in by_statistic.items()}
         rows = labelled(drawn.domain, table, days, columns)
-        found[table.name] = with_gap_days(rows, drawn.artefact.gaps)
+        tables[table.name] = with_gap_days(rows, drawn.artefact.gaps)
         if drawn.programme.mechanism.kind.is_thresholded:
-            found[table.name] = released(found[table.name])
-    return found
+            tables[table.name] = released(tables[table.name])
+    return tables
 
 
 def presented(drawn: Drawn) -> dict[str, pa.Table]:

@@ -38,9 +38,11 @@ class Blocks:
     def summed(self, values: Floats) -> Floats:
         """Return the sums of values; places on their first axis, slots on the last."""
         if self.places is not None:
-            values = np.stack([values[list(own)].sum(axis=0) for own in self.places])
+            values = np.stack([values[list(group)].sum(axis=0) for group in self.places])
         if self.slots is not None:
-            values = np.stack([values[..., list(own)].sum(axis=-1) for own in self.slots], axis=-1)
+            values = np.stack(
+                [values[..., list(group)].sum(axis=-1) for group in self.slots], axis=-1
+            )
         return values
 
     def sizes(self, places: int, slots: int) -> tuple[Ints, Ints]:
@@ -50,7 +52,9 @@ class Blocks:
 
 def _sizes(groups: Groups | None, alone: int) -> Ints:
     """Return the size of each group; 1 of each that stands alone."""
-    return np.ones(alone, np.int64) if groups is None else np.array([len(own) for own in groups])
+    return (
+        np.ones(alone, np.int64) if groups is None else np.array([len(group) for group in groups])
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +103,14 @@ def roll_ups(
         slot_minutes: length of a slot.
         regions: of published locations (`regions_of`); empty if there are none.
     """
-    found: list[RollUp] = []
+    rolled: list[RollUp] = []
     for table in tables:
         alone = RollUp(table, table, dict.fromkeys(domain.modes, Blocks()), domain)
-        found += _over_slots(alone, slot_minutes)
+        rolled += _over_slots(alone, slot_minutes)
         if table.by in TAPS and regions:
             by_region = _over_places(table, domain, regions)
-            found += (by_region, *_over_slots(by_region, slot_minutes))
-    return tuple(found)
+            rolled += (by_region, *_over_slots(by_region, slot_minutes))
+    return tuple(rolled)
 
 
 def _over_places(table: TableSpec, domain: PublicDomain, regions: Mapping[str, str]) -> RollUp:
@@ -114,8 +118,11 @@ def _over_places(table: TableSpec, domain: PublicDomain, regions: Mapping[str, s
     slot, place = table.by
 
     def grouped(axis: Dimension) -> dict[str, tuple[int, ...]]:
-        found = _grouped(axis.labels, lambda label: regions.get(label, UNKNOWN))
-        return {name: found[name] for name in sorted(found, key=lambda one: (one == UNKNOWN, one))}
+        groups = _grouped(axis.labels, lambda label: regions.get(label, UNKNOWN))
+        return {
+            name: groups[name]
+            for name in sorted(groups, key=lambda region: (region == UNKNOWN, region))
+        }
 
     def by_region(axis: Dimension) -> Dimension:
         return Dimension(REGION_OF[place], tuple(grouped(axis))) if axis.name == place else axis
@@ -124,29 +131,34 @@ def _over_places(table: TableSpec, domain: PublicDomain, regions: Mapping[str, s
         mode: Blocks(places=tuple(grouped(domain.dimension(mode, place)).values()))
         for mode in domain.modes
     }
-    own = replace(table, name=f"{table.name}_regions", by=(slot, REGION_OF[place]))
-    return RollUp(own, table, blocks, _relabelled(domain, by_region))
+    spec = replace(table, name=f"{table.name}_regions", by=(slot, REGION_OF[place]))
+    return RollUp(spec, table, blocks, _relabelled(domain, by_region))
 
 
-def _over_slots(one: RollUp, slot_minutes: int) -> Iterator[RollUp]:
+def _over_slots(roll_up: RollUp, slot_minutes: int) -> Iterator[RollUp]:
     """Yield hours and days of a table."""
-    slot = next((axis for axis in one.table.by if axis.endswith("_slot")), "")
+    slot = next((axis for axis in roll_up.table.by if axis.endswith("_slot")), "")
     if not slot:
         return
-    labels = {mode: one.domain.dimension(mode, slot).labels for mode in one.domain.modes}
+    labels = {mode: roll_up.domain.dimension(mode, slot).labels for mode in roll_up.domain.modes}
     if slot_minutes < MINUTES_PER_HOUR:
-        by_hour = replace(one.table, name=f"{one.table.name}_hourly")
-        hours = {mode: tuple(_grouped(own, _hour).values()) for mode, own in labels.items()}
-        yield RollUp(by_hour, one.source, _with_slots(one, hours), domain_by_hour(one.domain))
-    places = tuple(axis for axis in one.table.by if axis != slot)
-    a_day = replace(one.table, name=f"{one.table.name}_daily", by=places)
-    all_day = {mode: (tuple(range(len(own))),) for mode, own in labels.items()}
-    yield RollUp(a_day, one.source, _with_slots(one, all_day), one.domain)
+        by_hour = replace(roll_up.table, name=f"{roll_up.table.name}_hourly")
+        hours = {
+            mode: tuple(_grouped(slot_labels, _hour).values())
+            for mode, slot_labels in labels.items()
+        }
+        yield RollUp(
+            by_hour, roll_up.source, _with_slots(roll_up, hours), domain_by_hour(roll_up.domain)
+        )
+    places = tuple(axis for axis in roll_up.table.by if axis != slot)
+    a_day = replace(roll_up.table, name=f"{roll_up.table.name}_daily", by=places)
+    all_day = {mode: (tuple(range(len(slot_labels))),) for mode, slot_labels in labels.items()}
+    yield RollUp(a_day, roll_up.source, _with_slots(roll_up, all_day), roll_up.domain)
 
 
-def _with_slots(one: RollUp, slots: Mapping[str, Groups]) -> dict[str, Blocks]:
+def _with_slots(roll_up: RollUp, slots: Mapping[str, Groups]) -> dict[str, Blocks]:
     """Return what each number adds up where slots do not stand alone."""
-    return {mode: replace(own, slots=slots[mode]) for mode, own in one.blocks.items()}
+    return {mode: replace(blocks, slots=slots[mode]) for mode, blocks in roll_up.blocks.items()}
 
 
 def domain_by_hour(domain: PublicDomain) -> PublicDomain:
@@ -174,10 +186,10 @@ def _by_hour(axis: Dimension) -> Dimension:
 
 def _grouped(labels: Sequence[str], of: Callable[[str], str]) -> dict[str, tuple[int, ...]]:
     """Return the indices of the labels of each hour or region; UNKNOWN is one of its own."""
-    found: dict[str, list[int]] = {}
+    groups: dict[str, list[int]] = {}
     for index, label in enumerate(labels):
-        found.setdefault(of(label), []).append(index)
-    return {name: tuple(indices) for name, indices in found.items()}
+        groups.setdefault(of(label), []).append(index)
+    return {name: tuple(indices) for name, indices in groups.items()}
 
 
 def _hour(label: str) -> str:

@@ -26,8 +26,8 @@ def shrunk_cells(values: Floats, of_days: Floats) -> Floats:
         of_days: standard deviation of the noise of each day.
     """
     places, days, slots = values.shape
-    found = shrunk(values.reshape(places, days * slots), np.repeat(of_days, slots))
-    return found.reshape(values.shape)
+    cells = shrunk(values.reshape(places, days * slots), np.repeat(of_days, slots))
+    return cells.reshape(values.shape)
 
 
 def shrunk(matrix: Floats, deviations: Floats) -> Floats:
@@ -52,5 +52,5 @@ def shrunk(matrix: Floats, deviations: Floats) -> Floats:
     factors = np.sqrt(np.maximum((squares - aspect - 1) ** 2 - 4 * aspect, 0)) / squares
     kept = vectors * factors
     low_rank = kept @ (vectors.T @ scaled) if rows <= columns else (scaled @ vectors) @ kept.T
-    found: Floats = low_rank * deviations
-    return found
+    denoised: Floats = low_rank * deviations
+    return denoised

@@ -45,22 +45,22 @@ def _estimates(
     """Yield the error of one number of each table and roll-up, by mode."""
     errors_of = marginal_errors(programme, domain, plan.events)
     rolled = roll_ups_of(programme, domain)
-    own = {event.table: event for event in plan.events if event.own_records and event.step == 1}
+    events = {event.table: event for event in plan.events if event.own_records and event.step == 1}
     for mode in domain.modes:
-        for event in own.values():
+        for event in events.values():
             error = integer_sum_error(Noise(event.noise, event.scale), 1)
             yield {"table": event.table, "mode": mode, **_figures(error)}
         for table in programme.shared_tables:
             error = errors_of[mode, axes_of(table.by)].of_table(table.by)
             yield {"table": table.name, "mode": mode, **_figures(error)}
-        for one in rolled:
-            errors = errors_of[mode, axes_of(one.source.by)]
-            own_blocks = one.blocks[mode]
+        for roll_up in rolled:
+            errors = errors_of[mode, axes_of(roll_up.source.by)]
+            own_blocks = roll_up.blocks[mode]
             slots = max(map(len, own_blocks.slots or [(0,)]))
             of_region = max(map(len, own_blocks.places or [(0,)]))
-            locations = of_region if len(one.source.by) > 1 else errors.shape[1]
+            locations = of_region if len(roll_up.source.by) > 1 else errors.shape[1]
             yield {
-                "table": one.table.name,
+                "table": roll_up.table.name,
                 "mode": mode,
                 **_figures(errors.of_block(slots, locations)),
             }

@@ -76,26 +76,26 @@ def stretches_of(labels: Sequence[str]) -> Ints:
     return np.array(hours) // STRETCH_HOURS
 
 
-def correlations(looks: Sequence[Sequence[JudgedBlocks]]) -> list[dict[str, Any]]:
+def correlations(fissions: Sequence[Sequence[JudgedBlocks]]) -> list[dict[str, Any]]:
     """Return c_j of each way to be alike, with its standard deviation, for the release card.
 
     Args:
-        looks: of each fission, the blocks of every mode's taps.
+        fissions: of each fission, the blocks of every mode's taps.
     """
     from scipy.optimize import lsq_linear  # half a second of imports, for the step that fits
 
-    measured = np.mean([_judged(one) for one in looks], axis=0)
-    errors, spread = measured[:, 0], measured[:, 1] / len(looks)
-    together = np.mean([_together(one) for one in looks], axis=0)
-    alone = float(np.mean([sum(part.variances.sum() for part in one) for one in looks]))
+    measured = np.mean([_judged(blocks) for blocks in fissions], axis=0)
+    errors, spread = measured[:, 0], measured[:, 1] / len(fissions)
+    joint = np.mean([_together(blocks) for blocks in fissions], axis=0)
+    alone = float(np.mean([sum(part.variances.sum() for part in blocks) for blocks in fissions]))
     if alone <= 0:
         return []
     scale = np.sqrt(spread + (_MODEL_ERROR * np.maximum(errors, alone)) ** 2)
-    design, wanted = (together - alone) / scale[:, None], (errors - alone) / scale
-    used = _distinct(design, np.diag(together) > alone * (1 + _ALMOST_NONE))
+    design, wanted = (joint - alone) / scale[:, None], (errors - alone) / scale
+    used = _distinct(design, np.diag(joint) > alone * (1 + _ALMOST_NONE))
     if not used.size:
         return []
-    most = (np.diag(together) - alone)[used]
+    most = (np.diag(joint) - alone)[used]
     least = -alone / most
     fit = lsq_linear(design[:, used], wanted, bounds=(least, np.inf)).x
     deviations = np.sqrt(np.diag(np.linalg.pinv(design[:, used].T @ design[:, used])))
@@ -111,11 +111,11 @@ def correlations(looks: Sequence[Sequence[JudgedBlocks]]) -> list[dict[str, Any]
 
 def _distinct(design: Floats, is_more: NDArray[np.bool_]) -> Ints:
     """Return the ways that are more than single numbers, each alike set of blocks once."""
-    found: list[int] = []
+    ways: list[int] = []
     for j in np.flatnonzero(is_more):
-        if not any(np.allclose(design[:, j], design[:, k]) for k in found):
-            found.append(int(j))
-    return np.array(found, dtype=np.int64)
+        if not any(np.allclose(design[:, j], design[:, k]) for k in ways):
+            ways.append(int(j))
+    return np.array(ways, dtype=np.int64)
 
 
 def _cautious(share: float, deviation: float) -> float:
@@ -131,11 +131,11 @@ def _judged(parts: Sequence[JudgedBlocks]) -> list[tuple[float, float]]:
     sizes = [
         _by_grain(part.slot_sizes[None, None].astype(np.float64), part.stretches) for part in parts
     ]
-    found = []
+    sums = []
     for axes in ALIKE:
-        of_parts = [_squares(axes, *one) for one in zip(parts, errors, sizes, strict=True)]
-        found.append((sum(one for one, _ in of_parts), sum(spread for _, spread in of_parts)))
-    return found
+        of_parts = [_squares(axes, *inputs) for inputs in zip(parts, errors, sizes, strict=True)]
+        sums.append((sum(square for square, _ in of_parts), sum(spread for _, spread in of_parts)))
+    return sums
 
 
 def _squares(
@@ -148,8 +148,10 @@ def _squares(
         part.place_sizes if part.place_sizes is not None else np.ones(len(part.errors))
     )
     of_places = sizes_of_places if PLACE in axes else sizes_of_places.sum(keepdims=True)
-    own, where = np.unique(of_places, return_inverse=True)
-    variances = np.array([[part.judging(int(p), int(n)) for n in counts[0, 0]] for p in own])[where]
+    unique_sizes, where = np.unique(of_places, return_inverse=True)
+    variances = np.array(
+        [[part.judging(int(p), int(n)) for n in counts[0, 0]] for p in unique_sizes]
+    )[where]
     days = 1 if DAY in axes else part.errors.shape[1]
     variances = np.broadcast_to(variances[:, None] * days, sums.shape)
     return float((sums**2 - variances).sum()), float(2 * (variances**2).sum())
@@ -161,7 +163,7 @@ def _together(parts: Sequence[JudgedBlocks]) -> list[list[float]]:
 
     @cache  # two ways are one, and several pairs of them have the same axes
     def alike_in(axes: frozenset[str]) -> float:
-        return sum(float((_summed(own, axes) ** 2).sum()) for own in deviations)
+        return sum(float((_summed(grains, axes) ** 2).sum()) for grains in deviations)
 
     return [[alike_in(frozenset({*k, *j})) for j in ALIKE] for k in ALIKE]
 

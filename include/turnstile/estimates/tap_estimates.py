@@ -68,22 +68,22 @@ class TapEstimates:
         reach = max(1, self.cells.shape[2] // HOURS)
         padded = np.pad(self.cells, ((0, 0), (0, 0), (reach, reach)), mode="edge")
         around = sliding_window_view(padded, 2 * reach + 1, axis=2).mean(axis=-1)
-        found: Floats = np.maximum(np.maximum(self.cells, around), SMALLEST_RATE)
-        return found
+        rates: Floats = np.maximum(np.maximum(self.cells, around), SMALLEST_RATE)
+        return rates
 
 
 def estimated(
-    numbers: TapNumbers, looks: Sequence[tuple[TapNumbers, TapNumbers]], earlier: Earlier | None
+    numbers: TapNumbers, fissions: Sequence[tuple[TapNumbers, TapNumbers]], earlier: Earlier | None
 ) -> tuple[TapEstimates, tuple[TapEstimates, ...]]:
     """Return the estimates, and those of each look, which the other look can judge.
 
     Args:
         numbers: of this week.
-        looks: fissions of them: to fit, to judge.
+        fissions: fissions of them: to fit, to judge.
         earlier: the prior from earlier weeks, if there are any.
     """
-    seen = [_Fitted.of(fitted, earlier) for fitted, _ in looks]
-    model = _Model.of(seen, [judge for _, judge in looks], numbers)
+    seen = [_Fitted.of(fitted, earlier) for fitted, _ in fissions]
+    model = _Model.of(seen, [judge for _, judge in fissions], numbers)
     return model.estimates(_Fitted.of(numbers, earlier)), tuple(map(model.estimates, seen))
 
 
@@ -120,18 +120,18 @@ class _Model:
         """Weigh the cells' fits, then those of the marginals that follow from them."""
         of_cells = class_weights(
             [
-                _look(one.fits, judge.cells, SIZE_EDGES)
-                for one, judge in zip(seen, judges, strict=True)
+                _look(fission.fits, judge.cells, SIZE_EDGES)
+                for fission, judge in zip(seen, judges, strict=True)
             ],
             len(SIZE_EDGES) + 1,
             numbers.cell_variance * JUDGED_TIMES,
         )
         slots, places = [], []
-        for one, judge in zip(seen, judges, strict=True):
-            of_slots, of_places = _marginal_fits(one, one.weighted_cells(of_cells))
+        for fitted, judge in zip(seen, judges, strict=True):
+            of_slots, of_places = _marginal_fits(fitted, fitted.weighted_cells(of_cells))
             slot_edges, place_edges = (
-                _edges(one.numbers.slot_variance),
-                _edges(one.numbers.place_variance),
+                _edges(fitted.numbers.slot_variance),
+                _edges(fitted.numbers.place_variance),
             )
             slots.append(_look(of_slots, judge.slots[None], slot_edges))
             places.append(_look(of_places, judge.places[..., None], place_edges))
@@ -141,11 +141,11 @@ class _Model:
             _marginal_weights(places, numbers.place_variance),
         )
 
-    def estimates(self, one: _Fitted) -> TapEstimates:
+    def estimates(self, fit: _Fitted) -> TapEstimates:
         """Return cells and marginals that add up."""
-        numbers, cells = one.numbers, one.weighted_cells(self.of_cells)
+        numbers, cells = fit.numbers, fit.weighted_cells(self.of_cells)
         totals = np.maximum(numbers.totals, 0)
-        of_slots, of_places = _marginal_fits(one, cells)
+        of_slots, of_places = _marginal_fits(fit, cells)
         slots = _weighted(of_slots, numbers.slot_variance, self.of_slots)[0]
         places = _weighted(of_places, numbers.place_variance, self.of_places)[..., 0]
         slots, places = with_totals(slots.T, totals).T, with_totals(places, totals)
@@ -156,17 +156,17 @@ class _Model:
         return TapEstimates(np.stack(fitted, axis=1), slots, places, totals)
 
 
-def _look(found: Floats, judge: Floats, edges: tuple[float, ...]) -> Look:
+def _look(fit_values: Floats, judge: Floats, edges: tuple[float, ...]) -> Look:
     """Return a look whose size classes are those of its last fit (first, of marginals)."""
-    return Look(found, judge, size_classes(found[-1], edges))
+    return Look(fit_values, judge, size_classes(fit_values[-1], edges))
 
 
-def _marginal_fits(one: _Fitted, cells: Floats) -> tuple[Floats, Floats]:
+def _marginal_fits(fitted: _Fitted, cells: Floats) -> tuple[Floats, Floats]:
     """Return fits of slots, shape (1 or 2, 1, days, slots), and of places (.., places, days, 1).
 
     The sum of the cells, and the reconciled number where the marginal was drawn itself.
     """
-    numbers = one.numbers
+    numbers = fitted.numbers
     slots, places = [cells.sum(axis=0)], [cells.sum(axis=2)]
     if numbers.has_slots:
         slots.append(np.maximum(numbers.slots, 0))
@@ -180,15 +180,15 @@ def _edges(variance: float) -> tuple[float, ...]:
     return tuple(edge * sqrt(variance) for edge in MARGINAL_EDGES_SDS)
 
 
-def _marginal_weights(looks: Sequence[Look], variance: float) -> Floats:
+def _marginal_weights(fissions: Sequence[Look], variance: float) -> Floats:
     """Weigh the fits of a marginal."""
     classes = len(MARGINAL_EDGES_SDS) + 1
-    return class_weights(looks, classes, variance * JUDGED_TIMES, least=_MARGINAL_PSEUDO_COUNT)
+    return class_weights(fissions, classes, variance * JUDGED_TIMES, least=_MARGINAL_PSEUDO_COUNT)
 
 
-def _weighted(found: Floats, variance: float, weights: Floats) -> Floats:
+def _weighted(fit_values: Floats, variance: float, weights: Floats) -> Floats:
     """Return the weighted fits of a marginal."""
-    return weighted(found, size_classes(found[-1], _edges(variance)), weights)
+    return weighted(fit_values, size_classes(fit_values[-1], _edges(variance)), weights)
 
 
 def with_totals(parts: Floats, totals: Floats) -> Floats:
@@ -198,13 +198,13 @@ def with_totals(parts: Floats, totals: Floats) -> Floats:
         parts: shape (parts, columns).
         totals: >= 0, shape (columns,).
     """
-    found = np.maximum(parts, 0)
+    adjusted = np.maximum(parts, 0)
     for _ in range(_SPREAD_ROUNDS):
-        is_free = found > 0
-        share = (totals - found.sum(axis=0)) / np.maximum(is_free.sum(axis=0), 1)
-        found = np.maximum(found + np.where(is_free, share, 0), 0)
-    sums = found.sum(axis=0)
+        is_free = adjusted > 0
+        share = (totals - adjusted.sum(axis=0)) / np.maximum(is_free.sum(axis=0), 1)
+        adjusted = np.maximum(adjusted + np.where(is_free, share, 0), 0)
+    sums = adjusted.sum(axis=0)
     scale = np.divide(totals, sums, out=np.zeros(sums.shape), where=sums > _ALMOST_ZERO)
     lost = (sums <= _ALMOST_ZERO) & (totals > 0)
     even = totals / len(parts)
-    return np.where(lost, even, found * scale)
+    return np.where(lost, even, adjusted * scale)

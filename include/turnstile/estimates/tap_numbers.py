@@ -103,13 +103,16 @@ def tap_numbers(
     by_day = [
         reconciled_marginals(
             shapes,
-            {by: Measured(one.values[day], one.variance) for by, one in tables.items()},
+            {
+                by: Measured(drawn_days.values[day], drawn_days.variance)
+                for by, drawn_days in tables.items()
+            },
             shares_total=shares_total,
         )
         for day in range(days)
     ]
     return {
-        taps: _tap_numbers(tables, taps, [found[taps] for found in by_day])
+        taps: _tap_numbers(tables, taps, [estimates[taps] for estimates in by_day])
         for taps in by_day[0]
         if taps in tables
     }
@@ -120,12 +123,12 @@ def _tap_numbers(
 ) -> TapNumbers:
     """Put the days together."""
     cells = tables[taps]
-    rows, columns = [one.rows for one in by_day], [one.columns for one in by_day]
+    rows, columns = [day.rows for day in by_day], [day.columns for day in by_day]
     return TapNumbers(
         cells=np.ascontiguousarray(cells.values.transpose(2, 0, 1)),
         slots=np.array(rows),
         places=np.array(columns).T,
-        totals=np.array([one.total for one in by_day]),
+        totals=np.array([day.total for day in by_day]),
         cell_variance=cells.variance,
         reconciled=by_day[0],
         has_slots=taps[:1] in tables,

@@ -67,31 +67,33 @@ class _Counted:
 
 def telemetry_estimates(week: WeekToEstimate) -> Estimates:
     """Return the estimates of a week of telemetry."""
-    found = Estimates({}, {}, {})
+    estimates = Estimates({}, {}, {})
     known: dict[frozenset[str], tuple[_Counted, Sequence[dict[str, Any]]]] = {}
     for table in week.promise.tables:
         kind = table.measure.kind
         if isinstance(kind, BusesOver):
-            found = _with(found, _over_limits(week, table, kind))
+            estimates = _with(estimates, _over_limits(week, table, kind))
             continue
         draws = _same_buses(week, table)
-        name = frozenset(one.name for one, _ in draws)
+        name = frozenset(spec.name for spec, _ in draws)
         if name not in known:
             counted = _counted(week, draws)
             known[name] = counted, _correlations(week, counted)
         if isinstance(kind, Mean):
-            found = _with(found, _mean_tables(week, table, kind, known[name][0]))
-        own = f"{table.name}_buses" if isinstance(kind, Mean) else table.name
-        found = _with(found, _bus_table(week, replace(table, name=own), *known[name]))
-    return found
+            estimates = _with(estimates, _mean_tables(week, table, kind, known[name][0]))
+        table_name = f"{table.name}_buses" if isinstance(kind, Mean) else table.name
+        estimates = _with(
+            estimates, _bus_table(week, replace(table, name=table_name), *known[name])
+        )
+    return estimates
 
 
-def _with(found: Estimates, more: Estimates) -> Estimates:
+def _with(estimates: Estimates, more: Estimates) -> Estimates:
     """Return the tables of both."""
     return Estimates(
-        {**found.tables, **more.tables},
-        {**found.errors, **more.errors},
-        {**found.correlations, **more.correlations},
+        {**estimates.tables, **more.tables},
+        {**estimates.errors, **more.errors},
+        {**estimates.correlations, **more.correlations},
     )
 
 
@@ -99,8 +101,8 @@ def _same_buses(week: WeekToEstimate, table: TableSpec) -> list[tuple[TableSpec,
     """Return the draws of the same buses in the same cells: every one that counts all of them."""
     if not table.measure.kind.has_every_bus:
         return [(table, "buses")]
-    alike = (one for one in week.promise.tables if one.by == table.by)
-    return [(one, "buses") for one in alike if one.measure.kind.has_every_bus]
+    specs = (spec for spec in week.promise.tables if spec.by == table.by)
+    return [(spec, "buses") for spec in specs if spec.measure.kind.has_every_bus]
 
 
 def _days(numbers: Numbers) -> int:
@@ -108,12 +110,14 @@ def _days(numbers: Numbers) -> int:
     return max(1, len(numbers.days) - len(numbers.gaps))
 
 
-def _drawn(week: WeekToEstimate, one: Numbers, draws: Sequence[tuple[TableSpec, str]]) -> _Drawn:
+def _drawn(
+    week: WeekToEstimate, numbers: Numbers, draws: Sequence[tuple[TableSpec, str]]
+) -> _Drawn:
     """Return the mean of draws of the same numbers, by precision, as if of this week's days."""
     labels: list[Statistic] = [(table.name, statistic) for table, statistic in draws]
-    precisions = np.array([one.deviations[label] ** -2.0 for label in labels])
-    vectors = np.stack([one.vectors[label][None] for label in labels])
-    scale = _days(week.numbers) / _days(one)
+    precisions = np.array([numbers.deviations[label] ** -2.0 for label in labels])
+    vectors = np.stack([numbers.vectors[label][None] for label in labels])
+    scale = _days(week.numbers) / _days(numbers)
     (segment,) = layout(week.domain, draws[0][0])
     values = scale * (precisions / precisions.sum()) @ vectors
     grid = values.reshape(segment.shape[0], -1).T.astype(np.float64)
@@ -122,10 +126,10 @@ def _drawn(week: WeekToEstimate, one: Numbers, draws: Sequence[tuple[TableSpec, 
 
 def _mean_of(weeks: Sequence[_Drawn], counts: Sequence[_Drawn]) -> _Drawn:
     """Return the mean of weeks, each by the precision of its counts."""
-    precisions = np.array([one.deviation**-2.0 for one in counts])
+    precisions = np.array([count.deviation**-2.0 for count in counts])
     shares = precisions / precisions.sum()
-    values = np.tensordot(shares, np.stack([one.values for one in weeks]), axes=1)
-    return _Drawn(values, float(np.linalg.norm(shares * [one.deviation for one in weeks])))
+    values = np.tensordot(shares, np.stack([week.values for week in weeks]), axes=1)
+    return _Drawn(values, float(np.linalg.norm(shares * [week.deviation for week in weeks])))
 
 
 def _counted(week: WeekToEstimate, draws: Sequence[tuple[TableSpec, str]]) -> _Counted:
@@ -133,22 +137,22 @@ def _counted(week: WeekToEstimate, draws: Sequence[tuple[TableSpec, str]]) -> _C
     now = _drawn(week, week.numbers, draws)
     if not week.earlier:
         return _Counted(draws, now, bus_days(now.values, now.deviation), None, None)
-    before = [_drawn(week, one, draws) for one in week.earlier]
+    before = [_drawn(week, numbers, draws) for numbers in week.earlier]
     usual_drawn = _mean_of(before, before)
     usual = bus_days(usual_drawn.values, usual_drawn.deviation)
-    found = bus_days(now.values, now.deviation, usual)
-    return _Counted(draws, now, found, usual_drawn, usual)
+    buses = bus_days(now.values, now.deviation, usual)
+    return _Counted(draws, now, buses, usual_drawn, usual)
 
 
 def _mean_tables(
     week: WeekToEstimate, table: TableSpec, kind: Mean, counted: _Counted
 ) -> Estimates:
     """Return means of cells, and those of the city, its places and hours."""
-    found = _means(week, table, counted)
-    is_shown = found.cells.is_shown & (found.ratio <= bus_means.MOST_RATIO)
+    week_means = _means(week, table, counted)
+    is_shown = week_means.cells.is_shown & (week_means.ratio <= bus_means.MOST_RATIO)
     axes = {"places": table.by[1:], "hours": table.by[:1], "city": ()}
-    parts = [(table, replace(found.cells, is_shown=is_shown))] + [
-        (replace(table, name=f"{table.name}_{name}", by=axes[name]), found.sums[name])
+    parts = [(table, replace(week_means.cells, is_shown=is_shown))] + [
+        (replace(table, name=f"{table.name}_{name}", by=axes[name]), week_means.sums[name])
         for name in axes
     ]
     tables, errors = {}, {}
@@ -156,8 +160,8 @@ def _mean_tables(
         tables[spec.name], error = _mean_rows(week, spec, kind, means)
         errors[spec.name] = [error]
     errors[table.name][0] |= {
-        "occupied": int(found.cells.is_shown.sum()),
-        "error_over_spread": None if np.isinf(found.ratio) else round(found.ratio, 3),
+        "occupied": int(week_means.cells.is_shown.sum()),
+        "error_over_spread": None if np.isinf(week_means.ratio) else round(week_means.ratio, 3),
     }
     return Estimates(tables, errors, {})
 
@@ -171,13 +175,17 @@ def _mean_rows(
     variances = means.variances / STEPS_PER_KMH**2
     columns = _columns(values, variances, _MEAN_PARTS, highest=clamp)
     shown = {
-        name: np.where(means.is_shown, np.rint((one + least) * _MEAN_PARTS) / _MEAN_PARTS, np.nan)
-        for name, one in columns.items()
+        name: np.where(
+            means.is_shown, np.rint((numbers + least) * _MEAN_PARTS) / _MEAN_PARTS, np.nan
+        )
+        for name, numbers in columns.items()
     }
-    own = variances[means.is_shown]
+    shown_variances = variances[means.is_shown]
     error = {
-        "numbers": own.size,
-        "rmse_estimated": round(float(np.sqrt(own.mean())), 2) if own.size else None,
+        "numbers": shown_variances.size,
+        "rmse_estimated": round(float(np.sqrt(shown_variances.mean())), 2)
+        if shown_variances.size
+        else None,
         "unit": kind.unit,
         "intervals_shown": True,
     }
@@ -199,8 +207,8 @@ def _means(week: WeekToEstimate, table: TableSpec, counted: _Counted) -> BusMean
     this_week = look(now, counted.drawn, counted.found, 1)
     if counted.usual is None or counted.usual_drawn is None:
         return bus_means.bus_means(this_week)
-    before = [_drawn(week, one, draw) for one in week.earlier]
-    counts = [_drawn(week, one, counted.draws) for one in week.earlier]
+    before = [_drawn(week, numbers, draw) for numbers in week.earlier]
+    counts = [_drawn(week, numbers, counted.draws) for numbers in week.earlier]
     sums = _mean_of(before, counts)
     usual = bus_means.bus_means(look(sums, counted.usual_drawn, counted.usual, len(before)))
     return bus_means.bus_means(this_week, usual)
@@ -210,21 +218,21 @@ def _over_limits(week: WeekToEstimate, table: TableSpec, kind: BusesOver) -> Est
     """Return buses a day beyond each limit, one stretch of rows for each."""
     parts, errors = [], []
     for limit, statistic in zip(table.options, table.statistics, strict=True):
-        found = _counted(week, [(table, statistic)]).found
-        one = _labelled(week, table, _bus_columns(found, _days(week.numbers)))
-        limits = column(np.full(len(one), limit, dtype=np.int64))
-        parts.append(one.add_column(len(table.by), kind.label, limits))
-        errors.append(_bus_errors(week, found) | {kind.label: limit})
+        buses = _counted(week, [(table, statistic)]).found
+        rows = _labelled(week, table, _bus_columns(buses, _days(week.numbers)))
+        limits = column(np.full(len(rows), limit, dtype=np.int64))
+        parts.append(rows.add_column(len(table.by), kind.label, limits))
+        errors.append(_bus_errors(week, buses) | {kind.label: limit})
     return Estimates({table.name: pa.concat_tables(parts)}, {table.name: errors}, {})
 
 
 def _bus_table(
-    week: WeekToEstimate, table: TableSpec, counted: _Counted, together: Sequence[dict[str, Any]]
+    week: WeekToEstimate, table: TableSpec, counted: _Counted, shares: Sequence[dict[str, Any]]
 ) -> Estimates:
     """Return buses a day."""
     rows = _labelled(week, table, _bus_columns(counted.found, _days(week.numbers)))
     errors = [_bus_errors(week, counted.found)]
-    return Estimates({table.name: rows}, {table.name: errors}, {table.name: together})
+    return Estimates({table.name: rows}, {table.name: errors}, {table.name: shares})
 
 
 def _correlations(week: WeekToEstimate, counted: _Counted) -> Sequence[dict[str, Any]]:
@@ -233,11 +241,11 @@ def _correlations(week: WeekToEstimate, counted: _Counted) -> Sequence[dict[str,
     (segment,) = layout(week.domain, table)
     slots = week.domain.dimension(segment.mode, table.by[0]).labels
     values, deviation = counted.drawn.values[:, None, :], counted.drawn.deviation
-    looks = []
+    fissions = []
     for number in range(_FISSIONS):
         fitted, judge = split(values, deviation, f"{week.seed}/{table.name}/{number}")
         seen = bus_days(fitted[:, 0], deviation * FITTED_TIMES**0.5, counted.usual)
-        looks.append(
+        fissions.append(
             JudgedBlocks(
                 errors=seen.mean[:, None, :] - judge,
                 variances=seen.variance[:, None, :],
@@ -246,19 +254,19 @@ def _correlations(week: WeekToEstimate, counted: _Counted) -> Sequence[dict[str,
                 judging=lambda places, count: places * count * deviation**2 * JUDGED_TIMES,
             )
         )
-    return correlations([[one] for one in looks])
+    return correlations([[blocks] for blocks in fissions])
 
 
-def _bus_columns(found: BusDays, days: int) -> dict[str, Floats]:
+def _bus_columns(buses: BusDays, days: int) -> dict[str, Floats]:
     """Return buses a day with their intervals."""
-    return _columns(found.mean / days, found.variance / days**2, _BUS_PARTS)
+    return _columns(buses.mean / days, buses.variance / days**2, _BUS_PARTS)
 
 
-def _bus_errors(week: WeekToEstimate, found: BusDays) -> dict[str, Any]:
+def _bus_errors(week: WeekToEstimate, buses: BusDays) -> dict[str, Any]:
     """Return the estimated error of buses a day."""
-    error = float(np.sqrt(found.variance.mean())) / _days(week.numbers)
+    error = float(np.sqrt(buses.variance.mean())) / _days(week.numbers)
     return {
-        "numbers": found.mean.size,
+        "numbers": buses.mean.size,
         "rmse_estimated": round(error, 3),
         "unit": "buses a day",
         "intervals_shown": True,

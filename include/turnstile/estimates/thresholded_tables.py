@@ -19,7 +19,7 @@ from turnstile.release.drawn import Drawn
 
 def thresholded_tables(drawn: Drawn) -> dict[str, pa.Table]:
     """Return the released rows of every table."""
-    found = {}
+    tables = {}
     for table in drawn.programme.tables:
         vectors = drawn.vectors(table, "count")
         deviation = round(math.sqrt(drawn.variance(table, "count")), 4)
@@ -27,8 +27,8 @@ def thresholded_tables(drawn: Drawn) -> dict[str, pa.Table]:
             "count": list(vectors.values()),
             "standard_deviation": [np.full(v.size, deviation) for v in vectors.values()],
         }
-        found[table.name] = released(labelled(drawn.domain, table, list(vectors), columns))
-    return found
+        tables[table.name] = released(labelled(drawn.domain, table, list(vectors), columns))
+    return tables
 
 
 def released(table: pa.Table) -> pa.Table:

@@ -71,51 +71,55 @@ def trip_estimates(week: WeekToEstimate) -> Estimates:
     """Return the estimates of a week of trips; no table of taps whose cells were not drawn."""
     results = tuple(estimates_by_mode(week))
     drawn = {result.own.taps for result in results}
-    published = [one for one in published_tables(week.promise, week.domain) if one.taps in drawn]
-    cells = [one for one in published if one.quantity == CELLS]
+    published = [
+        table for table in published_tables(week.promise, week.domain) if table.taps in drawn
+    ]
+    cells = [table for table in published if table.quantity == CELLS]
     if (of_cells := _model(CELLS, _looks(cells, results) if cells else [])) is not None:
-        results = tuple(with_spread(one, of_cells, CELLS) for one in results)
+        results = tuple(with_spread(result, of_cells, CELLS) for result in results)
     tables, errors, correlations = {}, {}, {}
-    for quantity in dict.fromkeys(one.quantity for one in published):
-        alike = [one for one in published if one.quantity == quantity]
-        looks = _looks(alike, results)
-        model = _model(quantity, looks)
-        together = trip_correlations(alike, results, looks, model)
-        for one in alike:
-            correlations[one.table.name] = together
-            own = [result for result in results if result.own.taps == one.taps]
-            tables[one.table.name], errors[one.table.name] = _table(week, one, own, model)
+    for quantity in dict.fromkeys(table.quantity for table in published):
+        group = [table for table in published if table.quantity == quantity]
+        fissions = _looks(group, results)
+        model = _model(quantity, fissions)
+        shares = trip_correlations(group, results, fissions, model)
+        for published_table in group:
+            correlations[published_table.table.name] = shares
+            mode_results = [result for result in results if result.own.taps == published_table.taps]
+            tables[published_table.table.name], errors[published_table.table.name] = _table(
+                week, published_table, mode_results, model
+            )
         if quantity == PLACES and model is not None:  # what days of regions add up
-            results = tuple(with_spread(one, model, PLACES) for one in results)
-    names = [one.table.name for one in published]
-    found = ({name: of[name] for name in names} for of in (tables, errors, correlations))
-    return Estimates(*found)
+            results = tuple(with_spread(result, model, PLACES) for result in results)
+    names = [table.table.name for table in published]
+    ordered = ({name: of[name] for name in names} for of in (tables, errors, correlations))
+    return Estimates(*ordered)
 
 
 def _looks(
-    alike: Sequence[PublishedTable], results: Sequence[ModeEstimates]
+    tables: Sequence[PublishedTable], results: Sequence[ModeEstimates]
 ) -> list[list[SeenNumbers]]:
     """Return the numbers of a quantity of each look and result; none of totals: declared errors."""
-    quantity, blocks = alike[0].quantity, {one.taps: one.blocks for one in alike}
+    quantity, blocks = tables[0].quantity, {table.taps: table.blocks for table in tables}
     if quantity[0] is Part.TOTALS:
         return []
 
     def seen(result: ModeEstimates, look: int) -> SeenNumbers:
         return seen_numbers(result, look, quantity, blocks[result.own.taps][result.own.mode])
 
-    return [[seen(one, look) for one in results] for look in range(len(results[0].of_looks))]
+    return [[seen(result, look) for result in results] for look in range(len(results[0].of_looks))]
 
 
-def _model(quantity: Quantity, looks: Sequence[Sequence[SeenNumbers]]) -> ErrorModel | None:
+def _model(quantity: Quantity, fissions: Sequence[Sequence[SeenNumbers]]) -> ErrorModel | None:
     """Calibrate the errors of a quantity; None for totals, whose error is declared."""
-    if not looks:
+    if not fissions:
         return None
     judged = [
         Judged(
-            _joined([one.numbers for one in look]),
-            np.concatenate([one.judge.ravel() for one in look]),
+            _joined([seen.numbers for seen in look]),
+            np.concatenate([seen.judge.ravel() for seen in look]),
         )
-        for look in looks
+        for look in fissions
     ]
     classes = len(edges_of(quantity)) + 1
     if quantity[0] is Part.REGIONS:
@@ -126,13 +130,16 @@ def _model(quantity: Quantity, looks: Sequence[Sequence[SeenNumbers]]) -> ErrorM
 def _joined(parts: Sequence[Numbers]) -> Numbers:
     """Put numbers together."""
     return Numbers(
-        *(np.concatenate([getattr(part, own.name) for part in parts]) for own in fields(Numbers))
+        *(
+            np.concatenate([getattr(part, field.name) for part in parts])
+            for field in fields(Numbers)
+        )
     )
 
 
 def _table(
     week: WeekToEstimate,
-    one: PublishedTable,
+    table: PublishedTable,
     results: Sequence[ModeEstimates],
     model: ErrorModel | None,
 ) -> tuple[pa.Table, list[dict[str, Any]]]:
@@ -140,11 +147,11 @@ def _table(
     variances, classes = [], []
     by_mode = []
     for result in results:  # in the domain's order of modes
-        blocks = one.blocks[result.own.mode]
-        numbers = numbers_of(result, result.estimates, one.quantity, blocks)
+        blocks = table.blocks[result.own.mode]
+        numbers = numbers_of(result, result.estimates, table.quantity, blocks)
         variances.append(numbers.noise_variance if model is None else model.variances(numbers))
         classes.append(numbers.classes)
-        shape = values_of(result.estimates, one.quantity, blocks).shape
+        shape = values_of(result.estimates, table.quantity, blocks).shape
         columns = _columns(numbers.estimates, variances[-1])
         by_mode.append({name: values.reshape(shape) for name, values in columns.items()})
     days, kept = week.numbers.days, days_with_input(week.numbers)
@@ -157,9 +164,9 @@ def _table(
         for name in by_mode[0]
     }
     errors = error_by_size(
-        np.concatenate(variances), np.concatenate(classes), edges_of(one.quantity)
+        np.concatenate(variances), np.concatenate(classes), edges_of(table.quantity)
     )
-    return labelled(one.domain, one.table, days, written), errors
+    return labelled(table.domain, table.table, days, written), errors
 
 
 def _columns(estimates: Floats, variances: Floats) -> dict[str, Floats]:

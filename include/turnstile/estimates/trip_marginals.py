@@ -33,7 +33,10 @@ from turnstile.programme.spec import Outside, Programme
 
 Axes = tuple[str, str]
 # A category has one axis and no second one: it is reconciled with nothing.
-MARGINAL_AXES: tuple[Axes, ...] = (*TAPS, *((one.name, "") for one in categories(RowShape.TRIPS)))
+MARGINAL_AXES: tuple[Axes, ...] = (
+    *TAPS,
+    *((category.name, "") for category in categories(RowShape.TRIPS)),
+)
 By = tuple[str, ...]
 
 
@@ -141,7 +144,7 @@ def marginal_errors(
     """Return the errors of the marginals of every mode, of a plan of dense draws."""
     event_of = {event.table: event for event in events}
     noises = {table.by: _noise(event_of[table.name]) for table in programme.shared_tables}
-    found = {}
+    errors = {}
     for mode in domain.modes:
         measured = {
             by: Measured(
@@ -157,8 +160,8 @@ def marginal_errors(
             taps = axes in TAPS and all(tap in estimates for tap in TAPS)
             shares = taps and shares_total(programme)
             other = noise_of[TAPS[1 - TAPS.index(axes)]] if shares else None
-            found[mode, axes] = MarginalErrors(axes, estimate, noise_of[axes], other)
-    return found
+            errors[mode, axes] = MarginalErrors(axes, estimate, noise_of[axes], other)
+    return errors
 
 
 def _noise(event: DrawEvent) -> Noise:

@@ -24,41 +24,41 @@ from turnstile.estimates.trip_weeks import ModeTaps
 
 
 def trip_correlations(
-    alike: Sequence[PublishedTable],
+    published: Sequence[PublishedTable],
     results: Sequence[ModeEstimates],
-    looks: Sequence[Sequence[SeenNumbers]],
+    fissions: Sequence[Sequence[SeenNumbers]],
     model: ErrorModel | None,
 ) -> list[dict[str, Any]]:
     """Return how far errors of a quantity go together; totals of days are independent.
 
     Args:
-        alike: tables of the quantity.
+        published: tables of the quantity.
         results: of every mode's taps.
-        looks: of each fission, the numbers of each result.
+        fissions: of each fission, the numbers of each result.
         model: of their errors.
     """
     if model is None:
         return []
-    tables = {one.taps: one for one in alike}
+    tables = {table.taps: table for table in published}
     return correlations(
         [
             [
-                _blocks(tables[one.own.taps], one.own, seen, one.own.looks[n][1], model)
-                for one, seen in zip(results, look, strict=True)
+                _blocks(tables[result.own.taps], result.own, seen, result.own.looks[n][1], model)
+                for result, seen in zip(results, look, strict=True)
             ]
-            for n, look in enumerate(looks)
+            for n, look in enumerate(fissions)
         ]
     )
 
 
 def _blocks(
-    table: PublishedTable, own: ModeTaps, seen: SeenNumbers, judge: TapNumbers, model: ErrorModel
+    table: PublishedTable, taps: ModeTaps, seen: SeenNumbers, judge: TapNumbers, model: ErrorModel
 ) -> JudgedBlocks:
     """Return one look of one mode's taps, and the other look that it is judged on."""
     numbers = replace(seen.numbers, noise_variance=seen.numbers.noise_variance * FITTED_TIMES)
     slots = [axis for axis in table.table.by if axis in table.taps[:1]]
-    place_sizes, slot_sizes = table.blocks[own.mode].sizes(len(seen.values), seen.values.shape[2])
-    labels = table.domain.dimension(own.mode, slots[0]).labels if slots else ("",)
+    place_sizes, slot_sizes = table.blocks[taps.mode].sizes(len(seen.values), seen.values.shape[2])
+    labels = table.domain.dimension(taps.mode, slots[0]).labels if slots else ("",)
     return JudgedBlocks(
         errors=seen.values - seen.judge,
         variances=model.variances(numbers).reshape(seen.values.shape),

@@ -65,21 +65,25 @@ def _reconciled_tables(drawn: Drawn) -> dict[str, pa.Table]:
         marginals = reconciled_marginals(shapes, measured, shares_total=shared)
         for axes, estimate in marginals.items():
             own_errors = errors[mode, axes]
-            for table in (one for one in programme.shared_tables if set(one.by) <= set(axes)):
+            for table in (spec for spec in programme.shared_tables if set(spec.by) <= set(axes)):
                 numbers = _numbers(table, axes, estimate)
                 _add(columns[table.name], numbers, own_errors.of_table(table.by))
-            for roll_up in (one for one in rolled if set(one.source.by) <= set(axes)):
+            for roll_up in (
+                candidate for candidate in rolled if set(candidate.source.by) <= set(axes)
+            ):
                 numbers = _numbers(roll_up.source, axes, estimate)
                 _add_rolled(columns[roll_up.table.name], numbers, roll_up.blocks[mode], own_errors)
     fine = {t.name: labelled(domain, t, days, columns[t.name]) for t in programme.shared_tables}
     coarse = {
         r.table.name: labelled(r.domain, r.table, days, columns[r.table.name]) for r in rolled
     }
-    own: dict[str, pa.Table] = {}
-    for table in (one for one in programme.tables if one.trips_max is not None):
+    separate_tables: dict[str, pa.Table] = {}
+    for table in (spec for spec in programme.tables if spec.trips_max is not None):
         of_year = table.year_from is not None
-        own |= year_tables(drawn, table) if of_year else {table.name: _as_drawn(drawn, table)}
-    return {**fine, **own, **coarse}
+        separate_tables |= (
+            year_tables(drawn, table) if of_year else {table.name: _as_drawn(drawn, table)}
+        )
+    return {**fine, **separate_tables, **coarse}
 
 
 def _as_drawn(drawn: Drawn, table: TableSpec) -> pa.Table:
@@ -95,13 +99,13 @@ def _as_drawn(drawn: Drawn, table: TableSpec) -> pa.Table:
 
 def _measured(drawn: Drawn, day: date | None, mode: str) -> dict[tuple[str, ...], Measured]:
     """Return one mode's tables of one day, by their dimensions."""
-    found = {}
+    measured = {}
     for table in drawn.programme.shared_tables:
         segment = next(s for s in layout(drawn.domain, table) if s.mode == mode)
         vector = drawn.vectors(table, "count")[day]
         values = vector[segment.offset : segment.offset + segment.cells]
-        found[table.by] = Measured(values.reshape(segment.shape), drawn.variance(table, "count"))
-    return found
+        measured[table.by] = Measured(values.reshape(segment.shape), drawn.variance(table, "count"))
+    return measured
 
 
 def _numbers(table: TableSpec, axes: Axes, estimate: Reconciled) -> Floats:
@@ -122,25 +126,25 @@ def _add(columns: Columns, numbers: Floats, error: SumError) -> None:
     columns["standard_deviation"].append(np.full(numbers.size, deviation))
 
 
-def _add_rolled(columns: Columns, numbers: Floats, own: Blocks, errors: MarginalErrors) -> None:
+def _add_rolled(columns: Columns, numbers: Floats, blocks: Blocks, errors: MarginalErrors) -> None:
     """Append one part of a roll-up: sums over slots and places, each with the error of its size.
 
     Args:
         columns: of the roll-up.
         numbers: slots, or slots by places.
-        own: what each number adds up.
+        blocks: what each number adds up.
         errors: of their marginals.
     """
-    places, slots = own.sizes(numbers.size // len(numbers), len(numbers))
+    places, slots = blocks.sizes(numbers.size // len(numbers), len(numbers))
     if numbers.ndim == 1:
         places = np.array([errors.shape[1]])
     of_places, place = np.unique(places, return_inverse=True)
     of_slots, slot = np.unique(slots, return_inverse=True)
     by_size = [[errors.of_block(int(s), int(p)) for p in of_places] for s in of_slots]
-    if own.slots is not None:
-        numbers = np.stack([numbers[list(group)].sum(axis=0) for group in own.slots])
-    if own.places is not None:
-        numbers = np.stack([numbers[:, list(group)].sum(axis=1) for group in own.places], axis=1)
+    if blocks.slots is not None:
+        numbers = np.stack([numbers[list(group)].sum(axis=0) for group in blocks.slots])
+    if blocks.places is not None:
+        numbers = np.stack([numbers[:, list(group)].sum(axis=1) for group in blocks.places], axis=1)
     columns[RECONCILED].append(numbers.ravel().round(3))
     for name in ("standard_deviation", "half_width_90", "half_width_95"):
         of_size = np.array([[round(getattr(e, name), _DECIMALS) for e in row] for row in by_size])

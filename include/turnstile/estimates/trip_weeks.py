@@ -56,17 +56,17 @@ def taps_by_mode(week: WeekToEstimate) -> Iterator[ModeTaps]:
             table.by: _drawn_days(week.numbers, domain, table, mode, days)
             for table in promise.tables
         }
-        looks = [_looks(tables, f"{week.seed}/{mode}/{n}") for n in range(FISSIONS)]
+        fissions = [_looks(tables, f"{week.seed}/{mode}/{n}") for n in range(FISSIONS)]
         numbers, *seen = (
-            tap_numbers(one, shapes, shares_total=promise.shares_total)
-            for one in (tables, *(one for pair in looks for one in pair))
+            tap_numbers(drawn_tables, shapes, shares_total=promise.shares_total)
+            for drawn_tables in (tables, *(half for pair in fissions for half in pair))
         )
-        for taps, own in numbers.items():
+        for taps, counts in numbers.items():
             pairs = zip(seen[::2], seen[1::2], strict=True)
             yield ModeTaps(
                 mode,
                 taps,
-                own,
+                counts,
                 tuple((fitted[taps], judge[taps]) for fitted, judge in pairs),
                 _earlier(week.earlier, domain, cells[taps], mode, days),
             )
@@ -80,12 +80,12 @@ def _drawn_days(
     days: Sequence[int],
 ) -> DrawnDays:
     """Return one mode's part of one drawn table on some days; zeros for one that was not drawn."""
-    segment = next(one for one in layout(domain, table) if one.mode == mode)
+    segment = next(candidate for candidate in layout(domain, table) if candidate.mode == mode)
     vectors = numbers.vectors[table.name, "count"]
-    own = slice(segment.offset, segment.offset + segment.cells)
+    span = slice(segment.offset, segment.offset + segment.cells)
     none = np.zeros(segment.shape, dtype=np.int64)  # of a day without service
     drawn = [vectors.get(numbers.days[n]) for n in days]
-    values = [none if one is None else one[own].reshape(segment.shape) for one in drawn]
+    values = [none if vector is None else vector[span].reshape(segment.shape) for vector in drawn]
     return DrawnDays(
         np.array(values, dtype=np.float64), numbers.deviations[table.name, "count"] ** 2
     )
@@ -95,7 +95,7 @@ def _looks(
     tables: dict[By, DrawnDays], seed: str
 ) -> tuple[dict[By, DrawnDays], dict[By, DrawnDays]]:
     """Split the noise of every table."""
-    pairs = {by: one.looks(f"{seed}/{'+'.join(by)}") for by, one in tables.items()}
+    pairs = {by: drawn_days.looks(f"{seed}/{'+'.join(by)}") for by, drawn_days in tables.items()}
     return {by: pair[0] for by, pair in pairs.items()}, {by: pair[1] for by, pair in pairs.items()}
 
 
@@ -109,14 +109,14 @@ def _earlier(
     """Return the prior; None if there is no earlier week, or one of the days is a gap in all."""
     if not weeks:
         return None
-    cells = [_drawn_days(one, domain, table, mode, days).values for one in weeks]
+    cells = [_drawn_days(week, domain, table, mode, days).values for week in weeks]
     deviations = np.array(
         [
             [
-                np.inf if one.days[n] in one.gaps else one.deviations[table.name, "count"]
+                np.inf if week.days[n] in week.gaps else week.deviations[table.name, "count"]
                 for n in days
             ]
-            for one in weeks
+            for week in weeks
         ]
     )
     if np.isinf(deviations).all(axis=0).any():

@@ -60,8 +60,8 @@ def grades(
         Grade.FAIR: reach <= FAIRLY * np.abs(values),
     }
     places = [GRADES.index(grade) for grade in told]
-    found = np.select(list(told.values()), places, GRADES.index(Grade.POOR))
-    return found.astype(np.int8)
+    indices = np.select(list(told.values()), places, GRADES.index(Grade.POOR))
+    return indices.astype(np.int8)
 
 
 def usable(values: Floats, low: Floats, high: Floats) -> Usable:
@@ -77,8 +77,8 @@ def usable(values: Floats, low: Floats, high: Floats) -> Usable:
         Usable(numbers=0.5, counted=0.9)
     """
     is_there = ~np.isnan(values)
-    own = values[is_there]
+    present = values[is_there]
     is_good = (grades(values, low, high) == GRADES.index(Grade.GOOD))[is_there]
-    if not own.sum():
+    if not present.sum():
         return Usable(0.0, 0.0)
-    return Usable(float(is_good.mean()), float(own[is_good].sum() / own.sum()))
+    return Usable(float(is_good.mean()), float(present[is_good].sum() / present.sum()))

@@ -58,16 +58,17 @@ def estimates_of(week: WeekToEstimate) -> Estimates:
     if not week.promise.is_dense:
         return Estimates({}, {}, {})
     is_telemetry = week.promise.shape is RowShape.TELEMETRY
-    found = (telemetry_estimates if is_telemetry else trip_estimates)(week)
-    found = replace(found, tables={**found.tables, **flow_tables(week)})
+    estimates = (telemetry_estimates if is_telemetry else trip_estimates)(week)
+    estimates = replace(estimates, tables={**estimates.tables, **flow_tables(week)})
     gaps = week.numbers.gaps
     return replace(
-        found, tables={name: with_gap_days(rows, gaps) for name, rows in found.tables.items()}
+        estimates,
+        tables={name: with_gap_days(rows, gaps) for name, rows in estimates.tables.items()},
     )
 
 
 def record_of(
-    week: WeekToEstimate, earlier: Sequence[EarlierRelease], found: Estimates
+    week: WeekToEstimate, earlier: Sequence[EarlierRelease], estimates: Estimates
 ) -> dict[str, Any]:
     """Return the record of a week's estimates as plain values."""
     return {
@@ -77,18 +78,20 @@ def record_of(
         "beyond_0": BEYOND_0,
         "seed_sha256": week.seed,
         "earlier": [
-            {"release": one.key, "manifest_sha256": one.manifest_sha256} for one in earlier
+            {"release": release.key, "manifest_sha256": release.manifest_sha256}
+            for release in earlier
         ],
         "promise": _promise_values(week.promise),
-        "errors": {name: list(lines) for name, lines in found.errors.items()},
-        "correlations": {name: list(lines) for name, lines in found.correlations.items()},
+        "errors": {name: list(lines) for name, lines in estimates.errors.items()},
+        "correlations": {name: list(lines) for name, lines in estimates.correlations.items()},
     }
 
 
 def earlier_releases(record: dict[str, Any]) -> tuple[EarlierRelease, ...]:
     """Return the releases that a record names."""
     return tuple(
-        EarlierRelease(one["release"], one["manifest_sha256"]) for one in record["earlier"]
+        EarlierRelease(release["release"], release["manifest_sha256"])
+        for release in record["earlier"]
     )
 
 

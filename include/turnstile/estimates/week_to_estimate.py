@@ -73,5 +73,5 @@ def promise_of(drawn: Drawn) -> Promise:
 
 def is_comparable(domain_digest: str, days: Sequence[date], now: Numbers) -> bool:
     """Whether another week has the same cells and the same weekdays in the same order."""
-    weekdays = [[day.weekday() for day in one] for one in (days, now.days)]
+    weekdays = [[day.weekday() for day in dates] for dates in (days, now.days)]
     return domain_digest == now.domain_digest and weekdays[0] == weekdays[1]

@@ -50,26 +50,26 @@ def year_tables(drawn: Drawn, table: TableSpec) -> dict[str, pa.Table]:
     keys = sorted(artefacts, key=_order)
     by_weekday = [_weekday(artefacts, keys, table, day) for day in range(DAYS_PER_WEEK)]
     deviation = math.sqrt(drawn.variance(table, "count"))
-    own = {
+    readings = {
         day: by_weekday[day.weekday()][_own_key(drawn)]
         for day in drawn.vectors(table, "count")
         if day is not None
     }
-    errors = [deviation * float(np.linalg.norm(one.of_draws)) for one in own.values()]
+    errors = [deviation * float(np.linalg.norm(reading.of_draws)) for reading in readings.values()]
     cells = drawn.domain.cells(table)
     week: dict[str, list[Column]] = {
-        "reconciled": [one.values.round(3) for one in own.values()],
+        "reconciled": [reading.values.round(3) for reading in readings.values()],
         "standard_deviation": [np.full(cells, round(error, _DECIMALS)) for error in errors],
     }
-    found = {table.name: labelled(drawn.domain, table, list(own), week)}
+    tables = {table.name: labelled(drawn.domain, table, list(readings), week)}
     own_key = _own_key(drawn)
     of_year = [key for key in drawn.artefact.carried if _multiple(table, own_key, key)]
     in_force, last = (*of_year, own_key), _week(own_key)
     of_quarter = tuple(key for key in in_force if _week(key) > last.plus(-QUARTER_WEEKS))
     for suffix, chosen in ((QUARTER, of_quarter), (YEAR, in_force)):
         columns = _sum(by_weekday, chosen, deviation)
-        found[table.name + suffix] = labelled(drawn.domain, table, [None], columns)
-    return found
+        tables[table.name + suffix] = labelled(drawn.domain, table, [None], columns)
+    return tables
 
 
 def gaps_of_rows(drawn: Drawn, name: str) -> tuple[date, ...]:
@@ -108,9 +108,9 @@ def _multiple(table: TableSpec, key: str, carried: str) -> int:
     """Return how often the draws of a release hold the counts of an earlier one; 0: not."""
     if table.year_from is None:
         return 0
-    begins, own, other = (one.monday for one in (table.year_from, _week(key), _week(carried)))
-    age = (own - other).days // DAYS_PER_WEEK
-    place = (own - begins).days // DAYS_PER_WEEK % len(multiples())
+    begins, monday, other = (week.monday for week in (table.year_from, _week(key), _week(carried)))
+    age = (monday - other).days // DAYS_PER_WEEK
+    place = (monday - begins).days // DAYS_PER_WEEK % len(multiples())
     return multiples()[age] if age <= place else 0
 
 
@@ -119,9 +119,9 @@ def _sum(
 ) -> dict[str, list[Column]]:
     """Return the sum of some releases over all weekdays, with its error."""
     weekdays = [[read[key] for key in keys if key in read] for read in by_weekday]
-    drawn = [own for own in weekdays if own]
-    total = np.sum([one.values for own in drawn for one in own], axis=0)
-    noise = [np.sum([one.of_draws for one in own], axis=0) for own in drawn]
+    drawn = [readings for readings in weekdays if readings]
+    total = np.sum([reading.values for readings in drawn for reading in readings], axis=0)
+    noise = [np.sum([reading.of_draws for reading in readings], axis=0) for readings in drawn]
     variance = sum(float(np.sum(of_draws**2)) for of_draws in noise)
     error = deviation * math.sqrt(variance)
     cells = total.size
@@ -140,11 +140,11 @@ def _vector(artefact: Artefact, table: TableSpec, weekday: int) -> NDArray[np.in
     """Return the draw of a table on a weekday."""
     return next(
         (
-            one.values
-            for one in artefact.tables
-            if one.table == table.name
-            and one.service_date is not None
-            and one.service_date.weekday() == weekday
+            noisy.values
+            for noisy in artefact.tables
+            if noisy.table == table.name
+            and noisy.service_date is not None
+            and noisy.service_date.weekday() == weekday
         ),
         None,
     )

@@ -43,7 +43,7 @@ class Course:
 
     def corrected(self, cost: int) -> Course:
         """Return this with a correction of the last release, of the costliest programme."""
-        period, _ = max(self.coming, key=lambda one: one[1])
+        period, _ = max(self.coming, key=lambda release: release[1])
         last = len(self.weeks) - 1
         course = self.going_on(self.coming)
         course.add(max(0, last + 1 - len(period.weeks)), last, cost)
@@ -82,14 +82,14 @@ class Course:
 
 def following(period: ServicePeriod, start: ServiceWeek) -> ServicePeriod:
     """Return the first later period of the same length that does not end before a week."""
-    return next(one for one in _on(period.plus(1)) if one.weeks[-1] >= start)
+    return next(candidate for candidate in _on(period.plus(1)) if candidate.weeks[-1] >= start)
 
 
 def charged_until(period: ServicePeriod, cost: int, end: ServiceWeek) -> int:
     """Return what a period and those after it cost that end before a week."""
     total = 0
-    for one in _on(period):
-        if one.weeks[-1] >= end:
+    for current_period in _on(period):
+        if current_period.weeks[-1] >= end:
             break
         total += cost
     return total

@@ -47,22 +47,22 @@ def binding_caps(caps: Iterable[Cap]) -> tuple[Cap, ...]:
     return tuple(cap for _, cap in sorted(smallest.items()))
 
 
-def _smaller(one: Cap, other: Cap) -> Cap:
+def _smaller(cap: Cap, other: Cap) -> Cap:
     """Take the smaller of every coordinate."""
     return Cap(
-        unit=one.unit,
-        epsilon_micro=_least(one.epsilon_micro, other.epsilon_micro),
-        rho_nano=_least(one.rho_nano, other.rho_nano),
-        delta_femto=_least(one.delta_femto, other.delta_femto),
-        window_weeks=one.window_weeks,
+        unit=cap.unit,
+        epsilon_micro=_least(cap.epsilon_micro, other.epsilon_micro),
+        rho_nano=_least(cap.rho_nano, other.rho_nano),
+        delta_femto=_least(cap.delta_femto, other.delta_femto),
+        window_weeks=cap.window_weeks,
     )
 
 
-def _least(one: int | None, other: int | None) -> int | None:
+def _least(amount: int | None, other: int | None) -> int | None:
     """Return the smaller amount, of which None caps nothing."""
-    if one is None or other is None:
-        return other if one is None else one
-    return min(one, other)
+    if amount is None or other is None:
+        return other if amount is None else amount
+    return min(amount, other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +122,11 @@ def most_taken(
         weeks: service week of the loss, or FIRST..LAST.
         taken: looks rows up.
     """
-    found: dict[Cap, Amount] = {}
+    amounts: dict[Cap, Amount] = {}
     for cap in caps:
-        before = [one for _, one, _ in _accounts_under(cap, asked, weeks, taken)]
-        found[cap] = Amount(*(max(column) for column in zip(*before, strict=True)))
-    return found
+        before = [amount for _, amount, _ in _accounts_under(cap, asked, weeks, taken)]
+        amounts[cap] = Amount(*(max(column) for column in zip(*before, strict=True)))
+    return amounts
 
 
 def _accounts_under(
@@ -241,15 +241,15 @@ def setters(stated: Mapping[str, Iterable[Cap]], cap: Cap) -> tuple[str, ...]:
     return tuple(
         sorted(
             programme
-            for programme, own in stated.items()
-            if any(_sets(under_add_remove(one), cap) for one in own)
+            for programme, caps in stated.items()
+            if any(_sets(under_add_remove(stated_cap), cap) for stated_cap in caps)
         )
     )
 
 
-def _sets(one: Cap, cap: Cap) -> bool:
+def _sets(stated: Cap, cap: Cap) -> bool:
     """Return whether a stated cap gives a figure of the one in force."""
-    if (one.unit, one.window_weeks) != (cap.unit, cap.window_weeks):
+    if (stated.unit, stated.window_weeks) != (cap.unit, cap.window_weeks):
         return False
-    pairs = [(getattr(one, name), getattr(cap, name)) for name in _CAP_FIGURES[:2]]
-    return any(own is not None and own == figure for own, figure in pairs)
+    pairs = [(getattr(stated, name), getattr(cap, name)) for name in _CAP_FIGURES[:2]]
+    return any(amount is not None and amount == figure for amount, figure in pairs)

@@ -38,9 +38,9 @@ class AccountLoss:
         )
 
 
-def _plus(one: int | None, other: int | None) -> int | None:
+def _plus(amount: int | None, other: int | None) -> int | None:
     """Add two amounts of which None is infinite."""
-    return None if one is None or other is None else one + other
+    return None if amount is None or other is None else amount + other
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,13 +84,13 @@ def attempts(connection: Connection, key: ReleaseKey) -> tuple[Attempt, ...]:
     return tuple(map(to_attempt, rows))
 
 
-def leading(found: Sequence[Attempt]) -> Attempt | None:
+def leading(candidates: Sequence[Attempt]) -> Attempt | None:
     """Return the sealed attempt, else the open one, else the latest, else None."""
     for states in (SEALED_STATES, OPEN_STATES):
-        for one in found:
-            if one.state in states:
-                return one
-    return found[-1] if found else None
+        for candidate in candidates:
+            if candidate.state in states:
+                return candidate
+    return candidates[-1] if candidates else None
 
 
 def open_attempt(connection: Connection, at: str, request: Request, number: int) -> Attempt:
@@ -150,62 +150,78 @@ def insert_attempt(connection: Connection, entry: Entry) -> None:
 
 
 def make_transition(
-    connection: Connection, at: str, found: Attempt, transition: Transition, **particulars: str
+    connection: Connection,
+    at: str,
+    release_attempt: Attempt,
+    transition: Transition,
+    **particulars: str,
 ) -> Entry:
     """Make a transition of an attempt, move the amounts that go with it, and write the fact.
 
     Args:
         connection: of the transaction that holds the family's lock.
         at: instant of the fact, as `instant` writes it.
-        found: the attempt as read under that lock; its state allows the transition.
+        release_attempt: the attempt as read under that lock; its state allows the transition.
         transition: what happens.
         **particulars: of the fact: `reason`, `person`, `nonce`, `code`,
             `artefact_digest` or `manifest_digest`.
     """
-    store_transition(connection, found, transition, particulars)
-    body = {"attempt": found.attempt_id, "key": str(found.key), **particulars}
+    store_transition(connection, release_attempt, transition, particulars)
+    body = {"attempt": release_attempt.attempt_id, "key": str(release_attempt.key), **particulars}
     return append(connection, at, _KIND_OF_TRANSITION[transition], body)
 
 
 def store_transition(
-    connection: Connection, found: Attempt, transition: Transition, particulars: Mapping[str, Any]
+    connection: Connection,
+    release_attempt: Attempt,
+    transition: Transition,
+    particulars: Mapping[str, Any],
 ) -> None:
     """Let attempts and accounts say what a transition says."""
     columns = {name: particulars[name] for name in _SET_BY_MOVES if name in particulars}
     connection.execute(
         update(ATTEMPT)
-        .where(ATTEMPT.c.attempt_id == found.attempt_id, ATTEMPT.c.state == found.state.value)
+        .where(
+            ATTEMPT.c.attempt_id == release_attempt.attempt_id,
+            ATTEMPT.c.state == release_attempt.state.value,
+        )
         .values(state=target_of(transition).value, **columns)
     )
-    reserved = entry_at(connection, found.reserved_sequence)
+    reserved = entry_at(connection, release_attempt.reserved_sequence)
     if transition in (Transition.BEGIN_DRAW, Transition.VOID) and reserved is not None:
         postings, weeks = postings_in(reserved.body), weeks_in(reserved.body)
         changes = changes_of(_KIND_OF_TRANSITION[transition], postings, weeks)
-        change_accounts(connection, found.family, changes)
+        change_accounts(connection, release_attempt.family, changes)
 
 
-def has_started(connection: Connection, found: Attempt) -> bool:
+def has_started(connection: Connection, release_attempt: Attempt) -> bool:
     """Say whether noise may exist for an attempt that is drawing.
 
     A `draw_begun` with a nonce is followed by `draw_started` once every witness holds it; until
     then no noise was drawn, so the attempt may be taken up again under its one charge.
     """
     kinds = (EntryKind.DRAW_BEGUN, EntryKind.DRAW_STARTED)
-    own = [e for e in facts(connection, found.key, *kinds) if e.attempt_id == found.attempt_id]
-    return any(e.kind is EntryKind.DRAW_STARTED or "nonce" not in e.body for e in own)
+    entries = [
+        e
+        for e in facts(connection, release_attempt.key, *kinds)
+        if e.attempt_id == release_attempt.attempt_id
+    ]
+    return any(e.kind is EntryKind.DRAW_STARTED or "nonce" not in e.body for e in entries)
 
 
-def start(connection: Connection, at: str, found: Attempt) -> None:
+def start(connection: Connection, at: str, release_attempt: Attempt) -> None:
     """Write that noise may exist from now on."""
-    body = {"attempt": found.attempt_id, "key": str(found.key)}
+    body = {"attempt": release_attempt.attempt_id, "key": str(release_attempt.key)}
     append(connection, at, EntryKind.DRAW_STARTED, body)
 
 
-def withdraw(connection: Connection, at: str, found: Attempt, said: Mapping[str, str]) -> None:
+def withdraw(
+    connection: Connection, at: str, release_attempt: Attempt, said: Mapping[str, str]
+) -> None:
     """Flag a published attempt, with `person`, `reason` and perhaps a `public_note`."""
-    body = {"attempt": found.attempt_id, "key": str(found.key), **said}
+    body = {"attempt": release_attempt.attempt_id, "key": str(release_attempt.key), **said}
     append(connection, at, EntryKind.WITHDRAWN, body)
-    store_withdrawal(connection, found.attempt_id)
+    store_withdrawal(connection, release_attempt.attempt_id)
 
 
 def store_withdrawal(connection: Connection, attempt_id: str) -> None:
@@ -262,18 +278,22 @@ def sealed(connection: Connection, key: ReleaseKey) -> Attempt:
 
 
 def differences(
-    connection: Connection, found: Attempt, bindings: Bindings, terms: Mapping[str, str]
+    connection: Connection, release_attempt: Attempt, bindings: Bindings, terms: Mapping[str, str]
 ) -> tuple[Difference, ...]:
     """Return what decides the loss or the cells of a sealed key and is not as it was.
 
     Where the reservation states its terms they are compared key by key; one of version 0.1.0
     states none, so there the whole programme has to be the same.
     """
-    others = [one for one in found.bindings.differences(bindings) if one.name != "snapshot"]
-    reserved = entry_at(connection, found.reserved_sequence)
+    others = [
+        difference
+        for difference in release_attempt.bindings.differences(bindings)
+        if difference.name != "snapshot"
+    ]
+    reserved = entry_at(connection, release_attempt.reserved_sequence)
     stated: Mapping[str, str] = reserved.body.get("terms", {}) if reserved else {}
     if stated and terms:
-        others = [one for one in others if one.name != "programme"]
+        others = [difference for difference in others if difference.name != "programme"]
         pairs = [(n, stated.get(n, ""), terms.get(n, "")) for n in sorted({*stated, *terms})]
         others += [Difference(*pair) for pair in pairs if pair[1] != pair[2]]
     return tuple(others)
@@ -281,4 +301,4 @@ def differences(
 
 def was_drawn(connection: Connection, key: ReleaseKey) -> bool:
     """Say whether any attempt at a key was charged."""
-    return any(one.state in CHARGED_STATES for one in attempts(connection, key))
+    return any(past_attempt.state in CHARGED_STATES for past_attempt in attempts(connection, key))

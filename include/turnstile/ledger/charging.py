@@ -86,16 +86,16 @@ class ChargingLedger:
         return self._store.read(lambda c: attempts.leading(attempts.attempts(c, key)))
 
     def differences(
-        self, found: Attempt, bindings: Bindings, terms: Mapping[str, str]
+        self, attempt: Attempt, bindings: Bindings, terms: Mapping[str, str]
     ) -> tuple[Difference, ...]:
         """Return what decides loss or cells of a sealed release and is not as it was sealed.
 
         Args:
-            found: the sealed attempt.
+            attempt: the sealed attempt.
             bindings: present digests; the snapshot's is not looked at.
             terms: present terms of the programme, by key.
         """
-        return self._store.read(lambda c: attempts.differences(c, found, bindings, terms))
+        return self._store.read(lambda c: attempts.differences(c, attempt, bindings, terms))
 
     def weeks(self, programme: str) -> Mapping[str, Week]:
         """Return what became of every period of a programme, by its name."""
@@ -170,8 +170,8 @@ class ChargingLedger:
 
     def _open_attempt(self, connection: Connection, request: Request) -> Attempt | RefusedError:
         """Make a new attempt if draws and caps allow it."""
-        found = attempts.attempts(connection, request.key)
-        if sum(one.state in CHARGED_STATES for one in found) >= DRAWS_MAX:
+        past_attempts = attempts.attempts(connection, request.key)
+        if sum(attempt.state in CHARGED_STATES for attempt in past_attempts) >= DRAWS_MAX:
             return RefusedError(
                 f"{request.key} was drawn {DRAWS_MAX} times and never sealed; a third draw needs a "
                 "person: find out why, then release a revision with a reason and an approver"
@@ -190,7 +190,7 @@ class ChargingLedger:
         if names := _landing_names(request):
             landing_paths.note_landing(connection, now, names)
         accounts.record_caps(connection, now, request)
-        return attempts.open_attempt(connection, now, request, len(found) + 1)
+        return attempts.open_attempt(connection, now, request, len(past_attempts) + 1)
 
     def refusal_of(self, request: Request) -> RefusedError | None:
         """Return how budget or landing path would refuse a reservation now, or None.
@@ -272,23 +272,23 @@ class ChargingLedger:
         holder: str,
     ) -> Attempt:
         """Turn the hold into spent."""
-        found = self._locked(connection, attempt_id)
-        refusal = _other_bindings(found, bindings) if found.is_open else None
+        attempt = self._locked(connection, attempt_id)
+        refusal = _other_bindings(attempt, bindings) if attempt.is_open else None
         if refusal is not None:
             raise refusal
         if holder:
             leases.take(connection, attempt_id, holder)
-        return self._move(connection, found, Transition.BEGIN_DRAW, **said)
+        return self._move(connection, attempt, Transition.BEGIN_DRAW, **said)
 
     def _start(self, connection: Connection, attempt_id: str, holder: str) -> Attempt:
         """Let one process draw, once the charge is known everywhere."""
-        found = self._locked(connection, attempt_id)
-        if _is_drawn_by_another(connection, found, holder):
-            raise _goes_on(found)
-        if found.state is not ReleaseState.DRAWING or attempts.has_started(connection, found):
-            raise not_possible(found, Transition.BEGIN_DRAW)
-        attempts.start(connection, self._now(), found)
-        return found
+        attempt = self._locked(connection, attempt_id)
+        if _is_drawn_by_another(connection, attempt, holder):
+            raise _goes_on(attempt)
+        if attempt.state is not ReleaseState.DRAWING or attempts.has_started(connection, attempt):
+            raise not_possible(attempt, Transition.BEGIN_DRAW)
+        attempts.start(connection, self._now(), attempt)
+        return attempt
 
     def seal(self, attempt_id: str, artefact_digest: str) -> Attempt:
         """Fix the one artefact of the key, for ever.
@@ -301,13 +301,13 @@ class ChargingLedger:
         """
 
         def act(connection: Connection) -> Attempt:
-            found = self._locked(connection, attempt_id)
-            if found.is_sealed and found.artefact_digest != artefact_digest:
+            attempt = self._locked(connection, attempt_id)
+            if attempt.is_sealed and attempt.artefact_digest != artefact_digest:
                 raise IntegrityError(
-                    f"{found.key} is sealed with another artefact; a key has one for ever: "
+                    f"{attempt.key} is sealed with another artefact; a key has one for ever: "
                     "discard the new bytes and ask a person"
                 )
-            return self._move(connection, found, Transition.SEAL, artefact_digest=artefact_digest)
+            return self._move(connection, attempt, Transition.SEAL, artefact_digest=artefact_digest)
 
         return self._write(act)
 
@@ -350,19 +350,19 @@ class ChargingLedger:
         return attempts.attempt(connection, attempt_id)
 
     def _move(
-        self, connection: Connection, found: Attempt, transition: Transition, **particulars: str
+        self, connection: Connection, attempt: Attempt, transition: Transition, **particulars: str
     ) -> Attempt:
         """Make a transition, or nothing if it was made before.
 
         Raises:
             RefusedError: the state does not allow it.
         """
-        if is_repeat(transition, found.state):
-            return found
-        if not is_allowed(transition, found.state):
-            raise not_possible(found, transition)
-        attempts.make_transition(connection, self._now(), found, transition, **particulars)
-        return attempts.attempt(connection, found.attempt_id)
+        if is_repeat(transition, attempt.state):
+            return attempt
+        if not is_allowed(transition, attempt.state):
+            raise not_possible(attempt, transition)
+        attempts.make_transition(connection, self._now(), attempt, transition, **particulars)
+        return attempts.attempt(connection, attempt.attempt_id)
 
     def _end(
         self, attempt_id: str, transition: Transition, reason: str, person: str | None
@@ -371,10 +371,10 @@ class ChargingLedger:
         words = {"reason": reason} | ({"person": person} if person else {})
 
         def act(connection: Connection) -> Attempt:
-            found = self._locked(connection, attempt_id)
-            if transition is Transition.BURN and _is_drawn_by_another(connection, found, ""):
-                raise _goes_on(found)
-            return self._move(connection, found, transition, **words)
+            attempt = self._locked(connection, attempt_id)
+            if transition is Transition.BURN and _is_drawn_by_another(connection, attempt, ""):
+                raise _goes_on(attempt)
+            return self._move(connection, attempt, transition, **words)
 
         return self._write(act)
 
@@ -411,60 +411,65 @@ def _budget_refusal(connection: Connection, request: Request) -> BudgetExceeded 
     return budget_exceeded(request.key, excess, since, set_by)
 
 
-def _is_drawn_by_another(connection: Connection, found: Attempt, holder: str) -> bool:
+def _is_drawn_by_another(connection: Connection, attempt: Attempt, holder: str) -> bool:
     """Return whether a draw has a lease that runs, and is not under the lock held here."""
-    return found.is_drawing and leases.holder_of(connection, found.attempt_id) not in {None, holder}
+    return attempt.is_drawing and leases.holder_of(connection, attempt.attempt_id) not in {
+        None,
+        holder,
+    }
 
 
-def _goes_on(found: Attempt) -> DrawGoesOn:
+def _goes_on(attempt: Attempt) -> DrawGoesOn:
     """Say that a draw is not to be burned."""
     return DrawGoesOn(
-        f"{found.attempt_id} is being drawn by a process at this moment; its seal is near, and "
+        f"{attempt.attempt_id} is being drawn by a process at this moment; its seal is near, and "
         f"nothing is burned. Should that process have died, its lease ends within {leases.LEASE_S} "
         "seconds; then ask again"
     )
 
 
-def _other_request(connection: Connection, found: Attempt, request: Request) -> RefusedError | None:
+def _other_request(
+    connection: Connection, attempt: Attempt, request: Request
+) -> RefusedError | None:
     """Refuse a request for a key that is bound to something else.
 
     A sealed key answers with its bytes whatever the source holds now (PRIVACY 6), and whatever the
     programme says that decides neither loss nor cells.
     """
-    if found.is_sealed:
-        differences = attempts.differences(connection, found, request.bindings, request.terms)
-        differences += _other_plan(found, request)
-        return revision_needed(found, differences) if differences else None
-    return _other_bindings(found, request.bindings, request.plan_digest)
+    if attempt.is_sealed:
+        differences = attempts.differences(connection, attempt, request.bindings, request.terms)
+        differences += _other_plan(attempt, request)
+        return revision_needed(attempt, differences) if differences else None
+    return _other_bindings(attempt, request.bindings, request.plan_digest)
 
 
-def _other_plan(found: Attempt, request: Request) -> tuple[Difference, ...]:
+def _other_plan(attempt: Attempt, request: Request) -> tuple[Difference, ...]:
     """Compare plans of a sealed key, as if both named the programme that the key is bound to."""
-    own, asked = found.bindings, request.plan_digest
-    if own.programme_digest != request.bindings.programme_digest:
-        bound = (own.programme_digest, own.domain_digest)
-        asked = plan_digest(*bound, found.key.period, found.key.revision, request.events)
-    return (Difference("plan", found.plan_digest, asked),) if asked != found.plan_digest else ()
+    bindings, asked = attempt.bindings, request.plan_digest
+    if bindings.programme_digest != request.bindings.programme_digest:
+        bound = (bindings.programme_digest, bindings.domain_digest)
+        asked = plan_digest(*bound, attempt.key.period, attempt.key.revision, request.events)
+    return (Difference("plan", attempt.plan_digest, asked),) if asked != attempt.plan_digest else ()
 
 
 def _other_bindings(
-    found: Attempt, bindings: Bindings, asked: str | None = None
+    attempt: Attempt, bindings: Bindings, asked: str | None = None
 ) -> RefusedError | None:
     """Refuse an open attempt that is bound to something else."""
-    if not found.is_open:
+    if not attempt.is_open:
         return None
-    differences = found.bindings.differences(bindings)
-    if asked not in (None, found.plan_digest):
-        differences = (*differences, Difference("plan", found.plan_digest, str(asked)))
-    return revision_needed(found, differences) if differences else None
+    differences = attempt.bindings.differences(bindings)
+    if asked not in (None, attempt.plan_digest):
+        differences = (*differences, Difference("plan", attempt.plan_digest, str(asked)))
+    return revision_needed(attempt, differences) if differences else None
 
 
-def not_possible(found: Attempt, transition: Transition) -> RefusedError:
+def not_possible(attempt: Attempt, transition: Transition) -> RefusedError:
     """Say that a state does not allow a transition."""
     what_next = (
-        f"to take it back: turnstile ledger withdraw {found.key}"
-        if found.state is ReleaseState.PUBLISHED
+        f"to take it back: turnstile ledger withdraw {attempt.key}"
+        if attempt.state is ReleaseState.PUBLISHED
         else "run the week again to go on from there"
     )
-    state = f"{found.attempt_id} is {found.state.value}"
+    state = f"{attempt.attempt_id} is {attempt.state.value}"
     return RefusedError(f"{state}: {transition.value} is not possible; {what_next}")

@@ -31,14 +31,14 @@ def damage_in(file: Path) -> str:
         return "it is empty"
     try:
         with closing(_opened(file)) as connection:
-            (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+            (report,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     except UnicodeDecodeError as error:  # of a name in its schema
         return str(error)
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
             raise
         return str(error)
-    return "" if found == "ok" else str(found).splitlines()[-1]
+    return "" if report == "ok" else str(report).splitlines()[-1]
 
 
 def entries_left(file: Path) -> Iterator[Entry]:
@@ -72,8 +72,8 @@ def first_altered(file: Path) -> tuple[int, int]:
 
 def newest_aside(file: Path) -> Path | None:
     """Return where a damaged database of this place was set aside last; None if none ever was."""
-    found = file.parent.glob(f"{file.name}.damaged-*")
-    return max((one for one in found if not one.name.endswith(_BESIDE)), default=None)
+    paths = file.parent.glob(f"{file.name}.damaged-*")
+    return max((path for path in paths if not path.name.endswith(_BESIDE)), default=None)
 
 
 def set_aside(file: Path, aside: Path) -> None:

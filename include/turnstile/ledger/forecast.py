@@ -74,42 +74,44 @@ def forecasts(fold: Fold, family: str | None = None) -> tuple[CapForecast, ...]:
         family: accounts of accounts; None for all.
     """
     names = sorted(fold.accounts) if family is None else [family]
-    return tuple(one for name in names for one in _of_family(fold, name))
+    return tuple(forecast for name in names for forecast in _of_family(fold, name))
 
 
 def _of_family(fold: Fold, family: str) -> Iterator[CapForecast]:
     """Forecast every cap of a family."""
     accounts = fold.accounts[family]
     live = [
-        one
-        for one in fold.attempts.values()
-        if one.family == family and one.state is not ReleaseState.VOID
+        attempt
+        for attempt in fold.attempts.values()
+        if attempt.family == family and attempt.state is not ReleaseState.VOID
     ]
     if not live:
         return
-    latest = tuple({one.key.programme: one for one in live}.values())
+    latest = tuple({attempt.key.programme: attempt for attempt in live}.values())
     weeks = (
-        min(week_names(fold.holds[one.attempt_id].weeks)[0] for one in live),
-        max(one.week for one in live),
+        min(week_names(fold.holds[attempt.attempt_id].weeks)[0] for attempt in live),
+        max(attempt.week for attempt in live),
     )
     for cap in binding_caps(cap for caps in accounts.caps.values() for cap in caps):
         for coordinate in COORDINATES:
             limit = getattr(cap, coordinate)
             costs = {
-                str(one.key): costliest(fold.holds[one.attempt_id].postings, cap.unit, coordinate)
-                for one in latest
+                str(attempt.key): costliest(
+                    fold.holds[attempt.attempt_id].postings, cap.unit, coordinate
+                )
+                for attempt in latest
             }
             if limit is not None and (limit or any(cost != 0 for cost in costs.values())):
                 past = _past(accounts, cap, coordinate, weeks)
                 yield _forecast((family, cap, coordinate), past, costs)
 
 
-def costliest(found: Iterable[Posting], unit: ProtectionUnit, coordinate: str) -> int | None:
+def costliest(postings: Iterable[Posting], unit: ProtectionUnit, coordinate: str) -> int | None:
     """Return what one release costs a unit: of its disjoint accounts, the costliest.
 
     None is infinite; so is the cost to a unit of which the release states nothing.
     """
-    losses = [Amount.of(posting).loss for posting in found if posting.unit is unit]
+    losses = [Amount.of(posting).loss for posting in postings if posting.unit is unit]
     amounts = [getattr(loss, coordinate) for loss in losses]
     return max(amounts) if amounts and None not in amounts else None
 
@@ -153,7 +155,7 @@ def _forecast(
             (following(parse_period(ReleaseKey.parse(key).period), start), cost)
             for key, cost in finite.items()
         ]
-        year = sum(charged_until(*one, start.plus(YEAR_WEEKS)) for one in coming)
+        year = sum(charged_until(*release, start.plus(YEAR_WEEKS)) for release in coming)
         weekly = -(-year // YEAR_WEEKS)
         path, reached = filled(past.going_on(coming), limit)
         fits_in, refused_then = next_correction(past.going_on(coming), correction, limit)

@@ -100,4 +100,4 @@ def _digest(body: str) -> str:
 def _known() -> Mapping[tuple[str, str], str]:
     """Return the digests of the guards as the migrations make them: database, trigger, digest."""
     lines = Path(__file__).with_name("guards.txt").read_text(encoding="ascii").splitlines()
-    return {(one[0], one[1]): one[2] for one in (line.split() for line in lines)}
+    return {(fields[0], fields[1]): fields[2] for fields in (line.split() for line in lines)}

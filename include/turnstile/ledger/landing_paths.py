@@ -82,11 +82,11 @@ def _groups_with(connection: Connection, family: str, files: Collection[str]) ->
 
 def _is_admitted(known: Iterable[Mapping[str, str]], family: str) -> bool:
     """Return whether a person let a group read files of another."""
-    return any("programme" not in one and one["family"] == family for one in known)
+    return any("programme" not in fact and fact["family"] == family for fact in known)
 
 
 def _at(known: Iterable[Mapping[str, str]], landing: str) -> list[Mapping[str, str]]:
-    return [one for one in known if _overlap(one["landing"], landing)]
+    return [fact for fact in known if _overlap(fact["landing"], landing)]
 
 
 def admit_family(connection: Connection, at: str, body: Mapping[str, str]) -> Entry:
@@ -105,7 +105,7 @@ def admit_family(connection: Connection, at: str, body: Mapping[str, str]) -> En
 
 def _used(known: Iterable[Mapping[str, str]]) -> set[tuple[str, str]]:
     """Return landing patterns and the budget groups that have released from them."""
-    return {(one["landing"], one["family"]) for one in known if "programme" in one}
+    return {(fact["landing"], fact["family"]) for fact in known if "programme" in fact}
 
 
 def _landing_facts(connection: Connection) -> Iterator[Entry]:
@@ -120,9 +120,9 @@ def _landing_facts(connection: Connection) -> Iterator[Entry]:
         yield read_entry(row.record, row.hash)
 
 
-def _overlap(one: str, other: str) -> bool:
+def _overlap(pattern: str, other: str) -> bool:
     """Return whether two landing patterns may name the same files: by what is fixed before `{`."""
-    first, second = _fixed(one), _fixed(other)
+    first, second = _fixed(pattern), _fixed(other)
     return first.startswith(second) or second.startswith(first)
 
 

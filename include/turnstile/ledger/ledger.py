@@ -74,14 +74,17 @@ class Ledger(Stewardship):
         """
 
         def act(connection: Connection) -> Publication:
-            found = self._locked(connection, attempts.sealed(connection, key).attempt_id)
-            if found.state is ReleaseState.PUBLISHED and found.manifest_digest != manifest_digest:
+            attempt = self._locked(connection, attempts.sealed(connection, key).attempt_id)
+            if (
+                attempt.state is ReleaseState.PUBLISHED
+                and attempt.manifest_digest != manifest_digest
+            ):
                 raise IntegrityError(
                     f"{key} is published with another manifest; restore the published package, "
                     "or release a revision"
                 )
             words = {"manifest_digest": manifest_digest, "zone_index": "signed"}
-            self._move(connection, found, Transition.PUBLISH, **words)
+            self._move(connection, attempt, Transition.PUBLISH, **words)
             public = attempts.publication(connection, key)
             if public is None:  # pragma: no cover - the move wrote it
                 raise IntegrityError(f"{key} has no entry of its publication")
@@ -120,11 +123,11 @@ class Ledger(Stewardship):
 
     def _written(self, made: Mapping[str, str]) -> Written:
         """Return what of the public zone may be signed."""
-        told = [one for one in self.entries() if one.kind in _RECORDS]
-        published = [one for one in told if one.kind is EntryKind.PUBLISHED]
+        told = [entry for entry in self.entries() if entry.kind in _RECORDS]
+        published = [entry for entry in told if entry.kind is EntryKind.PUBLISHED]
         of_ledger = {
-            f"{one.key}/manifest.json": one.body["manifest_digest"].removeprefix("sha256:")
-            for one in published
+            f"{entry.key}/manifest.json": entry.body["manifest_digest"].removeprefix("sha256:")
+            for entry in published
         }
         parties = self.parties()
         if lines := "".join(parties.key_lines):
@@ -133,8 +136,8 @@ class Ledger(Stewardship):
             path = f"{LOG}/{Verifier.of(log.public_line).digits}/log.pub"
             of_ledger[path] = hashlib.sha256(log.public_line.encode()).hexdigest()
         earlier = {f"{LOG}/{name}/log.pub" for log in parties.logs for name in log.earlier}
-        gone = {str(one.key) for one in told if one.kind is EntryKind.WITHDRAWN}
-        is_listed = sum("zone_index" in one.body for one in published)
+        gone = {str(entry.key) for entry in told if entry.kind is EntryKind.WITHDRAWN}
+        is_listed = sum("zone_index" in entry.body for entry in published)
         return Written(
             stated=frozenset((*chain.from_iterable(map(_records_of, told)), *earlier)),
             made={**of_ledger, **made},
@@ -165,7 +168,7 @@ class Ledger(Stewardship):
         logs = self._logs()
         if not logs:
             return None
-        seals = (one.sequence for one in self.entries_of(key) if one.kind in _SEALS)
+        seals = (entry.sequence for entry in self.entries_of(key) if entry.kind in _SEALS)
         return str(logs[-1].proof(max(seals), self._sign_as(logs[-1].begun)))
 
     def _logs(self) -> list[PublicLog]:

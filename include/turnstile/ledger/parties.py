@@ -93,11 +93,11 @@ class Parties:
 
     def key_at(self, sequence: int) -> str | None:
         """Return the public line that had to sign a note of this many entries."""
-        found = self.keys[0][1] if self.keys else None
+        public_line = self.keys[0][1] if self.keys else None
         for first, line in self.keys:
             if first <= sequence:
-                found = line
-        return found
+                public_line = line
+        return public_line
 
     def is_superseded(self, sequence: int, entry_hash: str) -> bool:
         """Return whether a note speaks of an entry that is declared lost."""

@@ -75,18 +75,18 @@ def cap_figures(cap: Cap) -> str:
     return ", ".join(f"{name} {amount_text(name, figure)}" for name, figure in figures if figure)
 
 
-def left(one: AccountBalance) -> dict[str, int] | None:
+def left(balance: AccountBalance) -> dict[str, int] | None:
     """Return what is left of each figure of an account's cap, None without a cap.
 
     Figures are in the ledger's units, never below 0; 0 where an infinite loss was posted.
     """
-    if one.cap is None:
+    if balance.cap is None:
         return None
-    taken = one.spent + one.held
+    taken = balance.spent + balance.held
     pairs = {
-        "epsilon_micro": (one.cap.epsilon_micro, taken.epsilon_micro),
-        "rho_nano": (one.cap.rho_nano, taken.rho_nano),
-        "delta_femto": (one.cap.delta_femto, taken.delta_femto),
+        "epsilon_micro": (balance.cap.epsilon_micro, taken.epsilon_micro),
+        "rho_nano": (balance.cap.rho_nano, taken.rho_nano),
+        "delta_femto": (balance.cap.delta_femto, taken.delta_femto),
     }
     return {
         name: 0 if gone is None else max(0, limit - gone)
@@ -95,9 +95,9 @@ def left(one: AccountBalance) -> dict[str, int] | None:
     }
 
 
-def left_text(one: AccountBalance) -> str:
+def left_text(balance: AccountBalance) -> str:
     """Write what is left of a cap's epsilon or rho."""
-    figures = left(one) or {}
+    figures = left(balance) or {}
     words = [
         f"{name.partition('_')[0]} {amount_text(name.partition('_')[0], figure)}"
         for name, figure in figures.items()
@@ -109,18 +109,18 @@ def left_text(one: AccountBalance) -> str:
 def balance_lines(balances: Sequence[AccountBalance]) -> list[str]:
     """Write balances as a table."""
     rows = [("family", "unit", "account", "spent", "at delta 1e-6", "held", "cap", "left")]
-    for one in balances:
-        at_delta = epsilon_at_delta(one.spent)
+    for balance in balances:
+        at_delta = epsilon_at_delta(balance.spent)
         rows.append(
             (
-                one.family,
-                one.unit.value,
-                one.scope,
-                loss_text(one.spent),
+                balance.family,
+                balance.unit.value,
+                balance.scope,
+                loss_text(balance.spent),
                 "infinite" if at_delta is None else f"epsilon {float(at_delta):g}",
-                loss_text(one.held) if one.held != AccountLoss() else "-",
-                cap_figures(one.cap) if one.cap else "none",
-                left_text(one),
+                loss_text(balance.held) if balance.held != AccountLoss() else "-",
+                cap_figures(balance.cap) if balance.cap else "none",
+                left_text(balance),
             )
         )
     return table_lines(rows)
@@ -135,19 +135,19 @@ def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def balance_json(one: AccountBalance) -> dict[str, Any]:
+def balance_json(balance: AccountBalance) -> dict[str, Any]:
     """Return a balance for `--json`; amounts in the ledger's integers, None for infinite."""
-    at_delta = epsilon_at_delta(one.spent)
+    at_delta = epsilon_at_delta(balance.spent)
     return {
-        "family": one.family,
-        "unit": one.unit.value,
-        "scope": one.scope,
-        "spent": asdict(one.spent),
+        "family": balance.family,
+        "unit": balance.unit.value,
+        "scope": balance.scope,
+        "spent": asdict(balance.spent),
         "spent_epsilon_at_delta_1e_6": None if at_delta is None else str(at_delta),
-        "held": asdict(one.held),
-        "cap": asdict(one.cap) if one.cap else None,
-        "cap_set_by": list(one.cap_set_by),
-        "left": left(one),
+        "held": asdict(balance.held),
+        "cap": asdict(balance.cap) if balance.cap else None,
+        "cap_set_by": list(balance.cap_set_by),
+        "left": left(balance),
     }
 
 
@@ -171,36 +171,36 @@ def entry_json(entry: Entry) -> dict[str, Any]:
     }
 
 
-def forecast_lines(found: Sequence[CapForecast]) -> list[str]:
+def forecast_lines(forecasts: Sequence[CapForecast]) -> list[str]:
     """Write forecasts as a table."""
     heads = ("family", "cap", "figure", "a week costs", "52 weeks cost", "reached")
     rows = [(*heads, "a correction costs", "next correction")]
-    for one in found:
-        name = one.coordinate.partition("_")[0]
-        reached = f"in {one.reached_in}" if one.reached_in else "never at this rate"
+    for forecast in forecasts:
+        name = forecast.coordinate.partition("_")[0]
+        reached = f"in {forecast.reached_in}" if forecast.reached_in else "never at this rate"
         rows.append(
             (
-                one.family,
-                cap_text(one.cap),
-                f"{name} {amount_text(name, one.limit)}",
-                amount_text(name, one.weekly),
-                amount_text(name, one.year),
+                forecast.family,
+                cap_text(forecast.cap),
+                f"{name} {amount_text(name, forecast.limit)}",
+                amount_text(name, forecast.weekly),
+                amount_text(name, forecast.year),
                 reached,
-                amount_text(name, one.correction),
-                next_correction(one),
+                amount_text(name, forecast.correction),
+                next_correction(forecast),
             )
         )
     return table_lines(rows)
 
 
-def next_correction(one: CapForecast) -> str:
+def next_correction(forecast: CapForecast) -> str:
     """Say of which week a correction fits next, and what becomes of the weeks after it."""
-    if one.correction_in is None:
+    if forecast.correction_in is None:
         return "none while every week is released"
-    then = f"; then {one.refused_then} is refused" if one.refused_then else ""
-    return f"of {one.correction_in}{then}"
+    then = f"; then {forecast.refused_then} is refused" if forecast.refused_then else ""
+    return f"of {forecast.correction_in}{then}"
 
 
-def forecast_json(one: CapForecast) -> dict[str, Any]:
+def forecast_json(forecast: CapForecast) -> dict[str, Any]:
     """Return a forecast for `--json`."""
-    return asdict(one)
+    return asdict(forecast)

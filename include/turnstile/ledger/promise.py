@@ -51,10 +51,10 @@ def promise_problems(entry: Entry) -> Iterator[str]:
         yield "states draws that cannot be read"
         return
     bound = (body["programme_digest"], body["domain_digest"])
-    own = plan_digest(*bound, key.period, key.revision, body["events"])
-    if own != body["plan_digest"]:
+    digest = plan_digest(*bound, key.period, key.revision, body["events"])
+    if digest != body["plan_digest"]:
         yield "its plan digest is not that of its draws"
-    stated = {(one.unit, one.scope): one for one in postings_in(body)}
+    stated = {(posting.unit, posting.scope): posting for posting in postings_in(body)}
     for needed in postings(events):
         if not _covers(stated.get((needed.unit, needed.scope)), needed):
             yield f"states less loss for {needed.unit} ({needed.scope}) than its draws cost"
@@ -72,4 +72,4 @@ def _covers(stated: Posting | None, needed: Posting) -> bool:
         (stated.rho_nano, needed.rho_nano),
         (stated.delta_femto, needed.delta_femto),
     )
-    return all(one is None or (least is not None and one >= least) for one, least in pairs)
+    return all(amount is None or (least is not None and amount >= least) for amount, least in pairs)

@@ -134,7 +134,7 @@ class Bindings:
             Difference(name, getattr(self, f"{name}_digest"), getattr(other, f"{name}_digest"))
             for name in ("programme", "domain", "snapshot")
         ]
-        return tuple(one for one in pairs if one.old != one.new)
+        return tuple(difference for difference in pairs if difference.old != difference.new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +196,8 @@ class Request:
         stated: tuple[Posting | Cap, ...] = (*self.postings, *self.caps)
         figures = [
             figure
-            for one in stated
-            for figure in (one.epsilon_micro, one.rho_nano, one.delta_femto)
+            for loss_or_cap in stated
+            for figure in (loss_or_cap.epsilon_micro, loss_or_cap.rho_nano, loss_or_cap.delta_femto)
         ]
         if any(figure is not None and not 0 <= figure <= MOST for figure in figures):
             rule = f"a loss or a cap lies beyond what the ledger can add up ({MOST} of its units)"

@@ -92,23 +92,24 @@ def weeks_of(scope: str, week: str) -> tuple[str, str]:
     return (first, last) if last else (week, week)
 
 
-def revision_needed(found: Attempt, differences: Sequence[Difference]) -> RevisionNeeded:
+def revision_needed(attempt: Attempt, differences: Sequence[Difference]) -> RevisionNeeded:
     """Build the refusal of a key that is bound to something else; it lists every difference."""
-    changed = ", ".join(one.name for one in differences)
-    if found.is_sealed:
-        number = found.key.revision + 1
+    changed = ", ".join(difference.name for difference in differences)
+    if attempt.is_sealed:
+        number = attempt.key.revision + 1
         advice = (
             f"put that back, or publish the correction as revision {number}: turnstile run "
             f"--revision {number} --reason TEXT"
         )
     else:
-        verb = "void" if found.state.value == "reserved" else "burn"
-        advice = f"go back to what was reserved, or turnstile ledger {verb} {found.key}"
+        verb = "void" if attempt.state.value == "reserved" else "burn"
+        advice = f"go back to what was reserved, or turnstile ledger {verb} {attempt.key}"
     listed = "; ".join(
-        f"{one.name} was {_brief(one.old)} and is {_brief(one.new)}" for one in differences
+        f"{difference.name} was {_brief(difference.old)} and is {_brief(difference.new)}"
+        for difference in differences
     )
     return RevisionNeeded(
-        f"{found.key} is {found.state.value} and bound to another {changed} "
+        f"{attempt.key} is {attempt.state.value} and bound to another {changed} "
         f"(different: {changed}): {listed}; {advice}"
     )
 

@@ -56,12 +56,12 @@ class Stewardship(LedgerView):
         said = {"person": person, "reason": reason, **for_the_public(public_note)}
 
         def act(connection: Connection) -> Attempt:
-            found = self._locked(connection, attempts.sealed(connection, key).attempt_id)
-            if found.state is not ReleaseState.PUBLISHED:
+            attempt = self._locked(connection, attempts.sealed(connection, key).attempt_id)
+            if attempt.state is not ReleaseState.PUBLISHED:
                 raise RefusedError(f"{key} is not published; there is nothing to withdraw")
-            if not found.is_withdrawn:
-                attempts.withdraw(connection, self._now(), found, said)
-            return attempts.attempt(connection, found.attempt_id)
+            if not attempt.is_withdrawn:
+                attempts.withdraw(connection, self._now(), attempt, said)
+            return attempts.attempt(connection, attempt.attempt_id)
 
         return self._write(act)
 
@@ -112,9 +112,9 @@ class Stewardship(LedgerView):
         body = {"landing": landing, "family": family, "person": person, "reason": reason}
         return self._write(lambda c: landing_paths.admit_family(c, self._now(), body))
 
-    def record_assessment(self, found: Assessed) -> Assessed:
+    def record_assessment(self, assessed: Assessed) -> Assessed:
         """Write what the gates said of sealed bytes; a repeat of the last one changes nothing."""
-        return self._write(lambda c: words.record_assessment(c, self._now(), found))
+        return self._write(lambda c: words.record_assessment(c, self._now(), assessed))
 
     def record_audit(self, key: ReleaseKey, *, outcome: str, report_digest: str) -> Entry:
         """Write that a release was audited; a repeat with the same report changes nothing."""
@@ -173,9 +173,9 @@ class Stewardship(LedgerView):
         done = recovery.recover(self._custody, dict(families or {}), said, salvaged, delivered)
         if not self.parties().keys and self._witnesses.has_key:
             # Keys before the present one are named again, or their lines beside packages accuse.
-            own = self._witnesses.signer().public_line
-            if earlier := [one for one in self._witnesses.kept_lines() if one != own]:
-                self._name_keys((*earlier, own), person, reason)
+            public_line = self._witnesses.signer().public_line
+            if earlier := [line for line in self._witnesses.kept_lines() if line != public_line]:
+                self._name_keys((*earlier, public_line), person, reason)
         self._custody.ship()
         public, history = self._custody.witnesses.public, self._store.read(read_history)
         self._custody.note_again(history)
@@ -200,7 +200,7 @@ class Stewardship(LedgerView):
         if origin is not None and not re.fullmatch(r"[!-*,-~]+", origin):
             rule = f"{origin!r} cannot name a log: no blank, no plus sign, letters of ASCII"
             raise InputError(where="ledger", field="origin", rule=rule)
-        if origin in {one.origin for one in self.parties().logs}:
+        if origin in {log.origin for log in self.parties().logs}:
             rule = f"{origin!r} names a log that was begun before, whose proofs stay; another one"
             raise InputError(where="ledger", field="origin", rule=rule)
         if self._custody.witnesses.public is None:
@@ -246,7 +246,11 @@ class Stewardship(LedgerView):
             InputError: the ledger knows no such witness.
         """
         known = self.parties().witnesses
-        matches = [one for one, folder in known.items() if name == folder or one.startswith(name)]
+        matches = [
+            witness_id
+            for witness_id, folder in known.items()
+            if name == folder or witness_id.startswith(name)
+        ]
         if len(matches) != 1:
             rule = f"{name!r} names {len(matches)} of this ledger's witnesses: {sorted(known)}"
             raise InputError(where="ledger", field="witness", rule=rule)
@@ -269,12 +273,12 @@ class Stewardship(LedgerView):
 
         def act(connection: Connection) -> str:
             facts.head(connection, locked=True)
-            for own in read_history(connection).attempts.values():
-                for one in own:
-                    if one.is_open:
+            for key_attempts in read_history(connection).attempts.values():
+                for attempt in key_attempts:
+                    if attempt.is_open:
                         raise RefusedError(
-                            f"{one.key} is held or drawn under the bounding key; let it end, or "
-                            "turnstile ledger void or burn it, then rotate"
+                            f"{attempt.key} is held or drawn under the bounding key; let it end, "
+                            "or turnstile ledger void or burn it, then rotate"
                         )
             previous, name = take_up()
             body = {"name": name, "previous": previous, "person": said[0], "reason": said[1]}

@@ -56,12 +56,12 @@ def _of_family(connection: Connection, family: str) -> Iterator[AccountBalance]:
         if week == ALL_WEEKS:
             unit, spent, held = units[name], losses[row[_KEYS:middle]], losses[row[middle:]]
             cap = lifetime.get(name)
-            own = set_by.get(id(cap), ())
-            yield AccountBalance(family, unit, scope, spent, held, cap, own)
+            programmes = set_by.get(id(cap), ())
+            yield AccountBalance(family, unit, scope, spent, held, cap, programmes)
         else:
             weeks[name][week] = (Amount(*row[_KEYS:middle]), Amount(*row[middle:]))
-    for one in _windows(family, caps, weeks):
-        yield replace(one, cap_set_by=set_by.get(id(one.cap), ()))
+    for balance in _windows(family, caps, weeks):
+        yield replace(balance, cap_set_by=set_by.get(id(balance.cap), ()))
 
 
 class _Losses(dict[tuple[int, ...], AccountLoss]):
@@ -111,14 +111,14 @@ def _most_spent(rows: Weeks, window_weeks: int) -> tuple[str, Amount, Amount]:
     return best[1:]
 
 
-def _plus(one: Taken, other: Taken) -> Taken:
+def _plus(taken: Taken, other: Taken) -> Taken:
     """Add spent and held."""
-    return one[0].plus(other[0]), one[1].plus(other[1])
+    return taken[0].plus(other[0]), taken[1].plus(other[1])
 
 
-def _minus(one: Taken, other: Taken) -> Taken:
+def _minus(taken: Taken, other: Taken) -> Taken:
     """Take spent and held away."""
-    return one[0].minus(other[0]), one[1].minus(other[1])
+    return taken[0].minus(other[0]), taken[1].minus(other[1])
 
 
 def _rank(taken: Amount) -> tuple[int, ...]:

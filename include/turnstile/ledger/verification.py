@@ -74,7 +74,7 @@ def verify_store(
     """
     witnesses = custody.witnesses
     # Files first, and the database second: see Witnesses.notes.
-    notes, found = witnesses.notes(), traces(witnesses.public, custody.embargoed)
+    notes, all_traces = witnesses.notes(), traces(witnesses.public, custody.embargoed)
     shipped = {folder: last_shipped(folder) for folder in witnesses.folders}
     fold, last_at, told = Fold(), None, list[Entry]()
     for finding, at in _entries(connection, fold, told):
@@ -96,12 +96,12 @@ def verify_store(
     if scope.trusted:
         yield from key_findings(fold.parties, scope.trusted, scope.trusted_in)
     yield from clock_findings(last_at, custody.clock())
-    yield from trace_findings(found, fold.by_key, fold.card_hash_at)
+    yield from trace_findings(all_traces, fold.by_key, fold.card_hash_at)
     yield from file_findings(fold, custody, scope.packages)
     if witnesses.public is not None:
         hashes = [fold.hash_at(n) or GENESIS for n in range(1, fold.chain.head[0] + 1)]
         named = () if witnesses.key is None else cosigners_of(witnesses.log_policy)
-        known = tuple(one.verifier for one in named)
+        known = tuple(cosigner.verifier for cosigner in named)
         yield from log_findings(witnesses.public, fold.parties.logs, hashes, known)
         yield from _zone_findings(
             witnesses.public, fold, told, trusted(fold.chain.head[0]), custody
@@ -115,14 +115,14 @@ def _zone_findings(
     recent = facts.instant(custody.clock() - _IN_CHANGE)
 
     def in_change(length: int) -> frozenset[str]:
-        later = (one for one in told if one.sequence > length and one.at >= recent)
-        return frozenset(str(one.key).partition("/")[0] for one in later)
+        later = (entry for entry in told if entry.sequence > length and entry.at >= recent)
+        return frozenset(str(entry.key).partition("/")[0] for entry in later)
 
-    gone = {str(one.key) for one in fold.attempts.values() if one.is_withdrawn}
+    gone = {str(attempt.key) for attempt in fold.attempts.values() if attempt.is_withdrawn}
     gone |= {name.removesuffix(" package") for name in fold.parties.lost}
     state = ZoneState(
         trusted=trusted,
-        is_wanted=any("zone_index" in one.body for one in told),
+        is_wanted=any("zone_index" in entry.body for entry in told),
         may_be_gone=frozenset(gone),
         in_change=in_change,
     )

@@ -197,12 +197,12 @@ class LedgerView(ChargingLedger):
         have been stolen.
         """
         parties = self.parties()
-        own = self._witnesses.trusted_at(parties)(self.head()[0])
+        trusted_lines = self._witnesses.trusted_at(parties)(self.head()[0])
         kinds = [kind.value for kind in PUBLIC_KINDS]
         query = select(func.max(ENTRY.c.sequence)).where(ENTRY.c.kind.in_(kinds))
         last = self._store.read(lambda c: c.execute(query).scalar_one())
         is_new = bool(parties.keys) and parties.keys[-1][0] > (last or 0)
-        return tuple(dict.fromkeys((*own, *(parties.key_lines if is_new else ()))))
+        return tuple(dict.fromkeys((*trusted_lines, *(parties.key_lines if is_new else ()))))
 
     def assessment(self, key: ReleaseKey) -> Assessed | None:
         """Return what the gates last said of a key, or None."""

@@ -79,7 +79,9 @@ class Week:
     @property
     def in_force(self) -> PublishedRevision | None:
         """The newest revision that was not withdrawn; None if no release is public."""
-        return next((one for one in reversed(self.published) if one.withdrawn is None), None)
+        return next(
+            (revision for revision in reversed(self.published) if revision.withdrawn is None), None
+        )
 
     @property
     def is_open(self) -> bool:
@@ -89,12 +91,14 @@ class Week:
     @property
     def live(self) -> tuple[Attempt, ...]:
         """Attempts that hold or have taken something of the budget."""
-        return tuple(one for one in self.attempts if one.state is not ReleaseState.VOID)
+        return tuple(attempt for attempt in self.attempts if attempt.state is not ReleaseState.VOID)
 
     @property
     def last_sealed(self) -> int | None:
         """The highest revision that has its bytes; None if none has."""
-        return max((one.key.revision for one in self.attempts if one.is_sealed), default=None)
+        return max(
+            (attempt.key.revision for attempt in self.attempts if attempt.is_sealed), default=None
+        )
 
     @property
     def state(self) -> WeekState | None:

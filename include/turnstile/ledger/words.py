@@ -219,7 +219,7 @@ def add_witness(store: Store, custody: Custody, folder: Path, said: tuple[str, s
     Raises:
         InputError: the folder cannot be written, or is not named in TURNSTILE_WITNESS.
     """
-    if folder.resolve() not in {one.resolve() for one in custody.witnesses.folders}:
+    if folder.resolve() not in {path.resolve() for path in custody.witnesses.folders}:
         rule = "is not among the folders of TURNSTILE_WITNESS; name it there first"
         raise InputError(where=str(folder), field="witness", rule=rule)
     with naming(folder):
@@ -233,6 +233,6 @@ def add_witness(store: Store, custody: Custody, folder: Path, said: tuple[str, s
             facts.append(connection, at, EntryKind.WITNESS_ADDED, body)
 
     store.write(act)
-    if all(witness_id(one) for one in custody.witnesses.folders):
+    if all(witness_id(path) for path in custody.witnesses.folders):
         custody.ship()
     return name

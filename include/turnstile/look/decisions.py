@@ -137,7 +137,7 @@ class Seen:
     def stops(self, rule: str) -> bool:
         """Return whether a rule stops the week."""
         findings = () if self.report is None else self.report.findings
-        return any(one.rule == rule and one.stops for one in findings)
+        return any(finding.rule == rule and finding.stops for finding in findings)
 
 
 def needs(programme: Programme, names: Mapping[str, str], columns: Iterable[str]) -> set[str]:
@@ -154,11 +154,11 @@ def needs(programme: Programme, names: Mapping[str, str], columns: Iterable[str]
     return {one for one, said in asked.items() if said is None and names.get(one) not in there}
 
 
-def encoding_of(own: FileSpec, found: FileSpec) -> Encoding:
+def encoding_of(written: FileSpec, detected: FileSpec) -> Encoding:
     """Return the encoding to state: one byte a character is told apart by people alone."""
-    if own.encoding in _SINGLE_BYTE and found.encoding in _SINGLE_BYTE:
-        return own.encoding
-    return found.encoding
+    if written.encoding in _SINGLE_BYTE and detected.encoding in _SINGLE_BYTE:
+        return written.encoding
+    return detected.encoding
 
 
 def unit_of(programme: Programme) -> str:
@@ -186,29 +186,29 @@ def as_said(
     for field in columns & {*DATED} if days else ():
         source = replace(source, date_form=date_form(connection, field, days) or source.date_form)
     if _MODES in asked.undecided and "mode" in columns:
-        found = words_of(connection, "said", "mode", unit_of(programme))
-        modes = tuple(one.text for one in found if one.may_be_named)
+        words = words_of(connection, "said", "mode", unit_of(programme))
+        modes = tuple(word.text for word in words if word.may_be_named)
         source = replace(source, modes=modes or source.modes)
     return replace(programme, source=source)
 
 
 def of_form(
-    asked: Asked, found: FileSpec, forms: Mapping[str, FoundForm | None]
+    asked: Asked, detected: FileSpec, forms: Mapping[str, FoundForm | None]
 ) -> Iterator[Decision]:
     """Yield what has to be stated of how files are written."""
-    own = asked.programme.source.written
-    yield from _of_encodings(asked, found, forms)
+    written = asked.programme.source.written
+    yield from _of_encodings(asked, detected, forms)
     if not any(form is not None for form in forms.values()):
         return
-    if own.delimiter is not None and found.delimiter is None:
-        found = replace(found, delimiter=own.delimiter)
-    if own.times is not TimeForm.WRITTEN and found.times is TimeForm.WRITTEN:
-        found = replace(found, times=own.times)
-    if found != own:
+    if written.delimiter is not None and detected.delimiter is None:
+        detected = replace(detected, delimiter=written.delimiter)
+    if written.times is not TimeForm.WRITTEN and detected.times is TimeForm.WRITTEN:
+        detected = replace(detected, times=written.times)
+    if detected != written:
         is_read = any(_beyond_ascii(asked, form) for form in forms.values())
-        must = is_read or replace(found, encoding=own.encoding) != own
+        must = is_read or replace(detected, encoding=written.encoding) != written
         why = "files are not written as source.file says; they would not be read, or not rightly"
-        yield Decision("source.file", f"file: {yaml_of(found)}", why, must=must)
+        yield Decision("source.file", f"file: {yaml_of(detected)}", why, must=must)
 
 
 def _beyond_ascii(asked: Asked, form: FoundForm | None) -> tuple[str, ...]:
@@ -216,20 +216,22 @@ def _beyond_ascii(asked: Asked, form: FoundForm | None) -> tuple[str, ...]:
     names = names_in_source(layout_of(asked.programme.source.feed), asked.programme)
     if form is None or form.has_mark:
         return ()
-    return tuple(one for one in form.beyond_ascii if one in names.values())
+    return tuple(
+        beyond_ascii for beyond_ascii in form.beyond_ascii if beyond_ascii in names.values()
+    )
 
 
 def _of_encodings(
-    asked: Asked, found: FileSpec, forms: Mapping[str, FoundForm | None]
+    asked: Asked, spec: FileSpec, forms: Mapping[str, FoundForm | None]
 ) -> Iterator[Decision]:
     """Yield the files that no one line reads with the others, with their columns."""
     for file, form in forms.items():
         columns = _beyond_ascii(asked, form)
-        if form and columns and encoding_of(found, form.spec) is not found.encoding:
+        if form and columns and encoding_of(spec, form.spec) is not spec.encoding:
             why = (
-                f"{file} is written in {form.spec.encoding}, most others in {found.encoding}, and "
+                f"{file} is written in {form.spec.encoding}, most others in {spec.encoding}, and "
                 f"column {', '.join(columns)} has characters that differ: no line reads both; "
-                f"deliver that file again in {found.encoding}"
+                f"deliver that file again in {spec.encoding}"
             )
             yield Decision("source.file.encoding", "", why, must=True)
 
@@ -283,7 +285,7 @@ def _of_units(asked: Asked, seen: Seen) -> Iterator[Decision]:
             yield Decision("source.speed_unit", "", why, must=True)
         return
     told = source.speed_unit.milli_kmh / ratio_of(ratio)
-    near = min(SpeedUnit, key=lambda one: abs(one.milli_kmh / told - 1))
+    near = min(SpeedUnit, key=lambda unit: abs(unit.milli_kmh / told - 1))
     fits = abs(near.milli_kmh / told - 1) < _NEAR
     if is_open or stops or (fits and near is not source.speed_unit):
         line = (
@@ -319,20 +321,20 @@ def _of_ids(asked: Asked, seen: Seen) -> Iterator[Decision]:
 
 def _of_unread(seen: Seen) -> Iterator[Decision]:
     """Yield what columns that nobody reads may say: enter or leave, and the mode."""
-    found = dict(reversed(seen.unread))  # the first of each
-    if "action" in found:
-        line = f"columns: {{action: {json.dumps(found['action'])}}}   # and action_names"
+    unread = dict(reversed(seen.unread))  # the first of each
+    if "action" in unread:
+        line = f"columns: {{action: {json.dumps(unread['action'])}}}   # and action_names"
         why = (
             "a column that nobody reads may say whether a tap enters or leaves: name it, or state "
             "source.without_action"
         )
         yield Decision("source.columns.action", line, why, must=True)
-    if "mode" in found and seen.programme.source.feed.shape is RowShape.TELEMETRY:
+    if "mode" in unread and seen.programme.source.feed.shape is RowShape.TELEMETRY:
         line = f"without_mode: {seen.programme.source.modes[0]}   # or deliver the others apart"
         why = "a column that nobody reads may name the mode, and all vehicles would count as of one"
         yield Decision("source.without_mode", line, why, must=True)
-    elif "mode" in found:
-        line = f"columns: {{mode: {json.dumps(found['mode'])}}}   # and modes, mode_names"
+    elif "mode" in unread:
+        line = f"columns: {{mode: {json.dumps(unread['mode'])}}}   # and modes, mode_names"
         why = (
             "a column that nobody reads may name the mode, and all records would count as of one: "
             "name it, or state source.without_mode"
@@ -348,16 +350,20 @@ def _of_words(seen: Seen, rule: str, field: str, key: str) -> Iterator[Decision]
     word, unit = (f"json_extract_string(fields, '$.{name}')" for name in (field, "card_id"))
     if seen.programme.source.feed.names_nobody:
         unit = "fields"
-    found = words_of(seen.connection, f"read_parquet({one_file(file)})", word, unit)
+    words = words_of(seen.connection, f"read_parquet({one_file(file)})", word, unit)
     must = seen.stops(f"{rule}_many")
-    shared = [one for one in found if one.may_be_named]
+    shared = [entry for entry in words if entry.may_be_named]
     if shared:
         name = key.rpartition(".")[2]
-        known = dict(getattr(seen.programme.source, name)) | {one.text: "decide" for one in shared}
-        own = ", ".join(f"{json.dumps(w, ensure_ascii=False)}: {said}" for w, said in known.items())
-        line = f"{name}: {{{own}}}{_hint(field, shared)}"
+        known = dict(getattr(seen.programme.source, name)) | {
+            entry.text: "decide" for entry in shared
+        }
+        pairs = ", ".join(
+            f"{json.dumps(w, ensure_ascii=False)}: {said}" for w, said in known.items()
+        )
+        line = f"{name}: {{{pairs}}}{_hint(field, shared)}"
         yield Decision(key, line, f"words of {field} that nobody explains; {_PUBLIC}", must=must)
-    if len(shared) < len(found):
+    if len(shared) < len(words):
         yield Decision(key, "", f"{field}: {_RARE}", must=must and not shared)
 
 
@@ -365,7 +371,7 @@ def _hint(field: str, words: list[Word]) -> str:
     """Return a comment on what words seem to say."""
     if field != "action":
         return "   # each one of source.modes"
-    likely = [(one.text, action_like(one.text)) for one in words]
+    likely = [(entry.text, action_like(entry.text)) for entry in words]
     said = ", ".join(f"{word} looks like {action}" for word, action in likely if action)
     return f"   # enter, exit or no_tap; {said}" if said else "   # enter, exit or no_tap"
 
@@ -388,7 +394,7 @@ def _share_of(seen: Seen, rule: str) -> str:
     counts = dict(counts_of(seen.snapshot))
     whole = max(counts["rows_in"] - counts.get("outside_week", 0), 1)
     share = counts.get(rule, 0) / whole
-    enough = next((one for one in _SHARES if _value(one) >= share), "1")
+    enough = next((limit for limit in _SHARES if _value(limit) >= share), "1")
     return f'set_aside_at_most: {{{rule}: "{enough}"}}   # if that is right; it becomes public'
 
 

@@ -116,16 +116,16 @@ def lines_of_fields(
             yield from _numbers(connection, field, filled)
 
 
-def _words(found: list[Word], filled: int) -> Iterator[str]:
+def _words(words: list[Word], filled: int) -> Iterator[str]:
     """Yield words with their shares, those of few cards too: this is the private zone."""
-    for word in found[:_LISTED]:
+    for word in words[:_LISTED]:
         rare = (
             "" if word.may_be_named else f", of fewer than {CARDS_AT_LEAST} cards: name it nowhere"
         )
         share = _share(word.records, filled)
         yield f"  - {word.text!r}: {share} of records, {word.cards} cards{rare}"
-    if len(found) > _LISTED:
-        yield f"  - and {len(found) - _LISTED} more"
+    if len(words) > _LISTED:
+        yield f"  - and {len(words) - _LISTED} more"
 
 
 def _forms(connection: DuckDBPyConnection, field: str, filled: int) -> Iterator[str]:
@@ -142,8 +142,8 @@ def _forms(connection: DuckDBPyConnection, field: str, filled: int) -> Iterator[
 
 def _numbers(connection: DuckDBPyConnection, field: str, filled: int) -> Iterator[str]:
     """Yield the range of numbers, and how many values are none."""
-    own = f"TRY_CAST({field} AS DOUBLE)"
-    select = f"SELECT count({own}), quantile_cont({own}, [0, 0.05, 0.5, 0.95, 1]) FROM said"
+    number = f"TRY_CAST({field} AS DOUBLE)"
+    select = f"SELECT count({number}), quantile_cont({number}, [0, 0.05, 0.5, 0.95, 1]) FROM said"
     row = connection.execute(select).fetchone()
     count, quantiles = row or (0, None)
     yield f"  - {_share(filled - int(count), filled)} are no numbers"
@@ -193,9 +193,9 @@ def date_form(
         f"count(*) FILTER ({_day_sql(field, form)} IN ({listed}))" for form in _PATTERNS
     )
     row = connection.execute(f"SELECT {asked} FROM said").fetchone()
-    found = dict(zip(_PATTERNS, row or (), strict=False))
-    best = max(found, key=lambda form: found[form])
-    return best if found[best] > min(found.values()) else None
+    counts = dict(zip(_PATTERNS, row or (), strict=False))
+    best = max(counts, key=lambda form: counts[form])
+    return best if counts[best] > min(counts.values()) else None
 
 
 def _day_sql(field: str, form: DateForm) -> str:
@@ -256,8 +256,8 @@ def _says_action(column: str, words: Sequence[str]) -> bool:
 
 def _says_mode(words: Sequence[str]) -> bool:
     """Return whether words seem to name two modes, or more, and mostly such."""
-    found = [one[0].lower() for one in map(_MODE.search, words) if one]
-    return len({*found}) > 1 and 2 * len(found) > len(words)
+    lowers = [match[0].lower() for match in map(_MODE.search, words) if match]
+    return len({*lowers}) > 1 and 2 * len(lowers) > len(words)
 
 
 def is_named_as_mode(column: str) -> bool:

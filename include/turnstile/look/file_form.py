@@ -95,8 +95,8 @@ class FoundForm:
 
     def stated(self, instants: Iterable[str] = (), numbers: Iterable[str] = ()) -> FileSpec:
         """Return what a programme has to state, for its columns of instants and of numbers."""
-        found = {form for column, form in self.epochs if column in set(instants)}
-        spec = replace(self.spec, times=found.pop()) if len(found) == 1 else self.spec
+        forms = {form for column, form in self.epochs if column in set(instants)}
+        spec = replace(self.spec, times=forms.pop()) if len(forms) == 1 else self.spec
         if set(self.decimals) & set(numbers):
             spec = replace(spec, decimal=DecimalMark.COMMA)
         return replace(spec, encoding=Encoding.UTF_8) if self.has_mark else spec
@@ -258,8 +258,8 @@ def yaml_of(spec: FileSpec) -> str:
     usual = FileSpec()
     keys = ("encoding", "delimiter", "quote", "header_row", "decimal", "times", "zone")
     pairs = ((key, getattr(spec, key)) for key in keys)
-    own = [f"{key}: {value}" for key, value in pairs if value != getattr(usual, key)]
-    return f"{{{', '.join(own)}}}" if own else ""
+    entries = [f"{key}: {value}" for key, value in pairs if value != getattr(usual, key)]
+    return f"{{{', '.join(entries)}}}" if entries else ""
 
 
 def _encoding(file: RawFile) -> tuple[Encoding, bool, bool]:
@@ -294,33 +294,33 @@ def _is_utf16(chunk: bytes) -> bool:
 
 def _parsed(lines: Sequence[str], delimiter: Delimiter, quote: QuoteMark) -> Iterator[list[str]]:
     """Yield the fields of each line by itself; none of a line that the reader would not take."""
-    own, mark = delimiter.character, _CHARACTERS.get(quote)
+    separator, mark = delimiter.character, _CHARACTERS.get(quote)
     if mark is None:
-        yield from (line.split(own) if line.strip() else [] for line in lines)
+        yield from (line.split(separator) if line.strip() else [] for line in lines)
         return
     enclosed = re.compile(
-        f"(^|{re.escape(own)}){mark}(?:[^{mark}]|{mark}{mark})*{mark}(?={re.escape(own)}|$)"
+        f"(^|{re.escape(separator)}){mark}(?:[^{mark}]|{mark}{mark})*{mark}(?={re.escape(separator)}|$)"
     )
     for line in lines:
         is_stray = mark in line and mark in enclosed.sub(r"\1", line)
         if is_stray or not line.strip():
             yield []
         else:
-            yield next(csv.reader([line], delimiter=own, quotechar=mark), [])
+            yield next(csv.reader([line], delimiter=separator, quotechar=mark), [])
 
 
 def _layout(lines: Sequence[str], wanted: frozenset[str]) -> tuple[int, Delimiter, QuoteMark]:
     """Return the row of the header, the delimiter and the quote that fit the lines best."""
     best: tuple[float, ...] = ()
-    found = (0, Delimiter.COMMA, QuoteMark.DOUBLE)
+    layout = (0, Delimiter.COMMA, QuoteMark.DOUBLE)
     for delimiter in Delimiter:
         for preferred, quote in enumerate(reversed(QuoteMark)):
             records = list(_parsed(lines[: _HEADER_WITHIN + _LINES], delimiter, quote))
             for row, fields in enumerate(records[:_HEADER_WITHIN]):
                 score = _score(fields, records[row + 1 : row + 1 + _LINES], wanted)
                 if score and (*score, preferred, -row) > best:
-                    best, found = (*score, preferred, -row), (row, delimiter, quote)
-    row, delimiter, quote = found
+                    best, layout = (*score, preferred, -row), (row, delimiter, quote)
+    row, delimiter, quote = layout
     if quote is QuoteMark.DOUBLE:
         cells = [
             c for record in _parsed(lines[row : row + _LINES], delimiter, quote) for c in record
@@ -328,7 +328,7 @@ def _layout(lines: Sequence[str], wanted: frozenset[str]) -> tuple[int, Delimite
         in_single = sum(len(c) > 1 and c[0] == c[-1] == "'" for c in cells)
         if in_single > _QUOTED * len(cells):
             return row, delimiter, QuoteMark.SINGLE
-    return found
+    return layout
 
 
 def _score(
@@ -338,10 +338,10 @@ def _score(
     names = [field.strip().strip("'") for field in fields]
     if len(names) < 2 or not all(_NAME.search(name) for name in names):  # noqa: PLR2004 - a table
         return None
-    alike = sum(len(one) == len(names) for one in below) / len(below) if below else 1.0
-    if alike < _ALIKE:
+    share = sum(len(record) == len(names) for record in below) / len(below) if below else 1.0
+    if share < _ALIKE:
         return None
-    return len(wanted & set(names)), round(alike, 2), len(names)
+    return len(wanted & set(names)), round(share, 2), len(names)
 
 
 def _full(records: list[list[str]], fields: int) -> list[list[str]]:
@@ -352,16 +352,19 @@ def _full(records: list[list[str]], fields: int) -> list[list[str]]:
 def _is_told(lines: Sequence[str], row: int, delimiter: Delimiter) -> bool:
     """Return whether the header's own line says the delimiter to the reader."""
     header = lines[row] if row < len(lines) else ""
-    return next((one for one in Delimiter if one.character in header), delimiter) is delimiter
+    return (
+        next((candidate for candidate in Delimiter if candidate.character in header), delimiter)
+        is delimiter
+    )
 
 
 def _epochs(
     columns: Iterable[tuple[str, Sequence[str]]],
 ) -> Iterator[tuple[str, TimeForm]]:
     """Yield the columns of numbers that may be instants."""
-    for name, own in columns:
-        if _mostly(_EPOCH, own):
-            lengths = Counter(len(cell.strip().partition(".")[0]) for cell in own if cell.strip())
+    for name, cells in columns:
+        if _mostly(_EPOCH, cells):
+            lengths = Counter(len(cell.strip().partition(".")[0]) for cell in cells if cell.strip())
             yield name, _EPOCHS.get(lengths.most_common(1)[0][0], TimeForm.WRITTEN)
 
 

@@ -60,7 +60,7 @@ class Look:
     @property
     def is_ready(self) -> bool:
         """True if nothing is left that must be decided before a release."""
-        return not any(one.must for one in self.decisions)
+        return not any(decision.must for decision in self.decisions)
 
 
 def look_at(asked: Asked) -> Look:
@@ -70,12 +70,12 @@ def look_at(asked: Asked) -> Look:
         InputError: there is no file.
     """
     anywhere = asked.week or ServiceWeek(2016, 1)
-    found = find_files(asked.landing, asked.programme.source.landing, anywhere)
+    files = find_files(asked.landing, asked.programme.source.landing, anywhere)
     asked.private.mkdir(parents=True, exist_ok=True, mode=0o700)
     with tempfile.TemporaryDirectory(prefix=".look-", dir=asked.private) as folder:
         looking = _Looking(asked, Path(folder))
         try:
-            return looking.of(found)
+            return looking.of(files)
         finally:
             looking.connection.close()
 
@@ -91,9 +91,9 @@ class _Looking:
         self.fields: tuple[str, ...] = ()
         self.unread: dict[tuple[str, str], None] = {}
 
-    def of(self, found: tuple[RawFile, ...]) -> Look:
+    def of(self, files: tuple[RawFile, ...]) -> Look:
         """Look at files."""
-        members = [one for file in found for one in self._unpacked(file)]
+        members = [member for file in files for member in self._unpacked(file)]
         forms = {file.name: self._form(file) for file in members}
         programme, week = self._as_found(forms), self.asked.week
         self.sections.append(("Files", tuple(_lines_of_forms(members, forms))))
@@ -111,8 +111,10 @@ class _Looking:
         if self.asked.snapshot is None:
             mended = decisions.of_form(self.asked, programme.source.written, forms)
             self.decisions = [*mended, *self.decisions]
-        known = {one.key for one in self.decisions}
-        self.decisions += [one for one in decisions.left_open(self.asked) if one.key not in known]
+        known = {decision.key for decision in self.decisions}
+        self.decisions += [
+            decision for decision in decisions.left_open(self.asked) if decision.key not in known
+        ]
         return Look(tuple(self.sections), tuple(self.decisions))
 
     def _unpacked(self, file: RawFile) -> tuple[RawFile, ...]:
@@ -148,14 +150,14 @@ class _Looking:
             return programme
         (spec, _), *_ = specs.most_common(1)
         told = Counter(form.stated().encoding for form in texts if not form.is_ascii)
-        own = programme.source.written
+        written = programme.source.written
         # a text in ASCII alone says nothing of encodings, and reads alike in all
-        encoding = told.most_common(1)[0][0] if told else own.encoding
+        encoding = told.most_common(1)[0][0] if told else written.encoding
         spec = replace(spec, encoding=encoding)
         # the short name of a zone is read as one of the stated zone's, if it is one
         is_named = any({*columns[0]} & {*form.named} for form in found)
-        zone = own.zone or (programme.time.zone if is_named else None)
-        spec = replace(spec, zone=zone, encoding=decisions.encoding_of(own, spec))
+        zone = written.zone or (programme.time.zone if is_named else None)
+        spec = replace(spec, zone=zone, encoding=decisions.encoding_of(written, spec))
         return replace(programme, source=replace(programme.source, file=spec))
 
     def _stage(self, programme: Programme, members: list[RawFile]) -> None:
@@ -186,8 +188,8 @@ class _Looking:
         """Remember columns that may name the mode, or enter and leave, where none is read."""
         columns, relation = source.columns, f"WITH {relations} SELECT * FROM texts"
         if source.keys is not None:  # of JSON only what a feed may have was read
-            found = self.connection.execute(source.keys).fetchall()
-            columns = tuple(sorted(str(row[0]) for row in found)[:_KEYS_LOOKED_AT])
+            execute = self.connection.execute(source.keys).fetchall()
+            columns = tuple(sorted(str(row[0]) for row in execute)[:_KEYS_LOOKED_AT])
             apart = self.folder / f"keys-{len(list(self.folder.iterdir()))}"
             relation = open_source(self.connection, file, columns, apart).relation
         names = names_in_source(layout_of(programme.source.feed), programme)
@@ -250,7 +252,7 @@ class _Looking:
     def _refused(self, error: TurnstileError) -> None:
         """Remember why files cannot be read; the sentence holds no value."""
         key = error.field if isinstance(error, InputError) else "files"
-        if all(one.why != str(error) for one in self.decisions):
+        if all(decision.why != str(error) for decision in self.decisions):
             self.decisions.append(Decision(key, "", str(error), must=True))
 
 
@@ -314,22 +316,22 @@ def _lines_of_places(
         rows = f"read_parquet('{snapshot.rows_glob}')"
         _, nowhere = rows_nowhere(connection, rows, end, domain)
         place = f"concat(mode, ' ', {end}_location)"
-        for one in words_of(connection, nowhere, place, "card_id")[:_PLACES]:
-            yield f"- {end}: {one.text!r}: {one.records} records"
+        for word in words_of(connection, nowhere, place, "card_id")[:_PLACES]:
+            yield f"- {end}: {word.text!r}: {word.records} records"
 
 
 def _lines_of_days(
     connection: DuckDBPyConnection, week: ServicePeriod, snapshot: Snapshot
 ) -> Iterator[str]:
     """Yield the rows of each day, and the days that have none."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     if snapshot.days:
         select = (
             f"SELECT service_date, count(*) FROM read_parquet('{snapshot.rows_glob}') GROUP BY 1"
         )
-        found = {str(day): count for day, count in connection.execute(select).fetchall()}
+        counts = {str(day): count for day, count in connection.execute(select).fetchall()}
     for day in week.days:
-        rows = found.get(str(day), 0)
+        rows = counts.get(str(day), 0)
         yield f"- {day}: {f'{rows} rows' if rows else 'no row: a gap'}"
 
 

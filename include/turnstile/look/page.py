@@ -29,8 +29,8 @@ def write_page(look: Look, title: str, folder: Path) -> Path:
         "title": title,
         "ready": look.is_ready,
         "decisions": [
-            {"key": one.key, "line": one.line, "why": one.why, "must": one.must}
-            for one in look.decisions
+            {"key": decision.key, "line": decision.line, "why": decision.why, "must": decision.must}
+            for decision in look.decisions
         ],
         "sections": {name: list(lines) for name, lines in look.sections},
     }
@@ -46,10 +46,10 @@ def _text(look: Look, title: str) -> str:
     parts.append("## Ready" if look.is_ready else "## To decide")
     if not look.decisions:
         parts.append("Nothing is left to decide.")
-    for one in look.decisions:
-        must = "" if one.must else " (may stay as it is)"
-        line = f"\n\n```yaml\n{one.line}\n```" if one.line else ""
-        parts.append(f"**{one.key}**{must}: {one.why}{line}")
+    for decision in look.decisions:
+        must = "" if decision.must else " (may stay as it is)"
+        line = f"\n\n```yaml\n{decision.line}\n```" if decision.line else ""
+        parts.append(f"**{decision.key}**{must}: {decision.why}{line}")
     for name, lines in look.sections:
         parts.append(f"## {name}\n\n" + "\n".join(lines))
     return "\n\n".join(parts) + "\n"

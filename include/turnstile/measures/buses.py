@@ -51,8 +51,8 @@ class BusesOver(Kind):
         limit = options[self.statistics(options).index(statistic)]
         if self.is_speed:
             return over_limit(counted[self.column], limit)
-        found: Ints = (counted[self.column] >= limit).astype("int64")
-        return found
+        beyond: Ints = (counted[self.column] >= limit).astype("int64")
+        return beyond
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -83,8 +83,8 @@ class AirflowApi:
 
     def import_errors(self) -> tuple[str, ...]:
         """Return the stack traces of the DAG files that cannot be parsed."""
-        found = self._request("GET", "/api/v2/importErrors")["import_errors"]
-        return tuple(f"{error['filename']}: {error['stack_trace']}" for error in found)
+        errors = self._request("GET", "/api/v2/importErrors")["import_errors"]
+        return tuple(f"{error['filename']}: {error['stack_trace']}" for error in errors)
 
     def make_pool(self, name: str, *, slots: int, description: str) -> None:
         """Create a pool, or set the slots of the one there is."""
@@ -119,10 +119,10 @@ class AirflowApi:
 
     def runs(self, dag_id: str) -> tuple[DagRun, ...]:
         """Return the runs of a DAG that stand for a week, oldest week first."""
-        found = self._pages(f"/api/v2/dags/{dag_id}/dagRuns", "dag_runs", ())
+        rows = self._pages(f"/api/v2/dags/{dag_id}/dagRuns", "dag_runs", ())
         runs = [
             DagRun(run["dag_run_id"], run["state"], _instant(run["data_interval_start"]))
-            for run in found
+            for run in rows
             if run["data_interval_start"]
         ]
         return tuple(sorted(runs, key=lambda run: run.starts))
@@ -130,8 +130,8 @@ class AirflowApi:
     def tasks(self, dag_id: str, run_id: str) -> tuple[TaskState, ...]:
         """Return the tasks of a run."""
         path = f"/api/v2/dags/{dag_id}/dagRuns/{quote(run_id)}/taskInstances"
-        found = self._request("GET", path)["task_instances"]
-        return tuple(TaskState(row["task_id"], row["state"], row["try_number"]) for row in found)
+        rows = self._request("GET", path)["task_instances"]
+        return tuple(TaskState(row["task_id"], row["state"], row["try_number"]) for row in rows)
 
     def now(
         self,
@@ -147,7 +147,7 @@ class AirflowApi:
         paused: dict[str, bool] = {}
         runs: dict[str, tuple[RunNow, ...]] = {}
         for name, ids in question.runs.items():
-            dag_id, found = f"release_{name}", []
+            dag_id, dag_runs = f"release_{name}", []
             try:
                 dag = self._request("GET", f"/api/v2/dags/{dag_id}")
             except LookupError:
@@ -156,7 +156,7 @@ class AirflowApi:
             if not dag["is_stale"]:
                 paused[name] = bool(dag["is_paused"])
             path = f"/api/v2/dags/{dag_id}/dagRuns"
-            living = [("state", one) for one in sorted(UNDER_WAY)]
+            living = [("state", state) for state in sorted(UNDER_WAY)]
             rows = {row["dag_run_id"]: row for row in self._pages(path, "dag_runs", living)}
             for run_id in set(ids) - rows.keys():
                 with suppress(LookupError):
@@ -165,10 +165,13 @@ class AirflowApi:
                 starts = row["logical_date"] and _instant(row["logical_date"])
                 named = named_week(row["run_type"], row.get("conf"))
                 of_run = self._request("GET", f"{path}/{quote(run_id)}/taskInstances")
-                tasks = {one["task_id"]: _task_now(one) for one in of_run["task_instances"]}
+                tasks = {
+                    instance["task_id"]: _task_now(instance)
+                    for instance in of_run["task_instances"]
+                }
                 period, since = period_of(dag_id, starts, named), _last(row, *_OF_RUN)
-                found.append(RunNow(run_id, period, row["state"], tasks, since))
-            runs[name] = tuple(found)
+                dag_runs.append(RunNow(run_id, period, row["state"], tasks, since))
+            runs[name] = tuple(dag_runs)
         heard = _last(self._request("GET", "/api/v2/monitor/health")["scheduler"], _HEARD)
         return AirflowNow(paused, runs, heard, question)
 
@@ -181,13 +184,13 @@ class AirflowApi:
         self, path: str, name: str, query: Sequence[tuple[str, str]]
     ) -> list[dict[str, Any]]:
         """Return all that a list holds; Airflow hands out a hundred at once."""
-        found: list[dict[str, Any]] = []
+        rows: list[dict[str, Any]] = []
         while True:
-            asked = urlencode([*query, ("limit", "100"), ("offset", str(len(found)))])
+            asked = urlencode([*query, ("limit", "100"), ("offset", str(len(rows)))])
             page = self._request("GET", f"{path}?{asked}")
-            found += page[name]
-            if not page[name] or len(found) >= page["total_entries"]:
-                return found
+            rows += page[name]
+            if not page[name] or len(rows) >= page["total_entries"]:
+                return rows
 
     def _request(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Any:  # noqa: ANN401 - JSON
         """Send one request with the user's token and return the JSON answer.

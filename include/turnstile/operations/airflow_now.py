@@ -34,7 +34,7 @@ def named_week(run_type: str, conf: Mapping[str, object] | None) -> str:
 
 def latest(moments: Iterable[datetime | None]) -> datetime | None:
     """Return the last of the moments that are known; None if none is."""
-    return max((one for one in moments if one is not None), default=None)
+    return max((moment for moment in moments if moment is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +73,9 @@ class RunNow:
     @property
     def still_since(self) -> datetime | None:
         """Since when nothing of it moves, though no worker, clock or person has a task of it."""
-        if not self.is_live or any(one.state in _GOES_ON for one in self.tasks.values()):
+        if not self.is_live or any(task.state in _GOES_ON for task in self.tasks.values()):
             return None
-        return latest((self.since, *(one.moved for one in self.tasks.values())))
+        return latest((self.since, *(task.moved for task in self.tasks.values())))
 
     @property
     def is_live(self) -> bool:
@@ -85,16 +85,16 @@ class RunNow:
     @property
     def works_on(self) -> tuple[str, TaskNow] | None:
         """The task that a worker has, or gets by itself."""
-        return next(((n, one) for n, one in self.tasks.items() if one.state in WORKS), None)
+        return next(((n, task) for n, task in self.tasks.items() if task.state in WORKS), None)
 
     @property
     def asks(self) -> str:
         """The task that waits for an answer; empty if none does."""
-        return next((name for name, one in self.tasks.items() if one.state == ASKS), "")
+        return next((name for name, task in self.tasks.items() if task.state == ASKS), "")
 
     def has_task(self, state: str) -> bool:
         """Return whether a task is in a state."""
-        return any(one.state == state for one in self.tasks.values())
+        return any(task.state == state for task in self.tasks.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,13 +171,13 @@ class AirflowNow:
 
     def run_of(self, programme: str, period: str, run_id: str) -> RunNow | None:
         """Return the run that works on a period: one that lives before the one that is named."""
-        found = [
+        runs = [
             run
             for run in (self.runs or {}).get(programme, ())
             if run.period == period or (run_id and run.run_id == run_id)
         ]
-        found.sort(key=lambda run: (run.is_live, run.run_id == run_id))
-        return found[-1] if found else None
+        runs.sort(key=lambda run: (run.is_live, run.run_id == run_id))
+        return runs[-1] if runs else None
 
     def working(self, programme: str) -> RunNow | None:
         """Return the run of a programme that has begun and is not over."""

@@ -104,18 +104,18 @@ class Alert:
 
 def of_run(lines: Sequence[Line], run_id: str) -> tuple[Alert, ...]:
     """Return what one run gave cause to report, from the journal of its week."""
-    found: list[Alert] = []
+    alerts: list[Alert] = []
     for line in lines:
         if line.run_id != run_id:
             continue
         if line.happening is Happening.JUDGED:
-            found += _of_verdicts(line)
+            alerts += _of_verdicts(line)
         elif line.happening is Happening.FAILED:
-            found.append(_of_failure(line))
+            alerts.append(_of_failure(line))
         elif line.happening is Happening.RESTATED:
             alert = Alert("files_restated", line.programme, line.week, run_id=line.run_id)
-            found.append(alert)
-    return tuple(dict.fromkeys(found))
+            alerts.append(alert)
+    return tuple(dict.fromkeys(alerts))
 
 
 def _of_verdicts(line: Line) -> Iterable[Alert]:
@@ -170,12 +170,12 @@ def of_questions(
         now: the present instant, aware.
         held_up: names the weeks that are due and wait behind a week; empty if there are none.
     """
-    found: list[Alert] = []
+    alerts: list[Alert] = []
     open_now: dict[tuple[str, str], Line] = {}
     for line in lines:
         if line.happening is Happening.ASKED:
             open_now[line.week, line.run_id] = line
-            found.append(_question("people_asked", line, f"{line.details['task']}, {line.at}", ""))
+            alerts.append(_question("people_asked", line, f"{line.details['task']}, {line.at}", ""))
         elif line.happening in _ANSWERED:
             open_now.pop((line.week, line.run_id), None)
     for line in open_now.values():
@@ -185,8 +185,8 @@ def of_questions(
             behind = held_up(line.week)
             waits = f"; {behind} cannot begin before" if behind else ""
             lead = f"Asked {days} day(s) ago, and nobody has answered{waits}: "
-            found.append(_question("people_reminded", line, subject, lead))
-    return tuple(found)
+            alerts.append(_question("people_reminded", line, subject, lead))
+    return tuple(alerts)
 
 
 _ANSWERED = frozenset({Happening.RESUMED, Happening.FAILED, Happening.ENDED, Happening.BEGUN})
@@ -200,21 +200,21 @@ def _question(rule: str, line: Line, subject: str, lead: str) -> Alert:
 
 def of_retention(lines: Iterable[Line]) -> tuple[Alert, ...]:
     """Return which weeks lose their data soon without a release, and which keep them too long."""
-    found = []
+    alerts = []
     for line in lines:
         if line.happening is Happening.EXPIRES:
             subject = f"from {line.details['day']} on"
-            found.append(Alert("retention_near", line.programme, line.week, subject))
+            alerts.append(Alert("retention_near", line.programme, line.week, subject))
         elif line.happening is Happening.OVERSTAYS:
             subject = str(line.details["why"])
-            found.append(Alert("retention_held", line.programme, line.week, subject))
-    return tuple(dict.fromkeys(found))
+            alerts.append(Alert("retention_held", line.programme, line.week, subject))
+    return tuple(dict.fromkeys(alerts))
 
 
-def taken_pct(one: CapForecast) -> int:
+def taken_pct(forecast: CapForecast) -> int:
     """Return how much of a cap is spent or held so far, in whole percent, rounded down."""
-    past = [taken for week, taken in one.path if week < one.from_week]
-    return 100 * max(past, default=0) // max(1, one.limit)
+    past = [taken for week, taken in forecast.path if week < forecast.from_week]
+    return 100 * max(past, default=0) // max(1, forecast.limit)
 
 
 def of_budget(forecasts: Iterable[CapForecast]) -> tuple[Alert, ...]:
@@ -222,15 +222,15 @@ def of_budget(forecasts: Iterable[CapForecast]) -> tuple[Alert, ...]:
 
     Accounts of a day or a week start anew, so a full one is no news.
     """
-    found = []
-    for one in forecasts:
-        share_pct = taken_pct(one)
+    alerts = []
+    for forecast in forecasts:
+        share_pct = taken_pct(forecast)
         passed = [threshold for threshold in THRESHOLDS_PCT if share_pct >= threshold]
         if passed:
-            name = one.coordinate.partition("_")[0]
-            subject = f"{one.family}: {cap_text(one.cap)}, {name}"
-            found.append(Alert(f"budget_{passed[-1]}", "ledger", "all", subject))
-    return tuple(found)
+            name = forecast.coordinate.partition("_")[0]
+            subject = f"{forecast.family}: {cap_text(forecast.cap)}, {name}"
+            alerts.append(Alert(f"budget_{passed[-1]}", "ledger", "all", subject))
+    return tuple(alerts)
 
 
 Links = Callable[[Alert], Sequence[str]]
@@ -254,5 +254,7 @@ def digest(alerts: Sequence[Alert], links: Links = runbook_link) -> tuple[str, s
     weeks = sorted({f"{a.programme} {a.week}" for a in alerts})
     where = weeks[0] if len(weeks) == 1 else f"{weeks[0]} and {len(weeks) - 1} more"
     subject = f"turnstile {ordered[0].severity}: {where}"
-    lines = [line for one in ordered for line in (str(one), *(f"  {link}" for link in links(one)))]
+    lines = [
+        line for alert in ordered for line in (str(alert), *(f"  {link}" for link in links(alert)))
+    ]
     return subject, "\n".join(lines)

@@ -194,18 +194,19 @@ def cap_states(
         balances: the most spent account of each unit and window.
         forecasts: of the same families.
     """
-    found = [_state(one, forecasts) for one in balances if one.cap is not None]
-    return tuple(sorted(found, key=lambda one: (one.forecast is None, -one.spent_pct)))
+    states = [_state(balance, forecasts) for balance in balances if balance.cap is not None]
+    return tuple(sorted(states, key=lambda state: (state.forecast is None, -state.spent_pct)))
 
 
-def _state(one: AccountBalance, forecasts: Sequence[CapForecast]) -> CapState:
+def _state(balance: AccountBalance, forecasts: Sequence[CapForecast]) -> CapState:
     """Judge one account by the figure that its cap limits."""
-    spent, held = _shares(one)
-    weeks = one.cap.window_weeks if one.cap else None
+    spent, held = _shares(balance)
+    weeks = balance.cap.window_weeks if balance.cap else None
     fills = [
         each
         for each in forecasts
-        if (each.family, each.cap.unit, each.cap.window_weeks) == (one.family, one.unit, weeks)
+        if (each.family, each.cap.unit, each.cap.window_weeks)
+        == (balance.family, balance.unit, weeks)
         and len(each.path) > 1
         and each.weekly != 0
         and each.coordinate.partition("_")[0] in _CAPPED
@@ -213,8 +214,8 @@ def _state(one: AccountBalance, forecasts: Sequence[CapForecast]) -> CapState:
     forecast = fills[0] if fills else None
     window = f"over {weeks} weeks" if weeks else ""
     return CapState(
-        balance=one,
-        owner=f"a {one.unit.value.replace('_', ' ')}",
+        balance=balance,
+        owner=f"a {balance.unit.value.replace('_', ' ')}",
         window=window,
         spent_pct=spent,
         held_pct=held,
@@ -223,13 +224,13 @@ def _state(one: AccountBalance, forecasts: Sequence[CapForecast]) -> CapState:
     )
 
 
-def _shares(one: AccountBalance) -> tuple[float, float]:
+def _shares(balance: AccountBalance) -> tuple[float, float]:
     """Return the spent and held share of the cap's first figure, 0 to 100; all if unbounded."""
     for name in ("rho_nano", "epsilon_micro"):
-        limit = getattr(one.cap, name)
+        limit = getattr(balance.cap, name)
         if limit is None:
             continue
-        taken, held = getattr(one.spent, name), getattr(one.held, name)
+        taken, held = getattr(balance.spent, name), getattr(balance.held, name)
         if taken is None or held is None:
             return 100.0, 0.0
         full = max(limit, 1)

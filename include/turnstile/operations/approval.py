@@ -154,7 +154,7 @@ def _left(release: Release) -> list[str]:
     """Say what is left under each cap over weeks."""
     balances = release.ledger.balance(release.plan.family)
     return [
-        f"{one.unit.value} over {one.cap.window_weeks} weeks has {left_text(one)} left"
-        for one in most_spent(balances)
-        if one.cap is not None and one.cap.window_weeks
+        f"{balance.unit.value} over {balance.cap.window_weeks} weeks has {left_text(balance)} left"
+        for balance in most_spent(balances)
+        if balance.cap is not None and balance.cap.window_weeks
     ]

@@ -22,16 +22,16 @@ RULE = "draw_burned"
 
 def of_burned(picture: LedgerSnapshot) -> Iterator[Alert]:
     """Yield an alert for every draw that was charged and never sealed."""
-    for one, charged in picture.burned:
+    for attempt, charged in picture.burned:
         cost = ", ".join(_costs(charged))
-        balances = [balance for balance in picture.balances if balance.family == one.family]
+        balances = [balance for balance in picture.balances if balance.family == attempt.family]
         left = "; ".join(_left(charged, balances)) or "no cap holds for it"
         yield Alert(
             RULE,
-            one.key.programme,
-            one.week,
-            one.attempt_id,
-            f"a draw died before its seal and stays charged ({one.attempt_id}): {cost}. "
+            attempt.key.programme,
+            attempt.week,
+            attempt.attempt_id,
+            f"a draw died before its seal and stays charged ({attempt.attempt_id}): {cost}. "
             f"Left now: {left}",
         )
 
@@ -47,18 +47,18 @@ def _left(charged: Sequence[Posting], balances: Sequence[AccountBalance]) -> Ite
     """Yield what each cap over its accounts has left, and how many such draws that is."""
     accounts = {(posting.unit, posting.scope) for posting in charged}
     least: dict[tuple[str, str], tuple[int, int, ProtectionUnit]] = {}
-    for one in balances:
-        is_touched = (one.unit, one.scope) in accounts or is_lifetime_unit(one.unit)
-        if one.cap is None or not is_touched:
+    for balance in balances:
+        is_touched = (balance.unit, balance.scope) in accounts or is_lifetime_unit(balance.unit)
+        if balance.cap is None or not is_touched:
             continue
         for coordinate in COORDINATES:
-            limit = getattr(one.cap, coordinate)
-            taken = getattr(one.spent + one.held, coordinate)
+            limit = getattr(balance.cap, coordinate)
+            taken = getattr(balance.spent + balance.held, coordinate)
             if not limit or taken is None:
                 continue  # a delta that is not used, or an account without a bound
-            found = (limit - taken, limit, one.unit)
-            account = (cap_text(one.cap), coordinate)
-            least[account] = min(found, least.get(account, found))
+            remainder = (limit - taken, limit, balance.unit)
+            account = (cap_text(balance.cap), coordinate)
+            least[account] = min(remainder, least.get(account, remainder))
     for (cap, coordinate), (left, limit, unit) in least.items():
         cost = costliest(charged, unit, coordinate)
         if cost:

@@ -67,12 +67,14 @@ def calendar_of(
 
 def _declared(programme: Programme, snapshot: LedgerSnapshot) -> dict[str, str]:
     """Return the periods that have no release because somebody said so, and who said why."""
-    found = {}
+    reasons = {}
     for line in snapshot.lines:
         if line.kind is EntryKind.NO_RELEASE and line.programme == programme.name:
             said = dict(line.particulars)
-            found[line.key.split("/")[1]] = f"no release, {said['person']} stated: {said['reason']}"
-    return found
+            reasons[line.key.split("/")[1]] = (
+                f"no release, {said['person']} stated: {said['reason']}"
+            )
+    return reasons
 
 
 def _without_gaps(
@@ -110,13 +112,13 @@ def overdue(
         return mark.state == "missing" and is_late(parse_period(mark.week))
 
     rows = [list(row) for is_row, row in groupby(marks, is_overdue) if is_row]
-    found = [(parse_period(row[0].week), parse_period(row[-1].week)) for row in rows]
+    spans = [(parse_period(row[0].week), parse_period(row[-1].week)) for row in rows]
     if rows and rows[-1][-1] is marks[-1]:
         last = period_containing(now.astimezone(zone).date(), schedule)
         while not is_late(last):
             last = last.plus(-1)
-        found[-1] = (found[-1][0], last)
-    return tuple(found)
+        spans[-1] = (spans[-1][0], last)
+    return tuple(spans)
 
 
 def behind(programme: Programme, marks: Sequence[WeekMark], now: datetime, week: str) -> str:

@@ -55,7 +55,7 @@ def deliver(  # noqa: PLR0913 - three of them by name only
         if not urls:
             _log.warning("nobody is named for these alerts:\n%s", text)
             continue
-        gravest = min((one.severity for one in of_receiver), key=list(Severity).index)
+        gravest = min((new_alert.severity for new_alert in of_receiver), key=list(Severity).index)
         if not send(urls, subject, text, gravest):
             _log.error("alerts could not be delivered; they are tried again:\n%s", text)
             continue

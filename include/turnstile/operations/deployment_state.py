@@ -71,7 +71,7 @@ class DeploymentState:
 
         An example is none of them until somebody adopts it or releases from it.
         """
-        return tuple(one for _, one in self._read() if isinstance(one, Programme))
+        return tuple(programme for _, programme in self._read() if isinstance(programme, Programme))
 
     def _read(self) -> Iterator[tuple[str, Programme | TurnstileError]]:
         """Yield each programme, or what is wrong with its file."""
@@ -94,21 +94,21 @@ class DeploymentState:
 
     def broken(self, visible: frozenset[str]) -> tuple[BrokenProgramme, ...]:
         """Return the programmes that this reader would see if their files could be read."""
-        found = [
+        programmes = [
             BrokenProgramme(name, str(error), self._public_weeks(name))
             for name, error in self._read()
             if isinstance(error, TurnstileError) and name in visible
         ]
         gone = self.snapshot().family_of.keys() - set(self.names())
         rule = "its file is not there any more; put it back under this name, as the ledger knows it"
-        found += [
+        programmes += [
             BrokenProgramme(
                 name, f"include/programmes/{name}.yaml: {rule}", self._public_weeks(name)
             )
             for name in sorted(gone & visible)
             if any(week.live for week in self.snapshot().weeks_of(name).values())
         ]
-        return tuple(found)
+        return tuple(programmes)
 
     def _public_weeks(self, name: str) -> int:
         """Return how many weeks of a programme are public."""
@@ -190,18 +190,28 @@ class DeploymentState:
     ) -> Callable[[Sequence[ServicePeriod]], Preview]:
         """Return what previews periods of a programme on the ledger as it is now."""
         snapshot, include = self.snapshot(), self.settings.include
-        group = {one.name: one for one in (*self.programmes(), spec) if one.family == spec.family}
-        calendars = {name: self.marks_of(one, airflow) for name, one in group.items()}
+        group = {
+            programme.name: programme
+            for programme in (*self.programmes(), spec)
+            if programme.family == spec.family
+        }
+        calendars = {name: self.marks_of(programme, airflow) for name, programme in group.items()}
         marks = {mark.week: mark for mark in calendars[spec.name]}
-        taken = {str(one.key) for one in snapshot.attempts if one.is_open or one.is_sealed}
+        taken = {
+            str(attempt.key)
+            for attempt in snapshot.attempts
+            if attempt.is_open or attempt.is_sealed
+        }
         asked_for = [
             self._plan(group[name], mark.week)
             for name, calendar in calendars.items()
-            for mark in (one.correction or one for one in calendar)
+            for mark in (week_mark.correction or week_mark for week_mark in calendar)
             if mark.state in LIVE and mark.run_id
         ]
         before = [
-            one for one in asked_for if f"{one.programme}/{one.week}/r{one.revision}" not in taken
+            plan
+            for plan in asked_for
+            if f"{plan.programme}/{plan.week}/r{plan.revision}" not in taken
         ]
         others = in_the_way(spec, (attempt.key for attempt in snapshot.attempts), include)
 
@@ -220,7 +230,7 @@ class DeploymentState:
 
     def seen_by(self, visible: frozenset[str]) -> tuple[Programme, ...]:
         """Return the programmes that this reader sees."""
-        return tuple(one for one in self.programmes() if one.name in visible)
+        return tuple(programme for programme in self.programmes() if programme.name in visible)
 
     def _followed(self) -> LedgerFollower | None:
         """Return the ledger; None before the first release."""
@@ -253,7 +263,7 @@ class DeploymentState:
         marks = self._marks(programme, lines, airflow)
         going_on = self._going_on(programme, marks, airflow)
         state = programme_now(programme, marks, self.clock(), airflow, going_on)
-        entries = [one for one in snapshot.lines if one.programme == programme.name]
+        entries = [line for line in snapshot.lines if line.programme == programme.name]
         trouble = self.trouble(snapshot)
         first = (of_ledger(trouble),) if trouble else ()
         attention = (*first, *of_retention(lines, entries), *state.attention)
@@ -261,7 +271,7 @@ class DeploymentState:
 
     def watched(self, airflow: AirflowNow) -> tuple[Alert, ...]:
         """Return everything that somebody should know, in the words of the page."""
-        followed = [self._judged(one, airflow) for one in self.programmes()]
+        followed = [self._judged(programme, airflow) for programme in self.programmes()]
         broken = self.broken(self.ever_known())
         return watched(self.snapshot(), followed, broken, self.clock())
 
@@ -312,26 +322,28 @@ class DeploymentState:
         follower = self._followed()
         if follower is None or not programme.approval.required:
             return {}
-        found = {}
+        standings = {}
         for week in snapshot.weeks_of(programme.name).values():
             started = starters(line for line in lines if line.week == week.period)
             for attempt in week.attempts:
                 if attempt.is_sealed and not attempt.is_public:
-                    found[str(attempt.key)] = standing_of(
+                    standings[str(attempt.key)] = standing_of(
                         follower.ledger, attempt.key, programme, self.settings, started
                     )
-        return found
+        return standings
 
     def mark_of(self, programme: Programme, week: str, airflow: AirflowNow) -> WeekMark:
         """Return one week of a programme's calendar."""
         marks = self.marks_of(programme, airflow)
-        return next((one for one in marks if one.week == week), WeekMark(week, "missing"))
+        return next((mark for mark in marks if mark.week == week), WeekMark(week, "missing"))
 
     def calendars(
         self, visible: frozenset[str], airflow: AirflowNow
     ) -> dict[str, tuple[WeekMark, ...]]:
         """Return the calendars of the programmes that this reader sees."""
-        return {one.name: self.marks_of(one, airflow) for one in self.seen_by(visible)}
+        return {
+            programme.name: self.marks_of(programme, airflow) for programme in self.seen_by(visible)
+        }
 
     def runs(self, visible: frozenset[str]) -> dict[str, str]:
         """Return the last run of each release key."""
@@ -347,12 +359,12 @@ class DeploymentState:
         """Return the plan of the next week of each programme."""
         snapshot = self.snapshot()
         plans = {}
-        for one in self.seen_by(visible):
-            week = next_week(self.marks_of(one, airflow))
+        for programme in self.seen_by(visible):
+            week = next_week(self.marks_of(programme, airflow))
             if week is not None:
-                planned = plan_of(one, self.settings.include, week)
-                plans[one.name] = plan_view(planned, snapshot.balances) | {
-                    "crash": crash_words(one, self.settings.include, week)
+                planned = plan_of(programme, self.settings.include, week)
+                plans[programme.name] = plan_view(planned, snapshot.balances) | {
+                    "crash": crash_words(programme, self.settings.include, week)
                 }
         return plans
 
@@ -374,13 +386,13 @@ def periods_asked_for(programme: Programme, wanted: Mapping[str, str]) -> tuple[
     """
     first = parse_period(wanted.get("first", ""), where="first week")
     last = parse_period(wanted.get("last") or str(first), where="last week")
-    found = [first]
-    while found[-1].first_day < last.first_day and len(found) <= WEEKS_AT_ONCE:
-        found.append(found[-1].plus(1))
-    if str(found[-1]) != str(last) or len(found) > WEEKS_AT_ONCE:
+    periods = [first]
+    while periods[-1].first_day < last.first_day and len(periods) <= WEEKS_AT_ONCE:
+        periods.append(periods[-1].plus(1))
+    if str(periods[-1]) != str(last) or len(periods) > WEEKS_AT_ONCE:
         rule = f"it must follow the first, by at most {WEEKS_AT_ONCE - 1} periods"
         raise InputError(where="form", field="last", rule=rule)
     if len(first.days) != programme.schedule.period_days:
         rule = f"{programme.name} is released by periods of {programme.schedule.period_days} days"
         raise InputError(where="form", field="first", rule=rule)
-    return tuple(found)
+    return tuple(periods)

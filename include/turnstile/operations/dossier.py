@@ -45,9 +45,9 @@ class Chance:
 
 def chances_of(risk: Forecast) -> tuple[Chance, ...]:
     """Return the chances of each unit, from the finest on: as charged, and with the year ahead."""
-    found: dict[tuple[ProtectionUnit, Span], dict[bool, UnitRisk]] = {}
-    for one in risk.units:
-        found.setdefault((one.unit, one.span), {})[one.is_worst] = one
+    risks: dict[tuple[ProtectionUnit, Span], dict[bool, UnitRisk]] = {}
+    for unit_risk in risk.units:
+        risks.setdefault((unit_risk.unit, unit_risk.span), {})[unit_risk.is_worst] = unit_risk
     return tuple(
         Chance(
             unit.noun,
@@ -56,7 +56,7 @@ def chances_of(risk: Forecast) -> tuple[Chance, ...]:
             of[True].guess_right,
             of[True].epsilon,
         )
-        for (unit, _), of in found.items()
+        for (unit, _), of in risks.items()
     )
 
 
@@ -77,10 +77,14 @@ def dossier_page(state: DeploymentState, name: str) -> str:
     period = max((week.period for week in weeks.values() if week.live), default="")
     period = period or str(period_containing(today, programme.schedule))
     plan = plan_of(programme, settings.include, period)
-    of_family = tuple(one for one in snapshot.balances if one.family == programme.family)
+    of_family = tuple(
+        balance for balance in snapshot.balances if balance.family == programme.family
+    )
     costliest = most_spent(of_family)
     charged = state.charged(programme.family)
-    if not any(one.key.programme == name and one.key.period == period for one in charged):
+    if not any(
+        release.key.programme == name and release.key.period == period for release in charged
+    ):
         charged += (ChargedRelease(ReleaseKey(name, period), plan.events),)
     risk = forecast(plan.events, charged)
     return render(
@@ -96,7 +100,7 @@ def dossier_page(state: DeploymentState, name: str) -> str:
         notes=[note.rstrip(".") for note in risk.notes],
         unprotected=UNPROTECTED,
         caps=cap_states(costliest, snapshot.forecasts),
-        uncapped=[one for one in costliest if one.cap is None],
+        uncapped=[balance for balance in costliest if balance.cap is None],
         burned=sum(attempt.key.programme == name for attempt, _ in snapshot.burned),
         family=sorted(n for n, of in snapshot.family_of.items() if of == programme.family),
         weeks=[week for week in weeks.values() if week.published or week.no_release],

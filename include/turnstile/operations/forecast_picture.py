@@ -9,11 +9,11 @@ from turnstile.operations.page_templates import render
 from turnstile.operations.picture_shapes import burn_down
 
 
-def forecast_svg(found: Sequence[CapForecast]) -> str:
+def forecast_svg(forecasts: Sequence[CapForecast]) -> str:
     """Draw what is left of every cap that fills up, past and forecast.
 
     Returns:
         An SVG document, one panel a cap; without scripts or fonts of its own.
     """
-    panels = [(one, burn_down(one)) for one in found if len(one.path) > 1]
+    panels = [(forecast, burn_down(forecast)) for forecast in forecasts if len(forecast.path) > 1]
     return render("forecast.svg", root="", panels=panels)

@@ -45,26 +45,26 @@ def gauges(
         programmes: whose weeks are counted.
         now: the present instant, aware.
     """
-    found = [
+    figures = [
         Gauge("turnstile.ledger_entries", len(picture.lines)),
         Gauge("turnstile.ledger_problems", picture.problems),
         *_of_caps(picture),
     ]
     for programme in programmes:
-        found += _of_programme(picture, programme, now)
-    return tuple(found)
+        figures += _of_programme(picture, programme, now)
+    return tuple(figures)
 
 
 def _of_caps(picture: LedgerSnapshot) -> Iterator[Gauge]:
     """Yield how much of each cap that fills up is spent or held."""
-    for one in picture.forecasts:
+    for forecast in picture.forecasts:
         labels = {
-            "family": one.family,
-            "unit": one.cap.unit.value,
-            "figure": one.coordinate.partition("_")[0],
-            "window_weeks": str(one.cap.window_weeks or 0),
+            "family": forecast.family,
+            "unit": forecast.cap.unit.value,
+            "figure": forecast.coordinate.partition("_")[0],
+            "window_weeks": str(forecast.cap.window_weeks or 0),
         }
-        yield Gauge("turnstile.cap_taken_pct", taken_pct(one), tuple(labels.items()))
+        yield Gauge("turnstile.cap_taken_pct", taken_pct(forecast), tuple(labels.items()))
 
 
 def _of_programme(picture: LedgerSnapshot, programme: Programme, now: datetime) -> Iterator[Gauge]:
@@ -74,7 +74,7 @@ def _of_programme(picture: LedgerSnapshot, programme: Programme, now: datetime) 
     attempts = [attempt for week in weeks for attempt in week.attempts]
     for state, count in attempts_by_state(attempts).items():
         yield Gauge("turnstile.attempts", count, (label, ("state", state)))
-    yield Gauge("turnstile.attempts_open", sum(one.is_open for one in attempts), (label,))
+    yield Gauge("turnstile.attempts_open", sum(attempt.is_open for attempt in attempts), (label,))
     public = [parse_period(week.period) for week in weeks if week.published]
     if not public:
         return

@@ -126,15 +126,15 @@ def open_runs(lines: tuple[Line, ...]) -> tuple[Line, ...]:
         >>> len(open_runs((begun,))), len(open_runs((begun, ended)))
         (1, 0)
     """
-    found: dict[str, Line] = {}
+    runs: dict[str, Line] = {}
     for line in lines:
         if line.happening is Happening.BEGUN:
-            found[line.run_id] = line
+            runs[line.run_id] = line
         elif line.happening is Happening.RESUMED:
-            found.setdefault(line.run_id, line)
+            runs.setdefault(line.run_id, line)
         elif line.happening in {Happening.FAILED, Happening.ENDED}:
-            found.pop(line.run_id, None)
-    return tuple(found.values())
+            runs.pop(line.run_id, None)
+    return tuple(runs.values())
 
 
 def starters(lines: Iterable[Line]) -> frozenset[str]:

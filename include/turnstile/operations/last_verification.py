@@ -34,7 +34,7 @@ class LastVerification:
 
 
 def tell_verification(
-    journal: Journal, now: datetime, head: tuple[int, str], found: Iterable[str]
+    journal: Journal, now: datetime, head: tuple[int, str], problems: Iterable[str]
 ) -> None:
     """Write what a verification found.
 
@@ -42,9 +42,9 @@ def tell_verification(
         journal: of the deployment.
         now: when it ended.
         head: number and hash of the ledger's last entry, read before it began.
-        found: names of the checks that found something.
+        problems: names of the checks that found something.
     """
-    details = {"sequence": head[0], "hash": head[1], "found": sorted(set(found))}
+    details = {"sequence": head[0], "hash": head[1], "found": sorted(set(problems))}
     journal.write(Line(instant(now), Happening.VERIFIED, _PROGRAMME, _WEEK, details=details))
 
 
@@ -57,7 +57,12 @@ def last_verification(journal: Journal, lines: Sequence[EntryLine]) -> LastVerif
     """
     said = [*_in_journal(journal), *_in_ledger(lines)]
     return max(
-        said, key=lambda one: (datetime.fromisoformat(one.at), bool(one.found)), default=None
+        said,
+        key=lambda verification: (
+            datetime.fromisoformat(verification.at),
+            bool(verification.found),
+        ),
+        default=None,
     )
 
 
@@ -71,12 +76,12 @@ def _in_journal(journal: Journal) -> Iterator[LastVerification]:
 
 def _in_ledger(lines: Sequence[EntryLine]) -> Iterator[LastVerification]:
     """Yield what the last audit of a release said."""
-    audit = next((one for one in reversed(lines) if one.kind is EntryKind.AUDITED), None)
+    audit = next((line for line in reversed(lines) if line.kind is EntryKind.AUDITED), None)
     if audit is not None:
-        found = (
+        problems = (
             () if dict(audit.particulars).get("outcome") == "passed" else (f"audit of {audit.key}",)
         )
-        yield LastVerification(audit.at, (audit.sequence, audit.hash), found)
+        yield LastVerification(audit.at, (audit.sequence, audit.hash), problems)
 
 
 def ledger_trouble(last: LastVerification | None, snapshot: LedgerSnapshot) -> str:

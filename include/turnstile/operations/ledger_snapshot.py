@@ -121,14 +121,14 @@ class LedgerFollower:
 def _cost(postings: Iterable[Posting]) -> str:
     """Say what a reservation takes of the costliest account of each unit."""
     costliest: dict[str, tuple[str, int]] = {}
-    for one in postings:
-        for name, amount in (("rho", one.rho_nano), ("epsilon", one.epsilon_micro)):
+    for posting in postings:
+        for name, amount in (("rho", posting.rho_nano), ("epsilon", posting.epsilon_micro)):
             if amount is not None:
-                if amount > costliest.get(one.unit.value, ("", -1))[1]:
-                    costliest[one.unit.value] = (name, amount)
+                if amount > costliest.get(posting.unit.value, ("", -1))[1]:
+                    costliest[posting.unit.value] = (name, amount)
                 break
-    found = costliest.items()
-    return ", ".join(f"{unit} {name} {amount_text(name, amount)}" for unit, (name, amount) in found)
+    costs = costliest.items()
+    return ", ".join(f"{unit} {name} {amount_text(name, amount)}" for unit, (name, amount) in costs)
 
 
 def _line(entry: Entry) -> EntryLine:

@@ -57,11 +57,13 @@ class BudgetPage(DeploymentState):
             airflow: what Airflow says of them.
         """
         snapshot, shown = self.snapshot(), self.seen_by(visible)
-        families = frozenset(one.family for one in shown)
-        forecasts = [one for one in snapshot.forecasts if one.family in families]
-        balances = [one for one in most_spent(snapshot.balances) if one.family in families]
+        families = frozenset(programme.family for programme in shown)
+        forecasts = [forecast for forecast in snapshot.forecasts if forecast.family in families]
+        balances = [
+            balance for balance in most_spent(snapshot.balances) if balance.family in families
+        ]
         states = sorted(
-            (self.now_of(one, airflow) for one in shown),
+            (self.now_of(programme, airflow) for programme in shown),
             key=lambda state: (state.weeks_public == 0, -len(state.attention)),
         )
         return render(
@@ -71,7 +73,7 @@ class BudgetPage(DeploymentState):
             title="Privacy budget",
             programmes=states,
             caps=cap_states(balances, forecasts),
-            uncapped=[one for one in balances if one.cap is None],
+            uncapped=[balance for balance in balances if balance.cap is None],
             forecasts=forecasts,
             trouble=self.trouble(snapshot),
             verified=self.verified(snapshot),
@@ -82,20 +84,28 @@ class BudgetPage(DeploymentState):
         """Say where a programme stands and how full its caps are."""
         snapshot = self.snapshot()
         state = self.now_of(programme, airflow)
-        mine = [one for one in most_spent(snapshot.balances) if one.family == programme.family]
-        used = [one.used for one in cap_states(mine, snapshot.forecasts) if one.forecast]
-        troubles = [f"{one.weeks}: {one.reason}" for one in state.attention]
+        mine = [
+            balance
+            for balance in most_spent(snapshot.balances)
+            if balance.family == programme.family
+        ]
+        used = [
+            cap_state.used
+            for cap_state in cap_states(mine, snapshot.forecasts)
+            if cap_state.forecast
+        ]
+        troubles = [f"{attention.weeks}: {attention.reason}" for attention in state.attention]
         return f"{state.verdict}: {'; '.join([state.answer.rstrip('.'), *used, *troubles])}"
 
     def calendar(self, visible: frozenset[str], airflow: AirflowNow) -> str:
         """Return the weeks of every programme, those first that have any."""
-        found = self.calendars(visible, airflow)
+        calendars = self.calendars(visible, airflow)
         return render(
             "weeks.html",
             root="",
             section="calendar",
             title="Weeks",
-            calendars=dict(sorted(found.items(), key=lambda one: not one[1])),
+            calendars=dict(sorted(calendars.items(), key=lambda pair: not pair[1])),
             folded=folded,
             states=STATES,
             broken=self.broken(visible),
@@ -123,14 +133,16 @@ class BudgetPage(DeploymentState):
 
     def plan(self, visible: frozenset[str], airflow: AirflowNow) -> str:
         """Return the next week of every programme."""
-        found: dict[str, Any] = {one.name: None for one in self.seen_by(visible)}
-        plans = found | self.next_plans(visible, airflow)
+        empty_plans: dict[str, Any] = {programme.name: None for programme in self.seen_by(visible)}
+        plans = empty_plans | self.next_plans(visible, airflow)
         return render("plan.html", root="", section="plan", title="Next week", plans=plans)
 
     def quality(self, visible: frozenset[str], _: AirflowNow) -> str:
         """Return the history of verdicts."""
-        found = {name: self.verdicts_of(name) for name in sorted(visible)}
-        histories = {name: verdict_history(one) for name, one in found.items() if one}
+        all_verdicts = {name: self.verdicts_of(name) for name in sorted(visible)}
+        histories = {
+            name: verdict_history(verdicts) for name, verdicts in all_verdicts.items() if verdicts
+        }
         title = "Quality of the input, rule by week"
         return render("quality.html", root="", section="quality", title=title, histories=histories)
 
@@ -152,15 +164,17 @@ class BudgetPage(DeploymentState):
             may_release: whether the reader may start runs of the programme.
             note: what is to be said first, such as what became of a click.
         """
-        found: Preview | None = None
+        preview: Preview | None = None
         programme, problem = wanted.get("programme", ""), ""
         if programme in visible and wanted.get("first"):
             try:
-                found = self.weeks_previewed(programme, wanted, airflow)
+                preview = self.weeks_previewed(programme, wanted, airflow)
             except TurnstileError as error:
                 problem = str(error)
-        spec = next((one for one in self.programmes() if one.name == programme), None)
-        state = self.now_of(spec, airflow) if spec and found else None
+        spec = next(
+            (candidate for candidate in self.programmes() if candidate.name == programme), None
+        )
+        state = self.now_of(spec, airflow) if spec and preview else None
         return render(
             "release.html",
             root="",
@@ -168,8 +182,8 @@ class BudgetPage(DeploymentState):
             title="Release weeks",
             programmes=self.seen_by(visible),
             wanted={name: wanted.get(name, "") for name in ("programme", "first", "last")},
-            found=found,
-            seen=seen(spec, found) if spec and found else "",
+            found=preview,
+            seen=seen(spec, preview) if spec and preview else "",
             not_at_once=state.not_at_once if state else "",
             may_release=may_release,
             problem=problem,
@@ -264,7 +278,11 @@ class BudgetPage(DeploymentState):
         if run is None or not task.startswith("ask") or task.startswith("ask_revision"):
             return None
         attempts = self.snapshot().weeks_of(spec.name)[mark.week].attempts
-        sealed = [one for one in attempts if one.key.revision == mark.revision and one.is_sealed]
+        sealed = [
+            attempt
+            for attempt in attempts
+            if attempt.key.revision == mark.revision and attempt.is_sealed
+        ]
         seen_now = f"{sealed[-1].artefact_digest}/{run.run_id}/{task}" if sealed else ""
         return Question(run.run_id, task, seen_now) if sealed else None
 
@@ -280,7 +298,9 @@ class BudgetPage(DeploymentState):
         """Return the release in force of the last week before one, or of itself, if any is."""
         weeks = self.snapshot().weeks_of(programme.name).values()
         public = [
-            found.key for one in weeks if (found := one.in_force) is not None and one.period <= week
+            revision.key
+            for past_week in weeks
+            if (revision := past_week.in_force) is not None and past_week.period <= week
         ]
         return max(public, key=lambda key: key.period, default=None)
 
@@ -299,14 +319,14 @@ class BudgetPage(DeploymentState):
             InputError: there is no such view.
         """
         snapshot = self.snapshot()
-        families = frozenset(one.family for one in self.seen_by(visible))
+        families = frozenset(programme.family for programme in self.seen_by(visible))
         if view == "balance":
             return page_json.balance_view(snapshot, families)
         if view == "forecast":
             return page_json.forecast_view(snapshot, families)
         if view == "calendar":
-            found = self.calendars(visible, airflow)
-            return {n: [page_json.plain(m) for m in marks] for n, marks in found.items()}
+            calendars = self.calendars(visible, airflow)
+            return {n: [page_json.plain(m) for m in marks] for n, marks in calendars.items()}
         if view == "entries":
             lines = page_json.entries_view(snapshot.lines, visible, dict(wanted))
             return [page_json.plain(line) for line in lines[: page_json.PAGE_LINES]]

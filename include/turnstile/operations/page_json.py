@@ -14,12 +14,18 @@ PAGE_LINES = 100
 
 def balance_view(snapshot: LedgerSnapshot, families: frozenset[str]) -> list[dict[str, Any]]:
     """Return what `turnstile ledger balance --json` prints, of some budget groups."""
-    return [balance_json(one) for one in most_spent(snapshot.balances) if one.family in families]
+    return [
+        balance_json(balance)
+        for balance in most_spent(snapshot.balances)
+        if balance.family in families
+    ]
 
 
 def forecast_view(snapshot: LedgerSnapshot, families: frozenset[str]) -> list[dict[str, Any]]:
     """Return what `turnstile ledger forecast --json` prints, of some budget groups."""
-    return [forecast_json(one) for one in snapshot.forecasts if one.family in families]
+    return [
+        forecast_json(forecast) for forecast in snapshot.forecasts if forecast.family in families
+    ]
 
 
 def entries_view(

@@ -61,5 +61,5 @@ def render(name: str, *, root: str, **values: Any) -> str:  # noqa: ANN401 - a t
 def _environment() -> Environment:
     """Return the one environment."""
     made = environment_of("turnstile.operations")
-    made.globals |= {one.__name__: one for one in _WORDS} | {"figure": number}
+    made.globals |= {function.__name__: function for function in _WORDS} | {"figure": number}
     return made

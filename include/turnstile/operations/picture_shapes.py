@@ -102,21 +102,21 @@ class MapPicture:
     scale_width: float
 
 
-def burn_down(one: CapForecast) -> BurnDown:
+def burn_down(forecast: CapForecast) -> BurnDown:
     """Return what is left of a cap that fills up, past and forecast."""
-    most, count = max(one.limit, 1), max(1, len(one.path) - 1)
+    most, count = max(forecast.limit, 1), max(1, len(forecast.path) - 1)
     spots = [
         (week, 100 * n / count, 100 * min(1.0, taken / most))
-        for n, (week, taken) in enumerate(one.path)
+        for n, (week, taken) in enumerate(forecast.path)
     ]
-    past = tuple((x, y) for week, x, y in spots if week < one.from_week)
-    ahead = tuple((x, y) for week, x, y in spots if week >= one.from_week)
-    return BurnDown(past, (*past[-1:], *ahead), one.path[0][0], one.path[-1][0])
+    past = tuple((x, y) for week, x, y in spots if week < forecast.from_week)
+    ahead = tuple((x, y) for week, x, y in spots if week >= forecast.from_week)
+    return BurnDown(past, (*past[-1:], *ahead), forecast.path[0][0], forecast.path[-1][0])
 
 
 def map_of(locations: Sequence[Location]) -> MapPicture | None:
     """Return locations where they lie, stronger for more; None where none is known."""
-    points = [point for one in locations for point in one.outline]
+    points = [point for location in locations for point in location.outline]
     if not points:
         return None
     west, east = min(x for x, _ in points), max(x for x, _ in points)
@@ -125,20 +125,25 @@ def map_of(locations: Sequence[Location]) -> MapPicture | None:
     width, height = max(1e-9, (east - west) * stretch), max(1e-9, north - south)
     inner = _MAP_WIDTH - 2 * _MARGIN
     scale = min(inner / width, _MAP_HEIGHT / height)
-    most = max((one.value or 0 for one in locations), default=0) or 1.0
+    most = max((location.value or 0 for location in locations), default=0) or 1.0
 
     def put(point: tuple[float, float]) -> tuple[float, float]:
         x, y = point
         return _MARGIN + (x - west) * stretch * scale, _MARGIN + (north - y) * scale
 
-    shapes = {one.name: _shape(one, tuple(map(put, one.outline)), most) for one in locations}
-    largest = sorted(locations, key=lambda one: -(one.value or 0))[:_NAMED]
+    shapes = {
+        location.name: _shape(location, tuple(map(put, location.outline)), most)
+        for location in locations
+    }
+    largest = sorted(locations, key=lambda location: -(location.value or 0))[:_NAMED]
     kilometre = scale / _EARTH_KM_PER_DEGREE
     length_km = _round_length(_SCALE_SHARE * _MAP_WIDTH / kilometre)
     return MapPicture(
         height=int(height * scale) + 2 * _MARGIN + _MARGIN,
         shapes=tuple(shapes.values()),
-        named=tuple((n, shapes[one.name], one.name) for n, one in enumerate(largest, 1)),
+        named=tuple(
+            (n, shapes[location.name], location.name) for n, location in enumerate(largest, 1)
+        ),
         scale_km=length_km,
         scale_width=length_km * kilometre,
     )

@@ -58,26 +58,26 @@ def place_in(package: Path, place: str) -> PlaceCompared | None:
         place: a label of it; any other shows the choice alone.
     """
     tables = Tables(package)
-    name = next((one for one in tables.layouts if _is_compared(tables, one)), None)
+    name = next((table for table in tables.layouts if _is_compared(tables, table)), None)
     if name is None:
         return None
     layout, rows = tables.layouts[name], tables.rows(name)
-    column = next(one for one in _PLACES if one in rows.column_names)
+    column = next(place_column for place_column in _PLACES if place_column in rows.column_names)
     unit = "tap-ons of the week" if layout.is_count else f"{layout.what}, {layout.unit}"
     places = tuple(sorted(pc.unique(texts_of(rows, column)).to_pylist()))
     if place not in places:
         return PlaceCompared(places, "", unit, ())
-    own = as_texts(rows.filter(pc.equal(texts_of(rows, column), place)))
-    own = [row for row in own if row.get(TAP, "on") == "on"]
-    lines = _sums(package, name, own) if layout.is_count else _means(own)
+    place_rows = as_texts(rows.filter(pc.equal(texts_of(rows, column), place)))
+    place_rows = [row for row in place_rows if row.get(TAP, "on") == "on"]
+    lines = _sums(package, name, place_rows) if layout.is_count else _means(place_rows)
     return PlaceCompared(places, place, unit, lines)
 
 
 def _is_compared(tables: Tables, name: str) -> bool:
     """Whether a table has estimates beside drawn counts or means, by place and time alone."""
     layout, columns = tables.layouts[name], tables.columns(name)
-    own = {one for one in labels_of(columns) if one not in _KEYS}
-    is_place = any(own == {place, _TIME} for place in _PLACES)
+    labels = {label for label in labels_of(columns) if label not in _KEYS}
+    is_place = any(labels == {place, _TIME} for place in _PLACES)
     kinds = {source.statistic for source in layout.sources if source.estimates}
     return is_place and bool(kinds & {"count", "sum"}) and "unbiased" in columns
 
@@ -89,10 +89,10 @@ def _sums(package: Path, name: str, rows: list[Row]) -> tuple[Compared, ...]:
     for row in rows:
         label = row[_TIME]
         by_hour[f"{label[:2]}:00" if label[:2].isdigit() else label].append(row)
-    found = []
-    for hour, own in sorted(by_hour.items()):
-        drawn, estimate = reader.reconciled(name, own), reader.estimated(name, own)
-        found.append(
+    comparisons = []
+    for hour, hour_rows in sorted(by_hour.items()):
+        drawn, estimate = reader.reconciled(name, hour_rows), reader.estimated(name, hour_rows)
+        comparisons.append(
             Compared(
                 hour,
                 f"{drawn.value:,.0f}",
@@ -101,14 +101,14 @@ def _sums(package: Path, name: str, rows: list[Row]) -> tuple[Compared, ...]:
                 _interval(estimate),
             )
         )
-    return tuple(found)
+    return tuple(comparisons)
 
 
-def _interval(one: Sum) -> str:
+def _interval(total: Sum) -> str:
     """Say the 95 % interval, or why there is none."""
-    if one.withheld or isnan(one.low_95):
-        return f"none: {one.withheld}"
-    return f"{one.low_95:,.0f} to {one.high_95:,.0f}"
+    if total.withheld or isnan(total.low_95):
+        return f"none: {total.withheld}"
+    return f"{total.low_95:,.0f} to {total.high_95:,.0f}"
 
 
 def _means(rows: list[Row]) -> tuple[Compared, ...]:

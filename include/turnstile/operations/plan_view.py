@@ -97,26 +97,28 @@ def _left(planned: ReleasePlan, balances: tuple[AccountBalance, ...]) -> list[di
         known = costliest.get(posting.unit.value)
         if known is None or (posting.epsilon_micro or 0) > (known.epsilon_micro or 0):
             costliest[posting.unit.value] = posting
-    found: dict[tuple[str, str, int], dict[str, Any]] = {}
+    lines: dict[tuple[str, str, int], dict[str, Any]] = {}
     accounts = {(posting.unit, posting.scope) for posting in planned.postings}
-    for one in balances:
-        asked = costliest.get(one.unit.value)
-        if one.cap is None or asked is None or one.family != planned.family:
+    for balance in balances:
+        asked = costliest.get(balance.unit.value)
+        if balance.cap is None or asked is None or balance.family != planned.family:
             continue
-        is_same_account = is_lifetime_unit(one.unit) or (one.unit, one.scope) in accounts
+        is_same_account = (
+            is_lifetime_unit(balance.unit) or (balance.unit, balance.scope) in accounts
+        )
         if planned.revision and not is_same_account:
             continue
-        is_fresh = not (planned.revision or is_lifetime_unit(one.unit))
-        for line in _lines(one, one.cap, asked, is_fresh=is_fresh):
+        is_fresh = not (planned.revision or is_lifetime_unit(balance.unit))
+        for line in _lines(balance, balance.cap, asked, is_fresh=is_fresh):
             account = (line["unit"], line["coordinate"], line["window_weeks"] or 0)
-            known_line = found.get(account)
+            known_line = lines.get(account)
             if known_line is None or (line["taken"] or 0) > (known_line["taken"] or 0):
-                found[account] = line
-    return list(found.values())
+                lines[account] = line
+    return list(lines.values())
 
 
 def _lines(
-    one: AccountBalance, cap: Cap, asked: Posting, *, is_fresh: bool
+    balance: AccountBalance, cap: Cap, asked: Posting, *, is_fresh: bool
 ) -> list[dict[str, Any]]:
     """Return a line for each coordinate that the cap limits.
 
@@ -125,7 +127,7 @@ def _lines(
     that of the next).
     """
     lines = []
-    taken = one.spent + one.held
+    taken = balance.spent + balance.held
     for name in _COORDINATES:
         limit, cost = getattr(cap, name), getattr(asked, name)
         if limit is None:
@@ -134,7 +136,7 @@ def _lines(
         after = None if None in (before, cost) else limit - before - cost
         lines.append(
             {
-                "unit": one.unit.value,
+                "unit": balance.unit.value,
                 "coordinate": name.partition("_")[0],
                 "window_weeks": cap.window_weeks,
                 "cap": limit,

@@ -155,7 +155,7 @@ def programme_now(
     """
     in_airflow = airflow.state_of(programme.name)
     public = [mark.week for mark in marks if mark.state in PUBLIC - {"withdrawn"}]
-    before = next((one for one in reversed(marks) if one.state in LIVE and one.run_id), None)
+    before = next((mark for mark in reversed(marks) if mark.state in LIVE and mark.run_id), None)
     held_up = behind(programme, marks, now, before.week) if before else ""
     late = [
         *_overdue(programme, marks, now, in_airflow, before),
@@ -164,7 +164,7 @@ def programme_now(
     attention = [
         *_troubles(marks, before, held_up, going_on),
         *_stalled(programme.name, marks, now, airflow),
-        *(_with_cost(one, going_on.get(one.week)) for one in late),
+        *(_with_cost(notice, going_on.get(notice.week)) for notice in late),
     ]
     return ProgrammeNow(
         programme=programme,
@@ -262,10 +262,10 @@ def _answer(
 def _next(programme: Programme, marks: Sequence[WeekMark], now: datetime) -> str:
     """Say what comes next: a week that people are asked about, one that is worked on, one due."""
     for state, words in _COMES_NEXT.items():
-        found = next((mark for mark in marks if mark.state == state and mark.run_id), None)
-        if found is not None and (state != "waiting" or found.reason):
-            far = f" ({found.reason})" if state == "under_way" and found.reason else ""
-            return f"{words.format(week=found.week, reason=found.reason)}{far}"
+        next_mark = next((mark for mark in marks if mark.state == state and mark.run_id), None)
+        if next_mark is not None and (state != "waiting" or next_mark.reason):
+            far = f" ({next_mark.reason})" if state == "under_way" and next_mark.reason else ""
+            return f"{words.format(week=next_mark.week, reason=next_mark.reason)}{far}"
     following = next_week(marks)
     if following is None:
         return "it has never run"
@@ -286,12 +286,12 @@ _COMES_NEXT = {
 
 def _not_at_once(in_airflow: str, before: WeekMark | None, silence: str) -> str:
     """Say why a run that is asked for now would not begin; empty if it would."""
-    found = [f"{silence}: no run begins until it is started again."] if silence else []
+    reasons = [f"{silence}: no run begins until it is started again."] if silence else []
     if in_airflow == "paused":
-        found.append("The DAG is paused: no run begins until somebody unpauses it.")
+        reasons.append("The DAG is paused: no run begins until somebody unpauses it.")
     if before is not None:
-        found.append(f"The run of {before.week} comes first, and {_HOLDS_UP[before.state]}.")
-    return " ".join(found)
+        reasons.append(f"The run of {before.week} comes first, and {_HOLDS_UP[before.state]}.")
+    return " ".join(reasons)
 
 
 def _troubles(
@@ -355,7 +355,11 @@ def _stalled(
     programme: str, marks: Sequence[WeekMark], now: datetime, airflow: AirflowNow
 ) -> Iterator[Attention]:
     """Yield the first week whose run does not go on though nothing holds it up."""
-    for mark in ((one.correction or one) for one in marks if (one.correction or one).state in LIVE):
+    for mark in (
+        (week_mark.correction or week_mark)
+        for week_mark in marks
+        if (week_mark.correction or week_mark).state in LIVE
+    ):
         run = airflow.run_of(programme, mark.week, mark.run_id)
         if run is not None and (why := airflow.stall(programme, run, now)):
             yield Attention(mark.week, "stalled", why, _NEXT_STEP["stalled"], run.run_id, mark.week)

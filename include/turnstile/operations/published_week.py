@@ -73,12 +73,15 @@ class PublishedWeek:
         for (row, _), bar in self.heat.items():
             if bar.value is not None:
                 sums.setdefault(_day_of_week(row), []).append(bar)
-        found = {name: _sum(name, bars) for name, bars in sums.items()}
-        return found | ({_WHOLE: _sum(_WHOLE, list(found.values()))} if found else {})
+        totals = {name: _sum(name, bars) for name, bars in sums.items()}
+        return totals | ({_WHOLE: _sum(_WHOLE, list(totals.values()))} if totals else {})
 
     def by_place(self) -> dict[str, Bar]:
         """Return the number of each place of the map."""
-        return {one.name: Bar(one.name, one.value, one.deviation) for one in self.locations}
+        return {
+            location.name: Bar(location.name, location.value, location.deviation)
+            for location in self.locations
+        }
 
     @property
     def map(self) -> MapPicture | None:
@@ -100,7 +103,7 @@ class PublishedWeek:
         """Say how large the noise of a number is, by the middle one of the map or of the times."""
         bars: Sequence[Bar | Location] = self.locations or self.series
         widths = sorted(
-            normal_half_width(one.deviation, level=95) for one in bars if one.value is not None
+            normal_half_width(bar.deviation, level=95) for bar in bars if bar.value is not None
         )
         if not widths:
             return "no number is shown"
@@ -205,7 +208,7 @@ def _summed(tables: Tables, table: TableSpec, key_of: Any) -> dict[Any, Bar]:  #
 
 def _deviation(tables: Tables, table: TableSpec) -> float:
     """Return the standard deviation of a drawn number."""
-    event = next(one for one in tables.events if one.table == table.name)
+    event = next(draw_event for draw_event in tables.events if draw_event.table == table.name)
     return error_bar(event).standard_deviation
 
 

@@ -65,9 +65,9 @@ class Preview:
     def charged(self) -> str:
         """How many draws are charged, and what each costs; empty if none is."""
         costs: dict[str, int] = {}
-        for one in self.weeks:
-            if one.charge:
-                costs[one.charge] = costs.get(one.charge, 0) + 1
+        for week in self.weeks:
+            if week.charge:
+                costs[week.charge] = costs.get(week.charge, 0) + 1
         return "; ".join(f"{times} x {cost}" for cost, times in costs.items())
 
 
@@ -92,21 +92,25 @@ def preview(
     trial.caps[programme.name] = tuple(ledger_cap(cap) for cap in programme.caps)
     for planned in before:
         trial.apply(EntryKind.RESERVED, planned.postings, str(planned.charged_in))
-    weeks, found, last = snapshot.weeks_of(programme.name), [], None
+    weeks, previews, last = snapshot.weeks_of(programme.name), [], None
     for planned in plans:
         week = str(planned.week)
         mark = marks.get(week)
         key = ReleaseKey(programme.name, week, planned.revision)
-        attempts = [one for one in weeks.get(week, Week(week)).attempts if one.key == key]
+        attempts = [
+            attempt for attempt in weeks.get(week, Week(week)).attempts if attempt.key == key
+        ]
         facts = [line for line in snapshot.lines if line.key == str(key)]
         is_drawn = mark is not None and mark.state == "under_way"
-        drawing = frozenset(one.attempt_id for one in attempts if is_drawn and one.is_drawing)
+        drawing = frozenset(
+            attempt.attempt_id for attempt in attempts if is_drawn and attempt.is_drawing
+        )
         effect = effect_on_budget(attempts, facts, cost_in_words(planned), drawing)
-        found.append(_week(planned, mark, effect, trial))
-        last = planned if found[-1].charge else last
+        previews.append(_week(planned, mark, effect, trial))
+        last = planned if previews[-1].charge else last
     left = tuple(_left(trial, last)) if last is not None else ()
-    names = (f"{one.programme} {one.week}" for one in before)
-    return Preview(tuple(found), tuple(names), left)
+    names = (f"{plan.programme} {plan.week}" for plan in before)
+    return Preview(tuple(previews), tuple(names), left)
 
 
 def _week(
@@ -150,17 +154,19 @@ def _left(trial: FoldedAccounts, planned: ReleasePlan) -> Iterator[str]:
             yield f"{cap_text(cap)}: {figure} {left} of {amount_text(figure, limit)}"
 
 
-def named(found: Preview, in_the_way: str) -> Preview:
+def named(release_preview: Preview, in_the_way: str) -> Preview:
     """Return a preview whose refusals name the programmes that stand in the way."""
     weeks = (
-        replace(one, effect=f"{one.effect}{in_the_way}") if one.is_refused else one
-        for one in found.weeks
+        replace(week, effect=f"{week.effect}{in_the_way}") if week.is_refused else week
+        for week in release_preview.weeks
     )
-    return replace(found, weeks=tuple(weeks))
+    return replace(release_preview, weeks=tuple(weeks))
 
 
-def seen(programme: Programme, found: Preview) -> str:
+def seen(programme: Programme, release_preview: Preview) -> str:
     """Return a digest of what was shown, by which a click says what it agreed to."""
-    shown = [[one.week, one.state, one.effect, one.charge] for one in found.weeks]
-    content = json.dumps([programme.name, programme.digest, shown, found.before, found.left])
+    shown = [[week.week, week.state, week.effect, week.charge] for week in release_preview.weeks]
+    content = json.dumps(
+        [programme.name, programme.digest, shown, release_preview.before, release_preview.left]
+    )
     return hashlib.sha256(content.encode()).hexdigest()[:16]

@@ -42,11 +42,11 @@ class RetentionDay:
             TurnstileError: something cannot be deleted.
         """
         retention = self._retention()
-        found = retention.verdicts()
-        self._announce(found)
-        gone = tuple(one for one in found if one.may_go(self.now))
-        for one in gone:
-            retention.delete(one)
+        verdicts = retention.verdicts()
+        self._announce(verdicts)
+        gone = tuple(verdict for verdict in verdicts if verdict.may_go(self.now))
+        for expired in gone:
+            retention.delete(expired)
         retention.delete_reports()
         return gone
 
@@ -64,17 +64,23 @@ class RetentionDay:
         told = (datetime.fromisoformat(line.at) for line in lines if _is_alarm_sent(line, words))
         return min((at for at in told if at > after), default=None)
 
-    def _announce(self, found: Iterable[Verdict]) -> None:
+    def _announce(self, verdicts: Iterable[Verdict]) -> None:
         """Write a line about each period whose data go unfinished, or stay too long."""
-        for one in found:
-            if one.due is None:
+        for verdict in verdicts:
+            if verdict.due is None:
                 continue
-            if one.needs_alarm(self.now):
-                for programme, period in one.unfinished:
-                    self._say(Happening.EXPIRES, programme, period, day=f"{one.due:%Y-%m-%d %H:%M}")
-            if one.held and (one.is_changed or one.due + _PATIENCE < self.now):
-                why = {"why": one.held, "of": one.kept.name, "part": one.kept.part.value}
-                for user, of in one.kept.users:
+            if verdict.needs_alarm(self.now):
+                for programme, period in verdict.unfinished:
+                    self._say(
+                        Happening.EXPIRES, programme, period, day=f"{verdict.due:%Y-%m-%d %H:%M}"
+                    )
+            if verdict.held and (verdict.is_changed or verdict.due + _PATIENCE < self.now):
+                why = {
+                    "why": verdict.held,
+                    "of": verdict.kept.name,
+                    "part": verdict.kept.part.value,
+                }
+                for user, of in verdict.kept.users:
                     self._say(Happening.OVERSTAYS, user.name, str(of), **why)
 
     def _say(self, happening: Happening, programme: str, period: str, **details: str) -> None:

@@ -60,7 +60,7 @@ def effect_on_budget(
         >>> effect_on_budget((), (), "epsilon 4 for a trip").sentence
         'never drawn: once its rows pass validation, epsilon 4 for a trip is charged'
     """
-    sealed = next((one for one in attempts if one.is_sealed), None)
+    sealed = next((attempt for attempt in attempts if attempt.is_sealed), None)
     if sealed is not None:
         days = [fact.at[:10] for fact in facts if fact.kind is EntryKind.SEALED]
         on = days[-1] if days else "an unknown day"
@@ -69,7 +69,7 @@ def effect_on_budget(
         return Effect(f"week sealed on {on}, not published yet: the same bytes go on, 0 charged")
     last = attempts[-1] if attempts else None
     if last is not None and (last.is_drawing or last.is_burned):
-        dead = _after_a_death(sum(one.is_charged for one in attempts), cost)
+        dead = _after_a_death(sum(attempt.is_charged for attempt in attempts), cost)
         if last.attempt_id not in drawing:
             return dead
         # Its lease outlasts a process that was killed, for seconds: both are said.

@@ -32,15 +32,15 @@ class VerdictHistory:
     meaning: Mapping[str, str]
 
 
-def verdict_history(found: Mapping[tuple[str, str], str]) -> VerdictHistory:
+def verdict_history(verdicts: Mapping[tuple[str, str], str]) -> VerdictHistory:
     """Return the history of verdicts by rule and week."""
-    weeks = tuple(sorted({week for _, week in found}))[-WEEKS_MAX:]
+    weeks = tuple(sorted({week for _, week in verdicts}))[-WEEKS_MAX:]
     rules = tuple(
-        (rule, tuple(found.get((rule, week), "") for week in weeks))
-        for rule in dict.fromkeys(rule for rule, _ in found)
+        (rule, tuple(verdicts.get((rule, week), "") for week in weeks))
+        for rule in dict.fromkeys(rule for rule, _ in verdicts)
     )
     broken = sorted(
-        ((week, rule, verdict) for (rule, week), verdict in found.items() if verdict != "pass"),
+        ((week, rule, verdict) for (rule, week), verdict in verdicts.items() if verdict != "pass"),
         reverse=True,
     )
     return VerdictHistory(weeks, rules, tuple(broken[:_NOT_KEPT_MAX]), MEANING)

@@ -48,28 +48,32 @@ def watched(
         broken: programmes that cannot be read.
         now: the present instant, aware.
     """
-    found, kept = [*of_budget(picture.forecasts)], [*of_burned(picture)]
+    alerts, kept = [*of_budget(picture.forecasts)], [*of_burned(picture)]
     for state, marks, lines in programmes:
-        found += _of_attention(state)
-        found += _lasting(state, marks, lines, now)
+        alerts += _of_attention(state)
+        alerts += _lasting(state, marks, lines, now)
         judged = [mark.correction or mark for mark in marks]
-        troubled = {one.week for one in judged if one.state in TROUBLE}
+        troubled = {mark.week for mark in judged if mark.state in TROUBLE}
         for run_id in sorted({line.run_id for line in lines if _speaks(line)}):
             told = of_run(lines, run_id)
-            found += (one for one in told if one.rule not in _OF_A_STOP or one.week in troubled)
-        asked = {(one.week, one.run_id) for one in judged if one.state in OF_PEOPLE}
+            alerts += (
+                alert for alert in told if alert.rule not in _OF_A_STOP or alert.week in troubled
+            )
+        asked = {(mark.week, mark.run_id) for mark in judged if mark.state in OF_PEOPLE}
         questions = of_questions(lines, now, partial(behind, state.programme, marks, now))
-        found += (one for one in questions if (one.week, one.run_id) in asked)
-        found += _stuck(picture, state.programme.name, marks, now)
+        alerts += (question for question in questions if (question.week, question.run_id) in asked)
+        alerts += _stuck(picture, state.programme.name, marks, now)
         kept += of_retention(lines)
-    for one in broken:
-        found.append(Alert("programme_broken", one.name, "all", one.problem, one.problem))
+    for programme in broken:
+        alerts.append(
+            Alert("programme_broken", programme.name, "all", programme.problem, programme.problem)
+        )
     # A week whose stop was reported is not reported once more for being late.
-    known = {(one.programme, one.week) for one in found if one.rule not in _LATENESS}
-    late = [one for one in found if one.rule in _LATENESS]
-    found = [one for one in found if one.rule not in _LATENESS]
-    found += [one for one in late if (one.programme, one.week) not in known]
-    return tuple(dict.fromkeys((*found, *kept)))
+    known = {(alert.programme, alert.week) for alert in alerts if alert.rule not in _LATENESS}
+    late = [alert for alert in alerts if alert.rule in _LATENESS]
+    alerts = [alert for alert in alerts if alert.rule not in _LATENESS]
+    alerts += [alert for alert in late if (alert.programme, alert.week) not in known]
+    return tuple(dict.fromkeys((*alerts, *kept)))
 
 
 def _of_attention(state: ProgrammeNow) -> Iterator[Alert]:
@@ -108,7 +112,11 @@ def _stuck(
         for line in picture.lines
         if line.kind in {EntryKind.RESERVED, EntryKind.DRAW_BEGUN}
     }
-    live = {one.week for mark in marks if (one := mark.correction or mark).state in LIVE}
+    live = {
+        current_mark.week
+        for mark in marks
+        if (current_mark := mark.correction or mark).state in LIVE
+    }
     held = ("hold_stuck", EntryKind.RESERVED, HOLD_LASTS_AT_MOST)
     drawn = ("draw_stuck", EntryKind.DRAW_BEGUN, DRAW_LASTS_AT_MOST)
     for attempt in picture.attempts:
@@ -128,12 +136,12 @@ def _lasting(
     A run that waits, for its week, for people or for a DAG that is paused, may wait.
     """
     programme = state.programme.name
-    for mark in ((one.correction or one) for one in marks):
+    for mark in ((week_mark.correction or week_mark) for week_mark in marks):
         if mark.state != "under_way" or not mark.reason or state.in_airflow == "paused":
             continue
         heard = [line for line in lines if line.run_id == mark.run_id and line.week == mark.week]
         if heard and now - datetime.fromisoformat(heard[-1].at) > RUN_LASTS_AT_MOST:
-            taken_up = next((one.at for one in heard if one.happening is Happening.BEGUN), "")
+            taken_up = next((line.at for line in heard if line.happening is Happening.BEGUN), "")
             subject = f"{mark.run_id}, taken up {taken_up or heard[0].at}"
             yield Alert("run_lasts", programme, mark.week, subject, "", mark.run_id)
 
@@ -145,17 +153,17 @@ def audited(verify: Callable[[], tuple[object, ...]], settings: Settings) -> tup
         verify: the ledger's own verification.
         settings: where the public zone is.
     """
-    found = []
+    alerts = []
     try:
-        problems = [getattr(one, "check", "ledger") for one in verify()]
+        problems = [getattr(finding, "check", "ledger") for finding in verify()]
     except (IntegrityError, TurnstileError) as error:
         problems = [type(error).__name__]
-    found += [Alert("audit_failed", "ledger", "all", check) for check in sorted(set(problems))]
+    alerts += [Alert("audit_failed", "ledger", "all", check) for check in sorted(set(problems))]
     for name, package in release_folders(settings.public):
         if differences(package):
             programme, week, revision = name.split("/")
-            found.append(Alert("audit_failed", programme, week, f"package {revision}"))
-    return tuple(found)
+            alerts.append(Alert("audit_failed", programme, week, f"package {revision}"))
+    return tuple(alerts)
 
 
 def cosigned(send: Callable[[Callable[[], object]], None], ledger: Ledger) -> tuple[Alert, ...]:

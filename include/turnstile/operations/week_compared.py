@@ -82,7 +82,7 @@ def compared(
             for name, (old, new) in both.items()
             if old.deviation or new.deviation
         ),
-        key=lambda one: one[0],
+        key=lambda pair: pair[0],
     )
     listed = discoveries([chance for chance, _ in scored])
     moved = [change for (_, change), is_listed in zip(scored, listed, strict=True) if is_listed]

@@ -104,11 +104,11 @@ def state_of_week(
         evidence: what is known beside it.
         lines: of the journal about the week, oldest first.
     """
-    newest = max((one.key.revision for one in week.live), default=0)
+    newest = max((attempt.key.revision for attempt in week.live), default=0)
     # What was said before it was public is over.
-    since = max((one.published.at[:19] for one in week.published), default="")
+    since = max((revision.published.at[:19] for revision in week.published), default="")
     later = [line for line in lines if line.at[:19] >= since]
-    attempts = [one for one in week.live if one.key.revision == newest]
+    attempts = [attempt for attempt in week.live if attempt.key.revision == newest]
     run_id = next((line.run_id for line in reversed(lines) if line.run_id), "")
     mark = WeekMark(week.period, "missing", newest, run_id)
     if _is_taken_up_since(programme, week.period, run_id, evidence.airflow, lines):
@@ -120,7 +120,7 @@ def state_of_week(
     public = WeekMark(
         week.period,
         str(week.state),
-        max(one.key.revision for one in week.published),
+        max(revision.key.revision for revision in week.published),
         mark.run_id or run_id,
         of_budget="public",
     )
@@ -153,12 +153,17 @@ def _judged(
     run_id = run.run_id if run is not None else mark.run_id
     mark = replace(mark, of_budget=_of_budget(attempts), run_id=run_id)
     standing = next(
-        (found for one in attempts if (found := evidence.approvals.get(str(one.key)))), None
+        (
+            approval
+            for attempt in attempts
+            if (approval := evidence.approvals.get(str(attempt.key)))
+        ),
+        None,
     )
     was_asked = evidence.airflow.was_asked
     if _lives(last, run, was_asked=was_asked):
         return _of_live_run(mark, last, run, standing, evidence.airflow.working(programme))
-    if any(one.attempt_id in evidence.drawing for one in attempts):
+    if any(attempt.attempt_id in evidence.drawing for attempt in attempts):
         return replace(mark, state="under_way", reason=_DRAWS_ON)
     is_gone = was_asked and run is None  # somebody deleted it in Airflow
     is_ending = run is not None and run.is_live
@@ -172,11 +177,11 @@ _DRAWS_ON = "its draw goes on without its run, or died within the last minute: t
 
 def _of_budget(attempts: Sequence[Attempt]) -> str:
     """Say what the ledger has of a revision, the furthest first."""
-    if any(one.is_public for one in attempts):
+    if any(attempt.is_public for attempt in attempts):
         return "public"
-    if any(one.is_sealed for one in attempts):
+    if any(attempt.is_sealed for attempt in attempts):
         return "sealed"
-    if any(one.is_charged for one in attempts):
+    if any(attempt.is_charged for attempt in attempts):
         return "charged"
     return "held" if attempts else "nothing"
 
@@ -192,7 +197,7 @@ def _has_just_failed(last: Line | None, run: RunNow) -> bool:
     """Return whether nothing of a run is left but the task that said why it failed."""
     if last is None or last.happening is not Happening.FAILED or last.run_id != run.run_id:
         return False
-    live = {name: one for name, one in run.tasks.items() if one.state not in _OVER}
+    live = {name: task for name, task in run.tasks.items() if task.state not in _OVER}
     failed = live.pop(str(last.details.get("step", "")), None)
     if run.state == "queued" or live:
         return False
@@ -240,11 +245,11 @@ def _is_of(line: Line, run: RunNow | None) -> bool:
 
 def _progress(run: RunNow | None) -> str:
     """Say which step a run works on, how far that is and since when."""
-    found = run.works_on if run is not None else None
-    if run is None or found is None:
+    work = run.works_on if run is not None else None
+    if run is None or work is None:
         return ""
-    step, task = found
-    done = sum(one.state == "success" for one in run.tasks.values())
+    step, task = work
+    done = sum(task_now.state == "success" for task_now in run.tasks.values())
     since = f" since {task.began:%H:%M} UTC" if task.began is not None else ""
     return f"{step}{since}; {done} of {len(run.tasks)} tasks are done"
 

@@ -63,11 +63,11 @@ def arrival_of(
         changed_at: says when a file was last written, in seconds since 1970.
     """
     missing: list[str] = []
-    found: list[Path] = []
+    paths: list[Path] = []
     for week in period.weeks:
         pattern = source.landing.replace("{week}", str(week))
         files = sorted(path for path in landing.glob(pattern) if _is_data(path))
-        found += files
+        paths += files
         if not files:
             missing.append(f"no file in landing/{pattern.rpartition('/')[0]}")
         elif len(files) < source.files_at_least:
@@ -78,11 +78,11 @@ def arrival_of(
         marker = source.marker.replace("{week}", str(week))
         if marker and files and not (landing / marker).exists():
             missing.append(f"no landing/{marker} yet, which says that the week is complete")
-    if found and source.missing_day is MissingDay.REFUSE:
-        missing += _missing_days(found, period, source.absent_days)
+    if paths and source.missing_day is MissingDay.REFUSE:
+        missing += _missing_days(paths, period, source.absent_days)
     if missing:
         return Arrival(tuple(missing), None)
-    changed = max(changed_at(path) for path in found)
+    changed = max(changed_at(path) for path in paths)
     quiet = timedelta() if source.marker else QUIET_FOR
     return Arrival((), datetime.fromtimestamp(changed, UTC) + quiet)
 
@@ -94,8 +94,10 @@ def _is_data(path: Path) -> bool:
 
 def _missing_days(files: list[Path], period: ServicePeriod, without: tuple[date, ...]) -> list[str]:
     """Name the service days without a file, where every file is named by a service day."""
-    found = days_without_file(period, (path.name for path in files))  # else the rows will show
-    absent = [str(day) for day in found if day not in without]
+    missing_days = days_without_file(
+        period, (path.name for path in files)
+    )  # else the rows will show
+    absent = [str(day) for day in missing_days if day not in without]
     if not absent:
         return []
     more = f" and {len(absent) - _NAMED_AT_MOST} more" if len(absent) > _NAMED_AT_MOST else ""

@@ -16,8 +16,8 @@ def audit(release: Release) -> str:
         TurnstileError: the key is not published; whatever ran before, nothing of it is public.
     """
     if release.ledger.publication(release.key) is None:
-        found = release.ledger.find(release.key)
-        state = "never reserved" if found is None else found.state.value
+        attempt = release.ledger.find(release.key)
+        state = "never reserved" if attempt is None else attempt.state.value
         raise TurnstileError(
             f"{release.key} is not published ({state}): a task before was marked or skipped by "
             "hand; clear the run from the first task that did not do its work"

@@ -200,11 +200,11 @@ def _digests_of_records(release: Release, snapshot: Snapshot) -> Iterator[str]:
 def _sealed_before(release: Release, sealed: Attempt) -> str:
     """Return whether the landing zone still holds what the sealed key was made from."""
     note = release.folders.private / RESTATED
-    found = changed_files(release)
-    if found is None:
+    new_commitment = changed_files(release)
+    if new_commitment is None:
         note.unlink(missing_ok=True)
     else:
-        write_atomically(note, found.encode())
+        write_atomically(note, new_commitment.encode())
         release.say(
             "the landing zone's files changed since this week was sealed; the sealed bytes stand; "
             f"a correction is turnstile run --revision {release.key.revision + 1} --reason TEXT, "

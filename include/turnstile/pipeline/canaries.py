@@ -56,7 +56,7 @@ def observed_sensitivities(
     """
     turn = secrets.randbelow(1 << 16) if seed is None else seed
     pieces = _pieces_of(programme, domain)
-    found: dict[tuple[str, ProtectionUnit], ObservedSensitivity] = {}
+    sensitivities: dict[tuple[str, ProtectionUnit], ObservedSensitivity] = {}
     without: dict[object, Vectors] = {}  # by what else there is, which trials share
     for trial in trials_of(programme, domain, turn):
         if trial.others not in without:
@@ -65,13 +65,15 @@ def observed_sensitivities(
         with_own = counted(programme, domain, trial, trial.days, trial.own, turn)
         for change in changes(programme, domain, trial, without[trial.others], with_own):
             for label, labels in pieces.items():
-                moved = np.concatenate([piece for one in labels for piece in change[one]])
-                before = found.get((label, trial.unit), ObservedSensitivity(0, 0))
-                found[label, trial.unit] = ObservedSensitivity(
+                moved = np.concatenate(
+                    [piece for piece_label in labels for piece in change[piece_label]]
+                )
+                before = sensitivities.get((label, trial.unit), ObservedSensitivity(0, 0))
+                sensitivities[label, trial.unit] = ObservedSensitivity(
                     max(int(np.abs(moved).sum()), before.l1),
                     max(int((moved**2).sum()), before.l2_squared),
                 )
-    return found
+    return sensitivities
 
 
 def _pieces_of(programme: Programme, domain: PublicDomain) -> dict[str, tuple[str, ...]]:
@@ -79,10 +81,10 @@ def _pieces_of(programme: Programme, domain: PublicDomain) -> dict[str, tuple[st
     from turnstile.release.plan import make_plan
 
     events = make_plan(programme, domain, ServiceWeek(2016, 30)).events
-    together: dict[str, set[str]] = defaultdict(set)
+    groups: dict[str, set[str]] = defaultdict(set)
     for event in events:
-        together[event.joint or event.label].add(event.label)
-    return {label: tuple(sorted(labels)) for labels in together.values() for label in labels}
+        groups[event.joint or event.label].add(event.label)
+    return {label: tuple(sorted(labels)) for labels in groups.values() for label in labels}
 
 
 def changes(
@@ -119,16 +121,16 @@ def changes(
 
 def _of_modes(programme: Programme, domain: PublicDomain, change: Change, modes: Modes) -> Change:
     """Return a change in the cells of some modes."""
-    found: Change = {}
+    mode_change: Change = {}
     for table in programme.tables:
-        segments = [one for one in layout(domain, table) if one.mode in modes]
+        segments = [segment for segment in layout(domain, table) if segment.mode in modes]
         label = f"{table.name}/count"
-        found[label] = [
-            vector[one.offset : one.offset + one.cells]
+        mode_change[label] = [
+            vector[segment.offset : segment.offset + segment.cells]
             for vector in change[label]
-            for one in segments
+            for segment in segments
         ]
-    return found
+    return mode_change
 
 
 def counted(  # noqa: PLR0913, PLR0917 - files, and what they are read and counted by
@@ -136,7 +138,7 @@ def counted(  # noqa: PLR0913, PLR0917 - files, and what they are read and count
     domain: PublicDomain,
     trial: Trial,
     days: Sequence[date],
-    own: Rows,
+    unit_rows: Rows,
     seed: int,
 ) -> Vectors:
     """Write the files of some days of a trial, and read and count them as a release's are."""
@@ -147,14 +149,14 @@ def counted(  # noqa: PLR0913, PLR0917 - files, and what they are read and count
     timetable = None
     others: Rows = [row for day in days for row in trial.others(day)]
     if programme.source.timetable is not None:
-        own, others = (on_trips(_readings(rows)) for rows in (own, others))
-        timetable = made_timetable(programme, [*own, *others], days)
+        unit_rows, others = (on_trips(_readings(rows)) for rows in (unit_rows, others))
+        timetable = made_timetable(programme, [*unit_rows, *others], days)
     period = ServiceDays(days[0], days[-1])
     with tempfile.TemporaryDirectory(prefix="canaries-") as folder:
         root = Path(folder)
         landing = root / "landing" / str(period.weeks[0])
         landing.mkdir(parents=True)
-        for name, content in raw_files(programme, others, own, hostile=trial.hostile).items():
+        for name, content in raw_files(programme, others, unit_rows, hostile=trial.hostile).items():
             (landing / name).write_bytes(content)
         source = replace(programme.source, landing="{week}/*", absent_days=())
         snapshot = ingest(
@@ -182,14 +184,16 @@ def counted(  # noqa: PLR0913, PLR0917 - files, and what they are read and count
 
 def _readings(rows: Rows) -> list[MadeReading]:
     """Return the rows that are readings of vehicles."""
-    return [one for one in rows if isinstance(one, MadeReading)]
+    return [row for row in rows if isinstance(row, MadeReading)]
 
 
-def raw_files(programme: Programme, others: Rows, own: Rows, *, hostile: bool) -> dict[str, bytes]:
+def raw_files(
+    programme: Programme, others: Rows, unit_rows: Rows, *, hostile: bool
+) -> dict[str, bytes]:
     """Return files: units' records amid those of others, as CSV and as JSON."""
     theirs = records_of(programme, others)
-    of_csv = _in_turns(records_of(programme, own), _IN_CSV)
-    of_json = _in_turns(records_of(programme, [_respelt(row) for row in own]), _IN_JSON)
+    of_csv = _in_turns(records_of(programme, unit_rows), _IN_CSV)
+    of_json = _in_turns(records_of(programme, [_respelt(row) for row in unit_rows]), _IN_JSON)
     header, lines = csv_lines([*theirs[::2], *of_csv], programme.source.written)
     split = len(theirs[::2])
     table = _amid(lines[:split], lines[split:], hostile=hostile, spoil=_SPOILED_CSV)
@@ -234,10 +238,10 @@ _SPOILED_JSON = (
 
 
 def _amid(
-    others: list[str], own: list[str], *, hostile: bool, spoil: Sequence[Spoil]
+    others: list[str], unit_lines: list[str], *, hostile: bool, spoil: Sequence[Spoil]
 ) -> list[bytes]:
     """Lines of a unit amid those of others: some first, the most in the middle, some last."""
-    mine, theirs = ([line.encode() for line in lines] for lines in (own, others))
+    mine, theirs = ([line.encode() for line in lines] for lines in (unit_lines, others))
     if not mine:
         return theirs
     spoilt = dict.fromkeys((mine[0], mine[len(mine) // 2])) if hostile else ()

@@ -75,10 +75,10 @@ def groups_of_weeks(modes: Modes, bound: int, few: Sequence[int]) -> list[Group]
     """
     two = [(n % _WORKDAYS, _WORKDAYS + n % 2) for n in range(DAYS_PER_WEEK)]
     one_kind = [(0, 1), (_WORKDAYS, _WORKDAYS + 1)]
-    found = _groups(modes, bound, two)
-    found += [(Case(modes, days, Way.APART, OFFERED_TIMES * bound),) for days in one_kind]
-    found += [_each_alone(modes, range(most), Way.APART, OFFERED_TIMES * bound) for most in few]
-    return [*found, _each_alone(modes, range(DAYS_PER_WEEK), Way.APART, bound)]
+    groups = _groups(modes, bound, two)
+    groups += [(Case(modes, days, Way.APART, OFFERED_TIMES * bound),) for days in one_kind]
+    groups += [_each_alone(modes, range(most), Way.APART, OFFERED_TIMES * bound) for most in few]
+    return [*groups, _each_alone(modes, range(DAYS_PER_WEEK), Way.APART, bound)]
 
 
 def groups_of_records(modes: Modes, *, are_apart: bool) -> list[Group]:
@@ -102,7 +102,7 @@ def _groups(modes: Modes, bound: int, days: Sequence[tuple[int, ...]]) -> list[G
     plans += [(alone, way, most) for way in Way if way is not Way.APART]
     plans += [((modes,), Way.APART, number) for number in (bound, bound + 1)]
     return [
-        tuple(Case(own, days[n % len(days)], way, number) for own in sets)
+        tuple(Case(mode_set, days[n % len(days)], way, number) for mode_set in sets)
         for n, (sets, way, number) in enumerate(plans)
     ]
 
@@ -146,10 +146,10 @@ def placed(groups: Sequence[Group], monday: date, *, is_of_week: bool) -> dict[d
     """
     if is_of_week:
         return {monday + timedelta(weeks=n): group for n, group in enumerate(groups)}
-    found: dict[date, Group] = {}
+    group_of_day: dict[date, Group] = {}
     for kind in (range(_WORKDAYS), range(_WORKDAYS, DAYS_PER_WEEK)):
         of_kind = [group for group in groups if group[0].weekdays[0] in kind]
         for n, group in enumerate(of_kind):
             week, day = divmod(n, len(kind))
-            found[monday + timedelta(weeks=week, days=kind[day])] = group
-    return dict(sorted(found.items()))
+            group_of_day[monday + timedelta(weeks=week, days=kind[day])] = group
+    return dict(sorted(group_of_day.items()))

@@ -100,16 +100,18 @@ def _groups(programme: Programme, domain: PublicDomain, unit: ProtectionUnit) ->
     """Return units by the first day of their scope, on days on which no clock changes."""
     bound = bound_in_force(programme)
     if unit.is_record or bound is None:
-        found = groups_of_records(domain.modes, are_apart=bound is None)
+        case_groups = groups_of_records(domain.modes, are_apart=bound is None)
     elif unit.days_max == 1:
-        found = groups_of_days(domain.modes, max(_bounds(programme)))
+        case_groups = groups_of_days(domain.modes, max(_bounds(programme)))
     else:
-        found = groups_of_weeks(domain.modes, max(_bounds(programme)), _few_days(programme, unit))
+        case_groups = groups_of_weeks(
+            domain.modes, max(_bounds(programme)), _few_days(programme, unit)
+        )
     if programme.source.feed.shape is RowShape.TELEMETRY:
-        found = [*twice(found)]
+        case_groups = [*twice(case_groups)]
     is_of_week = (unit.days_max or 0) > 1
     for weeks in range(_WEEKS_TRIED):
-        groups = placed(found, _FIRST_WEEK.plus(weeks).monday, is_of_week=is_of_week)
+        groups = placed(case_groups, _FIRST_WEEK.plus(weeks).monday, is_of_week=is_of_week)
         period = ServiceDays(min(groups), max(groups) + timedelta(weeks=1))
         if not changes_around(programme.time.zone, period):
             break
@@ -119,8 +121,8 @@ def _groups(programme: Programme, domain: PublicDomain, unit: ProtectionUnit) ->
 def _bounds(programme: Programme) -> list[int]:
     """Return how many records of one unit the tables count."""
     bound = bound_in_force(programme)
-    own = [table.trips_max for table in programme.tables if table.trips_max is not None]
-    return [1 if bound is None else bound.contributions_max, *own]
+    table_bounds = [table.trips_max for table in programme.tables if table.trips_max is not None]
+    return [1 if bound is None else bound.contributions_max, *table_bounds]
 
 
 def other(number: int, day: date, least: int) -> str:
@@ -133,12 +135,12 @@ def _few_days(programme: Programme, unit: ProtectionUnit) -> list[int]:
     first = _FIRST_WEEK.monday
     scope = unit.scope(Block(first, ""))
     all_days = sum(unit.scope(Block(day, "")) == scope for day in _FIRST_WEEK.days)
-    own = [
+    fewest_days = [
         -(-table.trips_max // (table.per_cell_max or table.trips_max))
         for table in programme.tables
         if table.trips_max is not None
     ]
-    return sorted({all_days, *(min(few, all_days) for few in own)})
+    return sorted({all_days, *(min(few, all_days) for few in fewest_days)})
 
 
 def _of_cards(programme: Programme, domain: PublicDomain, turn: int) -> list[Trial]:
@@ -186,7 +188,7 @@ class _Trips:
     def others(self, day: date) -> list[MadeTrip]:
         """Trips of others, and last tap-ons of the cards that are units of the next day's scope."""
         modes = self._domain.modes
-        found = [
+        trips = [
             self._trip(other(n, day, self._least), day, modes[n % len(modes)], (n, n), n)
             for n in range(_OTHERS)
         ]
@@ -201,23 +203,23 @@ class _Trips:
             )
             for n, mode in enumerate(modes)
         ]
-        return [*found, *evening]
+        return [*trips, *evening]
 
     def of_cards(self, unit: ProtectionUnit) -> list[MadeTrip]:
         """The trips of the units, as their cases say."""
-        found = []
+        trips = []
         for first, group in self._groups.items():
             for number, case in enumerate(group):
                 card, days = self._card(first, number), _days_of(unit, first, (case,))
-                found += self._trips_of(case, card, days)
+                trips += self._trips_of(case, card, days)
                 if self._joins_taps:
                     start = self._time.day_starts
-                    found += [self._one_end(card, first, m, start, is_on=False) for m in case.modes]
-        return found
+                    trips += [self._one_end(card, first, m, start, is_on=False) for m in case.modes]
+        return trips
 
     def _trips_of(self, case: Case, card: str, days: Sequence[date]) -> list[MadeTrip]:
         """The trips of one unit: in every mode, and on every day, in its turn."""
-        found = []
+        trips = []
         for n in range(case.number):
             mode = case.modes[n % len(case.modes)]
             slots = len(self._starts(mode))
@@ -225,40 +227,40 @@ class _Trips:
             at = lie(case, n, (slots, len(self._places[mode])), (begin, self._turn))
             day = days[n // len(case.modes) % len(days)]
             is_late = case.way is Way.APART and n % 2 == 1
-            found.append(self._trip(card, day, mode, at, n, is_late=is_late))
-        return found
+            trips.append(self._trip(card, day, mode, at, n, is_late=is_late))
+        return trips
 
     def around_trips(self, day: date) -> list[MadeTrip]:
         """What the trips of units may change: as many as are counted, or one that each parts."""
-        found = []
+        trips = []
         for number, case in enumerate(self._groups[day]):
             card, (mode,), modes = self._card(day, number), case.modes, self._domain.modes
             if self._joins_taps:
                 wide = self._trip(card, day, mode, (0, 0), 0)
                 off = (wide.on_second or 0) + 2 * _SECONDS_PER_MINUTE
-                found.append(replace(wide, off_second=off))
+                trips.append(replace(wide, off_second=off))
                 continue
-            found += [
+            trips += [
                 self._trip(card, day, modes[n % len(modes)], (n, n), n)
                 for n in range(self._offered if self._is_bounded else 1)
             ]
-        return found
+        return trips
 
     def last_trips(self) -> list[MadeTrip]:
         """One more trip of each of these cards."""
-        found = []
+        trips = []
         for first, group in self._groups.items():
             for number, case in enumerate(group):
                 card, (mode,), slot = self._card(first, number), case.modes, self._offered
                 if self._joins_taps:
                     trip = self._trip(card, first, mode, (0, 1), slot)
                     begin = (trip.on_second or 0) // _SECONDS_PER_MINUTE * _SECONDS_PER_MINUTE
-                    found.append(replace(trip, on_second=begin + 30, off_second=begin + 40))
+                    trips.append(replace(trip, on_second=begin + 30, off_second=begin + 40))
                     continue
                 if not self._is_bounded and self._number[first] % 2:
                     slot = -1  # the last of the day
-                found.append(self._trip(card, first, mode, (slot, 1), self._offered))
-        return found
+                trips.append(self._trip(card, first, mode, (slot, 1), self._offered))
+        return trips
 
     def _starts(self, mode: str) -> list[str]:
         """The slots of a mode."""
@@ -326,8 +328,8 @@ class _Trips:
 
 def _place_of_each_area(domain: PublicDomain, mode: str) -> list[str]:
     """One location of each area of a mode."""
-    own = {p.area: p.location for p in reversed(domain.places) if p.mode == mode}
-    return sorted(own.values())
+    location_of_area = {p.area: p.location for p in reversed(domain.places) if p.mode == mode}
+    return sorted(location_of_area.values())
 
 
 def lie(case: Case, n: int, numbers: tuple[int, int], begin: tuple[int, int]) -> tuple[int, int]:
@@ -398,14 +400,14 @@ class _Readings:
 
     def of_buses(self, unit: ProtectionUnit, groups: Groups) -> list[MadeReading]:
         """The readings of the units, as their cases say: one bus stands, the next one races."""
-        found = []
+        readings = []
         for number, (first, (case,)) in enumerate(groups.items()):
             days = _days_of(unit, first, (case,))
             every = len(self._slots) * len(self._places)
-            own = case if self._is_bounded else replace(case, way=Way.APART, number=every)
+            bus_case = case if self._is_bounded else replace(case, way=Way.APART, number=every)
             state = (self._fastest, _DAY_S) if number % 2 else (0, -_DAY_S)
-            found += self._readings_of(own, f"canary {number % 2}", days, state)
-        return found
+            readings += self._readings_of(bus_case, f"canary {number % 2}", days, state)
+        return readings
 
     def _readings_of(
         self, case: Case, bus: str, days: Sequence[date], state: tuple[int, int]
@@ -414,12 +416,12 @@ class _Readings:
         numbers = len(self._slots), len(self._places)
         begin = len(self._slots) - 1 if days[0].isoweekday() % 2 else self._turn
         of_day = replace(case, number=-(-case.number // len(days)))
-        found = []
+        readings = []
         for n in range(case.number):
             day, at = days[n % len(days)], lie(of_day, n // len(days), numbers, (begin, self._turn))
             seconds = range(_READINGS * n, _READINGS * n + _READINGS)
-            found += [self._reading(bus, day, at, (second, second), state) for second in seconds]
-        return found
+            readings += [self._reading(bus, day, at, (second, second), state) for second in seconds]
+        return readings
 
     def _reading(
         self,

@@ -59,10 +59,14 @@ class Outside:
 def reserved(release: PlannedRelease, statement: Statement, holder: str) -> Attempt:
     """Hold what a release costs; a hold whose inputs changed before it was drawn is let go."""
     request = release.request(statement)
-    found = release.ledger.find(release.key)
+    attempt = release.ledger.find(release.key)
     promised = (request.bindings, request.plan_digest)
-    if found is not None and found.is_held and (found.bindings, found.plan_digest) != promised:
-        release.ledger.void(found.attempt_id, "inputs changed before anything was drawn")
+    if (
+        attempt is not None
+        and attempt.is_held
+        and (attempt.bindings, attempt.plan_digest) != promised
+    ):
+        release.ledger.void(attempt.attempt_id, "inputs changed before anything was drawn")
     return release.ledger.reserve(request, holder=holder)
 
 

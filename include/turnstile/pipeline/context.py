@@ -88,9 +88,11 @@ def open_release(
         raise InputError(where="--revision", field="revision", rule=rule)
     named, ledger = parse_period(week, where="--week"), opened(settings)
     key = ReleaseKey(spec.name, str(named), revision)
-    found = ledger.find(key)
-    if found is not None and found.is_sealed:  # else it is what the file promises now
-        spec = bound_programme(programme, found.bindings.programme_digest, settings.include) or spec
+    attempt = ledger.find(key)
+    if attempt is not None and attempt.is_sealed:  # else it is what the file promises now
+        spec = (
+            bound_programme(programme, attempt.bindings.programme_digest, settings.include) or spec
+        )
     period = period_named(spec, week)
     return Release(
         settings=settings,

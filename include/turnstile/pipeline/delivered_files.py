@@ -32,6 +32,6 @@ def delivered_files(settings: Settings) -> Delivered:
         if not recorded.is_file() or not (settings.private / BOUNDING_KEY).is_file():
             return ()
         digests = recorded.read_text().split()
-        return tuple(commitment(k, one) for k in known_secrets(settings) for one in digests)
+        return tuple(commitment(k, digest) for k in known_secrets(settings) for digest in digests)
 
     return Delivered(landing, files)

@@ -57,19 +57,19 @@ def draw_apart(programme: str, week: str, revision: int = 0) -> str:
     said, answer = folder / _SAID, folder / _ANSWER
     for line in said.read_text(encoding="utf-8").splitlines() if said.exists() else ():
         _log.info("%s", line)
-    found = json.loads(answer.read_bytes()) if answer.exists() else {}
+    reply = json.loads(answer.read_bytes()) if answer.exists() else {}
     shutil.rmtree(folder)
-    if not found:
+    if not reply:
         from turnstile.pipeline.context import open_release
         from turnstile.pipeline.drawing import report_death
 
         report_death(open_release(programme, week, revision))
-    if found or not report.stat().st_size:
+    if reply or not report.stat().st_size:
         report.unlink()
-    if "sentence" in found:
-        raise _raised(found["kind"], found["sentence"])
-    if "answer" in found:
-        return str(found["answer"])
+    if "sentence" in reply:
+        raise _raised(reply["kind"], reply["sentence"])
+    if "answer" in reply:
+        return str(reply["answer"])
     how = signal.Signals(-exit_code).name if exit_code < 0 else f"exit {exit_code}"
     told = f"; an operator of the private zone reads {report.name}" if report.exists() else ""
     raise DrawDied(
@@ -80,8 +80,8 @@ def draw_apart(programme: str, week: str, revision: int = 0) -> str:
 
 def _raised(kind: str, sentence: str) -> TurnstileError:
     """Return an error of ours as it was raised in the other process."""
-    found = getattr(errors, kind, TurnstileError)
-    error: TurnstileError = found.__new__(found)  # its sentence is made already
+    error_class = getattr(errors, kind, TurnstileError)
+    error: TurnstileError = error_class.__new__(error_class)  # its sentence is made already
     error.args = (sentence,)
     return error
 
@@ -100,15 +100,15 @@ def _draw_here(programme: str, week: str, revision: str, folder: Path, asker: in
     _log.addHandler(said)
     _log.setLevel(logging.INFO)
     try:
-        found = {"answer": step_named(draw.__name__)(programme, week, int(revision))}
+        reply = {"answer": step_named(draw.__name__)(programme, week, int(revision))}
     except TurnstileError as error:
-        found = {"kind": type(error).__name__, "sentence": str(error)}
+        reply = {"kind": type(error).__name__, "sentence": str(error)}
     finally:
         if os.getppid() != asker:  # nobody reads an answer
             shutil.rmtree(folder, ignore_errors=True)
     if folder.exists():
         unfinished = folder / "answer.unfinished"
-        unfinished.write_text(json.dumps(found), encoding="utf-8")
+        unfinished.write_text(json.dumps(reply), encoding="utf-8")
         unfinished.rename(folder / _ANSWER)
 
 

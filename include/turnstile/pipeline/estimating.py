@@ -48,14 +48,17 @@ def write_estimates(release: Release, drawn: Drawn) -> None:
         domain=drawn.domain,
         numbers=numbers,
         seed=str(drawn.attempt.artefact_digest),
-        earlier=tuple(earlier_numbers(release.settings.public / one.key, one) for one in earlier),
+        earlier=tuple(
+            earlier_numbers(release.settings.public / earlier_release.key, earlier_release)
+            for earlier_release in earlier
+        ),
     )
-    found = estimates_of(week)
-    if not found.tables:
+    estimates = estimates_of(week)
+    if not estimates.tables:
         return
-    for name, table in found.tables.items():
+    for name, table in estimates.tables.items():
         write_atomically(folder / f"{name}.parquet", parquet_bytes(table))
-    record = json.dumps(record_of(week, earlier, found), indent=1, sort_keys=True)
+    record = json.dumps(record_of(week, earlier, estimates), indent=1, sort_keys=True)
     write_atomically(folder / RECORD, record.encode())
 
 
@@ -64,8 +67,11 @@ def _fixed_earlier(release: Release, numbers: Numbers) -> tuple[EarlierRelease, 
     path = release.folders.embargoed / FOLDER / _INPUTS
     if not path.exists():
         path.parent.mkdir(exist_ok=True)
-        found = earlier_now(release, numbers)
-        lines = [[one.key, one.manifest_sha256] for one in found]
+        earlier_releases = earlier_now(release, numbers)
+        lines = [
+            [earlier_release.key, earlier_release.manifest_sha256]
+            for earlier_release in earlier_releases
+        ]
         write_once(path, json.dumps(lines).encode())
     return tuple(EarlierRelease(*line) for line in json.loads(path.read_bytes()))
 

@@ -48,24 +48,26 @@ def evidence_of(release: Release) -> Evidence:
 
 def _earlier(release: Release, charged: Sequence[ChargedRelease]) -> tuple[tuple[Vector, ...], ...]:
     """Return what was sealed for other keys of the group and stands unaltered, newest first."""
-    events = {str(one.key): one.events for one in charged if one.key != release.key}
+    events = {str(entry.key): entry.events for entry in charged if entry.key != release.key}
     others = (
         (events[key], path)
         for key, folder in sorted(
             release_folders(release.settings.embargoed),
-            key=lambda one: (one[0].partition("/")[2], one[0]),
+            key=lambda pair: (pair[0].partition("/")[2], pair[0]),
             reverse=True,
         )
         if key in events
         for path in sorted(folder.glob("sealed-*.parquet"), reverse=True)
     )
-    read = ((own, path, path.read_bytes()) for own, path in islice(others, _EARLIER_MOST))
+    read = (
+        (key_events, path, path.read_bytes()) for key_events, path in islice(others, _EARLIER_MOST)
+    )
     return tuple(
         tuple(
             Vector(event, table.service_date, table.values)
-            for event, table in zip(own, decode(content).tables, strict=False)
+            for event, table in zip(key_events, decode(content).tables, strict=False)
         )
-        for own, path, content in read
+        for key_events, path, content in read
         if path.stem.endswith(digest_of(content)[:16])
     )
 

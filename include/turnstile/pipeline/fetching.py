@@ -80,7 +80,7 @@ def address_of(programme: str, settings: Settings) -> Address | None:
     Raises:
         InputError: it is no such pair, or the address is none or names no week.
     """
-    pairs = dict(one.partition("=")[::2] for one in settings.landing_from.split())
+    pairs = dict(entry.partition("=")[::2] for entry in settings.landing_from.split())
     if not all(pairs.values()):
         rule = f"holds what is no pair; write PROGRAMME=sftp://CONNECTION/folder/{_WEEK}"
         raise InputError(where="environment", field=SETTING, rule=rule)
@@ -125,9 +125,9 @@ def fetch_new(
         if is_deleted(ledger, programme.name, week):
             continue
         remote = address.folder.replace(_WEEK, str(week))
-        found = {one.name: one for one in server.files(remote) if _is_plain(one.name)}
-        for name, target in _targets(programme.source, week, landing, found):
-            if _copied(server, remote, found[name], target):
+        remote_files = {file.name: file for file in server.files(remote) if _is_plain(file.name)}
+        for name, target in _targets(programme.source, week, landing, remote_files):
+            if _copied(server, remote, remote_files[name], target):
                 fetched.append(target.relative_to(landing).as_posix())
     return tuple(fetched)
 
@@ -142,16 +142,16 @@ def is_deleted(ledger: Ledger, programme: str, week: ServiceWeek) -> bool:
 
 
 def _targets(
-    source: SourceSpec, week: ServiceWeek, landing: Path, found: Iterable[str]
+    source: SourceSpec, week: ServiceWeek, landing: Path, names: Iterable[str]
 ) -> Iterable[tuple[str, Path]]:
     """Yield the objects that are files of a week and where each goes; its marker last."""
     folder, _, pattern = source.landing.replace(_WEEK, str(week)).rpartition("/")
     marker = source.marker.replace(_WEEK, str(week))
     last = marker.rpartition("/")[2]
-    for name in sorted(found):
+    for name in sorted(names):
         if name != last and fnmatch(name, pattern) and not name.startswith("."):
             yield name, landing / folder / name
-    if last and last in found:
+    if last and last in names:
         yield last, landing / marker
 
 
@@ -160,7 +160,7 @@ def _is_plain(name: str) -> bool:
     return name not in {"", ".", ".."} and "/" not in name and "\\" not in name and "\0" not in name
 
 
-def _copied(server: Server, remote: str, one: Elsewhere, target: Path) -> bool:
+def _copied(server: Server, remote: str, remote_file: Elsewhere, target: Path) -> bool:
     """Copy an object unless its file is here; return whether it was copied.
 
     Raises:
@@ -168,15 +168,15 @@ def _copied(server: Server, remote: str, one: Elsewhere, target: Path) -> bool:
     """
     if target.is_file():
         here = target.stat()
-        if (here.st_size, int(here.st_mtime)) == (one.size, one.changed_at):
+        if (here.st_size, int(here.st_mtime)) == (remote_file.size, remote_file.changed_at):
             return False
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.with_name(f".{target.name}{_PART}")  # hidden: on its way
     try:
-        server.copy(remote, one.name, draft)
-        if draft.stat().st_size != one.size:
-            raise StoreError(f"{remote}/{one.name}", "is written to while it is fetched")
-        os.utime(draft, (one.changed_at, one.changed_at))
+        server.copy(remote, remote_file.name, draft)
+        if draft.stat().st_size != remote_file.size:
+            raise StoreError(f"{remote}/{remote_file.name}", "is written to while it is fetched")
+        os.utime(draft, (remote_file.changed_at, remote_file.changed_at))
         with draft.open("rb") as written:
             os.fsync(written.fileno())
         draft.replace(target)

@@ -62,7 +62,9 @@ def require_decided(release: Release, snapshot: Snapshot) -> None:
     if not look.is_ready:  # else the page that `turnstile look` wrote stays, with what stops a week
         folder = folder_of(settings.private, name, str(release.week), "look")
         page = write_page(look, f"{name} {release.week}", folder)
-        open_keys = "; ".join(f"{one.key}: {one.why}" for one in look.decisions if one.must)
+        open_keys = "; ".join(
+            f"{decision.key}: {decision.why}" for decision in look.decisions if decision.must
+        )
         rule = f"nobody has decided, and nothing is charged: {open_keys}. The lines that would do "
         rule += f"stand in {page} (turnstile look {name} --week {release.week})"
         raise InputError(where=str(release.key), field="first week", rule=rule)

@@ -38,8 +38,8 @@ def refusal_before_reading(
         settings: where the other programmes are.
     """
     key = ReleaseKey(programme.name, str(planned.week), planned.revision)
-    found = ledger.find(key)
-    if found is not None and (found.is_sealed or found.is_open):
+    attempt = ledger.find(key)
+    if attempt is not None and (attempt.is_sealed or attempt.is_open):
         return None  # charged or held already
     refusal = ledger.refusal_of(_asking(key, programme, planned, settings))
     if not isinstance(refusal, BudgetExceeded):

@@ -75,11 +75,16 @@ def _tried(release: Release) -> Trials:
 
 def _keep(release: Release, observed: Trials) -> None:
     """Write down what the trials found, and for what."""
-    found = [
-        {"draw": label, "unit": str(unit), "l1": one.l1, "l2_squared": one.l2_squared}
-        for (label, unit), one in observed.items()
+    entries = [
+        {
+            "draw": label,
+            "unit": str(unit),
+            "l1": sensitivity.l1,
+            "l2_squared": sensitivity.l2_squared,
+        }
+        for (label, unit), sensitivity in observed.items()
     ]
-    content = json.dumps(_of(release) | {"trials": found}, indent=1) + "\n"
+    content = json.dumps(_of(release) | {"trials": entries}, indent=1) + "\n"
     write_atomically(release.folders.embargoed / _NAME, content.encode())
 
 
@@ -90,10 +95,10 @@ def _known(release: Release) -> Trials | None:
         if {name: content[name] for name in _of(release)} != _of(release):
             return None
         return {
-            (one["draw"], ProtectionUnit(one["unit"])): ObservedSensitivity(
-                int(one["l1"]), int(one["l2_squared"])
+            (entry["draw"], ProtectionUnit(entry["unit"])): ObservedSensitivity(
+                int(entry["l1"]), int(entry["l2_squared"])
             )
-            for one in content["trials"]
+            for entry in content["trials"]
         }
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -72,13 +72,13 @@ def private_data(
     for folder in sorted((*(private / programme.name).glob("*"), *private.glob(aside))):
         name = folder.parent.name if folder.is_relative_to(private / ASIDE) else folder.name
         folders[name].append(folder)
-    for name, found in folders.items():
+    for name, period_folders in folders.items():
         try:
             period = parse_period(name)
         except InputError:
             continue
-        rows = tuple(path for folder in found for path in folder.glob(_SNAPSHOTS))
-        others = tuple(path for folder in found for path in _others(folder))
+        rows = tuple(path for folder in period_folders for path in folder.glob(_SNAPSHOTS))
+        others = tuple(path for folder in period_folders for path in _others(folder))
         for part, paths in ((Part.ROWS, rows), (Part.EXACT, others)):
             if paths:
                 users, written = ((programme, period),), _written(paths, changed_at)
@@ -89,7 +89,7 @@ def _others(folder: Path) -> Iterator[Path]:
     """Yield everything of a period that is neither rows nor stays."""
     for path in sorted(folder.iterdir()):
         if revision_of(path.name) is not None and path.is_dir():
-            yield from (one for one in sorted(path.iterdir()) if one.name not in _STAYS)
+            yield from (child for child in sorted(path.iterdir()) if child.name not in _STAYS)
         elif path.name != _SNAPSHOTS:
             yield path
 
@@ -110,9 +110,9 @@ def landing_data(
             readers[week, path].append(programme)
     groups: defaultdict[tuple[str, tuple[str, ...]], list[Path]] = defaultdict(list)
     by_name: dict[str, Programme] = {}
-    for (week, path), found in readers.items():
-        by_name |= {one.name: one for one in found}
-        groups[week, tuple(one.name for one in found)].append(path)
+    for (week, path), path_readers in readers.items():
+        by_name |= {reader.name: reader for reader in path_readers}
+        groups[week, tuple(reader.name for reader in path_readers)].append(path)
     for (week, names), paths in sorted(groups.items()):
         users = tuple(user for name in names for user in _periods_with(by_name[name], week))
         yield Kept(Part.FILES, week, users, tuple(paths), _written(paths, changed_at))
@@ -124,8 +124,8 @@ def _files_of(programme: Programme, landing: Path) -> Iterator[tuple[str, Path]]
     for pattern in filter(None, (source.landing, source.marker)):
         seen = (str(path) for path in landing.glob(pattern.replace("{week}", "*")))
         for week in sorted({week for text in seen for week in _WEEK.findall(text)}):
-            found = landing.glob(pattern.replace("{week}", week))
-            yield from ((week, path) for path in sorted(found) if not path.is_dir())
+            paths = landing.glob(pattern.replace("{week}", week))
+            yield from ((week, path) for path in sorted(paths) if not path.is_dir())
 
 
 def _periods_with(programme: Programme, week: str) -> Iterator[tuple[Programme, ServicePeriod]]:
@@ -140,5 +140,5 @@ def _periods_with(programme: Programme, week: str) -> Iterator[tuple[Programme, 
 
 def _written(paths: Iterable[Path], changed_at: ChangedAt) -> datetime:
     """Return when anything was last written."""
-    found = [one for path in paths for one in (path, *path.rglob("*"))]
-    return datetime.fromtimestamp(max(map(changed_at, found)), UTC)
+    entries = [entry for path in paths for entry in (path, *path.rglob("*"))]
+    return datetime.fromtimestamp(max(map(changed_at, entries)), UTC)

@@ -84,7 +84,7 @@ def package_space(release: Release) -> dict[Path, int]:
 
 def _cells(release: Release, event: DrawEvent) -> int:
     """Return how many numbers a draw makes."""
-    table = next(one for one in release.programme.tables if one.name == event.table)
+    table = next(spec for spec in release.programme.tables if spec.name == event.table)
     return release.domain.cells(table)
 
 
@@ -141,8 +141,8 @@ def _require_earlier(release: Release) -> None:
 
     days = tuple(release.week.days)
     cells = Numbers(str(release.key), release.domain.digest, days, (), {}, {})
-    for one in earlier_now(release, cells):
-        folder = release.settings.public / one.key
+    for earlier_release in earlier_now(release, cells):
+        folder = release.settings.public / earlier_release.key
         if problems := differences(folder):
             raise IntegrityError(
                 f"{folder}: {problems[0]}; nothing was charged: restore the package, from which "

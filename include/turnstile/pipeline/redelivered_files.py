@@ -34,16 +34,16 @@ def changed_files(release: Release) -> str | None:
         return None
     pattern = release.programme.source.landing
     try:
-        found = fingerprints(release.settings.landing, pattern, release.week)
+        landed_files = fingerprints(release.settings.landing, pattern, release.week)
     except TurnstileError:
         return None
-    if _is_same(release, sealed, found):
+    if _is_same(release, sealed, landed_files):
         return None
-    digest = hashlib.sha256(json.dumps(sorted(found)).encode()).hexdigest()
+    digest = hashlib.sha256(json.dumps(sorted(landed_files)).encode()).hexdigest()
     return commitment(bounding_secret(release.settings), digest)
 
 
-def _is_same(release: Release, sealed: Attempt, found: Fingerprints) -> bool:
+def _is_same(release: Release, sealed: Attempt, landed_files: Fingerprints) -> bool:
     """Return whether files are those that a key was sealed with.
 
     They are where the bounding key that it was sealed under is gone: nobody can tell.
@@ -55,10 +55,12 @@ def _is_same(release: Release, sealed: Attempt, found: Fingerprints) -> bool:
 
     before = _files_of(release, is_bound)
     if before is not None:
-        return sorted(before) == sorted(found)
+        return sorted(before) == sorted(landed_files)
     held = timetable_digest(release.programme, release.settings.include)
     made = (
-        snapshot_digest(release.programme, release.week, found, parser=version, timetable=held)
+        snapshot_digest(
+            release.programme, release.week, landed_files, parser=version, timetable=held
+        )
         for version in range(1, PARSER_VERSION + 1)
     )
     return any(map(is_bound, made))

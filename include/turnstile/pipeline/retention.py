@@ -97,37 +97,44 @@ class Retention:
         """Return what becomes of everything that is there, landing zone first."""
         programmes, copies = self._programmes(), zones(self.settings)
         copies.fetch_private()
-        found = [*landing_data(programmes, self.settings.landing, copies.changed_at)]
-        for one in programmes:
-            found += private_data(one, self.settings.private, copies.changed_at)
-        raw = [self._verdict(one) for one in found if one.part is not Part.EXACT]
+        holdings = [*landing_data(programmes, self.settings.landing, copies.changed_at)]
+        for programme in programmes:
+            holdings += private_data(programme, self.settings.private, copies.changed_at)
+        raw = [self._verdict(holding) for holding in holdings if holding.part is not Part.EXACT]
         # What another programme keeps for ever is no reason to keep counts.
-        kept = [one for one in raw if one.due is not None and not one.may_go(self.now)]
-        stays = [user for one in kept for user in one.kept.users]
-        exact = [self._verdict(one, stays) for one in found if one.part is Part.EXACT]
+        kept = [
+            verdict for verdict in raw if verdict.due is not None and not verdict.may_go(self.now)
+        ]
+        stays = [user for verdict in kept for user in verdict.kept.users]
+        exact = [
+            self._verdict(holding, stays) for holding in holdings if holding.part is Part.EXACT
+        ]
         verdicts = (*raw, *exact)
-        if sum(one.may_go(self.now) for one in verdicts) <= MOST_A_DAY or self.is_said:
+        if sum(verdict.may_go(self.now) for verdict in verdicts) <= MOST_A_DAY or self.is_said:
             return verdicts
         rule = (
             f"more than {MOST_A_DAY} parts are due at once; see turnstile retention, and if it is "
             "right: turnstile retention --delete --all"
         )
-        return tuple(replace(one, held=rule) if one.may_go(self.now) else one for one in verdicts)
+        return tuple(
+            replace(verdict, held=rule) if verdict.may_go(self.now) else verdict
+            for verdict in verdicts
+        )
 
-    def delete(self, one: Verdict) -> None:
+    def delete(self, verdict: Verdict) -> None:
         """State and delete data that may go; a repeat deletes what is there again.
 
         Raises:
             TurnstileError: something cannot be deleted; the next time tries again.
         """
-        if not one.may_go(self.now):
+        if not verdict.may_go(self.now):
             raise ValueError("these data may not go yet")
-        kept = one.kept
+        kept = verdict.kept
         for programme in dict.fromkeys(programme for programme, _ in kept.users):
             days = _days(_spec(programme), kept.part)
             self.ledger.record_deletion(programme.name, kept.name, kept.part, days)
-        below = (one for path in kept.paths for one in (path, *path.rglob("*")))
-        files = [one for one in below if one.is_symlink() or not one.is_dir()]
+        below = (entry for path in kept.paths for entry in (path, *path.rglob("*")))
+        files = [entry for entry in below if entry.is_symlink() or not entry.is_dir()]
         for path in kept.paths:
             _remove(path)
         zones(self.settings).delete(files)
@@ -141,10 +148,16 @@ class Retention:
         Reports of failed tasks are named `<programme>-<task>-<instant>.txt`. Looks at files that no
         programme names, and what a look that died left, go by the shortest days of any programme.
         """
-        days = {one.name: one.retention.raw_days for one in self._programmes() if one.retention}
+        days = {
+            programme.name: programme.retention.raw_days
+            for programme in self._programmes()
+            if programme.retention
+        }
         if not days or not self._is_clock_known:
             return
-        for path in [one for glob in _OF_NO_PERIOD for one in self.settings.private.glob(glob)]:
+        for path in [
+            report for glob in _OF_NO_PERIOD for report in self.settings.private.glob(glob)
+        ]:
             of_programme = path.stem.rsplit("-", 2)[0] if path.suffix == ".txt" else None
             kept_days = days.get(of_programme) if of_programme else min(days.values())
             age = timedelta(seconds=self.now.timestamp() - path.lstat().st_ctime)
@@ -160,7 +173,7 @@ class Retention:
         include = self.settings.include
         idle = example_programmes(include) - self.settings.adopted
         used = {e.key.partition("/")[0] for e in self.ledger.entries() if e.key and e.attempt_id}
-        names = [one.name for one in programme_files(include) if one.name not in idle - used]
+        names = [file.name for file in programme_files(include) if file.name not in idle - used]
         return tuple(load_programme(name, include) for name in names)
 
     def _verdict(
@@ -198,7 +211,9 @@ class Retention:
         """
         for programme, period in kept.users:
             week = self.ledger.week(programme.name, str(period))
-            bound = {one.bindings.programme_digest for one in week.attempts if one.is_sealed}
+            bound = {
+                attempt.bindings.programme_digest for attempt in week.attempts if attempt.is_sealed
+            }
             if not bound - {programme.digest}:
                 continue
             words = f"{programme.name}.yaml, now {programme.digest[:12]}, was changed"

@@ -64,8 +64,10 @@ class Movement:
     def is_within(self) -> bool:
         """Whether nothing moved farther than is composed."""
         return self.composed is None or all(
-            found <= composed
-            for found, composed in zip(_numbers(self.found), _numbers(self.composed), strict=True)
+            observed <= composed
+            for observed, composed in zip(
+                _numbers(self.found), _numbers(self.composed), strict=True
+            )
         )
 
 
@@ -103,21 +105,24 @@ def beside_each_other(movements: Sequence[Movement]) -> Iterator[str]:
     vectors: dict[tuple[str, str, str], list[str]] = {}
     for moved in movements:
         if moved.bound == largest and moved.composed is not None:
-            composed, found = (
-                f"l1 {one.l1}, l2^2 {one.l2_squared}" for one in (moved.composed, moved.found)
+            composed, observed = (
+                f"l1 {sensitivity.l1}, l2^2 {sensitivity.l2_squared}"
+                for sensitivity in (moved.composed, moved.found)
             )
-            vectors.setdefault((str(moved.unit), composed, found), []).append(moved.vector)
+            vectors.setdefault((str(moved.unit), composed, observed), []).append(moved.vector)
     yield f"{f'small worlds, bound {largest}':22} {'composed':>24} {'found at most':>24}"
-    for (unit, composed, found), names in vectors.items():
-        yield f"{f'one {unit} moves':22} {composed:>24} {found:>24}  {', '.join(names)}"
+    for (unit, composed, observed), names in vectors.items():
+        yield f"{f'one {unit} moves':22} {composed:>24} {observed:>24}  {', '.join(names)}"
 
 
 def _under_bound(programme: Programme, bound: int, kept: Path | None) -> Iterator[Movement]:
     """Yield the farthest movements under one bound, of vectors that count the same records."""
     chains = {vector: chain_of_vector(programme, *vector) for vector in _vectors(programme)}
     for selection in dict.fromkeys(chain.selection for chain in chains.values()):
-        own = {vector: chain for vector, chain in chains.items() if chain.selection == selection}
-        yield from _of_selection(programme, own, bound, kept)
+        selected_chains = {
+            vector: chain for vector, chain in chains.items() if chain.selection == selection
+        }
+        yield from _of_selection(programme, selected_chains, bound, kept)
 
 
 def _vectors(programme: Programme) -> Iterator[Vector]:
@@ -126,7 +131,11 @@ def _vectors(programme: Programme) -> Iterator[Vector]:
         for statistic in table.statistics:
             yield (table,), statistic
     for tap in ("tap_on", "tap_off") if programme.mechanism.joint_marginals else ():
-        pair = tuple(one for one in programme.shared_tables if one.by in marginals_of(tap))
+        pair = tuple(
+            shared_table
+            for shared_table in programme.shared_tables
+            if shared_table.by in marginals_of(tap)
+        )
         if len(pair) > 1:
             yield pair, "count"
 
@@ -138,14 +147,16 @@ def _bounded(programme: Programme, bound: int) -> Programme:
         return None if limit is None else min(limit, bound)
 
     units = (
-        one
-        if one.unit.is_record
-        else replace(one, contributions_max=bound, coarse_cell_max=least(one.coarse_cell_max))
-        for one in programme.units
+        unit_bound
+        if unit_bound.unit.is_record
+        else replace(
+            unit_bound, contributions_max=bound, coarse_cell_max=least(unit_bound.coarse_cell_max)
+        )
+        for unit_bound in programme.units
     )
     tables = (
-        replace(one, trips_max=least(one.trips_max), per_cell_max=least(one.per_cell_max))
-        for one in programme.tables
+        replace(table, trips_max=least(table.trips_max), per_cell_max=least(table.per_cell_max))
+        for table in programme.tables
     )
     return replace(programme, units=tuple(units), tables=tuple(tables))
 
@@ -158,12 +169,12 @@ def _of_selection(
     records = bound + _MORE
     farthest = _kept_or_found(shape, tuple(dict.fromkeys(chains.values())), records, kept)
     for vector, chain in chains.items():
-        alike = [other for other in chains.values() if _are_alike(shape, chain, other)]
+        equivalents = [other for other in chains.values() if _are_alike(shape, chain, other)]
         for unit, composed in sensitivities(programme, *vector, DAYS):
-            sizes = (farthest.get((other, unit), _NOTHING) for other in alike)
-            found = Sensitivity(*map(max, _NOTHING, *sizes))
+            sizes = (farthest.get((other, unit), _NOTHING) for other in equivalents)
+            sensitivity = Sensitivity(*map(max, _NOTHING, *sizes))
             label = f"{'+'.join(table.name for table in vector[0])}/{vector[1]}"
-            yield Movement(label, unit, bound, records, composed, found)
+            yield Movement(label, unit, bound, records, composed, sensitivity)
 
 
 def _kept_or_found(
@@ -227,14 +238,14 @@ def _farthest(
 def _shape(programme: Programme, chains: Sequence[Chain]) -> Shape:
     """Return what decides which worlds there are for vectors that count the same records."""
     chain = chains[0]
-    groups = {frozenset(by) for own in chains for by in own.project.tables}
+    groups = {frozenset(by) for vector_chain in chains for by in vector_chain.project.tables}
     groups |= {frozenset(limit.by) for limit in (chain.once.limits if chain.once else ())}
     used = {axis for group in (*groups, *chain.filter.judged) for axis in group}
     of_end = used & set(chain.join.of_end if chain.join else OF_OFF)
     axes = (*sorted(used - of_end), *sorted(of_end))
     members = [frozenset(group for group in groups if axis in group) for axis in axes]
-    distinct = [one for one in dict.fromkeys(members) if one]
-    kinds = tuple(distinct.index(one) if one else -1 for one in members)
+    distinct = [member for member in dict.fromkeys(members) if member]
+    kinds = tuple(distinct.index(member) if member else -1 for member in members)
     as_they_are = tuple(range(len(distinct)))
     ends_differ = chain.join is not None or chain.read.ends_apart  # a tap-off can be without a trip
     structure = _structure(chains, axes, kinds, as_they_are)
@@ -263,14 +274,16 @@ def _structure(
         tuple(sorted(_kinds_of(by, axes, kinds, order) for by in chain.project.tables))
         for chain in chains
     )
-    return tables, {(_kinds_of(one.by, axes, kinds, order), one.at_most) for one in limits}
+    return tables, {(_kinds_of(limit.by, axes, kinds, order), limit.at_most) for limit in limits}
 
 
 def _are_alike(shape: Shape, chain: Chain, other: Chain) -> bool:
     """Whether a symmetry turns one vector into another, so that what moves one moves the other."""
 
-    def kinds(one: Chain, order: Sequence[int]) -> list[tuple[int, ...]]:
-        return sorted(_kinds_of(by, shape.axes, shape.kinds, order) for by in one.project.tables)
+    def kinds(candidate: Chain, order: Sequence[int]) -> list[tuple[int, ...]]:
+        return sorted(
+            _kinds_of(by, shape.axes, shape.kinds, order) for by in candidate.project.tables
+        )
 
     as_they_are = range(len(shape.axes))
     return chain.count == other.count and any(
@@ -293,13 +306,13 @@ def _without(rows: Sequence[Row], others: Sequence[Row]) -> tuple[Row, ...]:
 def _size(before: Sequence[Cells], after: Sequence[Cells]) -> _Size:
     """Return l0, l1, squared l2 and linf of a vector's change."""
     moved = [
-        abs(own[cell] - had[cell])
-        for had, own in zip(before, after, strict=True)
-        for cell in had.keys() | own.keys()
+        abs(counts[cell] - had[cell])
+        for had, counts in zip(before, after, strict=True)
+        for cell in had.keys() | counts.keys()
     ]
     return sum(map(bool, moved)), sum(moved), sum(n * n for n in moved), max(moved, default=0)
 
 
-def _numbers(one: Sensitivity) -> tuple[int, int, int, int]:
+def _numbers(sensitivity: Sensitivity) -> tuple[int, int, int, int]:
     """Return l0, l1, squared l2 and linf."""
-    return one.l0, one.l1, one.l2_squared, one.linf
+    return sensitivity.l0, sensitivity.l1, sensitivity.l2_squared, sensitivity.linf

@@ -20,7 +20,7 @@ def is_unfinished(ledger: Ledger, settings: Settings, programme: str, period: st
     public = [attempt for attempt in ledger.attempts(key) if attempt.is_public]
     if not public:
         return not _is_declined(ledger, key)
-    return not any(_has_bytes(settings, one) for one in public)
+    return not any(_has_bytes(settings, attempt) for attempt in public)
 
 
 def _wanted(

@@ -131,7 +131,9 @@ def _pieces(shape: Shape, number: int) -> Iterator[tuple[tuple[int, int], ...]]:
 def _labels_max(shape: Shape, number: int, kinds: int) -> int:
     """Return how many sorts of trips each dimension tells apart in a mode and day, at most 3."""
     for most in (3, 2):
-        worlds_at_most = sum(len(_columns(own, most)) ** kinds for own in _pieces(shape, number))
+        worlds_at_most = sum(
+            len(_columns(pieces, most)) ** kinds for pieces in _pieces(shape, number)
+        )
         if worlds_at_most <= _WORLDS_MAX * len(shape.symmetries):
             return most
     return 1
@@ -141,11 +143,13 @@ def _labels_max(shape: Shape, number: int, kinds: int) -> int:
 def _columns(pieces: tuple[tuple[int, int], ...], labels_max: int) -> tuple[tuple[int, ...], ...]:
     """Return the labels of one dimension, named anew in each mode and day."""
     distinct = sorted(set(pieces))
-    found = []
+    columns = []
     for chosen in product(*(names(pieces.count(piece), labels_max) for piece in distinct)):
-        own = {piece: iter(labels) for piece, labels in zip(distinct, chosen, strict=True)}
-        found.append(tuple(next(own[piece]) for piece in pieces))
-    return tuple(found)
+        labels_of_piece = {
+            piece: iter(labels) for piece, labels in zip(distinct, chosen, strict=True)
+        }
+        columns.append(tuple(next(labels_of_piece[piece]) for piece in pieces))
+    return tuple(columns)
 
 
 def _world(shape: Shape, rows: Sequence[Row]) -> World:
@@ -228,8 +232,8 @@ def _of_taps(shape: Shape, records: int) -> Iterator[World]:
                     continue  # the same with the names of two labels exchanged
                 pair = (True, on, first_piece), (False, off, first_piece)
                 for first, second in combinations_with_replacement(range(number + 1), 2):
-                    own = (*others[:first], pair[0], *others[first:second], pair[1])
-                    yield World(joins((*own, *others[second:])), ((_TRIP, joins(others)),))
+                    taps = (*others[:first], pair[0], *others[first:second], pair[1])
+                    yield World(joins((*taps, *others[second:])), ((_TRIP, joins(others)),))
     if shape.chain.bound is not None:
         yield from _of_tapping_cards(shape, records)
 
@@ -262,7 +266,7 @@ def _joining(shape: Shape) -> Callable[[tuple[_End, ...]], Rows]:
 
     @cache
     def joins(ends: tuple[_End, ...]) -> Rows:
-        taps = [tap(*one) for one in ends]
+        taps = [tap(*tap_end) for tap_end in ends]
         rows = joined(shape.chain, [begin, *taps[:1], end, *taps[1:]], shape.axes)
         return tuple(sorted(rows, key=_keyed))
 

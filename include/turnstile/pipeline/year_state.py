@@ -31,8 +31,8 @@ def carried_keys(release: PlannedRelease) -> tuple[ReleaseKey, ...]:
     carried = {str(ServiceWeek.containing(day)) for day in days}
     weeks = release.ledger.weeks(release.key.programme) if carried else {}
     in_force = [weeks[name].in_force for name in sorted(carried & weeks.keys())]
-    found = [revision.key for revision in in_force if revision is not None]
-    for key in found:
+    keys = [revision.key for revision in in_force if revision is not None]
+    for key in keys:
         try:
             sealed_attempt(release.of(key))
         except RevisionNeeded as difference:
@@ -40,7 +40,7 @@ def carried_keys(release: PlannedRelease) -> tuple[ReleaseKey, ...]:
                 f"{release.key} would carry {key} along, which was made under another promise "
                 f"({difference}); begin a new year: state year_to_date_from {release.week}"
             ) from None
-    return tuple(found)
+    return tuple(keys)
 
 
 def require_state(release: PlannedRelease) -> None:
@@ -67,7 +67,7 @@ def multiplied(
         RefusedError: the exact counts of a week that it carries along are gone.
     """
     events = release.plan.events
-    found = [
+    vectors = [
         np.int64(event.step) * table.reveal_to_mechanism()
         for event, table in zip(events, exact, strict=True)
     ]
@@ -75,10 +75,12 @@ def multiplied(
         of_day = _tables_of(release, key)
         for number, event in enumerate(events):
             for day, multiple in event.carried:
-                own = of_day.get((event.table, event.statistic, day))
-                if own is not None:
-                    found[number] = found[number] + np.int64(multiple) * own.reveal_to_mechanism()
-    return found
+                carried_table = of_day.get((event.table, event.statistic, day))
+                if carried_table is not None:
+                    vectors[number] = (
+                        vectors[number] + np.int64(multiple) * carried_table.reveal_to_mechanism()
+                    )
+    return vectors
 
 
 def _tables_of(

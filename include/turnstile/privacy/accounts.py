@@ -98,15 +98,15 @@ def loss_of(event: DrawEvent, sensitivity: Sensitivity | None) -> Loss:
 
 def losses(events: Sequence[DrawEvent]) -> dict[tuple[ProtectionUnit, str], Loss]:
     """Return the exact sum of costs for every unit and scope that the draws touch."""
-    alike: defaultdict[tuple[object, ...], list[tuple[DrawEvent, ...]]] = defaultdict(list)
+    groups: defaultdict[tuple[object, ...], list[tuple[DrawEvent, ...]]] = defaultdict(list)
     for vector in vectors(events):
-        one = vector[0]
-        alike[*_noise_of(one), one.threshold, one.delta].append(vector)
+        first = vector[0]
+        groups[*_noise_of(first), first.threshold, first.delta].append(vector)
     totals: defaultdict[tuple[ProtectionUnit, str], Loss] = defaultdict(lambda: NO_LOSS)
-    for found in alike.values():
-        touched = [{block for event in vector for block in event.blocks} for vector in found]
-        for unit, sensitivity in found[0][0].sensitivities:
-            loss = loss_of(found[0][0], sensitivity)
+    for group in groups.values():
+        touched = [{block for event in vector for block in event.blocks} for vector in group]
+        for unit, sensitivity in group[0][0].sensitivities:
+            loss = loss_of(group[0][0], sensitivity)
             # A bound holds over the whole vector, so a scope pays once however many of its blocks
             # (modes, days, batches) the draw reads.
             paid = Counter(s for blocks in touched for s in {scope_of(unit, b) for b in blocks})
@@ -114,7 +114,7 @@ def losses(events: Sequence[DrawEvent]) -> dict[tuple[ProtectionUnit, str], Loss
                 totals[unit, scope] += loss.times(draws)
             if unit.is_lifetime:
                 continue  # its sensitivity holds what is carried along
-            for vector in found:
+            for vector in group:
                 for scope, multiple in _carried(unit, vector).items():
                     totals[unit, scope] += _of_multiple(loss, Fraction(multiple, vector[0].step))
     return dict(totals)
@@ -122,13 +122,13 @@ def losses(events: Sequence[DrawEvent]) -> dict[tuple[ProtectionUnit, str], Loss
 
 def _carried(unit: ProtectionUnit, vector: tuple[DrawEvent, ...]) -> dict[str, int]:
     """Return how many times a vector holds the exact counts of each earlier scope of a unit."""
-    found: dict[str, int] = {}
+    multiples: dict[str, int] = {}
     for event in vector:
         for day, multiple in event.carried:
             for mode in {block.mode for block in event.blocks}:
                 scope = scope_of(unit, Block(day, mode))
-                found[scope] = max(multiple, found.get(scope, 0))
-    return found
+                multiples[scope] = max(multiple, multiples.get(scope, 0))
+    return multiples
 
 
 def _of_multiple(loss: Loss, share: Fraction) -> Loss:
@@ -148,10 +148,10 @@ def vectors(events: Sequence[DrawEvent]) -> tuple[tuple[DrawEvent, ...], ...]:
     pieces: dict[tuple[str | None, int], list[DrawEvent]] = {}
     for number, event in enumerate(events):
         pieces.setdefault((event.joint, -1 if event.joint else number), []).append(event)
-    for (joint, _), found in pieces.items():
-        if any(_noise_of(one) != _noise_of(found[0]) for one in found[1:]):
+    for (joint, _), group in pieces.items():
+        if any(_noise_of(piece) != _noise_of(group[0]) for piece in group[1:]):
             raise ValueError(f"the pieces of {joint} differ in noise, scale or sensitivities")
-    return tuple(tuple(found) for found in pieces.values())
+    return tuple(tuple(vector) for vector in pieces.values())
 
 
 def _noise_of(event: DrawEvent) -> tuple[object, ...]:
@@ -210,8 +210,8 @@ def _delta_of(event: DrawEvent, sensitivity: Sensitivity) -> Fraction:
     """Delta of a thresholded draw for one unit: never below what the event states for a record."""
     if event.threshold is None:
         return Fraction(0)
-    own = stability_delta(event.scale, event.threshold, l1=sensitivity.l1, linf=sensitivity.linf)
-    return max(own, event.delta)
+    delta = stability_delta(event.scale, event.threshold, l1=sensitivity.l1, linf=sensitivity.linf)
+    return max(delta, event.delta)
 
 
 def _sum(left: Fraction | None, right: Fraction | None) -> Fraction | None:

@@ -122,14 +122,14 @@ def epsilon_shown(
         >>> float(epsilon_shown(PureDp(Fraction(52)), Zcdp(Fraction(26)), Fraction(1, 10**6)))
         52.0
     """
-    found = []
+    figures = []
     if isinstance(approx, PureDp) or (approx is not None and approx.delta <= delta):
-        found.append(Fraction(rounded_up(approx.epsilon, MICRO), MICRO))
+        figures.append(Fraction(rounded_up(approx.epsilon, MICRO), MICRO))
     if concentrated is not None:
         tight = epsilon_tight(concentrated, delta)
         simple = epsilon_simple(concentrated, delta)
-        found.extend(figure for figure in (tight, simple) if figure is not None)
-    return min(found, default=None)
+        figures.extend(figure for figure in (tight, simple) if figure is not None)
+    return min(figures, default=None)
 
 
 def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:

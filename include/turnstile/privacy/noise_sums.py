@@ -145,8 +145,8 @@ def two_laplace_tails(reach: Floats, scale: float, scales: Floats) -> Floats:
     """
     apart = np.where(np.isclose(scales, scale, rtol=1e-4), scale * (1 + 1e-4), scales)
     other = np.exp(-reach / np.maximum(apart, _ALMOST_ZERO))
-    found: Floats = (scale**2 * np.exp(-reach / scale) - apart**2 * other) / (scale**2 - apart**2)
-    return found
+    tails: Floats = (scale**2 * np.exp(-reach / scale) - apart**2 * other) / (scale**2 - apart**2)
+    return tails
 
 
 def variance(terms: Sequence[Term]) -> float:

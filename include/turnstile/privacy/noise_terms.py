@@ -67,9 +67,9 @@ class Term:
     @property
     def is_gaussian(self) -> bool:
         """Whether the distribution has Gaussian tails."""
-        own = self.distribution
-        is_near_to_normal = isinstance(own, NoiseFamily) and own.record.adds_up
-        return is_near_to_normal or own is NoiseDistribution.GAUSSIAN
+        distribution = self.distribution
+        is_near_to_normal = isinstance(distribution, NoiseFamily) and distribution.record.adds_up
+        return is_near_to_normal or distribution is NoiseDistribution.GAUSSIAN
 
 
 def term_of(event: DrawEvent, times: int = 1) -> Term:

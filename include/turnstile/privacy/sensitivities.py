@@ -76,12 +76,12 @@ def marginals_of_distinct_cells(records_max: int, rows_max: int, columns_max: in
         24
     """
     rows, columns = packed(records_max, rows_max), packed(records_max, columns_max)
-    together = min(rows.linf + columns.linf, records_max + 1)
+    pair_max = min(rows.linf + columns.linf, records_max + 1)
     apart = side_by_side(rows, columns)
     return Sensitivity(
         l0=apart.l0,
         l1=apart.l1,
-        l2_squared=min(apart.l2_squared, records_max * together),
+        l2_squared=min(apart.l2_squared, records_max * pair_max),
         linf=apart.linf,
     )
 
@@ -101,17 +101,17 @@ def side_by_side(*parts: Sensitivity) -> Sensitivity:
     )
 
 
-def repeated(one: Sensitivity, times: int) -> Sensitivity:
+def repeated(sensitivity: Sensitivity, times: int) -> Sensitivity:
     """Return the sensitivity of so many such changes, each in cells of its own.
 
     Examples:
         >>> repeated(packed(3, 3), 7)
         Sensitivity(l0=21, l1=21, l2_squared=63, linf=3)
     """
-    return side_by_side(*(one for _ in range(times)))
+    return side_by_side(*(sensitivity for _ in range(times)))
 
 
-def scaled(one: Sensitivity, step: int) -> Sensitivity:
+def scaled(sensitivity: Sensitivity, step: int) -> Sensitivity:
     """Return the sensitivity where each record moves its cell by up to so many steps, either way.
 
     Examples:
@@ -119,11 +119,14 @@ def scaled(one: Sensitivity, step: int) -> Sensitivity:
         Sensitivity(l0=2, l1=20, l2_squared=200, linf=10)
     """
     return Sensitivity(
-        l0=one.l0, l1=step * one.l1, l2_squared=step**2 * one.l2_squared, linf=step * one.linf
+        l0=sensitivity.l0,
+        l1=step * sensitivity.l1,
+        l2_squared=step**2 * sensitivity.l2_squared,
+        linf=step * sensitivity.linf,
     )
 
 
-def difference_of_counts(one: Sensitivity) -> Sensitivity:
+def difference_of_counts(sensitivity: Sensitivity) -> Sensitivity:
     """Return the sensitivity of u - w, where u, w >= 0 are both within the given one.
 
     It holds for a finer unit under a coarser bound (u arrives, w is displaced), and for replacing
@@ -134,10 +137,15 @@ def difference_of_counts(one: Sensitivity) -> Sensitivity:
         >>> difference_of_counts(records_at_most(1))
         Sensitivity(l0=2, l1=2, l2_squared=2, linf=1)
     """
-    return Sensitivity(l0=2 * one.l0, l1=2 * one.l1, l2_squared=2 * one.l2_squared, linf=one.linf)
+    return Sensitivity(
+        l0=2 * sensitivity.l0,
+        l1=2 * sensitivity.l1,
+        l2_squared=2 * sensitivity.l2_squared,
+        linf=sensitivity.linf,
+    )
 
 
-def difference_of_sums(one: Sensitivity) -> Sensitivity:
+def difference_of_sums(sensitivity: Sensitivity) -> Sensitivity:
     """Return the sensitivity of u - w where the changes may have either sign (centered sums).
 
     Examples:
@@ -145,7 +153,10 @@ def difference_of_sums(one: Sensitivity) -> Sensitivity:
         Sensitivity(l0=2, l1=2, l2_squared=4, linf=2)
     """
     return Sensitivity(
-        l0=2 * one.l0, l1=2 * one.l1, l2_squared=4 * one.l2_squared, linf=2 * one.linf
+        l0=2 * sensitivity.l0,
+        l1=2 * sensitivity.l1,
+        l2_squared=4 * sensitivity.l2_squared,
+        linf=2 * sensitivity.linf,
     )
 
 

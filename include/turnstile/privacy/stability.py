@@ -243,13 +243,17 @@ class Count:
         """Return how far a unit moves a vector to whose cells each of its days adds."""
         times = moved.instances or 1
         in_a_cell = moved.in_a_cell(by, kept) * moved.days_in_instance
-        own = packed(kept * times, in_a_cell * times)
+        sensitivity = packed(kept * times, in_a_cell * times)
         if self.mean_range is not None:
-            own = sum_sensitivity(own, self.mean_range)
+            sensitivity = sum_sensitivity(sensitivity, self.mean_range)
         if moved.instances is not None:
-            return own
+            return sensitivity
         # A part of an instance: its records come, others go, and centered sums have either sign.
-        return difference_of_counts(own) if self.mean_range is None else difference_of_sums(own)
+        return (
+            difference_of_counts(sensitivity)
+            if self.mean_range is None
+            else difference_of_sums(sensitivity)
+        )
 
 
 @dataclass(frozen=True, slots=True)

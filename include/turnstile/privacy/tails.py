@@ -73,5 +73,5 @@ def stability_delta(scale: Fraction, threshold: int, *, l1: int, linf: int) -> F
     if linf >= threshold:
         return Fraction(1)
     alone = laplace_tail(scale, threshold - 1)
-    together = laplace_tail(scale, threshold - linf) / linf
-    return min(Fraction(1), l1 * max(alone, together))
+    grouped = laplace_tail(scale, threshold - linf) / linf
+    return min(Fraction(1), l1 * max(alone, grouped))

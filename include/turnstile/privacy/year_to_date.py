@@ -91,26 +91,26 @@ def alone(weeks: int = YEAR_WEEKS) -> SumErrors:
     return SumErrors(1.0, sqrt(min(QUARTER_WEEKS, weeks)), sqrt(weeks))
 
 
-def over_the_year(one: Sensitivity) -> Sensitivity:
+def over_the_year(sensitivity: Sensitivity) -> Sensitivity:
     """Return how far a unit of one week moves all draws of the year, side by side (Y1)."""
-    return replace(one, l2_squared=column_squared() * one.l2_squared)
+    return replace(sensitivity, l2_squared=column_squared() * sensitivity.l2_squared)
 
 
-def of_one_draw(one: Sensitivity, age: int, *, in_every_week: bool) -> Sensitivity:
+def of_one_draw(sensitivity: Sensitivity, age: int, *, in_every_week: bool) -> Sensitivity:
     """Return how far a unit moves the draw of a week that has `age` weeks of its year before it.
 
     Args:
-        one: of the exact counts of one week.
+        sensitivity: of the exact counts of one week.
         age: weeks of the year before, 0 to 51.
         in_every_week: True for a card that may be there in all of them, with the same change (Y3);
             False for a unit of the draw's own week.
     """
-    return scaled(one, sum(multiples()[: age + 1]) if in_every_week else UNIT)
+    return scaled(sensitivity, sum(multiples()[: age + 1]) if in_every_week else UNIT)
 
 
 def inverse(weeks: int = YEAR_WEEKS) -> Floats:
     """Return the matrix that makes the weeks' counts from the draws, shape (weeks, weeks)."""
     of_ages = np.array(multiples(weeks), dtype=np.float64)
     ages = np.subtract.outer(np.arange(weeks), np.arange(weeks))
-    found: Floats = np.linalg.inv(np.where(ages >= 0, of_ages[ages], 0.0))
-    return found
+    matrix: Floats = np.linalg.inv(np.where(ages >= 0, of_ages[ages], 0.0))
+    return matrix

@@ -87,12 +87,18 @@ def approval_standing(
         >>> str(approval_standing((), asked, frozenset({"ada", "olga"}), frozenset({"ada"})))
         '0 of 2 approvals; may still answer: olga'
     """
-    latest = {one.person: one for one in decisions if one.role in {asked.role, WITHDRAWAL}}
-    counted = {name: one for name, one in latest.items() if name in holders}
+    latest = {
+        decision.person: decision
+        for decision in decisions
+        if decision.role in {asked.role, WITHDRAWAL}
+    }
+    counted = {name: decision for name, decision in latest.items() if name in holders}
     barred = excluded if asked.not_the_starter else frozenset()
-    approved = {n for n, one in counted.items() if one.is_approval and one.role == asked.role}
+    approved = {
+        n for n, decision in counted.items() if decision.is_approval and decision.role == asked.role
+    }
     approved -= barred
-    rejected = {name for name, one in counted.items() if not one.is_approval}
+    rejected = {name for name, decision in counted.items() if not decision.is_approval}
     open_to = rejected or holders - barred - approved
-    names = (tuple(sorted(found)) for found in (approved, rejected, open_to))
+    names = (tuple(sorted(people)) for people in (approved, rejected, open_to))
     return ApprovalStanding(asked.persons, *names)

@@ -60,9 +60,9 @@ def rule_of(programme: Programme, table: TableSpec) -> BoundingRule | None:
     if table.trips_max is None:
         return BoundingRule(bound.unit, bound.contributions_max, _shared_limits(programme, bound))
     limits = tuple(
-        CellLimit(tuple(sorted(one.by)), one.per_cell_max)
-        for one in _counted_with(programme, table)
-        if one.per_cell_max is not None
+        CellLimit(tuple(sorted(limited_table.by)), limited_table.per_cell_max)
+        for limited_table in _counted_with(programme, table)
+        if limited_table.per_cell_max is not None
     )
     return BoundingRule(bound.unit, table.trips_max, limits)
 
@@ -76,7 +76,9 @@ def _counted_with(programme: Programme, table: TableSpec) -> tuple[TableSpec, ..
     if not table.is_flow:
         return (table,)
     return tuple(
-        one for one in programme.tables if one.is_flow and one.trips_max == table.trips_max
+        flow_table
+        for flow_table in programme.tables
+        if flow_table.is_flow and flow_table.trips_max == table.trips_max
     )
 
 

@@ -93,7 +93,7 @@ def _filter(programme: Programme) -> Filter:
         ends = ((OF_ON, OF_OFF), (OF_OFF, OF_ON))
         judged = tuple(
             tuple(axis for axis in used if axis not in other)
-            for own, other in ends
-            if not set(own).isdisjoint(used)
+            for end, other in ends
+            if not set(end).isdisjoint(used)
         )
     return Filter(judged, drops=programme.domain.outside is Outside.DROP)

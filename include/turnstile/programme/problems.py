@@ -204,8 +204,8 @@ def _good_value(loc: Loc, above: dict[str, Any], shape: RowShape) -> Any:  # noq
     allowed = [str(it) for it in field.annotation] if isinstance(field.annotation, EnumMeta) else []
     if loc == ("source", "feed"):
         allowed = [str(feed) for feed in Feed if feed.shape is shape]
-    own = above.get(str(loc[-1]))
-    word = own if isinstance(own, str) and own not in allowed else ""
+    written_value = above.get(str(loc[-1]))
+    word = written_value if isinstance(written_value, str) and written_value not in allowed else ""
     near = difflib.get_close_matches(word, allowed, n=1)
     said: Any = field.json_schema_extra
     example = said["said"]["example"]

@@ -48,14 +48,14 @@ _TRIP_TABLES = (  # on and off are never linked
 def broken_rules(file: Sections) -> Iterator[Fault]:
     """Yield every rule that a file breaks, as far as its sections are in order."""
     for rule in RULES:
-        found: list[Fault] = []
+        faults: list[Fault] = []
         try:
             for fault in rule(file):
-                found.append(fault)  # noqa: PERF402 - what was said before it was unjudged stands
+                faults.append(fault)  # noqa: PERF402 - what was said before it was unjudged stands
         except Unjudged:
             pass
-        yield from found
-        file.faulty.update(str(loc[0]) for loc, _ in found)
+        yield from faults
+        file.faulty.update(str(loc[0]) for loc, _ in faults)
 
 
 def _needed(
@@ -234,8 +234,10 @@ def _table(file: Sections, table: TableSpec, loc: Loc) -> Iterator[Fault]:
     if table.measure.kind.is_of_trips != (shape is RowShape.TRIPS):
         yield (*loc, "measure"), "count is for trips; the other measures are for telemetry"
         return
-    options = dict.fromkeys(one.kind.option for one in Measure if one.kind.option)
-    yield from _needed(file, loc, [(one, one == table.measure.kind.option) for one in options])
+    options = dict.fromkeys(measure.kind.option for measure in Measure if measure.kind.option)
+    yield from _needed(
+        file, loc, [(option, option == table.measure.kind.option) for option in options]
+    )
     unknown = [name for name in table.by if name not in known]
     if unknown:
         yield (*loc, "by"), f"{unknown[0]!r} is unknown; use some of {', '.join(known)}"

@@ -87,7 +87,7 @@ def _form(
 def _parts(hint: Any) -> tuple[Any, tuple[Any, ...], bool]:  # noqa: ANN401 - any type
     """Return a type without None, what is said of it, and whether it may be None."""
     kind, *said = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-    others = [one for one in get_args(kind) if one is not NoneType]
+    others = [member for member in get_args(kind) if member is not NoneType]
     is_optional = NoneType in get_args(kind)
     return (others[0] if is_optional else kind), tuple(said), is_optional
 

@@ -266,7 +266,9 @@ class TableSpec:
     def options(self) -> Options:
         """What it states for its measure: a clamp, limits, or classes."""
         clamps = (self.clamp_kmh, self.clamp_minutes)
-        return tuple(one for one in clamps if one is not None) or self.limits_kmh or self.classes
+        return (
+            tuple(clamp for clamp in clamps if clamp is not None) or self.limits_kmh or self.classes
+        )
 
     @property
     def mean_range(self) -> int | None:
@@ -443,7 +445,7 @@ class Programme:
     def carried(self) -> tuple[str, ...]:
         """Columns of rows that this programme asks for: categories, delays, occupancy."""
         measured = {table.measure for table in self.tables}
-        asked = (one.kind.row_column for one in Measure if one in measured)
+        asked = (measure.kind.row_column for measure in Measure if measure in measured)
         return (*self.listed, *(name for name in asked if name))
 
     @property

@@ -34,7 +34,9 @@ def binding_terms(programme: Programme, period: ServicePeriod) -> dict[str, str]
     terms: dict[str, str] = {}
     for section in _SECTIONS:
         terms.update(_flat(section, getattr(programme, section)))
-    if not any(axis.endswith(("_region", "_zone")) for one in programme.tables for axis in one.by):
+    if not any(
+        axis.endswith(("_region", "_zone")) for table in programme.tables for axis in table.by
+    ):
         terms.pop("domain.regions", None)  # nothing is drawn by them: numbers are added up
     if absent := sorted(set(period.days) - set(programme.days_of(period))):
         terms["source.absent_days"] = ", ".join(map(str, absent))
@@ -49,9 +51,9 @@ def _flat(key: str, value: object) -> Iterator[tuple[str, str]]:
         for field in fields(value):
             yield from _flat(f"{key}.{field.name}", getattr(value, field.name))
     elif isinstance(value, tuple):
-        for number, one in enumerate(value):
-            name = getattr(one, "name", None) or getattr(one, "unit", None) or number
-            yield from _flat(f"{key}.{name}", one)
+        for number, entry in enumerate(value):
+            name = getattr(entry, "name", None) or getattr(entry, "unit", None) or number
+            yield from _flat(f"{key}.{name}", entry)
     else:
         yield key, _text(value)
 

@@ -40,17 +40,17 @@ def fields_from(text: str) -> dict[str, Any]:
         >>> fields_from(text)["plan.json"]["events"]["scale"].name
         'LEDGER'
     """
-    found: dict[str, Any] = {}
-    fields, source = found, Source.CODE
+    by_file: dict[str, Any] = {}
+    fields, source = by_file, Source.CODE
     for line in text.splitlines():
         if line.startswith(" "):
             fields.update(dict.fromkeys(line.split(), source))
         elif line and not line.startswith("#"):
             place, _, name = line.partition(": ")
-            fields, source = found, Source[name.upper()]
+            fields, source = by_file, Source[name.upper()]
             for part in place.split(" > "):
                 fields = fields.setdefault(part, {})
-    return found
+    return by_file
 
 
 _FIELDS = fields_from(Path(__file__).with_suffix(".txt").read_text(encoding="utf-8"))

@@ -117,7 +117,7 @@ def stated_losses(
         "charges": stated_charges(ledger.entries_of(key), attempts, plan.digest),
         "cumulative": _cumulative(plan, balances),
         "windows": stated_windows(balances),
-        "burned_draws": sum(one.is_burned for one in attempts),
+        "burned_draws": sum(attempt.is_burned for attempt in attempts),
         "ledger": {"sequence": sequence, "head_sha256": head},
         "plan_sha256": plan.digest,
     }
@@ -304,10 +304,10 @@ def _absent(programme: Programme, plan: ReleasePlan) -> list[date]:
 
 def _estimated_errors(card: dict[str, Any]) -> dict[str, float]:
     """Return how exact the estimates of each table are; nothing if there are none."""
-    found: dict[str, float] = {}
+    errors: dict[str, float] = {}
     record = card.get("estimates") or {"errors": {}}
     for table, sizes in record["errors"].items():
         weights = [(line["numbers"], line["rmse_estimated"] or 0.0) for line in sizes]
         squares = sum(numbers * error**2 for numbers, error in weights)
-        found[table] = math.sqrt(squares / max(1, sum(numbers for numbers, _ in weights)))
-    return found
+        errors[table] = math.sqrt(squares / max(1, sum(numbers for numbers, _ in weights)))
+    return errors

@@ -118,14 +118,14 @@ class Contents:
     @cached_property
     def tables(self) -> tuple[TableFile, ...]:
         """Every table that was written, coarse grains first."""
-        found = []
+        tables = []
         for record in self.card["data"]:
             layout = Layout.of_record(record)
             file = pq.ParquetFile(self.folder / DATA / f"{layout.name}.parquet")
             columns = tuple((field.name, type_of(field.type)) for field in file.schema_arrow)
             path = csv_of(self.folder, layout.name).relative_to(self.folder).as_posix()
-            found.append(TableFile(layout, file.metadata.num_rows, columns, path))
-        return tuple(found)
+            tables.append(TableFile(layout, file.metadata.num_rows, columns, path))
+        return tuple(tables)
 
     @cached_property
     def features(self) -> tuple[Feature, ...]:

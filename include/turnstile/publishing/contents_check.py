@@ -71,15 +71,15 @@ def unknown_contents(folder: Path) -> tuple[str, ...]:
         data = tables.layouts if tables.version > 1 else {}
     except (OSError, ValueError, KeyError, TypeError):
         return ("plan.json is missing or cannot be read, so nothing says what was planned",)
-    found: list[str] = []
+    unknown: list[str] = []
     declared = _declared(planned, folder) if tables.version > 1 else None
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if path.is_symlink() or not path.is_dir():
             is_data = name.startswith(f"{DATA}/")
             problems = _of_data(path, name, data, planned) if is_data else None
-            found += _of_file(path, name, planned, declared) if problems is None else problems
-    return tuple(found) or (tuple(unknown_inside(folder)) if tables.version > 1 else ())
+            unknown += _of_file(path, name, planned, declared) if problems is None else problems
+    return tuple(unknown) or (tuple(unknown_inside(folder)) if tables.version > 1 else ())
 
 
 def _declared(planned: set[tuple[str, str]], folder: Path) -> frozenset[str]:
@@ -92,7 +92,7 @@ def _declared(planned: set[tuple[str, str]], folder: Path) -> frozenset[str]:
             labels |= set(labels_of(pq.read_schema(path).names))
     with suppress(OSError, ValueError, KeyError, TypeError):  # who is meant, in the words of risks
         risks = json.loads((folder / "assessment.json").read_bytes())["risk_by_unit"]
-        labels |= {str(one["who"]) for one in risks if len(str(one["who"])) < _LONGEST_NAME}
+        labels |= {str(risk["who"]) for risk in risks if len(str(risk["who"])) < _LONGEST_NAME}
     return frozenset({*tables, *labels, *statistics, *_LIBRARIES, *_COLUMNS_OF_DRAWS})
 
 
@@ -102,16 +102,16 @@ def unknown_in_series(
     packages: Mapping[str, Any],
 ) -> tuple[str, ...]:
     """Name every field and column without a source: in index, tombstones, packages of a series."""
-    found = [*_unknown(index, SERIES), *_unknown(packages, SERIES_PACKAGES)]
-    for one in tombstones:
-        found += _unknown(one, TOMBSTONE)
+    unknown = [*_unknown(index, SERIES), *_unknown(packages, SERIES_PACKAGES)]
+    for tombstone in tombstones:
+        unknown += _unknown(tombstone, TOMBSTONE)
     for table in index["tables"]:
-        columns = (column["name"] for one in table["versions"] for column in one["columns"])
+        columns = (column["name"] for version in table["versions"] for column in version["columns"])
         for name in columns:
             known = field_of(name)
             if known is None or known.role not in PUBLIC_ROLES:
-                found.append(f"{table['name']}: column {name}")
-    return tuple(found)
+                unknown.append(f"{table['name']}: column {name}")
+    return tuple(unknown)
 
 
 def unknown_in_explorer(index: Mapping[str, Any]) -> tuple[str, ...]:
@@ -151,8 +151,10 @@ def _of_data(
         return [f"{name}: no table that the release card describes"]
     sources = data[stem].sources
     made = {table + suffix for table, _ in planned for suffix in ROLL_UPS}
-    named = {name for one in sources for name in (one.estimates, one.unbiased) if name} or {stem}
-    drawn = {(one.table, one.statistic) for one in sources if one.table}
+    named = {
+        name for source in sources for name in (source.estimates, source.unbiased) if name
+    } or {stem}
+    drawn = {(source.table, source.statistic) for source in sources if source.table}
     if not (drawn <= planned and (named <= made or drawn)):
         return [f"{name}: no table of the plan, nor a roll-up of one"]
     return [f"{name}: {problem}" for problem in _of_table(path, DATA, planned)]
@@ -250,8 +252,8 @@ def _unknown(
         declared: names that a field of any name may have; None for any.
     """
     if isinstance(content, list):
-        for one in content:
-            yield from _unknown(one, allowed, path, declared=declared)
+        for element in content:
+            yield from _unknown(element, allowed, path, declared=declared)
     elif isinstance(content, dict):
         if not isinstance(allowed, Mapping):
             yield path

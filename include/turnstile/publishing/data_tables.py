@@ -91,9 +91,13 @@ class Layout:
     def record(self) -> dict[str, Any]:
         """Return plain values for the release card."""
         sources = [
-            {"where": dict(one.where), "estimates": one.estimates, "unbiased": one.unbiased}
-            | ({"draw": f"{one.table}/{one.statistic}"} if one.table else {})
-            for one in self.sources
+            {
+                "where": dict(source.where),
+                "estimates": source.estimates,
+                "unbiased": source.unbiased,
+            }
+            | ({"draw": f"{source.table}/{source.statistic}"} if source.table else {})
+            for source in self.sources
         ]
         return {"name": self.name, "what": self.what, "unit": self.unit, "sources": sources}
 
@@ -101,10 +105,10 @@ class Layout:
     def of_record(cls, record: Mapping[str, Any]) -> Layout:
         """Return the layout that a release card states."""
         sources = []
-        for one in record["sources"]:
-            table, _, statistic = one.get("draw", "").partition("/")
-            named = (one["estimates"], one["unbiased"])
-            sources.append(Source(one["where"], *named, table, statistic))
+        for entry in record["sources"]:
+            table, _, statistic = entry.get("draw", "").partition("/")
+            named = (entry["estimates"], entry["unbiased"])
+            sources.append(Source(entry["where"], *named, table, statistic))
         return cls(record["name"], record["what"], record["unit"], tuple(sources))
 
 
@@ -150,12 +154,12 @@ class _Piece:
 
 def labels_of(names: Sequence[str]) -> list[str]:
     """Return the columns that say where, when or what a row is of."""
-    found = []
+    labels = []
     for name in names:
         known = field_of(name)
         if known is not None and known.role in (Role.KEY, Role.DIMENSION):
-            found.append(name)
-    return found
+            labels.append(name)
+    return labels
 
 
 def layouts(columns: Columns, events: Sequence[DrawEvent]) -> dict[str, Layout]:
@@ -209,8 +213,8 @@ def _order(rows: pa.Table, sizes: Sequence[int]) -> pa.Array:
 
 def _grains(columns: Columns, events: Sequence[DrawEvent]) -> dict[str, list[_Piece]]:
     """Return the pieces of each table by its name; a tap's number is drawn where it can be."""
-    own = {event.table for event in events if event.own_records}
-    found: dict[str, list[_Piece]] = {}
+    separate_tables = {event.table for event in events if event.own_records}
+    grains: dict[str, list[_Piece]] = {}
     for drawn in columns[MEASURED]:
         _, sides = stripped(_labels(drawn, columns))
         for name, piece in _pieces(drawn, columns):
@@ -219,17 +223,23 @@ def _grains(columns: Columns, events: Sequence[DrawEvent]) -> dict[str, list[_Pi
                 labels, _ = stripped(_labels(name, columns))
                 where = {TAP: sides[0], **piece.source.where}
                 own_piece = replace(piece, source=replace(piece.source, where=where))
-                if drawn not in own and piece.number != "count":
+                if drawn not in separate_tables and piece.number != "count":
                     grain = _name(labels, is_hourly=name.endswith("_hourly"))
-            beside = found.setdefault(grain, [])
-            same = [one for one in beside if one.source.where == own_piece.source.where]
+            beside = grains.setdefault(grain, [])
+            same = [
+                candidate
+                for candidate in beside
+                if candidate.source.where == own_piece.source.where
+            ]
             if not same:
                 beside.append(own_piece)
             elif own_piece.source.table and not same[0].source.table:
                 beside[beside.index(same[0])] = own_piece
-    for pieces in found.values():
-        pieces.sort(key=lambda one: one.source.where.get(TAP) == "off")  # a trip begins with on
-    return {name: found[name] for name in sorted(found, key=lambda n: (n.count("_"), n))}
+    for pieces in grains.values():
+        pieces.sort(
+            key=lambda candidate: candidate.source.where.get(TAP) == "off"
+        )  # a trip begins with on
+    return {name: grains[name] for name in sorted(grains, key=lambda n: (n.count("_"), n))}
 
 
 def _labels(name: str, columns: Columns) -> list[str]:
@@ -244,23 +254,23 @@ def stripped(labels: Sequence[str]) -> tuple[dict[str, str], list[str]]:
         >>> stripped(["mode", "tap_on_slot"])
         ({'mode': 'mode', 'tap_on_slot': 'slot'}, ['on'])
     """
-    found, sides = {}, []
+    renamed, sides = {}, []
     for label in labels:
-        prefix = next((one for one in _SIDES if label.startswith(one)), "")
-        found[label] = label.removeprefix(prefix)
+        prefix = next((side for side in _SIDES if label.startswith(side)), "")
+        renamed[label] = label.removeprefix(prefix)
         sides += [_SIDES[prefix]] if prefix and _SIDES[prefix] not in sides else []
     if len(sides) != 1:
         return {label: label for label in labels}, sides
-    return found, sides
+    return renamed, sides
 
 
 def _name(labels: Mapping[str, str], *, is_hourly: bool) -> str:
     """Name a table of counts by its labels: place before time."""
-    own = [one for one in labels.values() if one not in (DAY, MODE)]
-    own.sort(key=lambda one: one == "slot")
-    if not own:
+    parts = [label for label in labels.values() if label not in (DAY, MODE)]
+    parts.sort(key=lambda label: label == "slot")
+    if not parts:
         return "day" if DAY in labels else "total"
-    return "_".join("hour" if one == "slot" and is_hourly else one for one in own)
+    return "_".join("hour" if label == "slot" and is_hourly else label for label in parts)
 
 
 def _pieces(drawn: str, columns: Columns) -> Iterator[tuple[str, _Piece]]:
@@ -282,8 +292,8 @@ def _of_counts(drawn: str, columns: Columns) -> Iterator[tuple[str, _Piece]]:
     """Yield a table of counts and its roll-ups; of ends of trips the coarsest is by day."""
     if _is_of_the_week(drawn, columns):  # flows: days as drawn, estimates of all of them together
         yield drawn, _Piece(Source({}, drawn), TRIPS, number="reconciled")
-        own = _Piece(Source({}, "", drawn, drawn, "count"), TRIPS, "reconciled", _DEVIATION)
-        yield f"{drawn}_daily", own
+        daily = _Piece(Source({}, "", drawn, drawn, "count"), TRIPS, "reconciled", _DEVIATION)
+        yield f"{drawn}_daily", daily
         return
     for suffix in _ROLL_UPS:
         name = drawn + suffix
@@ -291,7 +301,7 @@ def _of_counts(drawn: str, columns: Columns) -> Iterator[tuple[str, _Piece]]:
         if presented is None and name not in columns[ESTIMATES] and suffix:
             continue
         known = ("reconciled", _OLD_NAMES["reconciled"], "count")
-        number = next((one for one in known if one in (presented or ())), "")
+        number = next((candidate for candidate in known if candidate in (presented or ())), "")
         named = (_if_there(columns, name), name if number else "")
         source = Source({}, *named, *((drawn, "count") if not suffix else ()))
         yield name, _Piece(source, TRIPS, number, _DEVIATION)
@@ -308,7 +318,7 @@ def _is_of_the_week(drawn: str, columns: Columns) -> bool:
 def _of_buses(drawn: str, columns: Columns, *, is_mean: bool) -> Iterator[tuple[str, _Piece]]:
     """Yield means or headways, and the buses that they are of."""
     presented = columns[UNBIASED].get(drawn, ())
-    mean = next((one for one in map(_MEAN.fullmatch, presented) if one), None)
+    mean = next((match for match in map(_MEAN.fullmatch, presented) if match), None)
     shown, counted = "", drawn
     if mean is not None:
         what, unit = f"mean {mean[1]} of buses", mean[2]
@@ -352,9 +362,9 @@ def _rows(piece: _Piece, read: Read, week: Week) -> pa.Table:
         estimates = estimates.filter(pc.equal(estimates[label], int(value)))
     presented = read(UNBIASED, piece.source.unbiased) if piece.source.unbiased else None
     measured = read(MEASURED, piece.source.table) if piece.source.table else None
-    labelled = next(one for one in (estimates, presented, measured) if one is not None)
-    presented, measured = (_of_days(one, labelled) for one in (presented, measured))
-    found = _labels_and_side(labelled, piece)
+    labelled = next(part for part in (estimates, presented, measured) if part is not None)
+    presented, measured = (_of_days(part, labelled) for part in (presented, measured))
+    columns = _labels_and_side(labelled, piece)
     is_gap = np.zeros(len(labelled), dtype=np.bool_)
     if DAY in labelled.column_names:
         is_gap = pc.is_in(labelled[DAY].cast(pa.date32()), value_set=dates(week.gaps)).to_numpy()
@@ -365,19 +375,21 @@ def _rows(piece: _Piece, read: Read, week: Week) -> pa.Table:
         if estimates is not None
         else _of_unbiased(piece, unbiased, error, presented, week)
     )
-    numbers = {name: np.where(is_gap, np.nan, one) for name, one in numbers.items()}
+    numbers = {name: np.where(is_gap, np.nan, values) for name, values in numbers.items()}
     ends = ("90", "95") if np.isfinite(numbers["high_90"]).any() else ("95", "95")
-    own = grades(numbers[VALUE], numbers[f"low_{ends[0]}"], numbers[f"high_{ends[0]}"], is_gap)
-    found |= {name: column(numbers[name]) for name in (VALUE, *ENDS)}
-    found[USABLE] = pa.DictionaryArray.from_arrays(column(own), texts(list(GRADES)))
+    grade_codes = grades(
+        numbers[VALUE], numbers[f"low_{ends[0]}"], numbers[f"high_{ends[0]}"], is_gap
+    )
+    columns |= {name: column(numbers[name]) for name in (VALUE, *ENDS)}
+    columns[USABLE] = pa.DictionaryArray.from_arrays(column(grade_codes), texts(list(GRADES)))
     if error is not None:
-        found["unbiased"] = column(np.where(is_gap, np.nan, _rounded(unbiased, error)))
-        found["unbiased_sd"] = column(np.where(is_gap, np.nan, error.round(4)))
+        columns["unbiased"] = column(np.where(is_gap, np.nan, _rounded(unbiased, error)))
+        columns["unbiased_sd"] = column(np.where(is_gap, np.nan, error.round(4)))
     if measured is not None:
-        found["measured"] = measured[piece.source.statistic]
+        columns["measured"] = measured[piece.source.statistic]
     if estimates is not None:
-        found |= {n: estimates[n] for n in estimates.column_names if _is_further(n)}
-    return pa.table(found)
+        columns |= {n: estimates[n] for n in estimates.column_names if _is_further(n)}
+    return pa.table(columns)
 
 
 def _of_days(part: pa.Table | None, labelled: pa.Table) -> pa.Table | None:
@@ -403,22 +415,22 @@ def _labels_and_side(labelled: pa.Table, piece: _Piece) -> dict[str, Any]:
         "_hourly"
     )
     limit = piece.limit[0] if piece.limit else ""
-    names, found = labels_of(labelled.column_names), dict[str, Any]()
+    names, columns = labels_of(labelled.column_names), dict[str, Any]()
     renamed, _ = stripped(names)
     side = piece.source.where.get(TAP)
     size = np.zeros(len(labelled), dtype=np.int8)
     for old, new in renamed.items():
         if old == limit:
             continue
-        found[new if not (new == "slot" and is_hourly) else "hour"] = labelled[old]
+        columns[new if not (new == "slot" and is_hourly) else "hour"] = labelled[old]
         if side is not None and old == _before_side(names):
-            found[TAP] = pa.DictionaryArray.from_arrays(column(size), texts([side]))
-    if side is not None and TAP not in found:
+            columns[TAP] = pa.DictionaryArray.from_arrays(column(size), texts([side]))
+    if side is not None and TAP not in columns:
         tap = pa.DictionaryArray.from_arrays(column(size), texts([side]))
-        found = {TAP: tap, **found}
+        columns = {TAP: tap, **columns}
     if piece.limit is not None:
-        found[limit] = column(np.full(len(labelled), int(piece.limit[1]), dtype=np.int64))
-    return found
+        columns[limit] = column(np.full(len(labelled), int(piece.limit[1]), dtype=np.int64))
+    return columns
 
 
 def _before_side(names: Sequence[str]) -> str:
@@ -455,7 +467,7 @@ def _of_unbiased(
 ) -> dict[str, Floats]:
     """Return value and interval of numbers that nothing estimates, as their own noise says."""
     known = set() if presented is None else set(presented.column_names)
-    found = {VALUE: unbiased if piece.ends or error is None else np.maximum(unbiased, 0)}
+    numbers = {VALUE: unbiased if piece.ends or error is None else np.maximum(unbiased, 0)}
     key = piece.source.table, piece.source.statistic
     event = week.draws.get(key)
     for level in LEVELS:
@@ -469,8 +481,8 @@ def _of_unbiased(
             low, high = unbiased - half, unbiased + half
             if error is not None:
                 low, high = np.maximum(low, 0), np.maximum(high, 0)
-        found |= {f"low_{level}": low, f"high_{level}": high}
-    return {name: one.round(4) for name, one in found.items()}
+        numbers |= {f"low_{level}": low, f"high_{level}": high}
+    return {name: values.round(4) for name, values in numbers.items()}
 
 
 def _half_width(
@@ -513,5 +525,5 @@ def _rounded(values: Floats, error: Floats) -> Floats:
 
 def _floats(table: pa.Table, name: str) -> Floats:
     """Return a column of numbers; what is absent is not a number."""
-    one = table[name].cast(pa.float64())
-    return np.asarray(one.combine_chunks().to_numpy(zero_copy_only=False))
+    values = table[name].cast(pa.float64())
+    return np.asarray(values.combine_chunks().to_numpy(zero_copy_only=False))

@@ -48,21 +48,25 @@ def estimate_differences(folder: Path, packages: Path) -> tuple[str, ...]:
         )
         raise InputError(where=str(folder), field="estimates", rule=rule)
     week = week_of_package(folder, packages)
-    found = estimates_of(week)
-    own = record_of(week, earlier_releases(record), found)
+    estimates = estimates_of(week)
+    expected = record_of(week, earlier_releases(record), estimates)
     problems = [
         f"release_card.json: {name} of the estimates differs"
-        for name in own.keys() - _WORDS
-        if record.get(name) != json.loads(json.dumps(own[name]))
+        for name in expected.keys() - _WORDS
+        if record.get(name) != json.loads(json.dumps(expected[name]))
     ]
     tables = Tables(folder)
     compare = _of_parts if tables.version == 1 else _of_tables
-    return (*problems, *compare(tables, found.tables))
+    return (*problems, *compare(tables, estimates.tables))
 
 
 def _of_tables(tables: Tables, made: Mapping[str, pa.Table]) -> Iterator[str]:
     """Compare the columns of value and interval with the estimates, in both formats."""
-    stated = {one.estimates for layout in tables.layouts.values() for one in layout.sources}
+    stated = {
+        published_source.estimates
+        for layout in tables.layouts.values()
+        for published_source in layout.sources
+    }
     # Of two sums over a day's slots, of cells and as drawn, the drawn table stands for both.
     lacking = (name for name in made if name not in stated and not name.endswith("_daily"))
     yield from (f"{name} is missing" for name in lacking)
@@ -70,30 +74,32 @@ def _of_tables(tables: Tables, made: Mapping[str, pa.Table]) -> Iterator[str]:
         rows = tables.rows(name)
         if csv_bytes(rows) != csv_content(tables.folder, name):
             yield f"{name}: the CSV file differs from the Parquet file"
-        for source in (one for one in layout.sources if one.estimates):
+        for source in (candidate for candidate in layout.sources if candidate.estimates):
             if source.estimates not in made:
                 yield f"{name} is none of the estimates"
                 continue
             estimates = made[source.estimates]
-            if label := next((one for one in source.where if one in estimates.column_names), ""):
+            if label := next((axis for axis in source.where if axis in estimates.column_names), ""):
                 estimates = where(estimates, {label: source.where[label]})
-            own = where(rows, source.where)
-            if own.num_rows != estimates.num_rows:
+            source_rows = where(rows, source.where)
+            if source_rows.num_rows != estimates.num_rows:
                 yield f"{name} has other rows than the estimates"
                 continue
-            is_gap = pc.equal(texts_of(own, USABLE), Grade.GAP.value)
+            is_gap = pc.equal(texts_of(source_rows, USABLE), Grade.GAP.value)
             named = {VALUE: "estimate"} | {end: end for end in ENDS}
             expected = {
                 column: pc.if_else(is_gap, None, estimates[of]) for column, of in named.items()
             }
-            known = {*NUMBERS, *labels_of(own.column_names)}
+            known = {*NUMBERS, *labels_of(source_rows.column_names)}
             further = [
-                n for n in estimates.column_names if n in own.column_names and n not in known
+                n
+                for n in estimates.column_names
+                if n in source_rows.column_names and n not in known
             ]
             expected |= {name: estimates[name] for name in further}
-            found = csv_bytes(own.select([*expected]))
-            if found != (wanted := csv_bytes(pa.table(expected))):
-                yield f"{name}: {_first_difference(found, wanted)}"
+            content = csv_bytes(source_rows.select([*expected]))
+            if content != (wanted := csv_bytes(pa.table(expected))):
+                yield f"{name}: {_first_difference(content, wanted)}"
 
 
 def _of_parts(tables: Tables, made: Mapping[str, pa.Table]) -> Iterator[str]:
@@ -119,9 +125,9 @@ def _as_csv(path: Path) -> bytes:
         return b""
 
 
-def _first_difference(found: bytes, expected: bytes) -> str:
+def _first_difference(content: bytes, expected: bytes) -> str:
     """Say how many lines differ, and which is the first."""
-    lines, wanted = found.splitlines(), expected.splitlines()
+    lines, wanted = content.splitlines(), expected.splitlines()
     different = [n for n, pair in enumerate(zip(lines, wanted, strict=False)) if pair[0] != pair[1]]
     count = len(different) + abs(len(lines) - len(wanted))
     first = different[0] + 1 if different else min(len(lines), len(wanted)) + 1

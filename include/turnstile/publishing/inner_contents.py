@@ -169,15 +169,15 @@ def _steps(rows: pa.Table) -> Iterator[tuple[tuple[str, object], object, object]
     if not names:
         return
     coded = [_coded(rows.column(name)) for name in names]
-    codes = np.stack([own for _, own in coded])
+    codes = np.stack([column_codes for _, column_codes in coded])
     differ = codes[:, 1:] != codes[:, :-1]
     first = differ.argmax(axis=0)
     no_modes: tuple[list[object], NDArray[np.int64]] = ([None], np.zeros_like(codes[0]))
     modes = coded[names.index("mode")] if "mode" in names else no_modes
-    for number, (name, (labels, own)) in enumerate(zip(names, coded, strict=True)):
+    for number, (name, (labels, label_codes)) in enumerate(zip(names, coded, strict=True)):
         at = np.flatnonzero(differ[number] & (first == number))
         of_mode, mode = no_modes if name == "mode" else modes
-        pairs = (mode[at + 1] * len(labels) + own[at]) * len(labels) + own[at + 1]
+        pairs = (mode[at + 1] * len(labels) + label_codes[at]) * len(labels) + label_codes[at + 1]
         for pair in np.unique(pairs).tolist():
             both, label = divmod(pair, len(labels))
             group, before = divmod(both, len(labels))
@@ -215,15 +215,19 @@ def _of_map(shapes: Mapping[str, Any], tables: Tables, order: _Order) -> Iterato
     for row in rows.to_pylist():
         if row.get("tap", "on") == "on" and row["value"] is not None:
             sums[row.get("mode"), row["location"]].append(row["value"])
-    places = [one["properties"] for one in shapes["features"]]
-    for one in places:
-        parts = sums[one.get("mode"), one.get("location")]
-        off = abs((one.get("value") or 0) - sum(parts))
-        if one.get("value") is not None and off > _ROUNDED * (1 + len(parts)):
-            yield f"{MAP}: the number of {one.get('location')} is not that of its table"
+    places = [feature["properties"] for feature in shapes["features"]]
+    for place in places:
+        parts = sums[place.get("mode"), place.get("location")]
+        off = abs((place.get("value") or 0) - sum(parts))
+        if place.get("value") is not None and off > _ROUNDED * (1 + len(parts)):
+            yield f"{MAP}: the number of {place.get('location')} is not that of its table"
             return
-    labels = {name: [one.get(name) for one in places] for name in ("mode", "location")}
-    if not _in_order(pa.table({n: pa.array(own, pa.string()) for n, own in labels.items()}), order):
+    labels = {
+        name: [properties.get(name) for properties in places] for name in ("mode", "location")
+    }
+    if not _in_order(
+        pa.table({n: pa.array(values, pa.string()) for n, values in labels.items()}), order
+    ):
         yield f"{MAP}: its places stand in an order of their own"
 
 

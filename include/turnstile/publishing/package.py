@@ -88,8 +88,8 @@ def build_package(  # noqa: PLR0913 - the keyword-only rest is what the card and
 def _estimates_record(embargoed: Path) -> dict[str, Any] | None:
     """Return what the estimates say of themselves; None if there are none."""
     path = embargoed / FOLDER / RECORD
-    found: dict[str, Any] | None = json.loads(path.read_bytes()) if path.exists() else None
-    return found
+    record: dict[str, Any] | None = json.loads(path.read_bytes()) if path.exists() else None
+    return record
 
 
 def _earlier(public: Path, key: ReleaseKey, ledger: Ledger) -> Path | None:

@@ -44,9 +44,9 @@ def comparable(packages: Path, keys: Iterable[str], now: Numbers) -> tuple[Earli
     Their plans are read, and no table: a year of weeks costs little. A package that is not there
     is passed over.
     """
-    found: list[EarlierRelease] = []
+    releases: list[EarlierRelease] = []
     for key in keys:
-        if len(found) == EARLIER_AT_MOST:
+        if len(releases) == EARLIER_AT_MOST:
             break
         folder = packages / key
         try:
@@ -55,16 +55,16 @@ def comparable(packages: Path, keys: Iterable[str], now: Numbers) -> tuple[Earli
         except (InputError, OSError):
             continue
         if is_comparable(plan["domain_digest"], parse_period(plan["week"]).days, now):
-            found.append(EarlierRelease(key, digest_of(manifest)))
-    return tuple(found)
+            releases.append(EarlierRelease(key, digest_of(manifest)))
+    return tuple(releases)
 
 
 def _numbers(folder: Path, package: Package) -> Numbers:
     """Return what a package that was read says that was drawn."""
     card, plan = _json(folder, CARD), _json(folder, "plan.json")
     vectors: dict[Statistic, dict[date | None, NDArray[np.int64]]] = defaultdict(dict)
-    for one in package.vectors:
-        vectors[one.event.table, one.event.statistic][one.service_date] = one.values
+    for vector in package.vectors:
+        vectors[vector.event.table, vector.event.statistic][vector.service_date] = vector.values
     return Numbers(
         key=str(card["release"]),
         domain_digest=plan["domain_digest"],
@@ -118,7 +118,7 @@ def week_of_package(folder: Path, packages: Path) -> WeekToEstimate:
         IntegrityError: an earlier package is not the one that was used.
     """
     stated = earlier_releases(estimates_record(folder))
-    earlier = tuple(earlier_numbers(packages / one.key, one) for one in stated)
+    earlier = tuple(earlier_numbers(packages / release.key, release) for release in stated)
     return replace(week_alone(folder), earlier=earlier)
 
 
@@ -156,8 +156,8 @@ def _json(folder: Path, name: str) -> dict[str, Any]:
         InputError: it is missing or cannot be read.
     """
     try:
-        found: dict[str, Any] = json.loads((folder / name).read_bytes())
+        content: dict[str, Any] = json.loads((folder / name).read_bytes())
     except (OSError, ValueError):
         rule = f"{name} is missing or cannot be read; give a complete package"
         raise InputError(where=str(folder), field="package", rule=rule) from None
-    return found
+    return content

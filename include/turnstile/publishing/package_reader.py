@@ -76,7 +76,7 @@ class Package:
 
     def axes(self, name: str) -> tuple[str, ...]:
         """Return the columns that label a cell of a table within its day and mode."""
-        return tuple(one for one in axes_of(self.tables[name]) if one not in _KEYS)
+        return tuple(axis for axis in axes_of(self.tables[name]) if axis not in _KEYS)
 
     def _vectors(self) -> Iterator[Vector]:
         """Yield the numbers of each published draw."""
@@ -119,8 +119,8 @@ class Tables:
     def card(self) -> dict[str, Any]:
         """The release card; empty under embargo."""
         path = self.folder / CARD
-        found: dict[str, Any] = json.loads(path.read_bytes()) if path.is_file() else {}
-        return found
+        card: dict[str, Any] = json.loads(path.read_bytes()) if path.is_file() else {}
+        return card
 
     @property
     def version(self) -> int:
@@ -131,7 +131,7 @@ class Tables:
     def layouts(self) -> Mapping[str, Layout]:
         """Name, unit and sources of each table."""
         if self.version > 1:
-            return {one["name"]: Layout.of_record(one) for one in self.card["data"]}
+            return {record["name"]: Layout.of_record(record) for record in self.card["data"]}
         return layouts(self._columns, self.events)
 
     @cached_property
@@ -166,11 +166,11 @@ class Tables:
             InputError: the package has no such table.
         """
         for layout in self.layouts.values():
-            of_table = [one for one in layout.sources if one.table == table]
-            own = [one for one in of_table if statistic in ("", one.statistic)]
-            if own:
+            of_table = [source for source in layout.sources if source.table == table]
+            sources = [source for source in of_table if statistic in ("", source.statistic)]
+            if sources:
                 rows = self.rows(layout.name)
-                return where(rows, own[0].where) if len(own) == 1 else rows
+                return where(rows, sources[0].where) if len(sources) == 1 else rows
         rule = f"{table!r} is no drawn table of this release"
         raise InputError(where=str(self.folder), field="package", rule=rule)
 
@@ -187,38 +187,38 @@ class Tables:
         """
         if self.version == 1:
             return self._part(MEASURED, table)
-        found, statistics = dict[str, Any](), list[str]()
+        columns, statistics = dict[str, Any](), list[str]()
         for layout in self.layouts.values():
-            for source in (one for one in layout.sources if one.table == table):
+            for source in (candidate for candidate in layout.sources if candidate.table == table):
                 rows = where(self.rows(layout.name), source.where)
                 labels = [name for name in labels_of(rows.column_names) if name not in source.where]
-                own = [name for name in labels if name not in _KEYS]
-                by = dict(zip(own, self.card["terms"]["tables"][table]["by"], strict=True))
-                found = {by.get(name, name): rows[name] for name in labels} | found
-                found[source.statistic] = rows["measured"]
+                axes = [name for name in labels if name not in _KEYS]
+                by = dict(zip(axes, self.card["terms"]["tables"][table]["by"], strict=True))
+                columns = {by.get(name, name): rows[name] for name in labels} | columns
+                columns[source.statistic] = rows["measured"]
                 statistics.append(source.statistic)
-        if not found:
+        if not columns:
             rule = f"{table!r} is not published; give a complete package"
             raise InputError(where=str(self.folder), field="package", rule=rule)
-        rows = pa.table(found)  # of a day without service nothing was drawn
+        rows = pa.table(columns)  # of a day without service nothing was drawn
         return rows.filter(pc.is_valid(rows[statistics[0]]))
 
     @cached_property
     def _plan(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((self.folder / PLAN).read_bytes())
-        return found
+        plan: dict[str, Any] = json.loads((self.folder / PLAN).read_bytes())
+        return plan
 
     @cached_property
     def _columns(self) -> dict[str, dict[str, list[str]]]:
         """The columns of each table of each part."""
-        found: dict[str, dict[str, list[str]]] = {part: {} for part in PARTS}
+        columns: dict[str, dict[str, list[str]]] = {part: {} for part in PARTS}
         for part in PARTS:
             for path in sorted((self.folder / part).glob("*")):
                 if path.suffix == ".parquet":
-                    found[part][path.stem] = list(pq.read_schema(path).names)
-                elif path.suffix == ".csv" and path.stem not in found[part]:
-                    found[part][path.stem] = list(pcsv.open_csv(path).schema.names)
-        return found
+                    columns[part][path.stem] = list(pq.read_schema(path).names)
+                elif path.suffix == ".csv" and path.stem not in columns[part]:
+                    columns[part][path.stem] = list(pcsv.open_csv(path).schema.names)
+        return columns
 
     @cached_property
     def _week(self) -> Week:
@@ -232,17 +232,17 @@ class Tables:
 
     def _stated_gaps(self) -> tuple[tuple[date, ...], int]:
         """Return the days without input that parts under embargo state, and how many they say."""
-        found, most = set[date](), 0
+        days, most = set[date](), 0
         for part in (MEASURED, ESTIMATES):
             for name, names in self._columns[part].items():
                 if "gap_days" not in names:
                     continue
                 rows = self._part(part, name)
                 if DAY in names:
-                    found |= set(rows[DAY].filter(pc.greater(rows["gap_days"], 0)).to_pylist())
+                    days |= set(rows[DAY].filter(pc.greater(rows["gap_days"], 0)).to_pylist())
                 else:
                     most = max(most, pc.max(rows["gap_days"]).as_py() or 0)
-        return tuple(sorted(found)), max(most, len(found))
+        return tuple(sorted(days)), max(most, len(days))
 
     def _part(self, part: str, name: str) -> pa.Table:
         """Read one table of a part, from Parquet or CSV."""
@@ -345,8 +345,8 @@ def domain_of(package: Package, tables: Iterable[TableSpec], digest: str = "") -
         for number, mode in enumerate(modes):
             known = axes.setdefault(mode, {})
             for name, (labels, codes) in coded.items():
-                own = _in_order(codes[of_row == number])
-                known.setdefault(name, tuple(labels[code] for code in own))
+                order = _in_order(codes[of_row == number])
+                known.setdefault(name, tuple(labels[code] for code in order))
     return published_domain(digest, axes)
 
 
@@ -363,5 +363,5 @@ def _coded(rows: pa.Table, name: str) -> tuple[tuple[str, ...], NDArray[np.int64
 
 def _in_order(codes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the distinct codes in the order in which they first appear."""
-    found, first = np.unique(codes, return_index=True)
-    return found[np.argsort(first, kind="stable")]
+    distinct, first = np.unique(codes, return_index=True)
+    return distinct[np.argsort(first, kind="stable")]

@@ -57,7 +57,7 @@ class PackageSize:
     @property
     def sentence(self) -> str:
         """Say it in words, with the largest table."""
-        name, rows = max(self.rows.items(), key=lambda one: one[1])
+        name, rows = max(self.rows.items(), key=lambda entry: entry[1])
         return (
             f"package: {self.cells:,} rows in {len(self.rows)} tables, {self.files} files, about "
             f"{megabytes(self.size_bytes)}; of these {name} has {rows:,} rows and about "
@@ -93,21 +93,21 @@ def package_size(programme: Programme, domain: PublicDomain, plan: ReleasePlan) 
     has_days = {event.table for event in plan.events if day_of_draw(event) is not None}
     columns: dict[str, dict[str, list[str]]] = {MEASURED: {}, UNBIASED: {}, ESTIMATES: {}}
     cells: dict[tuple[str, str], int] = {}
-    for table, part, numbers, own in _tables(programme, domain):
-        source = next(one for one in programme.tables if table.name.startswith(one.name))
+    for table, part, numbers, table_domain in _tables(programme, domain):
+        source = next(spec for spec in programme.tables if table.name.startswith(spec.name))
         is_daily = source.name in has_days and not (part == ESTIMATES and source.is_flow)
         labels = [DAY] * is_daily + [MODE] * (len(domain.modes) > 1) + list(table.by)
         columns[part][table.name] = [*labels, *numbers]
         days = len(plan.week.days) if is_daily else 1
-        cells[part, table.name] = days * own.cells(table)
-    found = layouts(columns, plan.events)
+        cells[part, table.name] = days * table_domain.cells(table)
+    table_layouts = layouts(columns, plan.events)
     rows = {
         name: sum(
-            cells[(ESTIMATES, one.estimates) if one.estimates else (MEASURED, one.table)]
-            for one in layout.sources
+            cells[(ESTIMATES, origin.estimates) if origin.estimates else (MEASURED, origin.table)]
+            for origin in layout.sources
         )
-        for name, layout in found.items()
-        if all(one.estimates or one.table for one in layout.sources)
+        for name, layout in table_layouts.items()
+        if all(origin.estimates or origin.table for origin in layout.sources)
     }
     return PackageSize(rows)
 
@@ -132,8 +132,8 @@ def _tables(
         if is_dense:
             yield table, ESTIMATES, ("estimate",), domain
             for suffix, by in more.items():
-                own = replace(table, name=table.name + suffix, by=by)
-                yield own, ESTIMATES, ("estimate",), domain
+                spec = replace(table, name=table.name + suffix, by=by)
+                yield spec, ESTIMATES, ("estimate",), domain
     if is_dense and programme.source.feed.shape is RowShape.TRIPS:
         for rolled in roll_ups_of(programme, domain):
             yield rolled.table, ESTIMATES, ("estimate",), rolled.domain

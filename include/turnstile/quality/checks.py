@@ -60,8 +60,8 @@ def validate(  # noqa: PLR0913 - the keyword-only rest is where it runs
     learned = (rule for rule in learned_rules() if rule.frame in frames)
     rules = (*rules_of(programme, len(programme.days_of(week))), *learned)
     findings = tuple(
-        replace(one, sentence=one.sentence + _seen_in(one, programme, snapshot, memory))
-        for one in _findings(zip(rules, judge(rules, frames), strict=True))
+        replace(finding, sentence=finding.sentence + _seen_in(finding, programme, snapshot, memory))
+        for finding in _findings(zip(rules, judge(rules, frames), strict=True))
     )
     report = QualityReport(programme.name, str(week), findings)
     _write(report, snapshot)
@@ -117,7 +117,7 @@ def load_report(snapshot: Snapshot) -> QualityReport | None:
         return None
     record = json.loads(path.read_text())
     findings = tuple(
-        Finding(**(found | {"severity": Severity(found["severity"])}))
-        for found in record["findings"]
+        Finding(**(entry | {"severity": Severity(entry["severity"])}))
+        for entry in record["findings"]
     )
     return QualityReport(record["programme"], record["period"], findings)

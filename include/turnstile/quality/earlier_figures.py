@@ -111,14 +111,19 @@ def usual_frames(now: Figures, earlier: Sequence[Figures]) -> dict[Frame, pd.Dat
 
     if len(earlier) < LEARNED_FROM_AT_LEAST:
         return {}
-    counts, speeds = [one.counts for one in earlier], [one.speeds_kmh for one in earlier]
-    found = {
+    counts, speeds = (
+        [figures.counts for figures in earlier],
+        [figures.speeds_kmh for figures in earlier],
+    )
+    rows_by_frame = {
         Frame.USUAL_COUNTS: list(_of_weekdays(now.counts, counts, is_count=True)),
         Frame.USUAL_SPEEDS: list(_of_weekdays(now.speeds_kmh, speeds, is_count=False)),
-        Frame.USUAL_SHARES: list(_of_shares(now.shares, [one.shares for one in earlier])),
+        Frame.USUAL_SHARES: list(_of_shares(now.shares, [figures.shares for figures in earlier])),
     }
     names = ("figure", "least", "most")
-    return {frame: pd.DataFrame(rows, columns=names) for frame, rows in found.items() if rows}
+    return {
+        frame: pd.DataFrame(rows, columns=names) for frame, rows in rows_by_frame.items() if rows
+    }
 
 
 _Figures = Mapping[tuple[str, str], float]

@@ -83,7 +83,10 @@ def _judge_frame(
     suite = gx.ExpectationSuite(name=frame.value, expectations=expectations)
     batch = whole.get_batch(batch_parameters={"dataframe": figures})
     result = batch.validate(suite, result_format="BOOLEAN_ONLY")
-    return {int(one.expectation_config.meta["number"]): _outcome(one) for one in result.results}
+    return {
+        int(validation.expectation_config.meta["number"]): _outcome(validation)
+        for validation in result.results
+    }
 
 
 def _outcome(result: Any) -> Outcome:  # noqa: ANN401

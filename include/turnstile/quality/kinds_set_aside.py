@@ -89,6 +89,8 @@ def _text_of(field: str) -> str:
 
 def _kind_sql(value: str) -> str:
     """Return SQL of the kind of a text."""
-    own = f"coalesce({value}, '')"
-    branches = (f"WHEN regexp_full_match({own}, '{p}') THEN '{kind}'" for p, kind in KINDS.items())
+    text_sql = f"coalesce({value}, '')"
+    branches = (
+        f"WHEN regexp_full_match({text_sql}, '{p}') THEN '{kind}'" for p, kind in KINDS.items()
+    )
     return f"CASE {' '.join(branches)} END"

@@ -167,7 +167,7 @@ def measure(  # noqa: PLR0913 - the keyword-only rest is where it runs
         counted,
         days,
         keys=keys,
-        earlier=[one.total for one in earlier[:_VOLUME_PERIODS]],
+        earlier=[earlier_week.total for earlier_week in earlier[:_VOLUME_PERIODS]],
         expected={*_EXPECTED, *(rule for rule, _ in programme.source.set_aside_at_most)},
     )
     for figure, value in plausible.items():
@@ -192,8 +192,8 @@ def _columns(connection: DuckDBPyConnection) -> pd.DataFrame:
     """Names and types of the columns."""
     import pandas as pd
 
-    found = connection.execute("DESCRIBE rows_read").fetchall()
-    rows = [(str(row[0]), f"{row[0]} {row[1]}") for row in found]
+    schema = connection.execute("DESCRIBE rows_read").fetchall()
+    rows = [(str(row[0]), f"{row[0]} {row[1]}") for row in schema]
     return pd.DataFrame(rows, columns=["name", "type"])
 
 
@@ -220,7 +220,7 @@ def _days(
         of_medians = (
             f"LEFT JOIN ({_MEDIANS}) AS medians ON measured.service_date = medians.service_date"
         )
-    found = connection.execute(f"""
+    days = connection.execute(f"""
         WITH measured AS (SELECT service_date, {measured} FROM rows_read GROUP BY 1),
              missing AS (SELECT day, count(*) AS nulls FROM ({nulls}) GROUP BY 1)
         SELECT coalesce(measured.service_date, days.day) AS service_date, {selected}, {median}
@@ -232,8 +232,8 @@ def _days(
         ORDER BY 1
     """).df()
     if feed.shape is RowShape.TELEMETRY:
-        found["speed_off_unit"] = speeds_off_unit(connection, found)
-    return found
+        days["speed_off_unit"] = speeds_off_unit(connection, days)
+    return days
 
 
 def _mark_gaps(
@@ -258,8 +258,8 @@ def _distinct_keys(connection: DuckDBPyConnection, days: pd.DataFrame, shape: Ro
     keys = 0
     for day in days["service_date"]:
         select = f"SELECT hash({_KEYS[shape]}) AS key FROM rows_read WHERE service_date = ?"
-        found = np.sort(connection.execute(select, [day.date()]).fetchnumpy()["key"])
-        keys += int((found[1:] != found[:-1]).sum()) + min(len(found), 1)
+        hashes = np.sort(connection.execute(select, [day.date()]).fetchnumpy()["key"])
+        keys += int((hashes[1:] != hashes[:-1]).sum()) + min(len(hashes), 1)
     return keys
 
 
@@ -273,12 +273,12 @@ def _counts_of_days(
     counts: dict[tuple[str, str], float] = {
         (str(day), mode): 0.0 for day in programme.days_of(week) for mode in programme.source.modes
     }
-    found = connection.execute("FROM rows_by_mode").fetchall()
+    rows = connection.execute("FROM rows_by_mode").fetchall()
     if programme.source.feed.shape is RowShape.TRIPS:
         kind = "unknown_taps"
         counts |= {(str(day), kind): 0.0 for day in programme.days_of(week)}
-        found += [(str(day)[:10], kind, n) for day, n in days[["service_date", kind]].to_numpy()]
-    for day, kind, count in found:
+        rows += [(str(day)[:10], kind, n) for day, n in days[["service_date", kind]].to_numpy()]
+    for day, kind, count in rows:
         if (str(day), kind) in counts:  # other days and modes are other rules' business
             counts[str(day), kind] = float(count)
     return counts

@@ -114,8 +114,8 @@ def speeds_off_unit(connection: DuckDBPyConnection, days: pd.DataFrame) -> list[
         One number a day, NaN where positions tell nothing.
     """
     parts = int(days["rows"].sum()) // _ROWS_LOOKED_AT + 1
-    found = connection.execute(_OF_DAYS, {"parts": parts}).fetchall()
-    off = {str(day)[:10]: _off_unit(pairs, *quartiles) for day, pairs, quartiles in found}
+    ratios = connection.execute(_OF_DAYS, {"parts": parts}).fetchall()
+    off = {str(day)[:10]: _off_unit(pairs, *quartiles) for day, pairs, quartiles in ratios}
     return [off.get(str(day)[:10], nan) for day in days["service_date"]]
 
 
@@ -126,10 +126,10 @@ def said_by_covered(connection: DuckDBPyConnection, rows: int) -> float | None:
         connection: engine with `rows_read`.
         rows: how many it has.
     """
-    found = connection.execute(_OF_DAYS, {"parts": rows // _ROWS_LOOKED_AT + 1}).fetchall()
+    ratios = connection.execute(_OF_DAYS, {"parts": rows // _ROWS_LOOKED_AT + 1}).fetchall()
     tight = [
         float(middle)
-        for _, pairs, (low, middle, high) in found
+        for _, pairs, (low, middle, high) in ratios
         if pairs >= _PAIRS_AT_LEAST and 0 < high <= low * _TIGHT
     ]
     return median(tight) if tight else None
@@ -296,7 +296,7 @@ def rows_nowhere(
         domain: with the list.
     """
     columns = "unnest(?::VARCHAR[]) AS mode, unnest(?::VARCHAR[]) AS location"
-    listed = [[one.mode for one in domain.places], [one.location for one in domain.places]]
+    listed = [[place.mode for place in domain.places], [place.location for place in domain.places]]
     connection.execute(f"CREATE OR REPLACE TEMP TABLE places AS SELECT {columns}", listed)
     said = f"(SELECT * FROM {rows} WHERE {end}_location <> {text(UNKNOWN)})"  # or are not recorded
     same = f"places.mode = said.mode AND location = {end}_location"
@@ -315,8 +315,10 @@ def _outside(connection: DuckDBPyConnection, domain: PublicDomain) -> float:
     listed = np.array([h3.str_to_int(cell) for cell in cells], dtype=np.uint64)
     inside = np.zeros(len(positions["latitude"]), dtype=bool)
     for resolution in {h3.get_resolution(cell) for cell in cells}:
-        own = coordinates_to_cells(positions["latitude"], positions["longitude"], resolution)
-        inside |= np.isin(np.asarray(own).astype(np.uint64), listed)
+        coordinates = coordinates_to_cells(
+            positions["latitude"], positions["longitude"], resolution
+        )
+        inside |= np.isin(np.asarray(coordinates).astype(np.uint64), listed)
     rows = np.asarray(positions["rows"])
     return float(rows[~inside].sum() / max(rows.sum(), 1))
 

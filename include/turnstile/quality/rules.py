@@ -81,14 +81,14 @@ def rules_of(programme: Programme, service_days: int | None = None) -> tuple[Rul
         service_days: of the week, those without service left out; None: all days of a period.
     """
     shape = programme.source.feed.shape
-    own = _trip_rules() if shape is RowShape.TRIPS else _telemetry_rules(programme)
+    shape_rules = _trip_rules() if shape is RowShape.TRIPS else _telemetry_rules(programme)
     return (
         *_schema_rules(programme),
         *_mode_rules(programme),
         *_day_rules(programme, service_days or programme.schedule.period_days),
         *_volume_rules(),
         *_meaning_rules(),
-        *own,
+        *shape_rules,
         *_quarantine_rules(programme),
     )
 
@@ -309,14 +309,14 @@ def shares_at_most(programme: Programme) -> dict[str, float]:
     )
     usual = dict.fromkeys(rules, _MANY_OF_A_RULE) | _MANY_OF_THESE
     usual |= {rule: most for rule, (most, _) in _MANY.items()}
-    own = {rule: float(most) for rule, most in stated if rule in rules}
+    stated_shares = {rule: float(most) for rule, most in stated if rule in rules}
     others = {f"unknown_{category}" for category in unlisted_at_most(programme)}
     if unknown := next((rule for rule, _ in stated if rule not in {*rules, *others}), None):
         near = get_close_matches(unknown, [*rules, *others], 1)
         rule = f"{unknown!r} is no rule of {programme.source.feed}; "
         rule += f"did you mean {near[0]}?" if near else f"it has {', '.join(rules)}"
         raise ProgrammeError(where="programme", field="source.set_aside_at_most", rule=rule)
-    return {rule: usual[rule] for rule in rules} | own
+    return {rule: usual[rule] for rule in rules} | stated_shares
 
 
 def unlisted_at_most(programme: Programme) -> dict[str, float]:
@@ -330,7 +330,7 @@ def unlisted_at_most(programme: Programme) -> dict[str, float]:
 
 def _quarantine_rules(programme: Programme) -> tuple[Rule, ...]:
     """One rule for each that rows may break, under the same name, and limits on how many may."""
-    week, at_most, found = Frame.WEEK, shares_at_most(programme), []
+    week, at_most, rules = Frame.WEEK, shares_at_most(programme), []
     look = f"turnstile look {programme.name} shows them in the private zone"
     for rule in rules_broken(programme.source.feed):
         sentence = f"rows went to quarantine as {rule}; {look}"
@@ -338,16 +338,16 @@ def _quarantine_rules(programme: Programme) -> tuple[Rule, ...]:
         if rule == _LATER:
             severity = Severity.ERROR
             sentence = "rows are dated long after the week, as by a wrong clock; correct the files"
-        found.append(_ranged(rule, severity, week, (f"share_{rule}", None, 0), sentence))
+        rules.append(_ranged(rule, severity, week, (f"share_{rule}", None, 0), sentence))
     for rule, most in at_most.items():
         if rule != _LATER:
             sentence = _MANY[rule][1] if rule in _MANY else _large(rule)
             span = (f"share_{rule}", None, most)
-            found.append(_ranged(f"{rule}_many", Severity.ERROR, week, span, sentence))
+            rules.append(_ranged(f"{rule}_many", Severity.ERROR, week, span, sentence))
     sentence = f"more than a fifth of the week's rows went to quarantine; {look}"
     span = ("share_quarantined", None, _MANY_QUARANTINED)
-    found.append(_ranged("quarantine_small", Severity.ERROR, week, span, sentence))
-    return tuple(found)
+    rules.append(_ranged("quarantine_small", Severity.ERROR, week, span, sentence))
+    return tuple(rules)
 
 
 def _large(rule: str) -> str:

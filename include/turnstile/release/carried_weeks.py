@@ -45,14 +45,16 @@ def carried_days(programme: Programme, day: date, age: int) -> tuple[tuple[date,
     """Return the same day of the earlier weeks of the year, and how often the draw holds each."""
     earlier = ((day - timedelta(weeks=n), multiples()[n]) for n in range(1, age + 1))
     absent = programme.source.absent_days
-    return tuple((one, multiple) for one, multiple in earlier if one not in absent)
+    return tuple(
+        (earlier_day, multiple) for earlier_day, multiple in earlier if earlier_day not in absent
+    )
 
 
 def in_draw(bounds: Bounds, age: int) -> Bounds:
     """Return how far each unit moves a draw, from how far it moves the counts of one week."""
     return tuple(
-        (unit, one and of_one_draw(one, age, in_every_week=unit.is_lifetime))
-        for unit, one in bounds
+        (unit, sensitivity and of_one_draw(sensitivity, age, in_every_week=unit.is_lifetime))
+        for unit, sensitivity in bounds
     )
 
 
@@ -86,27 +88,29 @@ def with_later_draws(events: Sequence[DrawEvent]) -> tuple[DrawEvent, ...]:
     """Return draws as they cost a unit of their week by the end of its year, all draws together."""
     return tuple(
         replace(
-            one,
+            event,
             carried=(),
             sensitivities=tuple(
-                (unit, s if s is None or unit.is_lifetime else _over_the_year(s, one.step))
-                for unit, s in one.sensitivities
+                (unit, s if s is None or unit.is_lifetime else _over_the_year(s, event.step))
+                for unit, s in event.sensitivities
             ),
         )
-        if one.step > 1
-        else one
-        for one in events
+        if event.step > 1
+        else event
+        for event in events
     )
 
 
-def _over_the_year(one: Sensitivity, step: int) -> Sensitivity:
+def _over_the_year(sensitivity: Sensitivity, step: int) -> Sensitivity:
     """Return the change of all draws of the year, from that of the week's own."""
-    return replace(one, l2_squared=one.l2_squared * column_squared() // step**2)
+    return replace(sensitivity, l2_squared=sensitivity.l2_squared * column_squared() // step**2)
 
 
 def _years(programme: Programme) -> dict[str, ServiceWeek]:
     """Return the tables that carry their year along, and where their years begin."""
-    return {one.name: one.year_from for one in programme.tables if one.year_from is not None}
+    return {
+        table.name: table.year_from for table in programme.tables if table.year_from is not None
+    }
 
 
 def rho_over_weeks(
@@ -127,12 +131,12 @@ def rho_over_weeks(
     of_ages = [sum(multiples()[: age + 1]) ** 2 for age in range(YEAR_WEEKS)]
     years, rest = divmod(weeks, YEAR_WEEKS)
     worst = years * sum(of_ages) + sum(of_ages[YEAR_WEEKS - rest :])
-    of_others = _of_lifetime([one for one in events if one.table not in tables], unit)
+    of_others = _of_lifetime([event for event in events if event.table not in tables], unit)
     lost = None if of_others is None else weeks * of_others
     for name, year_from in tables.items():
-        own = [one for one in events if one.table == name]
-        age = age_in_year(year_from, own[0].blocks[0].service_date)
-        carried = _of_lifetime(own, unit)
+        draws = [event for event in events if event.table == name]
+        age = age_in_year(year_from, draws[0].blocks[0].service_date)
+        carried = _of_lifetime(draws, unit)
         if lost is None or carried is None:
             return None
         lost += carried * Fraction(worst, of_ages[age])
@@ -141,5 +145,5 @@ def rho_over_weeks(
 
 def _of_lifetime(events: Sequence[DrawEvent], unit: ProtectionUnit) -> Fraction | None:
     """Return what draws of one week cost a card or bus; None if it is not bounded."""
-    found = [loss.rho for (one, _), loss in losses(events).items() if one is unit]
-    return None if None in found else sum((rho for rho in found if rho), Fraction(0))
+    rhos = [loss.rho for (charged_unit, _), loss in losses(events).items() if charged_unit is unit]
+    return None if None in rhos else sum((rho for rho in rhos if rho), Fraction(0))

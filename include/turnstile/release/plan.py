@@ -126,18 +126,18 @@ def loss_by_unit(events: tuple[DrawEvent, ...]) -> dict[ProtectionUnit, Loss]:
     return largest
 
 
-def _larger(one: Loss, other: Loss) -> Loss:
+def _larger(loss: Loss, other: Loss) -> Loss:
     """Return the larger of two losses, amount by amount; None is infinite."""
     return Loss(
-        epsilon=_largest(one.epsilon, other.epsilon),
-        rho=_largest(one.rho, other.rho),
-        delta=max(one.delta, other.delta),
+        epsilon=_largest(loss.epsilon, other.epsilon),
+        rho=_largest(loss.rho, other.rho),
+        delta=max(loss.delta, other.delta),
     )
 
 
-def _largest(one: Fraction | None, other: Fraction | None) -> Fraction | None:
+def _largest(amount: Fraction | None, other: Fraction | None) -> Fraction | None:
     """Return the larger of two amounts; None is infinite."""
-    return None if one is None or other is None else max(one, other)
+    return None if amount is None or other is None else max(amount, other)
 
 
 def _events(
@@ -169,7 +169,7 @@ def _vector_of(
     is_of_tap = table.by in [(axis,) for tap in TAPS for axis in tap]
     if programme.mechanism.joint_marginals and is_of_tap and table.trips_max is None:
         tap = table.by[0].rsplit("_", 1)[0]
-        tables = tuple(one for one in programme.tables if one.by in marginals_of(tap))
+        tables = tuple(spec for spec in programme.tables if spec.by in marginals_of(tap))
         name = f"{tap}_marginals" if len(tables) > 1 else name
     scope = str(days[0])
     of_days = days
@@ -209,9 +209,9 @@ def _event(
     """Return one draw, with the scale that the share of its vector in the amount buys."""
     mechanism = programme.mechanism
     bounds = sensitivities(programme, vector.tables, statistic, vector.days)
-    own = dict(bounds)[mechanism.unit]
+    sensitivity = dict(bounds)[mechanism.unit]
     age = None if vector.own.year_from is None else age_in_year(vector.own.year_from, days[0])
-    if own is None:
+    if sensitivity is None:
         raise ProgrammeError(
             where=f"{programme.name}.yaml",
             field="mechanism.unit",
@@ -220,7 +220,7 @@ def _event(
     # A bounded unit touches one vector of each kind: its bound holds over all pieces together.
     shares = dict(mechanism.split)
     share = sum(shares[table.label_of(statistic)] for table in vector.tables)
-    paid_for = own if age is None else over_the_year(own)
+    paid_for = sensitivity if age is None else over_the_year(sensitivity)
     spending = Spending(mechanism.amount * share, paid_for, mechanism.delta, mechanism.calibration)
     noise = mechanism.kind.noise_for(spending)
     if noise.scale > _MOST_SCALE:

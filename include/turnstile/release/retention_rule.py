@@ -39,7 +39,7 @@ def is_carried_by(programme: Programme, earlier: ServicePeriod, later: ServicePe
 
 def years_of(programme: Programme) -> tuple[ServiceWeek, ...]:
     """Return the weeks with which years of tables begin that carry their year along."""
-    return tuple(one.year_from for one in programme.tables if one.year_from is not None)
+    return tuple(table.year_from for table in programme.tables if table.year_from is not None)
 
 
 def _last_of_year(year_from: ServiceWeek, day: date) -> ServiceWeek:

@@ -92,7 +92,7 @@ def test_a_sum_moves_by_its_step() -> None:
 def test_simulated_membership_agrees_with_the_exact_guess() -> None:
     canaries = 20_000
     events = [ONCE, replace(ONCE, table="u", scale=Fraction(2))]
-    changes = {Change(one.noise, one.scale, 1): 1 for one in events}
+    changes = {Change(event.noise, event.scale, 1): 1 for event in events}
     for week, share in enumerate(membership_accuracy(changes, weeks=3, canaries=canaries), start=1):
         exact = guess_after(events, weeks=week)
         assert abs(share - exact) <= 6.2 * 0.5 / math.sqrt(canaries)

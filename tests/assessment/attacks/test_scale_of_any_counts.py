@@ -84,9 +84,9 @@ def test_another_scale_is_refuted_where_many_cells_are_alike(
 def test_scattered_counts_hide_a_smaller_scale_and_the_interval_says_so() -> None:
     family, scale = NoiseFamily.DISCRETE_GAUSSIAN, 15.0
     values = 200 + np.floor(5_000 * uniforms("scattered", CELLS)).astype(np.int64)
-    found = interval(values + noise("scattered noise", family), family, scale)
-    assert found.low == 0.0
-    assert found.high >= scale
+    bounds = interval(values + noise("scattered noise", family), family, scale)
+    assert bounds.low == 0.0
+    assert bounds.high >= scale
     halved = values + noise("scattered noise", family, 0.5)
     assert log_evidence(halved, family, scale) < math.log(20)
 
@@ -94,8 +94,8 @@ def test_scattered_counts_hide_a_smaller_scale_and_the_interval_says_so() -> Non
 @pytest.mark.parametrize("family", DISTRIBUTIONS)
 def test_an_interval_holds_the_scale_and_not_every_scale(family: NoiseFamily) -> None:
     scale = DISTRIBUTIONS[family][1]
-    found = interval(raw("half empty", "i") + noise(f"interval {family}", family), family, scale)
-    assert 0.5 * scale < found.low <= scale <= found.high < 2 * scale
+    bounds = interval(raw("half empty", "i") + noise(f"interval {family}", family), family, scale)
+    assert 0.5 * scale < bounds.low <= scale <= bounds.high < 2 * scale
     wrong = interval(raw("half empty", "w") + noise("w", family, 0.5), family, scale)
     assert wrong.low <= 0.5 * scale <= wrong.high < scale
 
@@ -105,9 +105,9 @@ def test_sums_of_either_sign_show_too_small_a_scale() -> None:
     sums = np.where(uniforms("sums", CELLS) < 0.4, 0, 2_000 * uniforms("signs", CELLS) - 1_000)
     for times, least in ((1.0, -math.inf), (0.5, math.log(1e9))):
         values = np.floor(sums).astype(np.int64) + noise(f"sums {times}", family, times)
-        found = log_evidence(values, family, scale, is_signed=True)
-        assert found > least
-        assert times == 0.5 or found < math.log(20)
+        evidence = log_evidence(values, family, scale, is_signed=True)
+        assert evidence > least
+        assert times == 0.5 or evidence < math.log(20)
 
 
 def test_no_cells_are_no_evidence() -> None:

@@ -27,10 +27,10 @@ def rounded(label: str, number: int, scale: float) -> np.ndarray:
 @pytest.mark.parametrize("scale", [1.0, 1.4, 2.0])
 def test_the_scale_of_pairs_lies_in_its_interval(scale: float) -> None:
     difference = rounded("on", 2_000, scale) - rounded("off", 2_000, scale)
-    found = from_pairs(difference, confidence=0.999)
-    assert found.holds(scale)
-    assert not found.holds(1.2 * scale)
-    assert not found.holds(scale / 1.2)
+    estimate = from_pairs(difference, confidence=0.999)
+    assert estimate.holds(scale)
+    assert not estimate.holds(1.2 * scale)
+    assert not estimate.holds(scale / 1.2)
 
 
 def test_pairs_that_are_no_pairs_do_not_spoil_the_scale() -> None:
@@ -41,8 +41,8 @@ def test_pairs_that_are_no_pairs_do_not_spoil_the_scale() -> None:
 
 def test_two_hundred_pairs_give_about_seven_percent() -> None:
     difference = rounded("on", 200, 1.0) - rounded("off", 200, 1.0)
-    found = from_pairs(difference)
-    assert 0.08 < (found.high - found.low) / 2 < 0.25
+    estimate = from_pairs(difference)
+    assert 0.08 < (estimate.high - estimate.low) / 2 < 0.25
 
 
 def test_totals_with_all_their_parts_give_the_scale_of_the_parts() -> None:
@@ -60,10 +60,10 @@ def test_numbers_below_zero_give_the_scale_whatever_the_counts_are() -> None:
     for label, most in (("empty", 1), ("busy", 6)):
         raw = np.floor(uniforms(label, 50_000) * most).astype(np.int64)
         noisy = raw + discrete_laplace(f"noise {label}", 50_000, 4.0)
-        found = from_negatives(noisy, confidence=0.99999)
-        assert found is not None
-        assert found.holds(4.0)
-        assert not found.holds(3.6)
+        estimate = from_negatives(noisy, confidence=0.99999)
+        assert estimate is not None
+        assert estimate.holds(4.0)
+        assert not estimate.holds(3.6)
         assert negatives_p_value(noisy, 4.0) > 1e-9
         assert negatives_p_value(noisy, 2.0) < 1e-9
 

@@ -11,8 +11,14 @@ from turnstile_lab.rows import RowBalance, expected_rows
 
 
 def test_the_secret_ferry_had_between_eleven_and_twenty_five_passengers() -> None:
-    found = hidden_cell(150, [91, 41], [Term(NoiseDistribution.LAPLACE, 1.4, 3)], confidence=0.95)
-    assert (found.estimate, round(found.low, 2), round(found.high, 2)) == (18, 11.04, 24.96)
+    interval = hidden_cell(
+        150, [91, 41], [Term(NoiseDistribution.LAPLACE, 1.4, 3)], confidence=0.95
+    )
+    assert (interval.estimate, round(interval.low, 2), round(interval.high, 2)) == (
+        18,
+        11.04,
+        24.96,
+    )
     rounded = hidden_cell(
         150, [91, 41], [Term(NoiseDistribution.ROUNDED_LAPLACE, 1.4, 3)], confidence=0.95
     )
@@ -21,8 +27,8 @@ def test_the_secret_ferry_had_between_eleven_and_twenty_five_passengers() -> Non
 
 def test_what_is_known_beforehand_narrows_the_interval() -> None:
     noise = [Term(NoiseDistribution.LAPLACE, 1.4, 3)]
-    found = hidden_cell(150, [91, 41], noise, confidence=0.95, limits=(0, 17))
-    assert found.high == 17
+    interval = hidden_cell(150, [91, 41], noise, confidence=0.95, limits=(0, 17))
+    assert interval.high == 17
     assert derived_deviation(noise) == pytest.approx((6 * 1.4**2) ** 0.5)
 
 
@@ -38,8 +44,8 @@ def test_a_night_bus_is_one_vehicle_and_a_busy_street_is_not() -> None:
     day = [StopEvent("bus", "08:00", "2770", f"stop-{n}", f"trip-{n}", "755") for n in range(3)]
     shared = StopEvent("bus", "05:00", "2770", "mt-druitt", "n70-2", "N70")
     other = StopEvent("bus", "05:00", "2770", "mt-druitt", "755-1", "755")
-    found = exposed_cells([night, *day, shared, other])
-    assert [cell.slot for cell in found] == ["04:30", "05:00"]
-    assert found[0].is_one_vehicle
-    assert found[1].is_one_stop
-    assert not found[1].is_one_vehicle
+    cells = exposed_cells([night, *day, shared, other])
+    assert [cell.slot for cell in cells] == ["04:30", "05:00"]
+    assert cells[0].is_one_vehicle
+    assert cells[1].is_one_stop
+    assert not cells[1].is_one_vehicle

@@ -32,31 +32,31 @@ def test_the_stated_interval_holds_the_true_threshold(
     cells: int, scale: float, threshold: float
 ) -> None:
     for seed in range(4):
-        found = recover_threshold(
+        estimate = recover_threshold(
             released(f"{cells} {seed}", cells=cells, scale=scale, threshold=threshold)
         )
-        assert found is not None
-        assert found.low <= threshold <= found.high
+        assert estimate is not None
+        assert estimate.low <= threshold <= estimate.high
         if cells > 50_000:
-            assert abs(found.threshold - threshold) <= 0.15
-            assert found.high - found.low < 0.7
+            assert abs(estimate.threshold - threshold) <= 0.15
+            assert estimate.high - estimate.low < 0.7
 
 
 def test_the_interval_does_not_hold_every_threshold() -> None:
     counts = released("control", cells=200_000, scale=1.0, threshold=17.588)
-    found = recover_threshold(counts)
-    assert found is not None
-    assert not found.low <= 17.9 <= found.high
-    assert not found.allows_integer or found.threshold < 17.6
+    estimate = recover_threshold(counts)
+    assert estimate is not None
+    assert not estimate.low <= 17.9 <= estimate.high
+    assert not estimate.allows_integer or estimate.threshold < 17.6
 
 
 def test_a_threshold_after_rounding_leaves_the_smallest_number_full() -> None:
     noisy = raw_counts("whole", 100_000) + naive_laplace("whole", 100_000, 1.0)
     whole = np.rint(noisy).astype(np.int64)
-    found = recover_threshold(whole[whole >= 18])
-    assert found is not None
-    assert found.allows_integer
-    assert found.is_sharp
+    estimate = recover_threshold(whole[whole >= 18])
+    assert estimate is not None
+    assert estimate.allows_integer
+    assert estimate.is_sharp
 
 
 def test_an_end_that_was_blurred_after_the_cut_is_not_sharp() -> None:
@@ -72,12 +72,12 @@ def test_an_end_that_was_blurred_after_the_cut_is_not_sharp() -> None:
 
 def test_few_numbers_far_above_the_threshold_leave_a_wide_interval() -> None:
     counts = np.array([60, 75, 90, 110, 140, 200, 260, 400])
-    found = recover_threshold(counts)
-    assert found is not None
-    assert found.low < 17.588
-    assert not found.is_located
-    assert found.samples < 30
-    assert 60.4 < found.high <= 60.5
+    estimate = recover_threshold(counts)
+    assert estimate is not None
+    assert estimate.low < 17.588
+    assert not estimate.is_located
+    assert estimate.samples < 30
+    assert 60.4 < estimate.high <= 60.5
 
 
 def test_a_table_without_a_threshold_shows_none() -> None:
@@ -89,8 +89,8 @@ def test_a_table_without_a_threshold_shows_none() -> None:
 def test_the_real_train_table_gives_its_declared_threshold(shared_data: Path) -> None:
     folder = shared_data / "opal_2016_release"
     table = read_external_tables([folder / "time-loc_train_on_20160725-31.csv"])
-    found = recover_threshold(np.rint(table.counts).astype(np.int64))
-    assert found is not None
-    assert abs(found.threshold - 17.588) <= 0.1
-    assert found.low <= 17.588 <= found.high
-    assert not found.low <= 18.0 <= found.high
+    estimate = recover_threshold(np.rint(table.counts).astype(np.int64))
+    assert estimate is not None
+    assert abs(estimate.threshold - 17.588) <= 0.1
+    assert estimate.low <= 17.588 <= estimate.high
+    assert not estimate.low <= 18.0 <= estimate.high

@@ -54,10 +54,10 @@ def by_time_and_place(places: int, trips: float, spread: float) -> Rates:
     """Rates of a week by day, place and quarter of an hour."""
 
     def rates(label: str) -> np.ndarray:
-        own = sizes(label, places, trips, spread)
+        place_sizes = sizes(label, places, trips, spread)
         shifts = np.floor(6 * uniforms(f"shifts {label}", places)) / 4
         shapes = np.array([profile(shift) for shift in shifts])
-        return np.asarray(WEEK[:, None, None] * (own[:, None] * shapes))
+        return np.asarray(WEEK[:, None, None] * (place_sizes[:, None] * shapes))
 
     return rates
 
@@ -96,10 +96,10 @@ def tried(name: str, seeds: int) -> tuple[int, int]:
     for seed in range(seeds):
         label = f"{name} {seed}"
         counts = released(label, rates(label), epsilon)
-        found = recover_threshold(counts)
-        assert found is not None
-        missed += not found.low <= cut_at(epsilon) <= found.high
-        located += found.is_located
+        estimate = recover_threshold(counts)
+        assert estimate is not None
+        missed += not estimate.low <= cut_at(epsilon) <= estimate.high
+        located += estimate.is_located
     return missed, located
 
 

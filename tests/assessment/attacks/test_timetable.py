@@ -61,9 +61,9 @@ def answer(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> dict[s
     """Run `turnstile assess --json` and return what it says of the timetable."""
     assert main(["assess", *(str(argument) for argument in arguments), "--json"]) == 0
     content = json.loads(capsys.readouterr().out)
-    found = [f["figures"] for f in content["findings"] if f["name"] == "timetable"]
-    assert len(found) == 1
-    return dict(found[0])
+    figures = [f["figures"] for f in content["findings"] if f["name"] == "timetable"]
+    assert len(figures) == 1
+    return dict(figures[0])
 
 
 def test_the_command_lists_cells_of_one_vehicle_and_of_one_stop(
@@ -71,11 +71,11 @@ def test_the_command_lists_cells_of_one_vehicle_and_of_one_stop(
 ) -> None:
     (tmp_path / "bus.csv").write_text(BARE)
     (tmp_path / "lookup.csv").write_text(LOOKUP)
-    found = answer(
+    figures = answer(
         capsys, tmp_path / "bus.csv", "--gtfs", feed, "--locations", tmp_path / "lookup.csv"
     )
-    assert found["days"] == ["2016-07-26"]
-    cells = {(c["mode"], c["slot"], c["area"]): c for c in found["cells"]}  # type: ignore[attr-defined]
+    assert figures["days"] == ["2016-07-26"]
+    cells = {(c["mode"], c["slot"], c["area"]): c for c in figures["cells"]}  # type: ignore[attr-defined]
     assert set(cells) == {
         ("bus", "04:15", "2770"),  # the untimed stop lies at 04:30, half way
         ("bus", "04:30", "2770"),
@@ -88,7 +88,7 @@ def test_the_command_lists_cells_of_one_vehicle_and_of_one_stop(
     assert not cells["bus", "04:30", "2770"]["one_stop"]
     headway = cells["train", "09:00", "Central"]
     assert (headway["one_vehicle"], headway["one_stop"]) == (False, True)
-    assert found["cells_of_one_vehicle"] == 3
+    assert figures["cells_of_one_vehicle"] == 3
     assert main(["assess", str(tmp_path / "bus.csv"), "--gtfs", str(feed)]) == 0
     printed = capsys.readouterr().out
     assert "rode that vehicle" in printed
@@ -111,25 +111,29 @@ def test_days_that_a_feed_does_not_cover_are_read_as_its_first_week(feed: Path) 
     assert len(timetable.days) == 7
     labels = CellLabels(frozenset({"04:15", "04:30"}), {"bus": frozenset({"2770"})}, {})
     lookup = {("bus", "md"): "2770", ("bus", "md2"): "2770"}
-    found = view(timetable, replace(labels, area_of=lookup))
-    sunday = [one for one in found.exposures if one.cell.trip_ids == ("n70-2",)]
-    assert [one.days for one in sunday] == [("Sun",)]
+    timetable_view = view(timetable, replace(labels, area_of=lookup))
+    sunday = [
+        exposure for exposure in timetable_view.exposures if exposure.cell.trip_ids == ("n70-2",)
+    ]
+    assert [exposure.days for exposure in sunday] == [("Sun",)]
 
 
 def test_cells_of_a_grid_are_found_by_the_place_of_a_stop(feed: Path) -> None:
     cell = h3.latlng_to_cell(-33.77, 150.82, 7)
     labels = CellLabels(frozenset({"08:00"}), {None: frozenset({cell})}, {})
-    found = view(read_timetable(feed, [date(2016, 7, 26)]), labels)
-    assert [one.cell.area for one in found.exposures] == []  # two buses, two stops
-    assert found.served == 1
+    timetable_view = view(read_timetable(feed, [date(2016, 7, 26)]), labels)
+    assert [
+        exposure.cell.area for exposure in timetable_view.exposures
+    ] == []  # two buses, two stops
+    assert timetable_view.served == 1
 
 
 def test_tables_by_time_or_by_place_alone_have_cells_too(feed: Path) -> None:
     timetable = read_timetable(feed, [date(2016, 7, 26)])
     by_time = view(timetable, CellLabels(frozenset({"04:15", "04:30"}), {"bus": frozenset()}, {}))
-    assert {one.cell.area for one in by_time.exposures} == {"everywhere"}
+    assert {exposure.cell.area for exposure in by_time.exposures} == {"everywhere"}
     by_place = view(timetable, CellLabels(frozenset(), {"train": frozenset({"Central"})}, {}))
-    assert [one.cell.slot for one in by_place.exposures] == ["all day"]
+    assert [exposure.cell.slot for exposure in by_place.exposures] == ["all day"]
 
 
 @pytest.mark.parametrize("content", [None, "no zip"])

@@ -80,16 +80,16 @@ def test_the_guess_after_many_gaussian_draws_is_that_of_one_of_their_sum(
     sigma: int, cells: int
 ) -> None:
     exact = NormalDist().cdf(math.sqrt(cells) / sigma / 2)
-    found = best_guess({Change(GAUSSIAN, Fraction(sigma), 1): cells})
-    assert found == pytest.approx(exact, abs=1e-3 if cells > 1 else 6e-3)
+    guess = best_guess({Change(GAUSSIAN, Fraction(sigma), 1): cells})
+    assert guess == pytest.approx(exact, abs=1e-3 if cells > 1 else 6e-3)
 
 
 def test_a_commuter_of_the_shipped_programme_is_recognised_as_often_as_simulated() -> None:
     programme = load_programme("opal", _INCLUDE)
     plan = make_plan(programme, load_domain(programme, _INCLUDE), ServiceWeek(2016, 30))
     known = forecast(plan.events)
-    commuter = [one for one in known.units if one.unit is CARD and not one.is_worst]
-    assert [round(one.guess_right or 0, 3) for one in commuter] == [0.580, 0.927]
+    commuter = [risk for risk in known.units if risk.unit is CARD and not risk.is_worst]
+    assert [round(risk.guess_right or 0, 3) for risk in commuter] == [0.580, 0.927]
     assert "recognises a daily commuter" in commuter[-1].sentence
     assert "93 times in 100" in commuter[-1].sentence
     assert "does not hide a card over a year" in commuter[-1].sentence

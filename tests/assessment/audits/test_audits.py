@@ -44,22 +44,24 @@ def many_canaries(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def event(scale: str, records: int = 1, noise: NoiseFamily = LAPLACE) -> DrawEvent:
     """A draw in which the unit has so many records, all in one cell at worst."""
-    own = Sensitivity(l0=records, l1=records, l2_squared=records**2, linf=records)
-    return DrawEvent("t", "count", noise, Fraction(scale), (), ((_UNIT, own),))
+    sensitivity = Sensitivity(l0=records, l1=records, l2_squared=records**2, linf=records)
+    return DrawEvent("t", "count", noise, Fraction(scale), (), ((_UNIT, sensitivity),))
 
 
-def audited(one: DrawEvent, copy: PipelineCopy | None = None) -> DrawAudit:
+def audited(draw_event: DrawEvent, copy: PipelineCopy | None = None) -> DrawAudit:
     """Audit one draw."""
-    return audit_release([one], _UNIT, copy=copy)[0]
+    return audit_release([draw_event], _UNIT, copy=copy)[0]
 
 
 def farther(times: int) -> Callable[[DrawEvent], PipelineCopy]:
     """Return a pipeline in which every unit moves a draw so many times as far as is declared."""
-    return lambda one: PipelineCopy(
+    return lambda draw_event: PipelineCopy(
         observed={
-            (one.label, unit): ObservedSensitivity(times * own.l1, times**2 * own.l2_squared)
-            for unit, own in one.sensitivities
-            if own is not None
+            (draw_event.label, unit): ObservedSensitivity(
+                times * sensitivity.l1, times**2 * sensitivity.l2_squared
+            )
+            for unit, sensitivity in draw_event.sensitivities
+            if sensitivity is not None
         }
     )
 
@@ -76,54 +78,58 @@ FAULTS: dict[str, Callable[[DrawEvent], PipelineCopy]] = {
 
 
 @pytest.mark.usefixtures("many_canaries")
-@pytest.mark.parametrize("one", CLAIMS, ids=lambda e: f"b={e.scale}, k={e.sensitivities[0][1].l1}")
+@pytest.mark.parametrize(
+    "draw_event", CLAIMS, ids=lambda e: f"b={e.scale}, k={e.sensitivities[0][1].l1}"
+)
 def test_a_correct_pipeline_is_measured_within_ten_percent_and_never_refuted(
-    one: DrawEvent,
+    draw_event: DrawEvent,
 ) -> None:
-    found = audited(one)
-    assert not found.is_refuted
-    assert found.bound.epsilon >= 0.9 * found.claimed
+    draw_audit = audited(draw_event)
+    assert not draw_audit.is_refuted
+    assert draw_audit.bound.epsilon >= 0.9 * draw_audit.claimed
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("one", CLAIMS[:2], ids=["epsilon 1", "epsilon 2"])
-def test_every_injected_fault_is_refuted(one: DrawEvent, fault: str) -> None:
-    found = audited(one, FAULTS[fault](one))
-    assert found.is_refuted
-    assert "refuted" in found.statement
-    assert found.bound.epsilon > found.claimed
+@pytest.mark.parametrize("draw_event", CLAIMS[:2], ids=["epsilon 1", "epsilon 2"])
+def test_every_injected_fault_is_refuted(draw_event: DrawEvent, fault: str) -> None:
+    draw_audit = audited(draw_event, FAULTS[fault](draw_event))
+    assert draw_audit.is_refuted
+    assert "refuted" in draw_audit.statement
+    assert draw_audit.bound.epsilon > draw_audit.claimed
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faults_of_a_gaussian_are_refuted_too(fault: str) -> None:
-    one = event("5", records=5, noise=GAUSSIAN)
-    assert not audited(one).is_refuted
-    assert audited(one, FAULTS[fault](one)).is_refuted
+    draw_event = event("5", records=5, noise=GAUSSIAN)
+    assert not audited(draw_event).is_refuted
+    assert audited(draw_event, FAULTS[fault](draw_event)).is_refuted
 
 
 @pytest.mark.usefixtures("many_canaries")
-@pytest.mark.parametrize("one", [event("40", records=3, noise=GAUSSIAN), event("12", records=2)])
-def test_small_claims_are_measured_on_groups(one: DrawEvent) -> None:
-    found = audited(one)
-    assert not found.is_refuted
-    assert 0.9 * found.claimed <= found.bound.epsilon
-    assert audited(one, FAULTS["halved scale"](one)).is_refuted
+@pytest.mark.parametrize(
+    "draw_event", [event("40", records=3, noise=GAUSSIAN), event("12", records=2)]
+)
+def test_small_claims_are_measured_on_groups(draw_event: DrawEvent) -> None:
+    draw_audit = audited(draw_event)
+    assert not draw_audit.is_refuted
+    assert 0.9 * draw_audit.claimed <= draw_audit.bound.epsilon
+    assert audited(draw_event, FAULTS["halved scale"](draw_event)).is_refuted
 
 
 @pytest.mark.usefixtures("many_canaries")
 def test_a_thresholded_draw_is_audited_above_its_threshold() -> None:
-    one = replace(event("1"), threshold=17, delta=Fraction(1, 10**6))
-    assert not audited(one).is_refuted
-    assert audited(one).bound.epsilon > 0.9
-    assert audited(one, FAULTS["halved scale"](one)).is_refuted
+    draw_event = replace(event("1"), threshold=17, delta=Fraction(1, 10**6))
+    assert not audited(draw_event).is_refuted
+    assert audited(draw_event).bound.epsilon > 0.9
+    assert audited(draw_event, FAULTS["halved scale"](draw_event)).is_refuted
 
 
 def test_further_units_are_audited_and_unbounded_ones_left_out() -> None:
-    one = event("2", records=2)
+    draw_event = event("2", records=2)
     card = (ProtectionUnit.CARD, None)
-    both = replace(one, sensitivities=(*one.sensitivities, card))
-    found = audit_release([both], _UNIT, others=[ProtectionUnit.CARD])
-    assert [one.unit for one in found] == [_UNIT]
+    both = replace(draw_event, sensitivities=(*draw_event.sensitivities, card))
+    audits = audit_release([both], _UNIT, others=[ProtectionUnit.CARD])
+    assert [draw_audit.unit for draw_audit in audits] == [_UNIT]
 
 
 def test_the_bound_holds_as_often_as_it_says() -> None:
@@ -149,28 +155,28 @@ def test_scores_that_know_nothing_give_nothing() -> None:
 def test_pair_audits_reach_the_claim_and_catch_a_halved_scale(scale: str, change: int) -> None:
     # At 40,000 runs the bound of scale 6 is below 0.7 of the claim with a chance of 2e-9; at 50,000
     # of 2e-14.
-    runs, one = 50_000, event(scale)
+    runs, draw_event = 50_000, event(scale)
     claim = change / float(Fraction(scale))
-    bound = pair_bound(lambda x: draw(one, x), change=change, runs=runs, confidence=1 - 1e-9)
+    bound = pair_bound(lambda x: draw(draw_event, x), change=change, runs=runs, confidence=1 - 1e-9)
     assert 0.7 * claim < bound <= claim
-    halved = replace(one, scale=one.scale / 2)
+    halved = replace(draw_event, scale=draw_event.scale / 2)
     caught = pair_bound(lambda x: draw(halved, x), change=change, runs=runs, confidence=1 - 1e-9)
     assert caught > claim
 
 
 def test_the_chance_that_a_lone_record_shows_bounds_delta_from_below() -> None:
-    one = replace(event("1"), threshold=5, delta=Fraction(1, 20))
+    draw_event = replace(event("1"), threshold=5, delta=Fraction(1, 20))
     # At 100,000 draws the bound is below 0.8 of delta with a chance of 3e-2; at 300,000 of 5e-14.
     runs = 300_000
-    released = int((draw(one, np.ones(runs, dtype=np.int64)) > 0).sum())
+    released = int((draw(draw_event, np.ones(runs, dtype=np.int64)) > 0).sum())
     exact = float(np.exp(-4) / (1 + np.exp(-1)))
     assert 0.8 * exact < delta_at_least(released, runs, confidence=1 - 1e-9) <= exact
     assert epsilon_at_least(5, 5, 10, confidence=0.95) == 0
 
 
-def made_up(one: DrawEvent, exact: np.ndarray) -> np.ndarray:
+def made_up(draw_event: DrawEvent, exact: np.ndarray) -> np.ndarray:
     """Noise of the right distribution that is no production sampler's, for controls."""
-    return exact + discrete_laplace("sampler", exact.size, float(one.scale))
+    return exact + discrete_laplace("sampler", exact.size, float(draw_event.scale))
 
 
 BROKEN: dict[str, Callable[[DrawEvent, np.ndarray], np.ndarray]] = {
@@ -182,10 +188,10 @@ BROKEN: dict[str, Callable[[DrawEvent, np.ndarray], np.ndarray]] = {
 
 
 def test_the_production_sampler_fits_and_broken_ones_do_not() -> None:
-    one = event("4")
+    draw_event = event("4")
 
     def found(by: Callable[[DrawEvent, np.ndarray], np.ndarray]) -> str | None:
-        return misfit(one, lambda e, x: (by(e, x),), alpha=1e-9, draws=100_000)
+        return misfit(draw_event, lambda e, x: (by(e, x),), alpha=1e-9, draws=100_000)
 
     assert found(draw) is None
     assert found(made_up) is None
@@ -202,12 +208,12 @@ def cut(noise: np.ndarray, deviations: float, deviation: float) -> np.ndarray:
 def test_many_draws_that_were_wrong_stop_a_release_whether_an_audit_drew_that_noise_or_not() -> (
     None
 ):
-    one = event("40")
-    found = {(one.noise, one.scale): "its mean is not as declared"}
-    assert not sampler([one], PipelineCopy(misfits=found)).passed
-    assert sampler([one], PipelineCopy(misfits=dict.fromkeys(found))).passed
-    audits = audit_release([one], _UNIT)
-    assert not sampler([one], PipelineCopy(misfits=found), audits).passed
+    draw_event = event("40")
+    misfits = {(draw_event.noise, draw_event.scale): "its mean is not as declared"}
+    assert not sampler([draw_event], PipelineCopy(misfits=misfits)).passed
+    assert sampler([draw_event], PipelineCopy(misfits=dict.fromkeys(misfits))).passed
+    audits = audit_release([draw_event], _UNIT)
+    assert not sampler([draw_event], PipelineCopy(misfits=misfits), audits).passed
 
 
 FINE: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -220,24 +226,24 @@ FINE: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 @pytest.mark.parametrize("noise", [GAUSSIAN, LAPLACE])
 def test_very_many_draws_show_fine_faults_and_few_do_not(noise: NoiseFamily) -> None:
-    one = replace(event("643/16"), noise=noise)
+    draw_event = replace(event("643/16"), noise=noise)
     term = Term(noise, 40.1875)
     values, chances = pmf(term, reach=1_600)
     picked = np.searchsorted(np.cumsum(chances), uniforms(f"fine {noise}", 2**20))
     right = values[picked.clip(0, values.size - 1)]
-    assert misfit_of(right, one, alpha=1e-9) is None
+    assert misfit_of(right, draw_event, alpha=1e-9) is None
     if noise is LAPLACE:
         return  # its tails are heavier: whatever is cut there shows in a few draws
     for name, spoil in FINE.items():
-        assert misfit_of(spoil(right), one, alpha=1e-9) is not None, name
-    assert misfit_of(cut(right[:DRAWS], 4.0, 40.1875), one, alpha=1e-9) is None
+        assert misfit_of(spoil(right), draw_event, alpha=1e-9) is not None, name
+    assert misfit_of(cut(right[:DRAWS], 4.0, 40.1875), draw_event, alpha=1e-9) is None
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("noise", [GAUSSIAN, LAPLACE])
 def test_very_many_draws_of_the_product_fit(noise: NoiseFamily) -> None:
-    one = replace(event("34"), noise=noise)
-    assert misfit(one, draw_once, alpha=1e-9, draws=2**20) is None
+    draw_event = replace(event("34"), noise=noise)
+    assert misfit(draw_event, draw_once, alpha=1e-9, draws=2**20) is None
 
 
 @pytest.mark.parametrize("noise", [GAUSSIAN, LAPLACE])

@@ -20,7 +20,7 @@ CORPUS = corpus()
 
 def said(table: ExternalTable) -> set[str]:
     """What is said of a table, and not that it cannot be told."""
-    return {str(one.figures["claim"]) for one in assess_external(table) if is_said(one)}
+    return {str(finding.figures["claim"]) for finding in assess_external(table) if is_said(finding)}
 
 
 def test_the_corpus_has_120_tables() -> None:
@@ -74,13 +74,13 @@ def test_no_word_of_a_cause_stands_where_the_numbers_have_others() -> None:
     """The false sentences that these tables were once answered with."""
     random = np.random.default_rng(7)  # noqa: TID251 - counts, no noise
     shares = table_of(np.round(random.random((4, 48, 40)) * 0.4, 4))
-    words = " ".join(one.statement for one in assess_external(shares))
+    words = " ".join(finding.statement for finding in assess_external(shares))
     assert "certain" not in words
     assert "floating" not in words
     raw = random.poisson(3, (4, 48, 40))
     tens = table_of(10 * np.rint(raw / 10))
     assert said(tens) <= {"grid", "coarse"}
-    words = " ".join(one.statement for one in assess_external(tens))
+    words = " ".join(finding.statement for finding in assess_external(tens))
     assert "left out" not in words
     assert "suppression" not in words
     threes = table_of(3 * (raw // 3))
@@ -100,20 +100,22 @@ def test_of_the_real_tables_nothing_is_said_that_their_publishers_did_not_do(
         "sube_taps (true counts)": {"zeros_omitted"},
     }
     for name, table in real_tables(shared_data):  # of taps only cells with one are counted
-        found = assess_external(table)
-        assert {one.figures["claim"] for one in found if is_said(one)} == allowed[name], name
-        for one in found:
-            if one.figures["claim"] == "grid" and is_said(one):
-                assert one.figures["base"] == 100
-            if one.figures["claim"] == "left_out":
-                assert one.figures["low"] <= 17.588 <= one.figures["high"]
+        findings = assess_external(table)
+        assert {finding.figures["claim"] for finding in findings if is_said(finding)} == allowed[
+            name
+        ], name
+        for disclosure in findings:
+            if disclosure.figures["claim"] == "grid" and is_said(disclosure):
+                assert disclosure.figures["base"] == 100
+            if disclosure.figures["claim"] == "left_out":
+                assert disclosure.figures["low"] <= 17.588 <= disclosure.figures["high"]
 
 
 @pytest.mark.parametrize("kind", ["plain", "thousands", "word_mark"])
 def test_the_same_is_said_of_a_file(kind: str, tmp_path: Path) -> None:
-    own = next(made for made in CORPUS if made.name.startswith("busy, nearest 100"))
+    example = next(made for made in CORPUS if made.name.startswith("busy, nearest 100"))
     lines = []
-    for cell, count in zip(own.table.cells, own.table.counts, strict=True):
+    for cell, count in zip(example.table.cells, example.table.counts, strict=True):
         text = f'"{count:,.0f}"' if kind == "thousands" else f"{count:.0f}"
         lines.append(f"{cell.mode},{cell.date},{cell.tap},{cell.time},{cell.loc},{text}")
     if kind == "word_mark":
@@ -127,6 +129,8 @@ def test_the_same_is_said_of_a_file(kind: str, tmp_path: Path) -> None:
 def test_numbers_beyond_all_counts_and_a_column_alone_are_no_traceback(tmp_path: Path) -> None:
     path = tmp_path / "one.csv"
     path.write_text("count\n1\n2\n1e300\n5\n")
-    found = assess_external(read_external_tables([path]))
-    assert "fresh_noise" not in {one.name for one in found}
-    assert [one.figures["mark"] for one in found if one.name == "suppression"] == ["1e300"]
+    findings = assess_external(read_external_tables([path]))
+    assert "fresh_noise" not in {finding.name for finding in findings}
+    assert [finding.figures["mark"] for finding in findings if finding.name == "suppression"] == [
+        "1e300"
+    ]

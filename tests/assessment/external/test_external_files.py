@@ -123,7 +123,7 @@ def test_strays_are_judged_file_by_file(tmp_path: Path) -> None:
     good, bad = tmp_path / "good.csv", tmp_path / "bad.csv"
     good.write_text(text() + "stray\n" * 15)
     bad.write_text(text() + "stray\n" * 25)
-    found: ExternalTable = read_external_tables([good, good])
-    assert found.stray_lines == 30
+    table: ExternalTable = read_external_tables([good, good])
+    assert table.stray_lines == 30
     with pytest.raises(InputError, match=r"25 lines are no rows .* and 4 are"):
         read_external_tables([good, bad])

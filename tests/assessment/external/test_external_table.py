@@ -140,7 +140,7 @@ def test_totals_made_from_a_thresholded_table_are_found() -> None:
     released = np.rint(second_algorithm(city(trips=100_000), scale=1.4, threshold=18, label="d"))
     findings = assess_external(table_of(released, totals=released.sum(axis=1)))
     assert named(findings, "derived_from_thresholded")
-    assert [one.figures["identified"] for one in named(findings, "scale")] == [False]
+    assert [finding.figures["identified"] for finding in named(findings, "scale")] == [False]
 
 
 def test_both_ends_of_a_ferry_give_the_scale() -> None:
@@ -199,7 +199,7 @@ def test_the_real_table_says_that_its_scale_is_not_identified(shared_data: Path)
     content = as_json(
         assess_external(read_external_tables([folder / "time-loc_train_on_20160725-31.csv"]))
     )
-    assert [one["identified"] for one in content["scale"]] == [False]
+    assert [scale["identified"] for scale in content["scale"]] == [False]
     assert not content["scale_identified"]
     assert content["threshold"][0]["low"] <= 17.588 <= content["threshold"][0]["high"]
     assert any("does not identify the scale" in f["statement"] for f in content["findings"])
@@ -214,8 +214,8 @@ def test_a_mark_for_suppressed_cells_is_no_count() -> None:
         for slot, stop in np.ndindex(released.shape)
     )
     marked = assess_external(ExternalTable(cells, released.ravel()))
-    found = named(marked, "threshold")[0].figures
-    assert found["low"] <= 17.588 <= found["high"]
+    figures = named(marked, "threshold")[0].figures
+    assert figures["low"] <= 17.588 <= figures["high"]
     assert not named(marked, "rows")[0].is_flaw
 
 
@@ -237,11 +237,11 @@ def test_tables_with_thresholds_of_their_own_are_distinguished() -> None:
     first, second = table_of(low), table_of(high)
     off = tuple(cell._replace(tap="off") for cell in second.cells)
     both = ExternalTable(first.cells + off, np.concatenate((first.counts, second.counts)))
-    found = {f.figures["table"]: f.figures for f in named(assess_external(both), "threshold")}
-    assert set(found) == {"ferry time-loc, tap on", "ferry time-loc, tap off"}
-    own = found["ferry time-loc, tap on"]
-    assert own["low"] <= 17.588 <= own["high"]
-    other = found["ferry time-loc, tap off"]  # told, but not as sharp as to say where exactly
+    thresholds = {f.figures["table"]: f.figures for f in named(assess_external(both), "threshold")}
+    assert set(thresholds) == {"ferry time-loc, tap on", "ferry time-loc, tap off"}
+    tap_on = thresholds["ferry time-loc, tap on"]
+    assert tap_on["low"] <= 17.588 <= tap_on["high"]
+    other = thresholds["ferry time-loc, tap off"]  # told, but not as sharp as to say where exactly
     assert (other["is_told"], other["cut"], other["smallest_published"]) == (True, None, 34)
     bus = tuple(cell._replace(mode="bus") for cell in second.cells)
     modes = ExternalTable(first.cells + bus, np.concatenate((first.counts, second.counts)))

@@ -35,24 +35,24 @@ def test_an_honest_release_is_let_go_before_and_after_its_publication(case: Case
 
 
 @pytest.mark.parametrize(
-    "fault", [one for one in FAULTS if one.name in _SAMPLE], ids=lambda one: one.name
+    "fault", [fault for fault in FAULTS if fault.name in _SAMPLE], ids=lambda fault: fault.name
 )
 def test_a_fault_is_caught_before_and_after_a_publication(case: Case, fault: object) -> None:
-    one = next(known for known in FAULTS if known is fault)
-    spoiled = one.spoil(case, one.sizes[-1])
+    planted_fault = next(known for known in FAULTS if known is fault)
+    spoiled = planted_fault.spoil(case, planted_fault.sizes[-1])
     assert failed(before(spoiled))
     assert failed(after(spoiled))
 
 
 def test_what_a_likelihood_ratio_test_is_told_is_what_it_finds(case: Case) -> None:
     """Simulated: noise of .9 of its scale, the log likelihood ratio of which has this law."""
-    event = next(own for own in case.drawn.events if own.scale == 2)
-    own, other = declared(event, 0.9), declared(event)
-    told = own.against(other)
-    for number, law in enumerate((own, other)):
+    event = next(draw for draw in case.drawn.events if draw.scale == 2)
+    faulty_law, other = declared(event, 0.9), declared(event)
+    told = faulty_law.against(other)
+    for number, law in enumerate((faulty_law, other)):
         drawn = law.sampled(f"ratios {number}", 400_000) - other.values[0]
-        ratios = np.log(own.chances[drawn] / other.chances[drawn])
-        if law is own:
+        ratios = np.log(faulty_law.chances[drawn] / other.chances[drawn])
+        if law is faulty_law:
             assert ratios.mean() == pytest.approx(told.mean, rel=0.1)
             assert ratios.var() == pytest.approx(told.variance, rel=0.05)
         else:
@@ -77,11 +77,17 @@ def test_a_fault_is_seen_by_a_ratio_that_passes_with_99_percent_at_1e9(
 
 def test_without_the_raw_counts_no_more_is_told_and_of_busy_cells_next_to_nothing() -> None:
     case = case_of("opal")
-    fault = next(one for one in FAULTS if one.name == "no noise in the busiest cells (share)")
+    fault = next(
+        candidate
+        for candidate in FAULTS
+        if candidate.name == "no noise in the busiest cells (share)"
+    )
     blind = whatever_the_counts(fault, case, 0.01)
     assert blind is not None
     assert blind.mean < fault.told(case, 0.01).mean / 10
-    zeros = next(one for one in FAULTS if one.name.startswith("empty cells left alone"))
+    zeros = next(
+        candidate for candidate in FAULTS if candidate.name.startswith("empty cells left alone")
+    )
     assert (whatever_the_counts(zeros, case, 1.0) or CERTAIN).is_seen
 
 
@@ -90,13 +96,15 @@ def test_without_the_raw_counts_no_more_is_told_and_of_busy_cells_next_to_nothin
 def test_every_fault_that_can_be_seen_without_raw_counts_is_caught_at_its_largest_size(
     name: str,
 ) -> None:
-    own = case_of(name)
+    programme_case = case_of(name)
 
     def is_missed(fault: Fault) -> bool:
-        if name not in fault.only or failed(before(fault.spoil(own, fault.sizes[-1]))):
+        if name not in fault.only or failed(before(fault.spoil(programme_case, fault.sizes[-1]))):
             return False
-        blind = whatever_the_counts(fault, own, fault.sizes[-1])
-        return fault.told(own, fault.sizes[-1]).is_seen and (blind is None or blind.is_seen)
+        blind = whatever_the_counts(fault, programme_case, fault.sizes[-1])
+        return fault.told(programme_case, fault.sizes[-1]).is_seen and (
+            blind is None or blind.is_seen
+        )
 
     busy = {"no noise in the first cells of one table (share)"}  # who knew them could tell
     assert {fault.name for fault in FAULTS if is_missed(fault)} <= busy | set(WHY_MISSED)
@@ -107,7 +115,9 @@ def test_correct_releases_are_let_go_and_stated_chances_are_the_chances() -> Non
     """Nine gates on numbers at 1e-9 each: one refusal here has a chance of 6e-6."""
     tally = honest(600)
     assert tally.refused == 0
-    (stated, stopped), (most, bounded) = (tally.sums(is_itself=own) for own in (True, False))
+    (stated, stopped), (most, bounded) = (
+        tally.sums(is_itself=is_itself) for is_itself in (True, False)
+    )
     assert poisson.sf(stopped - 1, stated) > 1e-9
     assert poisson.cdf(stopped, stated) > 1e-3
     assert poisson.sf(bounded - 1, most) > 1e-9

@@ -82,8 +82,12 @@ def test_an_unsealed_key_stops_a_release(unsealed: Drawn) -> None:
 
 
 def test_a_second_sealed_byte_string_stops_a_release(release: Drawn) -> None:
-    own = str(release.attempt.artefact_digest)
-    for digests, passed in (((own,), True), ((own, own), True), ((own, "4" * 64), False)):
+    digest = str(release.attempt.artefact_digest)
+    for digests, passed in (
+        ((digest,), True),
+        ((digest, digest), True),
+        ((digest, "4" * 64), False),
+    ):
         results = {r.gate: r for r in gate_results(release, Evidence(sealed_digests=digests), [])}
         assert results["one_sealed"].passed is passed
     assert "2 distinct sealed byte strings" in results["one_sealed"].statement
@@ -113,14 +117,14 @@ def test_released_cells_and_not_empty_ones_find_a_thresholded_draw_that_serves_t
 ) -> None:
     """Two days may well have one released cell alike; ninety are one draw used twice, on a grid."""
     events = tuple(replace(e, threshold=5, delta=Fraction(1, 20)) for e in release.plan.events)
-    alike = {
+    vectors = {
         e.label: np.zeros_like(t.values)
         for e, t in zip(events, release.artefact.tables, strict=True)
     }
-    for values in alike.values():
+    for values in vectors.values():
         values[:filled] = 7
     tables = tuple(
-        replace(t, values=alike[e.label])
+        replace(t, values=vectors[e.label])
         for e, t in zip(events, release.artefact.tables, strict=True)
     )
     threshold = replace(
@@ -143,7 +147,7 @@ def test_noise_that_serves_again_at_other_cells_stops_a_release(spoil: Spoil) ->
     noise = [noisy - exact for noisy, exact in zip(case.honest, case.exact, strict=True)]
     assert "drawn_once" not in failed(case.drawn)
     noise[1] = spoil(noise[0])
-    moved = [exact + own for exact, own in zip(case.exact, noise, strict=True)]
+    moved = [exact + deviates for exact, deviates in zip(case.exact, noise, strict=True)]
     assert "drawn_once" in failed(case.with_vectors(moved))
 
 
@@ -167,11 +171,16 @@ def test_half_of_the_noise_on_one_day_stops_a_release_of_seven() -> None:
 def test_noise_that_is_not_centered_stops_a_release() -> None:
     case = case_of("opal_trip")
     numbers = judged_release(case.drawn)
-    off = [replace(one, sum_of_differences=one.sum_of_differences + 300) for one in numbers.totals]
+    off = [
+        replace(total, sum_of_differences=total.sum_of_differences + 300)
+        for total in numbers.totals
+    ]
     assert nested_scale(numbers).passed
-    found = nested_scale(replace(numbers, totals=tuple(off)))  # 0.08 a cell, a sixth of a deviation
-    assert "not centered" in found.statement
-    assert not found.passed
+    gate_result = nested_scale(
+        replace(numbers, totals=tuple(off))
+    )  # 0.08 a cell, a sixth of a deviation
+    assert "not centered" in gate_result.statement
+    assert not gate_result.passed
 
 
 def test_a_draw_that_stands_twice_stops_a_release(release: Drawn) -> None:
@@ -219,9 +228,9 @@ def test_one_table_with_too_little_noise_stops_a_release(drawn_with: Build) -> N
 
 
 def test_a_refuted_claim_stops_a_release(release: Drawn) -> None:
-    own = release.programme.mechanism.unit
+    unit = release.programme.mechanism.unit
     halved = PipelineCopy(draw=lambda e, x: (draw(replace(e, scale=e.scale / 2), x),))
-    results = gate_results(release, None, audit_release(release.events, own, copy=halved))
+    results = gate_results(release, None, audit_release(release.events, unit, copy=halved))
     stopped = [result for result in results if not result.passed]
     assert [result.gate for result in stopped] == ["one_run_audit", "sampler"]
     assert "refuted" in stopped[0].statement

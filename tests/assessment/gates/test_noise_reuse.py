@@ -44,7 +44,9 @@ def vector(
 
 def judged(*vectors: Vector, earlier: tuple[Vector, ...] = ()) -> Judged:
     """Vectors of two axes."""
-    shape = {one.event.table: (Segment("bus", (SLOTS, STOPS), 0),) for one in vectors}
+    shape = {
+        drawn_vector.event.table: (Segment("bus", (SLOTS, STOPS), 0),) for drawn_vector in vectors
+    }
     return Judged(vectors, (), (earlier,) if earlier else (), shape)
 
 
@@ -64,9 +66,9 @@ def by_day(case: Case) -> list[Ints]:
 def test_one_stream_of_unit_noise_under_the_scales_of_all_tables_stops_a_release(name: str) -> None:
     case = case_of(name, slots=24, stops=20)
     assert drawn_once(judged_release(case.drawn)).passed
-    found = drawn_once(judged_release(case.with_vectors(by_day(case))))
-    assert not found.passed
-    assert "noise serves twice" in found.statement
+    gate_result = drawn_once(judged_release(case.with_vectors(by_day(case))))
+    assert not gate_result.passed
+    assert "noise serves twice" in gate_result.statement
 
 
 REUSED: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -94,10 +96,10 @@ def test_noise_is_found_again_however_it_lies(
 
 
 def test_noise_that_serves_again_in_a_stretch_is_found() -> None:
-    one, other = (unit(GAUSSIAN, n, 20_000) for n in (1, 2))
+    noise, other = (unit(GAUSSIAN, n, 20_000) for n in (1, 2))
     for cells, passed in ((800, False), (20, True)):
-        mixed = np.where(np.arange(one.size) < cells, one, other)
-        pair = vector(GAUSSIAN, 10, one), vector(GAUSSIAN, 34, mixed, table="u")
+        mixed = np.where(np.arange(noise.size) < cells, noise, other)
+        pair = vector(GAUSSIAN, 10, noise), vector(GAUSSIAN, 34, mixed, table="u")
         assert drawn_once(Judged(pair, ())).passed is passed
 
 
@@ -106,11 +108,11 @@ def test_noise_that_serves_again_in_a_stretch_is_found() -> None:
 def test_scattered_cells_whose_noise_serves_again_under_the_same_scale_are_found(
     family: NoiseFamily, sign: int
 ) -> None:
-    one, other = (unit(family, n, 20_000) for n in (1, 2))
-    scattered = uniforms("scattered", one.size)
+    noise, other = (unit(family, n, 20_000) for n in (1, 2))
+    scattered = uniforms("scattered", noise.size)
     for share, passed in ((0.05, False), (0.0, True)):
-        mixed = np.where(scattered < share, sign * one, other)
-        first, again = (vector(family, 20, z, counts=0) for z in (one, mixed))
+        mixed = np.where(scattered < share, sign * noise, other)
+        first, again = (vector(family, 20, z, counts=0) for z in (noise, mixed))
         assert drawn_once(Judged((first, again), ())).passed is passed
         assert drawn_once(judged(again, earlier=(first,))).passed is passed
 
@@ -125,19 +127,19 @@ def test_equal_numbers_are_too_many_no_more_often_than_stated(
     most = ties_limit(event, cells, alpha, is_known=is_known)
     refused = 0
     for trial in range(trials):
-        one, other = (
+        first, other = (
             vector(family, scale, unit(family, 5000 + 2 * trial + n, cells), counts=9).values
             for n in (0, 1)
         )
-        refused += int(np.count_nonzero(one == (other if is_known else 0 * other))) >= most
+        refused += int(np.count_nonzero(first == (other if is_known else 0 * other))) >= most
     assert binom.sf(refused - 1, trials, alpha) > 1e-3
 
 
 def test_noise_that_is_alike_in_part_is_found() -> None:
-    one, other = (unit(GAUSSIAN, n, 20_000) for n in (1, 2))
+    noise, other = (unit(GAUSSIAN, n, 20_000) for n in (1, 2))
     for correlation, passed in ((0.6, False), (0.0, True)):
-        mixed = correlation * one + (1 - correlation**2) ** 0.5 * other
-        pair = vector(GAUSSIAN, 10, one), vector(GAUSSIAN, 34, mixed, table="u")
+        mixed = correlation * noise + (1 - correlation**2) ** 0.5 * other
+        pair = vector(GAUSSIAN, 10, noise), vector(GAUSSIAN, 34, mixed, table="u")
         assert drawn_once(Judged(pair, ())).passed is passed
 
 
@@ -145,13 +147,13 @@ def test_a_week_of_another_programme_of_the_group_is_looked_at() -> None:
     case, other = case_of("opal", slots=24, stops=20), case_of("opal_year", slots=24, stops=20)
     again = case.with_vectors(by_day(case))
     week = vectors_of_sealed(other.with_vectors(by_day(other)))
-    one = [  # one day's noise is that of the other programme, under another scale
+    vectors = [  # one day's noise is that of the other programme, under another scale
         mine if event.blocks[0].service_date.isoweekday() == 1 else honest
         for event, mine, honest in zip(
             case.drawn.events, vectors_of_sealed(again), vectors_of_sealed(case.drawn), strict=True
         )
     ]
-    assert not drawn_once(Judged(tuple(one), (), (week,))).passed
+    assert not drawn_once(Judged(tuple(vectors), (), (week,))).passed
     assert drawn_once(judged_release(case.drawn, [week])).passed
 
 
@@ -167,8 +169,8 @@ def test_fresh_noise_is_refused_no_more_often_than_stated(
             vector(family, scale, unit(family, 1000 + 3 * trial + n, 60), counts=counts)
             for n in range(2)
         ]
-        found = drawn_once(Judged(tuple(pair), ()), alpha)
-        refused += not found.passed
+        gate_result = drawn_once(Judged(tuple(pair), ()), alpha)
+        refused += not gate_result.passed
     assert binom.sf(refused - 1, trials, alpha) > 1e-3
 
 
@@ -176,15 +178,15 @@ def test_the_share_that_is_stated_is_found_and_a_third_of_it_is_not(release: Dra
     event, cells = replace(release.events[0], noise=GAUSSIAN, scale=Fraction(20)), 4_000
     share = share_found(event, cells, alpha=1e-9 / 8) + 3 / cells**0.5
     assert 0.05 < share < 0.2
-    found = []
+    refusals = []
     for trial in range(30):
-        one, other = (np.rint(20 * unit(GAUSSIAN, 100 * trial + n, cells)) for n in (1, 2))
+        noise, other = (np.rint(20 * unit(GAUSSIAN, 100 * trial + n, cells)) for n in (1, 2))
         for part in (share, share / 3):
-            mixed = np.where(np.arange(cells) < part * cells, one, other).astype(np.int64)
+            mixed = np.where(np.arange(cells) < part * cells, noise, other).astype(np.int64)
             mixed = mixed[np.argsort(uniforms("order", cells))]
-            one = one[np.argsort(uniforms("order", cells))]
+            noise = noise[np.argsort(uniforms("order", cells))]
             wider = replace(event, scale=2 * event.scale)  # no number is equal for that
-            pair = Vector(event, None, one.astype(np.int64)), Vector(wider, None, 2 * mixed)
-            found.append(not drawn_once(Judged(pair, ()), 1e-9 * 2).passed)
-    assert sum(found[::2]) >= 27
-    assert sum(found[1::2]) <= 1
+            pair = Vector(event, None, noise.astype(np.int64)), Vector(wider, None, 2 * mixed)
+            refusals.append(not drawn_once(Judged(pair, ()), 1e-9 * 2).passed)
+    assert sum(refusals[::2]) >= 27
+    assert sum(refusals[1::2]) <= 1

@@ -27,7 +27,7 @@ _CELLS, _DAYS, _TRIALS, _OFTEN = 60, 4, 400, 0.05
 @pytest.fixture
 def event(release: Drawn) -> DrawEvent:
     """A draw of discrete Laplace noise of scale 2."""
-    return next(own for own in release.events if own.scale == 2)
+    return next(draw for draw in release.events if draw.scale == 2)
 
 
 def _judged(event: DrawEvent, gate: Gate, trial: int) -> GateResult:
@@ -41,10 +41,10 @@ def _judged(event: DrawEvent, gate: Gate, trial: int) -> GateResult:
 
 
 def test_of_empty_cells_a_gate_is_wrong_as_often_as_it_says(event: DrawEvent) -> None:
-    found = [_judged(event, noised_zeros, trial) for trial in range(_TRIALS)]
-    stated = sum(one.false_alarm for one in found)
-    stopped = sum(not one.passed for one in found)
-    assert {one.reached_by for one in found} == {EMPTY_CELLS}
+    gate_results = [_judged(event, noised_zeros, trial) for trial in range(_TRIALS)]
+    stated = sum(gate_result.false_alarm for gate_result in gate_results)
+    stopped = sum(not gate_result.passed for gate_result in gate_results)
+    assert {gate_result.reached_by for gate_result in gate_results} == {EMPTY_CELLS}
     assert _OFTEN / 10 < stated / _TRIALS <= _OFTEN
     # The labels of the noise are fixed, so this passes always or never.
     assert poisson.cdf(stopped, stated) > 1e-3
@@ -66,9 +66,11 @@ def test_a_geometric_tail_is_refuted_as_often_as_is_stated_whatever_the_raw_coun
     stated, stopped = 0.0, 0
     for trial in range(_TRIALS):
         noise = discrete_laplace(f"geometric {trial}", counts.size, 2.0)
-        found = geometric_below_zero(Judged((Vector(event, None, counts + noise),), ()), _OFTEN)
-        assert found.reached_by == ANY_COUNTS
-        stated, stopped = stated + found.false_alarm, stopped + (not found.passed)
+        gate_result = geometric_below_zero(
+            Judged((Vector(event, None, counts + noise),), ()), _OFTEN
+        )
+        assert gate_result.reached_by == ANY_COUNTS
+        stated, stopped = stated + gate_result.false_alarm, stopped + (not gate_result.passed)
     assert _OFTEN / 2 < stated / _TRIALS <= _OFTEN
     assert poisson.cdf(stopped, stated) > 1e-3
     assert poisson.sf(stopped - 1, stated) > 1e-3
@@ -96,6 +98,6 @@ def test_squares_of_laplace_noise_reach_farther_than_chi_squared() -> None:
         for n in range(2_000)
     ]
     low, high = limits(((30, noise[:1]),), 0.1)
-    beyond = sum(not low <= one <= high for one in sums)
+    beyond = sum(not low <= statistic <= high for statistic in sums)
     assert binom.cdf(beyond, len(sums), 0.1) > 1e-4
     assert binom.sf(beyond - 1, len(sums), 0.1) > 1e-4

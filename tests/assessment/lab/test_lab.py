@@ -88,10 +88,10 @@ def test_every_lesson_has_a_picture_and_a_remedy(
     lessons: dict[str, Lesson], tmp_path: Path
 ) -> None:
     page = write_page(list(lessons.values()), tmp_path).read_text(encoding="utf-8")
-    assert page.count("<svg") == sum(len(one.figure.frames) for one in lessons.values())
+    assert page.count("<svg") == sum(len(lesson.figure.frames) for lesson in lessons.values())
     assert page.count('class="formula"') == page.count("Instead.") == len(LESSONS)
     assert page.count('type="range"') == len(LESSONS)
-    assert all(len(one.figure.frames) > 1 for one in lessons.values())
+    assert all(len(lesson.figure.frames) > 1 for lesson in lessons.values())
     assert not re.search(r"(src|href)=.https?://|@import|url\(", page)
     assert len(list(tmp_path.glob("*.svg"))) == len(LESSONS)
 
@@ -116,11 +116,11 @@ def importers(pattern: str) -> set[str]:
 
 
 def test_nothing_outside_the_lab_imports_a_baseline() -> None:
-    found = importers(
+    paths = importers(
         r"(from|import) turnstile_lab\.(baselines|lesson|lessons|bad_releases|known_attacks|page)\b"
     )
     lab = ("bad_releases", "known_attacks", "lessons", "page")
-    assert found == {f"lab/turnstile_lab/{name}.py" for name in (*lab, "command")}
+    assert paths == {f"lab/turnstile_lab/{name}.py" for name in (*lab, "command")}
 
 
 def test_historical_figures_stay_out_of_what_is_reported() -> None:

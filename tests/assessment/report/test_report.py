@@ -96,14 +96,14 @@ def test_a_stopped_release_is_reported_as_stopped(
 
 def test_risk_never_falls_as_weeks_are_added(release: Drawn) -> None:
     known = forecast(release.events, weeks=(1, 4, 13, 52))
-    assert [one.weeks for one in known.course] == [1, 4, 13, 52]
+    assert [course.weeks for course in known.course] == [1, 4, 13, 52]
     for who in known.course[0].guess_right:
-        assert all(np.diff([one.guess_right[who] or 0 for one in known.course]) >= -1e-6)
-    assert all(np.diff([one.half_width for one in known.course]) < 0)
-    trips = [one for one in known.units if one.unit is ProtectionUnit.TRIP]
-    assert {one.epsilon for one in trips} == {4.0}
-    assert {one.weeks for one in trips} == {1}  # a trip is in one week only
-    first, *_, last = [one.epsilon[ProtectionUnit.CARD] for one in known.course]
+        assert all(np.diff([course.guess_right[who] or 0 for course in known.course]) >= -1e-6)
+    assert all(np.diff([course.half_width for course in known.course]) < 0)
+    trips = [risk for risk in known.units if risk.unit is ProtectionUnit.TRIP]
+    assert {risk.epsilon for risk in trips} == {4.0}
+    assert {risk.weeks for risk in trips} == {1}  # a trip is in one week only
+    first, *_, last = [course.epsilon[ProtectionUnit.CARD] for course in known.course]
     assert first is not None
     assert last is not None
     assert 20 * first < last <= 52 * first

@@ -97,7 +97,7 @@ def test_the_checks_of_every_row_see_what_was_altered(
     include = sealed.airflow.base / "include"
     assert disagreements(home, include) == ()
     alter(home)
-    assert any(named in found for found in disagreements(home, include))
+    assert any(named in disagreement for disagreement in disagreements(home, include))
 
 
 def test_a_row_with_a_draw_too_many_or_another_digest_fails(sealed: Matrix) -> None:

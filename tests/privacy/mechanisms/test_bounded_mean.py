@@ -66,25 +66,25 @@ def test_sum_count_and_limit_cost_a_bus_day_what_the_proof_says() -> None:
         (gaussian("buses", counts), cells_at_most(cells)),
         (gaussian("over_40", overs), cells_at_most(cells)),
     )
-    found = sum(loss_of(*pair).rho or 0 for pair in drawn)
+    rho = sum(loss_of(*pair).rho or 0 for pair in drawn)
     half = 5 * CLAMP_KMH
     stated = Fraction(half**2, sums**2) + Fraction(1, counts**2) + Fraction(1, overs**2)
-    assert found == Fraction(cells, 2) * stated
+    assert rho == Fraction(cells, 2) * stated
 
 
 def test_a_mean_is_recovered_from_sum_and_count_and_hidden_when_there_are_too_few() -> None:
     total = sum(steps_of(speed) for speed in (20, 30, 100))
     sums, counts = np.array([total, total]), np.array([3, 1])
-    found = mean_kmh(sums, counts, clamp_kmh=CLAMP_KMH, count_min=2)
-    assert found[0] == pytest.approx((20 + 30 + 65) / 3, abs=0.05)
-    assert np.isnan(found[1])
+    speeds = mean_kmh(sums, counts, clamp_kmh=CLAMP_KMH, count_min=2)
+    assert speeds[0] == pytest.approx((20 + 30 + 65) / 3, abs=0.05)
+    assert np.isnan(speeds[1])
 
 
 def test_a_noisy_mean_stays_between_zero_and_the_clamp() -> None:
-    found = mean_kmh(
+    speeds = mean_kmh(
         np.array([-99_999, 99_999]), np.array([5, 5]), clamp_kmh=CLAMP_KMH, count_min=1
     )
-    assert found.tolist() == [0, CLAMP_KMH]
+    assert speeds.tolist() == [0, CLAMP_KMH]
 
 
 def test_the_error_bar_of_a_mean_covers_the_noise_that_was_drawn() -> None:

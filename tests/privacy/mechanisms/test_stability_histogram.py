@@ -36,19 +36,21 @@ def test_the_source_thresholds_are_reproduced(epsilon: int, stated: float, cut: 
     assert thresholds.source_threshold(Fraction(epsilon), SOURCE_DELTA) == pytest.approx(
         stated, abs=0.005
     )
-    found = thresholds.source_parameters(Fraction(epsilon), SOURCE_DELTA)
-    assert (found.scale, found.threshold) == (Fraction(2, epsilon), cut)
+    parameters = thresholds.source_parameters(Fraction(epsilon), SOURCE_DELTA)
+    assert (parameters.scale, parameters.threshold) == (Fraction(2, epsilon), cut)
 
 
 def test_the_source_variant_is_accounted_as_the_integer_noise_that_is_drawn() -> None:
     total, deltas = Fraction(0), Fraction(0)
     for epsilon in (1, 1, 1, 1, 2, 2):
-        found = thresholds.source_parameters(Fraction(epsilon), SOURCE_DELTA)
-        loss = loss_of(event(found.scale, found.threshold), ONE)
+        parameters = thresholds.source_parameters(Fraction(epsilon), SOURCE_DELTA)
+        loss = loss_of(event(parameters.scale, parameters.threshold), ONE)
         total += loss.epsilon or 0
         deltas += loss.delta
-        exact = math.exp(-(found.threshold - 1) / float(found.scale))
-        assert float(loss.delta) == pytest.approx(exact / (1 + math.exp(-1 / float(found.scale))))
+        exact = math.exp(-(parameters.threshold - 1) / float(parameters.scale))
+        assert float(loss.delta) == pytest.approx(
+            exact / (1 + math.exp(-1 / float(parameters.scale)))
+        )
         assert loss.delta < SOURCE_DELTA
     assert total == 4
     assert deltas < Fraction(75, 10**8)
@@ -56,9 +58,9 @@ def test_the_source_variant_is_accounted_as_the_integer_noise_that_is_drawn() ->
 
 @pytest.mark.parametrize(("epsilon", "threshold"), [("1/2", 32), ("1", 17), ("2", 9)])
 def test_our_thresholds_are_the_smallest_that_meet_the_delta(epsilon: str, threshold: int) -> None:
-    found = thresholds.tight_parameters(Fraction(epsilon), SOURCE_DELTA, ONE)
-    assert (found.scale, found.threshold) == (1 / Fraction(epsilon), threshold)
-    b = float(found.scale)
+    parameters = thresholds.tight_parameters(Fraction(epsilon), SOURCE_DELTA, ONE)
+    assert (parameters.scale, parameters.threshold) == (1 / Fraction(epsilon), threshold)
+    b = float(parameters.scale)
     closed = 1 + math.ceil(b * math.log(1 / (float(SOURCE_DELTA) * (1 + math.exp(-1 / b)))))
     assert threshold == closed
 
@@ -73,14 +75,14 @@ def test_a_unit_of_several_records_stays_within_epsilon_and_delta(
     epsilon: str, delta: Fraction, bound: int, unit: object
 ) -> None:
     sensitivity = unit(bound)  # type: ignore[operator]
-    found = thresholds.tight_parameters(Fraction(epsilon), delta, sensitivity)
-    loss = loss_of(event(found.scale, found.threshold), sensitivity)
+    parameters = thresholds.tight_parameters(Fraction(epsilon), delta, sensitivity)
+    loss = loss_of(event(parameters.scale, parameters.threshold), sensitivity)
     assert loss.epsilon is not None
     assert loss.epsilon <= Fraction(epsilon)
     assert loss.delta <= delta
-    if found.threshold > sensitivity.linf + 1:
+    if parameters.threshold > sensitivity.linf + 1:
         lower = stability_delta(
-            found.scale, found.threshold - 1, l1=sensitivity.l1, linf=sensitivity.linf
+            parameters.scale, parameters.threshold - 1, l1=sensitivity.l1, linf=sensitivity.linf
         )
         assert lower > delta
 

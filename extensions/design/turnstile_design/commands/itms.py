@@ -115,7 +115,7 @@ def _accounting(args: argparse.Namespace) -> int:
     try:
         listed = [int(text) for text in args.n.split(",")]
         bus_days = listed * args.k if len(listed) == 1 else listed
-        found = source_accounting(
+        accounting = source_accounting(
             bus_days,
             cells_of_a_bus=args.k,
             noise_b=Fraction(args.b),
@@ -126,18 +126,19 @@ def _accounting(args: argparse.Namespace) -> int:
         raise InputError(
             where="turnstile itms accounting", field="N, K, B", rule=str(error)
         ) from None
-    rho = rho_for(found.cumulative, _DELTA)
+    rho = rho_for(accounting.cumulative, _DELTA)
     shown = epsilon_tight(Zcdp(rho), _DELTA)
+    present = f"{float(accounting.present_every_day):.1f}"
     lines = [
         "The source's figures (not a guarantee: cells, N, K and V are read from the data)",
-        f"  epsilon per HAT and day, speed         {float(found.speed_hat_max):.3f} at most",
-        f"  epsilon per HAT and day, speeding      {float(found.speeding_hat):.3f}",
-        f"  epsilon per day, speed                 {float(found.speed_day):.3f}",
-        f"  epsilon per day, speeding              {float(found.speeding_day):.3f}",
-        f"  cumulative epsilon per day             {float(found.cumulative):.3f}",
+        f"  epsilon per HAT and day, speed         {float(accounting.speed_hat_max):.3f} at most",
+        f"  epsilon per HAT and day, speeding      {float(accounting.speeding_hat):.3f}",
+        f"  epsilon per day, speed                 {float(accounting.speed_day):.3f}",
+        f"  epsilon per day, speeding              {float(accounting.speeding_day):.3f}",
+        f"  cumulative epsilon per day             {float(accounting.cumulative):.3f}",
         "The same noise, if cells, N, K and V were public constants",
-        f"  one bus-day replaced                   {float(found.replaced_day):.2f}",
-        f"  a bus that is present on all {found.days} days   {float(found.present_every_day):.1f}",
+        f"  one bus-day replaced                   {float(accounting.replaced_day):.2f}",
+        f"  a bus that is present on all {accounting.days} days   {present}",
         "As a guarantee with the source's cumulative epsilon, ours would have",
         f"  rho {float(rho):.6f} for a bus-day, epsilon {float(shown or 0):.3f} at delta 1e-6",
     ]

@@ -48,9 +48,9 @@ def _look(args: argparse.Namespace) -> int:
         look = look_at(asked)
         page = write_page(look, title, folder)
     print(f"look at {title}: {page}")
-    for key in dict.fromkeys(one.key for one in look.decisions):
-        said = [one for one in look.decisions if one.key == key]
-        must = "to decide" if any(one.must for one in said) else "may be decided"
-        print(f"{must}: {key}: {'; '.join(dict.fromkeys(one.why for one in said))}")
+    for key in dict.fromkeys(decision.key for decision in look.decisions):
+        said = [decision for decision in look.decisions if decision.key == key]
+        must = "to decide" if any(decision.must for decision in said) else "may be decided"
+        print(f"{must}: {key}: {'; '.join(dict.fromkeys(decision.why for decision in said))}")
     print("ready" if look.is_ready else f"not ready: the lines that would do stand in {page}")
     return 0 if look.is_ready else InputError.exit_code

@@ -70,8 +70,8 @@ def _new(args: argparse.Namespace) -> int:
         rule = f"{args.name!r} is no name; write small letters, digits and _"
         raise InputError(where="new", field="name", rule=rule)
     renamed = renamed_columns(args.column)
-    found = [look_at(path, renamed, args.feed, private=private) for path in args.delivered]
-    if any(one.feed is not found[0].feed for one in found):
+    deliveries = [look_at(path, renamed, args.feed, private=private) for path in args.delivered]
+    if any(delivery.feed is not deliveries[0].feed for delivery in deliveries):
         rule = "the files are of different feeds; write a programme for each"
         raise InputError(where="new", field="--from", rule=rule)
     sources = PublicSources(args.gtfs, args.area, args.mode, args.zone)
@@ -85,7 +85,7 @@ def _new(args: argparse.Namespace) -> int:
         args.accept_no_gain,
     )
     new = new_programme(
-        args.name, found[0], sources, answers, curator=args.curator, contact=args.contact
+        args.name, deliveries[0], sources, answers, curator=args.curator, contact=args.contact
     )
     for name, _ in new.files:
         if (include / name).exists():
@@ -94,10 +94,10 @@ def _new(args: argparse.Namespace) -> int:
     for name, content in new.files:
         (include / name).parent.mkdir(parents=True, exist_ok=True)
         (include / name).write_bytes(content)
-    print(f"{args.name}: feed {found[0].feed}")
+    print(f"{args.name}: feed {deliveries[0].feed}")
     print("\n".join(f"wrote {include / name}" for name, _ in new.files))
     if new.grain is not None:
-        print(f"begins with {new.grain.in_words(found[0].feed.shape)}")
+        print(f"begins with {new.grain.in_words(deliveries[0].feed.shape)}")
     landing = settings.landing / args.name
     for key in new.open:
         print(f"to decide: {key}")

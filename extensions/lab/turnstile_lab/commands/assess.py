@@ -81,13 +81,13 @@ def _findings(
     lookup = {} if locations is None else read_lookup(locations)
     if all(is_package(path) for path in paths):
         package, *others = (read_package(path) for path in paths)
-        kind, found, labels = (
+        kind, disclosures, labels = (
             "package",
             (*assess_package(package), *(compared(package, other) for other in others)),
             labels_of_tables(package.tables, lookup),
         )
         days = {block.service_date for event in package.events for block in event.blocks}
     else:
-        kind, (found, labels, days) = "table", assessed(paths, lookup)
+        kind, (disclosures, labels, days) = "table", assessed(paths, lookup)
     seen = None if gtfs is None else view(read_timetable(gtfs, days), labels)
-    return kind, (*found, disclosure_of(seen))
+    return kind, (*disclosures, disclosure_of(seen))

@@ -36,14 +36,16 @@ def below_zero(name: str, counts: NDArray[np.int64], *, is_coarse: bool) -> list
         f"{name}: {sizes.size:,} numbers are below 0, which no raw count is: noise, or differences"
     )
     figures = {"claim": "below_zero", "below_zero": int(sizes.size)}
-    found = [Disclosure("below_zero", False, words, figures)]
+    disclosures = [Disclosure("below_zero", False, words, figures)]
     if is_coarse or sizes.size < _NEGATIVES_LEAST:
-        return found
+        return disclosures
     weights = family_weights(sizes, int((counts > sizes.max()).sum()))
-    family = max(weights, key=lambda one: weights[one])
-    weight = log_odds(weights[family], [w for one, w in weights.items() if one != family])
+    family = max(weights, key=lambda candidate: weights[candidate])
+    weight = log_odds(
+        weights[family], [w for candidate, w in weights.items() if candidate != family]
+    )
     zeros = None if family in (OTHER, CHANGES) else _zeros(name, counts, weight)
-    return [*found, _scale(name, counts, family, weight), *([zeros] if zeros else [])]
+    return [*disclosures, _scale(name, counts, family, weight), *([zeros] if zeros else [])]
 
 
 def family_weights(sizes: NDArray[np.int64], beyond: int) -> dict[str, float]:
@@ -70,8 +72,9 @@ def family_weights(sizes: NDArray[np.int64], beyond: int) -> dict[str, float]:
     scales = mean * np.geomspace(0.3, 6, 60)
     normal = [np.exp(-(reach**2) / (2 * s**2)) for s in scales]
     spread = [  # normal noise on counts of 0 and, for a share of them, on any count
-        (1 - w) * own / own.sum() + w * ndtr(-(reach - 0.5) / s) / ndtr(-(reach - 0.5) / s).sum()
-        for own, s in zip(normal, scales, strict=True)
+        (1 - w) * shape / shape.sum()
+        + w * ndtr(-(reach - 0.5) / s) / ndtr(-(reach - 0.5) / s).sum()
+        for shape, s in zip(normal, scales, strict=True)
         for w in (0.1, 0.3, 0.6, 1.0)
     ]
     ratios = np.exp(-1 / (mean * np.geomspace(0.2, 3, 24)))
@@ -91,13 +94,13 @@ def family_weights(sizes: NDArray[np.int64], beyond: int) -> dict[str, float]:
             for r in ratios
         ],
     ]
-    found = {
+    weights = {
         LAPLACE: float(betaln(number + 1, steps + 1)),
         NORMAL: weight(normal + spread),
         OTHER: log_mean(np.array([weight(shapes) for shapes in others])) + math.log(_OTHER_PRIOR),
     }
-    changes = max(found.values()) + math.log(_OTHER_PRIOR) - beyond * math.log(2)
-    return found | {CHANGES: changes}
+    changes = max(weights.values()) + math.log(_OTHER_PRIOR) - beyond * math.log(2)
+    return weights | {CHANGES: changes}
 
 
 def _scale(name: str, counts: NDArray[np.int64], family: str, weight: float) -> Disclosure:
@@ -109,9 +112,9 @@ def _scale(name: str, counts: NDArray[np.int64], family: str, weight: float) -> 
         words = f"{name}: the family and scale of what moved {sizes.size:,} numbers below 0"
         return told("scale", words, min(weight, 0.0), {**figures, "family": None})
     if family == LAPLACE:
-        found = from_negatives(counts, CONFIDENCE)
-        assert found is not None  # noqa: S101 - there are numbers below zero
-        low, high, best = found.low, found.high, found.scale
+        estimate = from_negatives(counts, CONFIDENCE)
+        assert estimate is not None  # noqa: S101 - there are numbers below zero
+        low, high, best = estimate.low, estimate.high, estimate.scale
     else:
         low, high = _normal_scales(counts, sizes)
         best = math.sqrt(low * high) if low > 0 and high <= _NARROW * low else 0.0
@@ -129,8 +132,8 @@ def _normal_scales(counts: NDArray[np.int64], sizes: NDArray[np.int64]) -> tuple
         return 0.0, math.inf
     start = float(np.sqrt(np.mean(sizes.astype(np.float64) ** 2)))
     family = NoiseFamily.DISCRETE_GAUSSIAN
-    found = interval(counts, family, round(start, 3), confidence=CONFIDENCE)
-    return found.low, found.high
+    bounds = interval(counts, family, round(start, 3), confidence=CONFIDENCE)
+    return bounds.low, bounds.high
 
 
 def _zeros(name: str, counts: NDArray[np.int64], noise_weight: float) -> Disclosure | None:

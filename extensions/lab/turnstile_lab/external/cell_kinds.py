@@ -37,6 +37,6 @@ def spanned(cells: Iterable[Cell]) -> int:
     for cell in cells:
         parts[cell.mode, cell.tap, cell.kind].append(cell)
     return sum(
-        expected_rows(*(len({cell[axis] for cell in own}) for axis in _SPANNING))
-        for own in parts.values()
+        expected_rows(*(len({cell[axis] for cell in part}) for axis in _SPANNING))
+        for part in parts.values()
     )

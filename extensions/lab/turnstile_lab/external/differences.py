@@ -33,14 +33,14 @@ _OFFSETS = (-3.0, -2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0)  # in usual differences
 
 def noise_of_differences(table: ExternalTable) -> list[Disclosure]:
     """Return the noise that every source of differences shows, in a fixed order."""
-    found = []
+    disclosures = []
     services = point_to_point(table)
     if services:
         pairs = np.concatenate([service.differences for service in services])
         levels = np.concatenate([service.levels for service in services])
         names = ", ".join(f"{s.start} to {s.end} ({s.lag} slots later)" for s in services[:4])
         words = f"{pairs.size} pairs of on and off counts of {len(services)} services ({names})"
-        found.append(_disclosure("pairs", words, pairs, np.full(pairs.size, 2), levels))
+        disclosures.append(_disclosure("pairs", words, pairs, np.full(pairs.size, 2), levels))
     for dimension in ("loc", "time"):
         sums = residuals(table, dimension)
         if sums is None or sums.is_complete.sum() < GROUPS_LEAST:
@@ -48,11 +48,13 @@ def noise_of_differences(table: ExternalTable) -> list[Disclosure]:
         values = np.rint(sums.values[sums.is_complete]).astype(np.int64)
         if values.any():
             words = f"{values.size} totals with all their parts (over {dimension})"
-            own = sums.is_complete
-            found.append(
-                _disclosure("totals", words, values, sums.parts[own] + 1, sums.levels[own])
+            complete = sums.is_complete
+            disclosures.append(
+                _disclosure(
+                    "totals", words, values, sums.parts[complete] + 1, sums.levels[complete]
+                )
             )
-    return [*found, *_repeated(table)]
+    return [*disclosures, *_repeated(table)]
 
 
 def explanations(
@@ -81,8 +83,10 @@ def explanations(
         return log_mean(
             np.array(
                 [
-                    np.logaddexp(own + math.log1p(-share), wide + math.log(share or 1e-300)).sum()
-                    for own in logs
+                    np.logaddexp(
+                        log_probability + math.log1p(-share), wide + math.log(share or 1e-300)
+                    ).sum()
+                    for log_probability in logs
                     for share in shares
                 ]
             )
@@ -90,7 +94,7 @@ def explanations(
 
     zeros = int((values == 0).sum())
     others = values.size - zeros
-    found = {
+    weights = {
         "Laplace": mixed([_laplace(values, terms, w * usual / math.sqrt(2)) for w in _WIDTHS]),
         "normal": mixed([_normal(values, w * spread) for w in _WIDTHS]),
         "rounding": mixed([_normal(values, np.sqrt(terms * s / 12 + 0.05)) for s in (0.25, 1.0)]),
@@ -117,7 +121,7 @@ def explanations(
     }
     return {
         name: weight + math.log(_NOISE_PRIOR if name in _NOISES else _OTHER_PRIOR)
-        for name, weight in found.items()
+        for name, weight in weights.items()
     }
 
 
@@ -129,7 +133,11 @@ def _weighed(
     laplace, normal = (weights.pop(name) for name in _NOISES)
     others = [*weights.values()]
     either = float(np.logaddexp(laplace, normal))
-    return log_odds(either, others), laplace - normal, max(weights, key=lambda one: weights[one])
+    return (
+        log_odds(either, others),
+        laplace - normal,
+        max(weights, key=lambda explanation: weights[explanation]),
+    )
 
 
 def _normal(values: NDArray[np.int64], deviations: Floats, middle: float = 0.0) -> Floats:
@@ -149,16 +157,16 @@ def _laplace(values: NDArray[np.int64], terms: NDArray[np.int64], scale: float) 
     """Return the log probability of each difference as a sum of Laplace noises."""
     logs = np.full(values.size, -math.inf)
     for number in np.unique(terms):
-        own = terms == number
+        mask = terms == number
         if number > _TERMS_MOST:  # a sum of so many is normal
             spread = scale * math.sqrt(2 * int(number))
-            logs[own] = norm.logpdf(values[own], 0, spread)
+            logs[mask] = norm.logpdf(values[mask], 0, spread)
             continue
         reach, masses = integer_pmf([Term(NoiseDistribution.ROUNDED_LAPLACE, scale, int(number))])
         half = reach.size // 2
-        inside = np.abs(values[own]) <= half
-        indices = np.clip(values[own], -half, half) + half
-        logs[own] = np.log(np.where(inside, np.maximum(masses[indices], 1e-300), 1e-300))
+        inside = np.abs(values[mask]) <= half
+        indices = np.clip(values[mask], -half, half) + half
+        logs[mask] = np.log(np.where(inside, np.maximum(masses[indices], 1e-300), 1e-300))
     return logs
 
 
@@ -187,12 +195,15 @@ def _disclosure(
     )
     figures |= {"deviation_low": round(low, 4), "deviation_high": round(high, 4)}
     if is_sure(family):
-        own = from_residuals(values, terms, confidence=CONFIDENCE)
-        text += (
-            f", as Laplace noise of scale {own.scale:.2f}, between {own.low:.2f} and {own.high:.2f}"
-        )
-        figures |= {"family": "Laplace", "scale": round(own.scale, 4), "low": round(own.low, 4)}
-        figures |= {"high": round(own.high, 4), "identified": True}
+        estimate = from_residuals(values, terms, confidence=CONFIDENCE)
+        between = f"between {estimate.low:.2f} and {estimate.high:.2f}"
+        text += f", as Laplace noise of scale {estimate.scale:.2f}, {between}"
+        figures |= {
+            "family": "Laplace",
+            "scale": round(estimate.scale, 4),
+            "low": round(estimate.low, 4),
+        }
+        figures |= {"high": round(estimate.high, 4), "identified": True}
     elif is_sure(-family):
         text += ", as normal noise"
         figures |= {"family": "normal", "scale": round(math.sqrt(mean), 4), "identified": True}

@@ -27,10 +27,10 @@ _MARKS_LEAST = 5
 
 def piles(name: str, counts: NDArray[np.int64], unit: int = 1) -> list[Disclosure]:
     """Return what stands at the ends of a table of numbers, in units of their grid."""
-    found: list[Disclosure] = []
+    disclosures: list[Disclosure] = []
     positive = counts[counts > 0]
     if positive.size == 0:
-        return found
+        return disclosures
     top, least = int(positive.max()), int(positive.min())
     for end, away, where in ((top, top - positive, "largest"), (least, positive - least, "least")):
         reach = end // 2 if where == "largest" else end
@@ -44,8 +44,8 @@ def piles(name: str, counts: NDArray[np.int64], unit: int = 1) -> list[Disclosur
             "on from those beside it: a code for all beyond, or a limit that many cells have"
         )
         figures = {"claim": "top" if where == "largest" else "bottom", "at": end * unit}
-        found.append(told(f"{where}_number", words, weight, figures))
-    return found
+        disclosures.append(told(f"{where}_number", words, weight, figures))
+    return disclosures
 
 
 def mark_below(counts: NDArray[np.float64]) -> tuple[float, float] | None:

@@ -172,7 +172,7 @@ def _header(fields: list[str]) -> _Header:
     """Read the header of a file."""
     plain = {field.strip().lower() for field in fields}
     named = [(_name(field), field.strip().lower()) for field in fields]
-    names = [name if name not in plain else own for name, own in named]
+    names = [name if name not in plain else column for name, column in named]
     indices = {name: index for index, name in enumerate(names) if name}
     implied = {
         side for side in ("on", "off") for field in fields if field.startswith(f"tap_{side}_")

@@ -77,13 +77,20 @@ def grid_of(counts: NDArray[np.float64]) -> Grid:
         prior = 0.5 if base == 1 else 0.5 / (base * (base - 1))
         return math.log(prior) - _choices(top // base + bottom // base, units.size)
 
-    own, fine = weight(step), weight(1)
+    step_weight, fine = weight(step), weight(1)
     finer = [weight(base) for base in range(2, step) if step % base == 0]
     digits = {most: _digits_weight(units, most) for most in _DIGITS if _has_digits(units, most)}
-    on_grid = [*([own] if step > 1 else []), *finer, *digits.values()]
-    best = max([step, *(-most for most in digits)], key=lambda one: digits.get(-one, own))
-    chosen = digits.get(-best, own)
-    others = [fine, *(one for one in on_grid if one != chosen)] if best != 1 else on_grid
+    on_grid = [*([step_weight] if step > 1 else []), *finer, *digits.values()]
+    best = max(
+        [step, *(-most for most in digits)],
+        key=lambda candidate: digits.get(-candidate, step_weight),
+    )
+    chosen = digits.get(-best, step_weight)
+    others = (
+        [fine, *(alternative for alternative in on_grid if alternative != chosen)]
+        if best != 1
+        else on_grid
+    )
     any_odds = -log_odds(fine, on_grid) if on_grid else -math.inf
     most = math.inf if units.size >= _NUMBERS_LEAST else 0.0
     on_best = min(most, log_odds(chosen, others))
@@ -104,7 +111,7 @@ def decimals_of(value: float) -> int:
 
 def described(name: str, counts: NDArray[np.float64], grid: Grid) -> list[Disclosure]:
     """Return what the grid of a table's numbers says."""
-    found = []
+    disclosures = []
     base, weight = float(grid.step), grid.any_odds
     ways = "rounded so, to the nearest, down or at random, or counted in such steps"
     what, figures = f"multiples of {base:g}", {"claim": "grid", "base": base}
@@ -116,10 +123,10 @@ def described(name: str, counts: NDArray[np.float64], grid: Grid) -> list[Disclo
         figures = {"claim": "coarse", "base": base}
     if grid.digits or grid.step > Fraction(1, 10**grid.decimals):
         words = f"{name}: all are {what}, by more than chance: {ways}"
-        found.append(told("rounding", words, weight, figures))
+        disclosures.append(told("rounding", words, weight, figures))
     if grid.decimals:
-        found.append(_decimals(name, counts, grid))
-    return found
+        disclosures.append(_decimals(name, counts, grid))
+    return disclosures
 
 
 def _decimals(name: str, counts: NDArray[np.float64], grid: Grid) -> Disclosure:
@@ -138,7 +145,7 @@ def _decimals(name: str, counts: NDArray[np.float64], grid: Grid) -> Disclosure:
     sizes = np.abs(counts)
     scaled = np.ldexp(counts, _FLOAT_BITS)
     judged = (sizes > _BETWEEN[0]) & (sizes < _BETWEEN[1]) & (scaled != np.rint(scaled))
-    surely = sum(decimals_of(one) >= _FLOAT_DECIMALS for one in counts[judged].tolist())
+    surely = sum(decimals_of(count) >= _FLOAT_DECIMALS for count in counts[judged].tolist())
     if surely and grid.share is None:
         words += (
             f". If they are whole counts with noise drawn in floating point, {surely:,} cells were "

@@ -18,7 +18,7 @@ _FROM = re.compile(
 
 def marks(table: ExternalTable) -> list[Disclosure]:
     """Return what the marks in place of counts say."""
-    found = []
+    disclosures = []
     for mark, number in table.marks:
         limit, top = limit_of(mark), top_of(mark)
         meaning = "what it stands for, empty, small, unfit or missing, cannot be told"
@@ -28,13 +28,13 @@ def marks(table: ExternalTable) -> list[Disclosure]:
             meaning = f"by its words each lies at or above {top:g}: a top code"
         words = f"{number:,} cells hold the mark {mark!r} in place of a count; {meaning}"
         figures = {"claim": "mark", "mark": mark, "cells": number, "below": limit, "above": top}
-        found.append(Disclosure("suppression", True, words, figures))
+        disclosures.append(Disclosure("suppression", True, words, figures))
         if limit is not None:
             words = f"the threshold is stated: the mark {mark!r} is for counts below {limit:g}"
             stated = {"table": f"cells marked {mark}", "claim": "stated", "identified": True}
             stated |= {"cut": None, "low": limit, "high": limit}
-            found.append(Disclosure("threshold", True, words, stated))
-    return found
+            disclosures.append(Disclosure("threshold", True, words, stated))
+    return disclosures
 
 
 def limit_of(mark: str) -> float | None:
@@ -44,10 +44,10 @@ def limit_of(mark: str) -> float | None:
         >>> limit_of("<50"), limit_of("up to 5"), limit_of("n.p.")
         (50.0, 6.0, None)
     """
-    if found := _UP_TO.fullmatch(mark.strip()):
-        return float(found[1]) + 1
-    found = _BELOW.fullmatch(mark.strip())
-    return None if found is None else float(found[1])
+    if match := _UP_TO.fullmatch(mark.strip()):
+        return float(match[1]) + 1
+    match = _BELOW.fullmatch(mark.strip())
+    return None if match is None else float(match[1])
 
 
 def top_of(mark: str) -> float | None:
@@ -57,8 +57,8 @@ def top_of(mark: str) -> float | None:
         >>> top_of("100+"), top_of("over 500"), top_of("<50")
         (100.0, 500.0, None)
     """
-    found = _FROM.fullmatch(mark.strip())
-    return None if found is None else float(found[1] or found[2])
+    match = _FROM.fullmatch(mark.strip())
+    return None if match is None else float(match[1] or match[2])
 
 
 def is_beyond(value: float) -> bool:

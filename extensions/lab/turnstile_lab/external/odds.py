@@ -30,10 +30,10 @@ def log_mean(logs: Floats) -> float:
     return top + math.log(float(np.exp(logs - top).mean())) if math.isfinite(top) else top
 
 
-def log_odds(one: float, others: Iterable[float]) -> float:
+def log_odds(weight: float, others: Iterable[float]) -> float:
     """Return the logarithm of a weight over the sum of others, all given by their logarithms."""
     rest = np.array([*others])
-    return math.inf if rest.size == 0 else one - log_mean(rest) - math.log(rest.size)
+    return math.inf if rest.size == 0 else weight - log_mean(rest) - math.log(rest.size)
 
 
 def is_sure(log_odds_of_it: float) -> bool:

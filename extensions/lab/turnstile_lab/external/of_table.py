@@ -42,38 +42,38 @@ NEVER_TOLD = (
 
 def assess_external(table: ExternalTable) -> tuple[Disclosure, ...]:
     """Return everything that the attacks find in a table, in a fixed order."""
-    found, mark = marks(table), mark_below(table.counts)
+    disclosures, mark = marks(table), mark_below(table.counts)
     marked = np.zeros(table.counts.size, dtype=np.bool_)
     if mark is not None:
         marked = table.counts == mark[0]
         words = f"{int(marked.sum()):,} cells hold {mark[0]:g}, which stands for no count"
         figures = {"claim": "mark_below", "mark": f"{mark[0]:g}", "cells": int(marked.sum())}
-        found.append(told("suppression", words, mark[1], figures, is_flaw=True))
+        disclosures.append(told("suppression", words, mark[1], figures, is_flaw=True))
     counted = table.without(marked)
     kinds = {
         name: np.array(indices)
         for name, indices in by_kind(table).items()
         if not name.startswith(EVERY)
     }
-    numbers = {name: table.counts[own[~marked[own]]] for name, own in kinds.items()}
-    grids = {name: grid_of(own) for name, own in numbers.items()}
+    numbers = {name: table.counts[indices[~marked[indices]]] for name, indices in kinds.items()}
+    grids = {name: grid_of(counts) for name, counts in numbers.items()}
     is_fine = not any(grid.may_hide for grid in grids.values())
     different = {(grid.step, grid.decimals, grid.digits) for grid in grids.values()}
     if len(grids) > len(different) == 1:
-        found += described("every table", counted.counts, grid_of(counted.counts))
+        disclosures += described("every table", counted.counts, grid_of(counted.counts))
     else:
-        for name, own in numbers.items():
-            found += described(name, own, grids[name])
-    for name, own in kinds.items():
-        found += _of_one_table(name, table, own, marked, grids[name].may_hide)
-    found += noise_of_differences(counted) if is_fine else []
-    scales = [one for one in found if one.name == "scale"]
-    if not any(one.figures["identified"] for one in scales):
+        for name, part in numbers.items():
+            disclosures += described(name, part, grids[name])
+    for name, part in kinds.items():
+        disclosures += _of_one_table(name, table, part, marked, grids[name].may_hide)
+    disclosures += noise_of_differences(counted) if is_fine else []
+    scales = [disclosure for disclosure in disclosures if disclosure.name == "scale"]
+    if not any(scale.figures["identified"] for scale in scales):
         figures = {"claim": None, "identified": False}
-        found.append(Disclosure("scale", False, ONE_TABLE, figures))
-    named = [one.figures["scale"] for one in scales if one.figures["identified"]]
-    found += presence(found, sorted(named, reverse=True))  # the most dangerous first
-    found += [
+        disclosures.append(Disclosure("scale", False, ONE_TABLE, figures))
+    named = [scale.figures["scale"] for scale in scales if scale.figures["identified"]]
+    disclosures += presence(disclosures, sorted(named, reverse=True))  # the most dangerous first
+    disclosures += [
         finding
         for finding in (
             _rows(table),
@@ -84,7 +84,7 @@ def assess_external(table: ExternalTable) -> tuple[Disclosure, ...]:
         )
         if finding is not None
     ]
-    return tuple(found)
+    return tuple(disclosures)
 
 
 def _of_one_table(
@@ -99,14 +99,14 @@ def _of_one_table(
     if not np.array_equal(numbers, np.rint(numbers)):
         return []
     whole = numbers.astype(np.int64)
-    unit = max(1, math.gcd(*(int(one) for one in np.unique(whole))))
-    found = piles(name, whole // unit, unit)
+    unit = max(1, math.gcd(*(int(number) for number in np.unique(whole))))
+    disclosures = piles(name, whole // unit, unit)
     below = below_zero(name, whole, is_coarse=is_coarse)
     if is_coarse or below:
-        return found + below
+        return disclosures + below
     cells = tuple(table.cells[index] for index in indices)
     values = np.where(marked[indices], 0, table.counts[indices]).astype(np.int64)
-    return found + small_cells(Part(name, cells, values))
+    return disclosures + small_cells(Part(name, cells, values))
 
 
 def _rows(table: ExternalTable) -> Disclosure:
@@ -154,43 +154,49 @@ def _derived(table: ExternalTable) -> Disclosure | None:
 
 def _differencing(table: ExternalTable, scales: list[Disclosure]) -> Disclosure | None:
     """Estimate what is hidden in totals whose parts are not all published."""
-    named = [one.figures for one in scales if one.figures["source"] in ("pairs", "totals")]
-    known = [one["deviation_high"] / math.sqrt(2) for one in named if "deviation_high" in one]
+    named = [
+        disclosure.figures
+        for disclosure in scales
+        if disclosure.figures["source"] in ("pairs", "totals")
+    ]
+    known = [
+        figures["deviation_high"] / math.sqrt(2) for figures in named if "deviation_high" in figures
+    ]
     scale = max(known, default=None)
     for dimension in ("loc", "time"):
         sums = residuals(table, dimension)
         if sums is None:
             continue
-        own = ~sums.is_complete & (np.rint(sums.values) != 0)
-        if own.sum() < 1:
+        incomplete = ~sums.is_complete & (np.rint(sums.values) != 0)
+        if incomplete.sum() < 1:
             continue
-        terms = int(np.median(sums.parts[own])) + 1
+        terms = int(np.median(sums.parts[incomplete])) + 1
         shown = scale if scale is not None else SCALES_SHOWN[1]
         noise = [Term(NoiseDistribution.ROUNDED_LAPLACE, shown, terms)]
         widths = {f"{level:g}": half_width(noise, level) for level in (0.9, 0.95, 0.99)}
         beyond = np.array(
             [
                 tail([Term(NoiseDistribution.ROUNDED_LAPLACE, shown, int(n) + 1)], abs(v)) < _ALPHA
-                for v, n in zip(sums.values[own], sums.parts[own], strict=True)
+                for v, n in zip(sums.values[incomplete], sums.parts[incomplete], strict=True)
             ]
         )
         return Disclosure(
             "differencing",
             True,
-            f"{int(own.sum())} totals over {dimension} lack parts; total minus parts is what they "
-            f"lack, exactly where there is no noise, and within +-{widths['0.95']:g} (95 %) if it "
-            f"is {terms} Laplace noises of scale {shown:g}{'' if known else ' (assumed)'}; "
-            f"{int(beyond.sum())} differ from zero by more than that",
+            f"{int(incomplete.sum())} totals over {dimension} lack parts; total minus parts is "
+            f"what they lack, exactly where there is no noise, and within +-{widths['0.95']:g} "
+            f"(95 %) if it is {terms} Laplace noises of scale {shown:g}"
+            f"{'' if known else ' (assumed)'}; {int(beyond.sum())} differ from zero by more than that",
             {
                 "claim": None,
                 "dimension": dimension,
-                "groups": int(own.sum()),
+                "groups": int(incomplete.sum()),
                 "beyond_noise": int(beyond.sum()),
                 "terms_median": terms,
                 "scale": shown,
                 "scale_is_assumed": scale is None,
                 "half_widths": widths,
-                "largest_hidden": float(sums.values[own].max()),
+                "largest_hidden": float(sums.values[incomplete].max()),
             },
         )
     return None
@@ -198,7 +204,7 @@ def _differencing(table: ExternalTable, scales: list[Disclosure]) -> Disclosure 
 
 def _companions(table: ExternalTable) -> list[Disclosure]:
     """Find columns that hold the same numbers without, or with other, noise."""
-    found = []
+    disclosures = []
     for name, values in table.companions:
         both = ~np.isnan(values)
         if name in DIMENSIONS or both.sum() < GROUPS_LEAST:
@@ -208,7 +214,7 @@ def _companions(table: ExternalTable) -> list[Disclosure]:
         if not noise.any() or level == 0 or float(np.std(noise)) > 0.3 * level:
             continue
         deviation = float(np.sqrt(np.mean(noise**2)))
-        found.append(
+        disclosures.append(
             Disclosure(
                 "true_values",
                 True,
@@ -217,4 +223,4 @@ def _companions(table: ExternalTable) -> list[Disclosure]:
                 {"claim": None, "column": name, "noise_standard_deviation": round(deviation, 4)},
             )
         )
-    return found
+    return disclosures

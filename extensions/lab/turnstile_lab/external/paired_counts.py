@@ -98,12 +98,12 @@ def point_to_point(table: ExternalTable) -> tuple[Ends, ...]:
     they are alike because both were published. Modes with many locations are left out: there trips
     of one location end in many.
     """
-    found: list[Ends] = []
+    services: list[Ends] = []
     for mode in sorted({cell.mode or "" for cell in table.cells}):
         marginals = _tap_counts(table, mode)
         if marginals is not None:
-            found.extend(_of_mode(mode or None, *marginals))
-    return tuple(found)
+            services.extend(_of_mode(mode or None, *marginals))
+    return tuple(services)
 
 
 _Pairs = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -120,13 +120,13 @@ def _tap_counts(table: ExternalTable, mode: str) -> tuple[_TapCounts, _TapCounts
     slots = {key: n for n, key in enumerate(_instants([cell for cell, _ in rows]))}
     marginals = []
     for tap in ("on", "off"):
-        own = [(cell, count) for cell, count in rows if cell.tap == tap]
-        locations = sorted({str(cell.loc) for cell, _ in own})
-        if not own or len(locations) > _LOCATIONS_MAX:
+        tap_rows = [(cell, count) for cell, count in rows if cell.tap == tap]
+        locations = sorted({str(cell.loc) for cell, _ in tap_rows})
+        if not tap_rows or len(locations) > _LOCATIONS_MAX:
             return None
         rank = {location: n for n, location in enumerate(locations)}
         matrix = np.full((len(locations), len(slots)), np.nan)
-        for cell, count in own:
+        for cell, count in tap_rows:
             if (cell.date, cell.time) in slots:
                 matrix[rank[str(cell.loc)], slots[cell.date, cell.time]] = count
         marginals.append((locations, matrix))
@@ -142,7 +142,7 @@ def _instants(cells: list[Cell]) -> list[tuple[str | None, str | None]]:
 
 def _of_mode(mode: str | None, on: _TapCounts, off: _TapCounts) -> list[Ends]:
     """Return the lag of each pair of locations that agrees best."""
-    found = []
+    services = []
     alpha = _ALPHA / (len(on[0]) * len(off[0]) * _LAGS)
     threshold = float(min(np.nanmin(on[1]), np.nanmin(off[1])))
     for start, counts in zip(*on, strict=True):
@@ -161,8 +161,8 @@ def _of_mode(mode: str | None, on: _TapCounts, off: _TapCounts) -> list[Ends]:
             ]
             agreeing = [ends for ends in tried if ends is not None]
             if agreeing:
-                found.append(min(agreeing, key=_disagreement))
-    return found
+                services.append(min(agreeing, key=_disagreement))
+    return services
 
 
 def _disagreement(ends: Ends) -> float:

@@ -58,28 +58,28 @@ class Part:
 
 def small_cells(part: Part) -> list[Disclosure]:
     """Return whether small counts were left out of one table, and where."""
-    own = part.counts[part.counts > 0]
-    if own.size == 0 or part.hidden <= 0:
+    positive = part.counts[part.counts > 0]
+    if positive.size == 0 or part.hidden <= 0:
         return []
     pattern = pattern_of(part)
     weight = hidden_where_small(pattern)
-    if int(own.min()) == 1:
+    if int(positive.min()) == 1:
         return _empty_cells(part, pattern, weight)
-    found = [_left_out(one, weight) for one in _parted(part)]
-    return [one for one in found if one is not None]
+    disclosures = [_left_out(piece, weight) for piece in _parted(part)]
+    return [disclosure for disclosure in disclosures if disclosure is not None]
 
 
-def presence(found: Sequence[Disclosure], scales: Sequence[float]) -> list[Disclosure]:
+def presence(disclosures: Sequence[Disclosure], scales: Sequence[float]) -> list[Disclosure]:
     """Return the probability that a released cell proves presence, if zeros were left alone.
 
     Args:
-        found: of `small_cells`.
+        disclosures: of `small_cells`.
         scales: of the noise, recovered; some are assumed if it is empty.
     """
     return [
-        _proof(one.figures, scales)
-        for one in found
-        if one.name == "threshold" and one.figures.get("cut") is not None
+        _proof(disclosure.figures, scales)
+        for disclosure in disclosures
+        if disclosure.name == "threshold" and disclosure.figures.get("cut") is not None
     ]
 
 
@@ -121,13 +121,13 @@ def hidden_where_small(pattern: _Pattern) -> float:
 
 def pattern_of(part: Part) -> _Pattern:
     """Return which cells of a table hold no count; labels without any number are left out."""
-    own = part.counts > 0
-    cells = [cell for cell, shown in zip(part.cells, own, strict=True) if shown]
+    is_shown = part.counts > 0
+    cells = [cell for cell, shown in zip(part.cells, is_shown, strict=True) if shown]
     places, times = (
         np.unique([str(getattr(cell, axis)) for cell in cells], return_inverse=True)[1]
         for axis in ("loc", "time")
     )
-    logs = np.log(part.counts[own].astype(np.float64))
+    logs = np.log(part.counts[is_shown].astype(np.float64))
     place, time = np.zeros(places.max() + 1), np.zeros(times.max() + 1)
     for _ in range(5):
         time = np.bincount(times, logs - place[places]) / np.bincount(times)
@@ -142,8 +142,8 @@ def _rank_correlation(first: NDArray[np.float64], second: NDArray[np.float64]) -
     """Return Spearman's correlation."""
     from scipy.stats import spearmanr
 
-    found = float(spearmanr(first, second).statistic)
-    return found if math.isfinite(found) else 0.0
+    correlation = float(spearmanr(first, second).statistic)
+    return correlation if math.isfinite(correlation) else 0.0
 
 
 def _empty_cells(part: Part, pattern: _Pattern, weight: float) -> list[Disclosure]:
@@ -169,16 +169,18 @@ def _parted(part: Part) -> list[Part]:
         parts: defaultdict[str, list[int]] = defaultdict(list)
         for index, cell in enumerate(part.cells):
             parts[str(getattr(cell, dimension))].append(index)
-        found = [recover_threshold(part.counts[own]) for own in parts.values()]
-        located = [one for one in found if one is not None and one.is_located]
-        if any(one.high < other.low for one in located for other in located):
+        estimates = [recover_threshold(part.counts[indices]) for indices in parts.values()]
+        located = [
+            estimate for estimate in estimates if estimate is not None and estimate.is_located
+        ]
+        if any(estimate.high < other.low for estimate in located for other in located):
             return [
                 Part(
                     f"{part.name}, {dimension} {label}",
-                    tuple(part.cells[index] for index in own),
-                    part.counts[own],
+                    tuple(part.cells[index] for index in indices),
+                    part.counts[indices],
                 )
-                for label, own in sorted(parts.items())
+                for label, indices in sorted(parts.items())
             ]
     return [part]
 

@@ -16,12 +16,13 @@ def compared(package: Package, other: Package) -> Disclosure:
         other: beside it.
     """
     name = other.folder.name
-    own, theirs = (
-        {one.where: one.values.tobytes() for one in each.vectors} for each in (package, other)
+    ours, theirs = (
+        {vector.where: vector.values.tobytes() for vector in each.vectors}
+        for each in (package, other)
     )
-    both = own.keys() & theirs.keys()
+    both = ours.keys() & theirs.keys()
     figures = {"other": str(other.folder), "draws_of_both": len(both)}
-    if both and all(own[where] == theirs[where] for where in both):
+    if both and all(ours[where] == theirs[where] for where in both):
         words = f"{name} holds the same numbers: one draw, published twice"
         return Disclosure("comparison", False, words, {**figures, "relation": "same_bytes"})
     reused = drawn_once(judged_package(package, (other,)))

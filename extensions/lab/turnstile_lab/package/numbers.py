@@ -18,7 +18,7 @@ def judged_package(package: Package, earlier: tuple[Package, ...] = ()) -> Judge
         package: that is judged.
         earlier: other packages of its group, newest first.
     """
-    others = tuple(one.vectors for one in earlier)
+    others = tuple(earlier_package.vectors for earlier_package in earlier)
     return judged(package.vectors, layouts_of_package(package), others)
 
 
@@ -33,7 +33,7 @@ def layouts_of_package(package: Package) -> Layouts:
         if event.statistic == "count" and event.threshold is None and not event.own_records
     ]
     domain = domain_of(package, specs)
-    days = {one.service_date: None for one in package.vectors}
+    days = {vector.service_date: None for vector in package.vectors}
     return {
         spec.name: Layout(spec.by, layout(domain, spec))
         for spec in specs

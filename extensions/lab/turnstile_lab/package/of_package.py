@@ -70,14 +70,14 @@ def _gates(package: Package) -> Iterator[Disclosure]:
     """Run the gates on numbers again, on what was published."""
     numbers = judged_package(package)
     for gate in NUMBER_GATES:
-        found = gate(numbers)
-        words = f"{found.gate}: {found.statement} ({found.outcome})"
-        yield Disclosure("gate", not found.passed, words, asdict(found))
+        result = gate(numbers)
+        words = f"{result.gate}: {result.statement} ({result.outcome})"
+        yield Disclosure("gate", not result.passed, words, asdict(result))
 
 
 def _thresholds(package: Package) -> list[Disclosure]:
     """Return whether numbers were suppressed, and where."""
-    found = []
+    disclosures = []
     for label, event in package.draw_by_label.items():
         values = package.values(event)
         if values is None:
@@ -85,11 +85,13 @@ def _thresholds(package: Package) -> list[Disclosure]:
         if event.threshold is None:
             lowest = int(values.min())
             statement = f"{label}: numbers down to {lowest} are published: nothing was suppressed"
-            found.append(Disclosure("threshold", False, statement, {"table": label, "cut": None}))
+            disclosures.append(
+                Disclosure("threshold", False, statement, {"table": label, "cut": None})
+            )
             continue
         released = values[values > 0]
         least = int(released.min()) if released.size else None
-        found.append(
+        disclosures.append(
             Disclosure(
                 "threshold",
                 least is not None and least < event.threshold,
@@ -97,28 +99,30 @@ def _thresholds(package: Package) -> list[Disclosure]:
                 {"table": label, "cut": least, "declared": event.threshold},
             )
         )
-    return found
+    return disclosures
 
 
 def _rows(package: Package) -> list[Disclosure]:
     """Compare each table's rows with the domain that its labels span, a mode at a time."""
-    found = []
+    disclosures = []
     for name, table in package.tables.items():
         axes = axes_of(table)
         modes = table.column("mode").unique().to_pylist() if "mode" in axes else [None]
         expected = 0
         for mode in modes:
-            own = table if mode is None else table.filter(pc.equal(texts_of(table, "mode"), mode))
+            mode_table = (
+                table if mode is None else table.filter(pc.equal(texts_of(table, "mode"), mode))
+            )
             cells = 1
             for axis in axes:
-                cells *= len(own.column(axis).unique()) if axis != "mode" else 1
+                cells *= len(mode_table.column(axis).unique()) if axis != "mode" else 1
             expected += cells
         balance = RowBalance(expected, table.num_rows)
         figures = {"table": name, "expected": expected, "published": table.num_rows}
-        found.append(
+        disclosures.append(
             Disclosure("rows", balance.missing != 0, f"{name}: {balance.statement}", figures)
         )
-    return found
+    return disclosures
 
 
 def _presence(package: Package, risk: Forecast) -> Disclosure:
@@ -134,7 +138,7 @@ def _presence(package: Package, risk: Forecast) -> Disclosure:
         }
         for event in threshold
     }
-    own = next(one for one in risk.units if not one.is_worst)
+    unit = next(candidate for candidate in risk.units if not candidate.is_worst)
     statement = (
         "no number proves that a cell was not empty: every cell is noised, empty ones too"
         if not threshold
@@ -143,10 +147,10 @@ def _presence(package: Package, risk: Forecast) -> Disclosure:
     return Disclosure(
         "presence",
         bool(threshold),
-        f"{statement}. {own.sentence}",
+        f"{statement}. {unit.sentence}",
         {
             "proof_probability": proofs,
-            "best_guess": as_figures(own),
+            "best_guess": as_figures(unit),
             "best_guess_by_table": {event.label: round(guess_after([event]), 6) for event in draws},
         },
     )
@@ -154,30 +158,30 @@ def _presence(package: Package, risk: Forecast) -> Disclosure:
 
 def _differencing(package: Package) -> list[Disclosure]:
     """Return how well a cell is known from a total minus its other parts, and on its own."""
-    found = []
+    disclosures = []
     events = {event.table: event for event in package.events}
     for pair in nested_pairs(layouts_of_package(package)):
         coarse, fine = (events[name] for name in pair)
         parts = package.tables[fine.table].num_rows // package.tables[coarse.table].num_rows
         terms = [term_of(fine, max(1, parts - 1)), term_of(coarse)]
         widths = {f"{level:g}": half_width(terms, level) for level in _LEVELS}
-        own = half_width([term_of(fine)], 0.95)
-        found.append(
+        cell_width = half_width([term_of(fine)], 0.95)
+        disclosures.append(
             Disclosure(
                 "differencing",
                 False,
                 f"a cell of {fine.table} from {coarse.table} minus its {parts - 1} other parts: "
-                f"+-{widths['0.95']:g} (95 %), against +-{own:g} from the cell itself",
+                f"+-{widths['0.95']:g} (95 %), against +-{cell_width:g} from the cell itself",
                 {
                     "total": coarse.table,
                     "parts": fine.table,
                     "terms": parts,
                     "half_widths": widths,
-                    "own_half_width_95": own,
+                    "own_half_width_95": cell_width,
                 },
             )
         )
-    return found
+    return disclosures
 
 
 def risk_disclosure(risk: Forecast) -> Disclosure:
@@ -186,8 +190,8 @@ def risk_disclosure(risk: Forecast) -> Disclosure:
     return Disclosure(
         "risk_over_weeks",
         False,
-        " ".join(one.sentence for one in risk.units if not one.is_worst)
+        " ".join(unit.sentence for unit in risk.units if not unit.is_worst)
         + f" After {last.weeks} weeks like this one a steady cell is known within "
         f"+-{last.half_width:.2f} (95 %).",
-        {"units": [as_figures(one) for one in risk.units], "weeks": over_weeks(risk)},
+        {"units": [as_figures(unit) for unit in risk.units], "weeks": over_weeks(risk)},
     )

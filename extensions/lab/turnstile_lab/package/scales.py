@@ -31,20 +31,20 @@ ONE_THRESHOLDED_TABLE = (
 
 def scales_of(package: Package) -> list[Disclosure]:
     """Recover scales: of dense Laplace counts exactly, of other dense tables as an interval."""
-    found = []
+    disclosures = []
     for label, event in package.draw_by_label.items():
         values = package.values(event)
         tested = event.noise.record.has_geometric_tail and event.threshold is None
         if values is None:
             continue
         if not tested or event.statistic == "sum":
-            found.append(_of_any_counts(label, event, values))
+            disclosures.append(_of_any_counts(label, event, values))
             continue
         estimate = from_negatives(values.astype(np.int64))
         if estimate is not None:
             chance = negatives_p_value(values.astype(np.int64), float(event.scale))
-            found.append(_scale(label, event, estimate, chance))
-    return found
+            disclosures.append(_scale(label, event, estimate, chance))
+    return disclosures
 
 
 def _of_any_counts(label: str, event: DrawEvent, values: NDArray[np.int64]) -> Disclosure:
@@ -57,26 +57,26 @@ def _of_any_counts(label: str, event: DrawEvent, values: NDArray[np.int64]) -> D
         figures = {"table": label, "identified": False, "declared": declared}
         return Disclosure("scale", False, statement, figures)
     numbers, is_signed = values.astype(np.int64), event.statistic == "sum"
-    found = interval(numbers, event.noise, declared, is_signed=is_signed)
+    bounds = interval(numbers, event.noise, declared, is_signed=is_signed)
     evidence = log_evidence(numbers, event.noise, declared, is_signed=is_signed)
     is_refuted = evidence > math.log(1 / ALPHA)
-    low = f"at least {found.low:.4g}" if found.low else ""
-    high = f"at most {found.high:.4g}" if math.isfinite(found.high) else ""
+    low = f"at least {bounds.low:.4g}" if bounds.low else ""
+    high = f"at most {bounds.high:.4g}" if math.isfinite(bounds.high) else ""
     words = " and ".join(end for end in (low, high) if end) or "anything"
     return Disclosure(
         "scale",
         is_refuted,
-        f"{label}: noise scale {words} ({found.confidence:.0%}, whatever the raw numbers are, from "
-        f"{found.samples} cells); declared {declared:.4g}",
+        f"{label}: noise scale {words} ({bounds.confidence:.0%}, whatever the raw numbers are, "
+        f"from {bounds.samples} cells); declared {declared:.4g}",
         {
             "table": label,
-            "identified": bool(found.low) and math.isfinite(found.high),
+            "identified": bool(bounds.low) and math.isfinite(bounds.high),
             "source": "any_counts",
             "declared": declared,
-            "low": round(found.low, 4),
-            "high": round(found.high, 4) if math.isfinite(found.high) else None,
-            "confidence": found.confidence,
-            "samples": found.samples,
+            "low": round(bounds.low, 4),
+            "high": round(bounds.high, 4) if math.isfinite(bounds.high) else None,
+            "confidence": bounds.confidence,
+            "samples": bounds.samples,
         },
     )
 
@@ -107,15 +107,15 @@ def _scale(label: str, event: DrawEvent, estimate: ScaleEstimate, chance: float)
 
 def nested_scales(package: Package) -> list[Disclosure]:
     """Recover the scale from totals with all their parts, as a multiple of what is declared."""
-    found = []
+    disclosures = []
     by_pair: dict[str, list[Totals]] = {}
-    for one in judged_package(package).totals:
-        by_pair.setdefault(one.name.partition(" on ")[0], []).append(one)
-    for name, own in by_pair.items():
-        size = sum(one.residuals.size for one in own)
-        mean, low, high = mean_square(own, ALPHA)
-        spread = (max(one.variance_of_square for one in own) / size) ** 0.5
-        found.append(
+    for totals in judged_package(package).totals:
+        by_pair.setdefault(totals.name.partition(" on ")[0], []).append(totals)
+    for name, group in by_pair.items():
+        size = sum(member.residuals.size for member in group)
+        mean, low, high = mean_square(group, ALPHA)
+        spread = (max(member.variance_of_square for member in group) / size) ** 0.5
+        disclosures.append(
             Disclosure(
                 "scale",
                 not low <= mean <= high,
@@ -132,4 +132,4 @@ def nested_scales(package: Package) -> list[Disclosure]:
                 },
             )
         )
-    return found
+    return disclosures

@@ -64,9 +64,9 @@ def _list(args: argparse.Namespace) -> int:
     load_programme(args.programme, Settings.from_environment().include)
     ledger = open_to_read()
     for week in ledger.weeks(args.programme).values():
-        for one in week.published:
-            for portal in sorted(ledger.deliveries(one.key)):
-                print(f"{one.key}\t{portal}")
+        for revision in week.published:
+            for portal in sorted(ledger.deliveries(revision.key)):
+                print(f"{revision.key}\t{portal}")
     return 0
 
 
@@ -87,5 +87,5 @@ def _deliveries(args: argparse.Namespace) -> Iterator[Delivery]:
         rule = "has no portal; name one with --to, or in its file under publish.to"
         raise InputError(where="turnstile portal", field=programme.name, rule=rule)
     ledger = open_to_write()
-    for portal in [portal_address(one) for one in addresses]:
+    for portal in [portal_address(address) for address in addresses]:
         yield Delivery(programme.name, portal, ledger, settings.public, settings.ckan_token, print)

@@ -31,7 +31,7 @@ def _check(_: argparse.Namespace) -> int:
     """
     from turnstile_stores.opened import opened
 
-    named = {one.zone: one for one in Settings.from_environment().stores}
+    named = {store.zone: store for store in Settings.from_environment().stores}
     for zone in ZONES:
         if zone not in named:
             print(f"{zone}: no store is named here")

@@ -90,16 +90,16 @@ class Ckan:
         Raises:
             PortalError: the catalogue does not answer.
         """
-        found = self._shown(_name(key))
+        dataset = self._shown(_name(key))
         notes = f"**Withdrawn{': ' * bool(reason)}{reason}**"
-        first, _, rest = str(found["notes"]).partition("\n\n")
+        first, _, rest = str(dataset["notes"]).partition("\n\n")
         if first != notes:
             was_said = first.startswith("**Withdrawn")  # perhaps in words that nobody marked
-            title = str(found["title"])
+            title = str(dataset["title"])
             patch = {
-                "id": found["id"],
+                "id": dataset["id"],
                 "title": title if was_said else f"[withdrawn] {title}",
-                "notes": f"{notes}\n\n{rest if was_said else found['notes']}",
+                "notes": f"{notes}\n\n{rest if was_said else dataset['notes']}",
             }
             self._asked("package_patch", patch)
 
@@ -109,35 +109,35 @@ class Ckan:
         Raises:
             IntegrityError: a dataset of this name is of another release.
         """
-        found = self._asked("package_show", {"id": described["name"]}, _NOT_FOUND)
-        if found is None:
-            found = self._asked("package_create", described, _CONFLICT) or self._shown(
+        dataset = self._asked("package_show", {"id": described["name"]}, _NOT_FOUND)
+        if dataset is None:
+            dataset = self._asked("package_create", described, _CONFLICT) or self._shown(
                 described["name"]
             )
-        own = {one["key"]: one["value"] for one in found.get("extras", ())}
-        wanted = {one["key"]: one["value"] for one in described["extras"]}
-        if own.get("manifest_sha256") != wanted["manifest_sha256"]:
+        extras = {extra["key"]: extra["value"] for extra in dataset.get("extras", ())}
+        wanted = {extra["key"]: extra["value"] for extra in described["extras"]}
+        if extras.get("manifest_sha256") != wanted["manifest_sha256"]:
             raise IntegrityError(
                 f"{self._address}: the dataset {described['name']} is of another release; "
                 "find out who made it, rename it, then run this again"
             )
-        return found
+        return dataset
 
     def _shown(self, name: str) -> Json:
         """Return a dataset that is there."""
-        found = self._asked("package_show", {"id": name}, _NOT_FOUND)
-        if found is None:
+        dataset = self._asked("package_show", {"id": name}, _NOT_FOUND)
+        if dataset is None:
             raise PortalError(self._address, f"the dataset {name} is not there")
-        return found
+        return dataset
 
     def _resource(self, dataset: str, package: Path, key: str, name: str) -> None:
         """Make the resource of a file unless there is one."""
-        own = _resource_id(key, name)
-        if self._asked("resource_show", {"id": own}, _NOT_FOUND) is not None:
+        resource_id = _resource_id(key, name)
+        if self._asked("resource_show", {"id": resource_id}, _NOT_FOUND) is not None:
             return
         content = (package / name).read_bytes()
         resource = {
-            "id": own,
+            "id": resource_id,
             "package_id": dataset,
             "name": name,
             "format": Path(name).suffix.removeprefix(".").upper(),
@@ -154,10 +154,10 @@ class Ckan:
     def _verify(self, package: Path, key: str, names: tuple[str, ...]) -> None:
         """Download every resource and compare it."""
         for name in names:
-            found = self._asked("resource_show", {"id": _resource_id(key, name)}, _NOT_FOUND)
-            if found is None:
+            resource = self._asked("resource_show", {"id": _resource_id(key, name)}, _NOT_FOUND)
+            if resource is None:
                 raise PortalError(self._address, f"{key}/{name} is not there")
-            got = self._tried(partial(self._client.get, found["url"]), name)
+            got = self._tried(partial(self._client.get, resource["url"]), name)
             if got.status_code != httpx.codes.OK:
                 raise PortalError(self._address, f"{key}/{name}: {got.status_code}")
             if got.content != (package / name).read_bytes():

@@ -50,21 +50,25 @@ class Delivery:
         """
         published = self._published()
         missing = [
-            one for one in published if one.withdrawn is None and not self._is_delivered(one)
+            candidate
+            for candidate in published
+            if candidate.withdrawn is None and not self._is_delivered(candidate)
         ]
         if self.portal.kind == CKAN:
             catalogue = self._catalogue()
-            for one in missing:
-                catalogue.send_release(self.public / str(one.key), str(one.key))
-                self._arrived(one)
-            for one in published:
-                if one.withdrawn is not None and self._is_delivered(one):
-                    catalogue.withdraw(str(one.key), one.withdrawn.public_note)
+            for revision in missing:
+                catalogue.send_release(self.public / str(revision.key), str(revision.key))
+                self._arrived(revision)
+            for revision in published:
+                if revision.withdrawn is not None and self._is_delivered(revision):
+                    catalogue.withdraw(str(revision.key), revision.withdrawn.public_note)
             return len(missing)
         store = self._store()
-        for one in missing:
-            sending.send_release(store, self.portal.name, self.public / str(one.key), str(one.key))
-            self._arrived(one)
+        for revision in missing:
+            sending.send_release(
+                store, self.portal.name, self.public / str(revision.key), str(revision.key)
+            )
+            self._arrived(revision)
         site.send_site(store, self.portal.name, self.public, self.programme)
         return len(missing)
 
@@ -75,9 +79,9 @@ class Delivery:
             IntegrityError: the portal holds other bytes.
             PortalError: it does not answer, or lacks a file.
         """
-        there = [one for one in self._published() if self._is_delivered(one)]
-        for one in there:
-            package, key = self.public / str(one.key), str(one.key)
+        there = [candidate for candidate in self._published() if self._is_delivered(candidate)]
+        for revision in there:
+            package, key = self.public / str(revision.key), str(revision.key)
             if self.portal.kind == CKAN:
                 self._catalogue().verify_release(package, key)
             else:
@@ -89,22 +93,24 @@ class Delivery:
 
     def _published(self) -> list[PublishedRevision]:
         """Return every published revision, oldest first, withdrawn ones too."""
-        found = [
-            one for week in self.ledger.weeks(self.programme).values() for one in week.published
+        revisions = [
+            revision
+            for week in self.ledger.weeks(self.programme).values()
+            for revision in week.published
         ]
-        if not found:
+        if not revisions:
             rule = "has no published release; release a week first"
             raise InputError(where="turnstile portal", field=self.programme, rule=rule)
-        return found
+        return revisions
 
-    def _is_delivered(self, one: PublishedRevision) -> bool:
+    def _is_delivered(self, revision: PublishedRevision) -> bool:
         """Whether the ledger says that a release is at the portal."""
-        return self.portal.name in self.ledger.deliveries(one.key)
+        return self.portal.name in self.ledger.deliveries(revision.key)
 
-    def _arrived(self, one: PublishedRevision) -> None:
+    def _arrived(self, revision: PublishedRevision) -> None:
         """Tell the ledger, and whoever listens."""
-        self.ledger.record_delivery(one.key, self.portal.name, one.manifest_sha256)
-        self.say(f"{one.key}: at {self.portal.name}, every byte read back")
+        self.ledger.record_delivery(revision.key, self.portal.name, revision.manifest_sha256)
+        self.say(f"{revision.key}: at {self.portal.name}, every byte read back")
 
     def _store(self) -> Store:
         """Return the store of the portal."""

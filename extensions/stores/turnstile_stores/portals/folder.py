@@ -45,8 +45,8 @@ class FolderStore:
         try:
             self._place(path)
             with exclusively(self._folder / ".turnstile.lock"):
-                found = self.read(path)
-                if (found.tag if found else None) != tag:
+                stored = self.read(path)
+                if (stored.tag if stored else None) != tag:
                     return False
                 replace_durably(self._folder / path, content)
         except OSError as error:

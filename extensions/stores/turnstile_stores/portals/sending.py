@@ -25,7 +25,7 @@ def files_of(package: Path) -> tuple[str, ...]:
     if problems := differences(package):
         raise IntegrityError(f"{package}: {problems[0]}; nothing was sent, restore the package")
     listed = json.loads((package / MANIFEST).read_bytes())["files"]
-    names = sorted((one["path"] for one in listed), key=lambda name: (name != SUMS, name))
+    names = sorted((entry["path"] for entry in listed), key=lambda name: (name != SUMS, name))
     return (*names, MANIFEST)
 
 
@@ -45,9 +45,9 @@ def send_release(store: Store, portal: str, package: Path, key: str) -> None:
     for name in files_of(package):
         path, content = f"{key}/{name}", (package / name).read_bytes()
         store.create(path, content)
-        found = store.read(path)
-        if found is not None and found.content != content and content.startswith(found.content):
-            store.replace(path, content, found.tag)  # a store that keeps what was cut off
+        stored = store.read(path)
+        if stored is not None and stored.content != content and content.startswith(stored.content):
+            store.replace(path, content, stored.tag)  # a store that keeps what was cut off
         _require_same(store, portal, package, key, name)
 
 
@@ -64,10 +64,10 @@ def verify_release(store: Store, portal: str, package: Path, key: str) -> None:
 
 def _require_same(store: Store, portal: str, package: Path, key: str, name: str) -> None:
     """Compare a file in a store with that of a package."""
-    found = store.read(f"{key}/{name}")
-    if found is None:
+    stored = store.read(f"{key}/{name}")
+    if stored is None:
         raise PortalError(portal, f"{key}/{name} is not there")
-    if found.content != (package / name).read_bytes():
+    if stored.content != (package / name).read_bytes():
         raise IntegrityError(
             f"{portal}: {key}/{name} holds other bytes than the release; a release never "
             "changes: find out who put them there, move them away, then run this again"

@@ -73,11 +73,11 @@ def send_list(store: Store, portal: str, public: Path, renew: Callable[[], None]
         signature = public / zone_index.SIGNATURE
         if not signature.is_file():
             return  # no key yet
-        own = signature.read_bytes()
+        signature_bytes = signature.read_bytes()
         _put_what_is_there(store, portal, public, log_files(public))
         _put(store, portal, zone_index.INDEX, (public / zone_index.INDEX).read_bytes())
-        is_same = before is not None and before.content == own
-        if is_same or store.replace(signature.name, own, before and before.tag):
+        is_same = before is not None and before.content == signature_bytes
+        if is_same or store.replace(signature.name, signature_bytes, before and before.tag):
             return
     problem = f"{zone_index.SIGNATURE} was replaced by others {_TRIES_OF_LIST} times"
     raise PortalError(portal, problem)
@@ -85,16 +85,16 @@ def send_list(store: Store, portal: str, public: Path, renew: Callable[[], None]
 
 def _is_sent(store: Store, portal: str, folder: Path) -> bool:
     """Send files, then the index; False if either side was written to meanwhile."""
-    programme, own = folder.name, (folder / INDEX).read_bytes()
+    programme, index_bytes = folder.name, (folder / INDEX).read_bytes()
     before = store.read(f"{programme}/{INDEX}")
-    shown, about = json.loads(before.content if before else _NOTHING), json.loads(own)
+    shown, about = json.loads(before.content if before else _NOTHING), json.loads(index_bytes)
     if shown["ledger_sequence"] > about["ledger_sequence"]:
         raise RefusedError(
             f"{portal} shows entry {shown['ledger_sequence']} of the ledger, and here it ends at "
             f"{about['ledger_sequence']}: another publisher knows more, nothing was changed"
         )
     there, wanted = (
-        {one["path"]: one["sha256"] for one in index["files"]} for index in (shown, about)
+        {entry["path"]: entry["sha256"] for entry in index["files"]} for index in (shown, about)
     )
     changed = [path for path, digest in wanted.items() if there.get(path) != digest]
     try:
@@ -102,10 +102,10 @@ def _is_sent(store: Store, portal: str, folder: Path) -> bool:
             _put(store, portal, f"{programme}/{path}", (folder / path).read_bytes())
     except FileNotFoundError:
         return False
-    if (folder / INDEX).read_bytes() != own:
+    if (folder / INDEX).read_bytes() != index_bytes:
         return False
-    is_same = before is not None and before.content == own
-    if not (is_same or store.replace(f"{programme}/{INDEX}", own, before and before.tag)):
+    is_same = before is not None and before.content == index_bytes
+    if not (is_same or store.replace(f"{programme}/{INDEX}", index_bytes, before and before.tag)):
         return False
     for path in sorted(there.keys() - wanted.keys()):
         store.delete(f"{programme}/{path}")
@@ -118,13 +118,13 @@ def verify_site(store: Store, portal: str, programme: str) -> None:
     Raises:
         PortalError: a file is not there, or not what the index says.
     """
-    found = store.read(f"{programme}/{INDEX}")
-    if found is None:
+    index = store.read(f"{programme}/{INDEX}")
+    if index is None:
         raise PortalError(portal, f"{programme}/{INDEX} is not there")
-    for one in json.loads(found.content)["files"]:
-        file = store.read(f"{programme}/{one['path']}")
-        if file is None or digest_of(file.content) != one["sha256"]:
-            raise PortalError(portal, f"{programme}/{one['path']} is not what the index says")
+    for entry in json.loads(index.content)["files"]:
+        file = store.read(f"{programme}/{entry['path']}")
+        if file is None or digest_of(file.content) != entry["sha256"]:
+            raise PortalError(portal, f"{programme}/{entry['path']} is not what the index says")
 
 
 def _others(folder: Path) -> list[str]:
@@ -143,10 +143,10 @@ def _put_what_is_there(store: Store, portal: str, public: Path, names: Iterable[
 def _put(store: Store, portal: str, path: str, content: bytes) -> None:
     """Write a file in the place of whatever stands there, and read it back."""
     for _ in range(_TRIES):
-        found = store.read(path)
-        if found is not None and found.content == content:
+        stored = store.read(path)
+        if stored is not None and stored.content == content:
             return
-        store.replace(path, content, found and found.tag)
-    found = store.read(path)
-    if found is None or found.content != content:
+        store.replace(path, content, stored and stored.tag)
+    stored = store.read(path)
+    if stored is None or stored.content != content:
         raise PortalError(portal, f"{path} does not hold what was written")

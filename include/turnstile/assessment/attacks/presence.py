@@ -95,7 +95,7 @@ def best_guess(changes: Mapping[Change, int]) -> float:
         changes: how many cells are changed so.
     """
     ratios = [(*_losses(change), number) for change, number in changes.items() if number]
-    mean = sum(number * float(own @ masses) for own, masses, number in ratios)
+    mean = sum(number * float(support @ masses) for support, masses, number in ratios)
     # Ratios of Laplace noise are bounded, those of Gaussian noise as narrow as a normal deviate:
     # beyond nine such deviations lies less than 1e-17 (Hoeffding 1963).
     spread = math.sqrt(sum(n * _proxy(change) ** 2 for change, n in changes.items()))
@@ -103,8 +103,8 @@ def best_guess(changes: Mapping[Change, int]) -> float:
     if step == 0:
         return 0.5
     transform = np.ones(_GRID_CELLS // 2 + 1, dtype=np.complex128)
-    for own, masses, number in ratios:
-        transform *= np.fft.rfft(_on_grid(own / step, masses)) ** number
+    for losses, masses, number in ratios:
+        transform *= np.fft.rfft(_on_grid(losses / step, masses)) ** number
     summed = np.clip(np.fft.irfft(transform, _GRID_CELLS), 0, None)
     ratio = step * np.arange(1, _GRID_CELLS // 2)
     distance = float(np.sum(summed[1 : _GRID_CELLS // 2] * -np.expm1(-ratio)))

@@ -173,7 +173,7 @@ def forecast(
     ahead = {number: _in_weeks(held, first, number) for number in {*weeks, AHEAD_WEEKS}}
     finest = max(one_of_each_label(events), key=lambda event: 1 / event.scale)
     return Forecast(
-        tuple(one for unit in units for one in _risks(unit, events, held, ahead[AHEAD_WEEKS])),
+        tuple(risk for unit in units for risk in _risks(unit, events, held, ahead[AHEAD_WEEKS])),
         tuple(
             _course(number, ahead[number], [unit for unit in units if unit.is_lifetime], finest)
             for number in weeks
@@ -213,17 +213,19 @@ def _risks(
     Of a trip, a day or a week the year adds only what carries its counts along.
     """
     scopes = scopes_of(events, unit) or ["ever"]
-    own = [ChargedRelease(held[0].key, tuple(events))]
+    this_release = [ChargedRelease(held[0].key, tuple(events))]
     charged = _on(held, unit, scopes)
-    weeks = len({week for one in charged for week in _weeks(one)})
+    weeks = len({week for release in charged for week in _weeks(release)})
     seen = {Span.LEDGER: _alike(charged) if unit.is_lifetime else charged}
     if unit.is_lifetime:
         seen[Span.YEAR] = list(year)
     elif any(event.step > 1 for event in events):
         seen[Span.YEAR] = seen[Span.LEDGER]
-    for span, found in seen.items():
+    for span, releases in seen.items():
         is_year = span is Span.YEAR
-        loss = max((_loss(found, unit, one, with_later=is_year) for one in scopes), key=_costly)
+        loss = max(
+            (_loss(releases, unit, scope, with_later=is_year) for scope in scopes), key=_costly
+        )
         for is_worst in (False, True):
             guess = partial(_guess_of, unit, scopes=scopes, is_worst=is_worst)
             yield UnitRisk(
@@ -232,9 +234,9 @@ def _risks(
                 is_worst,
                 span,
                 AHEAD_WEEKS if is_year and unit.is_lifetime else weeks,
-                sum(one.times for one in found),
-                guess(found, with_later=is_year),
-                guess(own, with_later=False),
+                sum(release.times for release in releases),
+                guess(releases, with_later=is_year),
+                guess(this_release, with_later=False),
                 epsilon_of(loss),
                 None if loss.rho is None else float(loss.rho),
             )
@@ -244,7 +246,11 @@ def _on(
     held: Iterable[ChargedRelease], unit: ProtectionUnit, scopes: Sequence[str]
 ) -> list[ChargedRelease]:
     """Return the charged releases that hold records of one of these pieces of time."""
-    return [one for one in held if any(draws_on(one.events, unit, scope) for scope in scopes)]
+    return [
+        release
+        for release in held
+        if any(draws_on(release.events, unit, scope) for scope in scopes)
+    ]
 
 
 def _guess_of(
@@ -260,14 +266,18 @@ def _guess_of(
     A typical unit shows no more than the worst: what passes a bound is not counted.
     """
     worst = [_changes(unit, seen, scope, is_worst=True, with_later=with_later) for scope in scopes]
-    most = None if None in worst else max(_guess(frozenset((one or {}).items())) for one in worst)
+    most = (
+        None
+        if None in worst
+        else max(_guess(frozenset((counts or {}).items())) for counts in worst)
+    )
     if is_worst:
         return most
     changes = [
         _changes(unit, seen, scope, is_worst=False, with_later=with_later) for scope in scopes
     ]
-    own = max(_guess(frozenset((one or {}).items())) for one in changes)
-    return own if most is None else min(own, most)
+    guess = max(_guess(frozenset((counts or {}).items())) for counts in changes)
+    return guess if most is None else min(guess, most)
 
 
 @lru_cache(maxsize=512)
@@ -285,30 +295,32 @@ def _changes(
     with_later: bool,
 ) -> Changes | None:
     """Return the changes of a unit over all releases; None where one of them bounds nothing."""
-    found: Changes = Counter()
-    for one in seen:
+    total: Changes = Counter()
+    for release in seen:
         of_one = worst_changes if is_worst else typical_changes
-        own = of_one(one.events, unit, scope, with_later=with_later)
-        if own is None:
+        changes = of_one(release.events, unit, scope, with_later=with_later)
+        if changes is None:
             return None
-        for change, cells in own.items():
-            found[change] += cells * one.times
-    return found
+        for change, cells in changes.items():
+            total[change] += cells * release.times
+    return total
 
 
 def _loss(
     seen: Iterable[ChargedRelease], unit: ProtectionUnit, scope: str, *, with_later: bool
 ) -> Loss:
     """Return what the draws cost one instance, as the ledger adds it up."""
-    found = NO_LOSS
-    for one in seen:
-        for step in sorted({event.step for event in one.events}):
-            own = [event for event in draws_on(one.events, unit, scope) if event.step == step]
-            loss = losses(own).get((unit, scope), NO_LOSS)
+    total = NO_LOSS
+    for release in seen:
+        for step in sorted({event.step for event in release.events}):
+            events = [
+                event for event in draws_on(release.events, unit, scope) if event.step == step
+            ]
+            loss = losses(events).get((unit, scope), NO_LOSS)
             if with_later and step > 1 and not unit.is_lifetime and loss.rho is not None:
                 loss = Loss(None, loss.rho * column_squared() / step**2, loss.delta)
-            found += loss.times(one.times)
-    return found
+            total += loss.times(release.times)
+    return total
 
 
 def _costly(loss: Loss) -> tuple[bool, Fraction]:
@@ -321,35 +333,36 @@ def _in_weeks(held: Sequence[ChargedRelease], first: int, weeks: int) -> list[Ch
 
     Releases that show alike are one, charged so many times: of a card or bus nothing else matters.
     """
-    found = [one for one in held if first <= min(_weeks(one)) < first + weeks]
+    releases = [charged for charged in held if first <= min(_weeks(charged)) < first + weeks]
     by_programme: dict[str, ChargedRelease] = {}
-    for one in sorted(held, key=lambda one: (-one.key.revision, max(_weeks(one)))):
-        by_programme[one.key.programme] = one
-    for one in by_programme.values():
-        own, last = _weeks(one), max(_weeks(one))
+    for release in sorted(held, key=lambda charged: (-charged.key.revision, max(_weeks(charged)))):
+        by_programme[release.key.programme] = release
+    for release in by_programme.values():
+        covered, last = _weeks(release), max(_weeks(release))
         left = weeks - max(0, last + 1 - first)
         if left > 0 and last >= first - AHEAD_WEEKS:
-            found.append(replace(one, times=-(-left // len(own))))
-    return _alike(found)
+            releases.append(replace(release, times=-(-left // len(covered))))
+    return _alike(releases)
 
 
 def _alike(seen: Iterable[ChargedRelease]) -> list[ChargedRelease]:
     """Return releases with those that show alike of a card or bus as one of them, times so many."""
     times: Counter[object] = Counter()
     one_of: dict[object, ChargedRelease] = {}
-    for one in seen:
-        days = [len({block.service_date for block in event.blocks}) for event in one.events]
-        joints = [str(event.joint) for event in one.events]
+    for release in seen:
+        days = [len({block.service_date for block in event.blocks}) for event in release.events]
+        joints = [str(event.joint) for event in release.events]
         shape = (
             tuple(
-                replace(event, blocks=(), joint=None, carried=_ages(event)) for event in one.events
+                replace(event, blocks=(), joint=None, carried=_ages(event))
+                for event in release.events
             ),
             tuple(days),
             tuple(joints.index(joint) for joint in joints),
         )
-        one_of.setdefault(shape, one)
-        times[shape] += one.times
-    return [replace(one, times=times[shape]) for shape, one in one_of.items()]
+        one_of.setdefault(shape, release)
+        times[shape] += release.times
+    return [replace(charged, times=times[shape]) for shape, charged in one_of.items()]
 
 
 def _ages(event: DrawEvent) -> tuple[tuple[date, int], ...]:
@@ -370,23 +383,23 @@ def _week_number(day: date) -> int:
 
 def _why_smaller_show_more(units: Sequence[UnitRisk]) -> Iterator[str]:
     """Yield why a smaller unit shows more than a larger one of the same span, where one does."""
-    for one, other in combinations(units, 2):
-        if one.unit.subject is not other.unit.subject or one.unit is other.unit:
+    for risk, other in combinations(units, 2):
+        if risk.unit.subject is not other.unit.subject or risk.unit is other.unit:
             continue
-        more = (one.guess_right or 0) - (other.guess_right or 1)
-        if one.span is not other.span or more < _APART:
+        more = (risk.guess_right or 0) - (other.guess_right or 1)
+        if risk.span is not other.span or more < _APART:
             continue
-        if one.is_worst and not other.is_worst:
+        if risk.is_worst and not other.is_worst:
             yield (
-                f"{one.unit.noun} may show more than {other.unit.noun}: the one that shows most "
+                f"{risk.unit.noun} may show more than {other.unit.noun}: the one that shows most "
                 f"fills its bound at once, and {other.who} is one that does not; the one that "
                 "shows most never shows less than its own parts."
             ).capitalize()
         else:
             yield (
-                f"{one.unit.noun} may show more than {other.unit.noun}: of {other.unit.noun} so "
-                f"many records are counted and no more, and where those of {one.unit.noun} are not "
-                "there, others are counted in their place, so that more numbers move."
+                f"{risk.unit.noun} may show more than {other.unit.noun}: of {other.unit.noun} so "
+                f"many records are counted and no more, and where those of {risk.unit.noun} are "
+                "not there, others are counted in their place, so that more numbers move."
             ).capitalize()
 
 
@@ -401,20 +414,20 @@ def _span(weeks: int) -> str:
     return "a week" if weeks == 1 else f"{weeks} weeks"
 
 
-def as_figures(one: UnitRisk) -> dict[str, Any]:
+def as_figures(risk: UnitRisk) -> dict[str, Any]:
     """Return the risk of one unit for JSON."""
     return {
-        "unit": str(one.unit),
-        "who": one.who,
-        "is_worst": one.is_worst,
-        "span": one.span.value,
-        "weeks": one.weeks,
-        "releases": one.releases,
-        "best_guess": None if one.guess_right is None else round(one.guess_right, 6),
-        "best_guess_of_this_release": None if one.alone is None else round(one.alone, 6),
-        "rho": None if one.rho is None else float(f"{one.rho:.9g}"),
-        "epsilon_at_delta_1e-6": one.epsilon,
-        "sentence": one.sentence,
+        "unit": str(risk.unit),
+        "who": risk.who,
+        "is_worst": risk.is_worst,
+        "span": risk.span.value,
+        "weeks": risk.weeks,
+        "releases": risk.releases,
+        "best_guess": None if risk.guess_right is None else round(risk.guess_right, 6),
+        "best_guess_of_this_release": None if risk.alone is None else round(risk.alone, 6),
+        "rho": None if risk.rho is None else float(f"{risk.rho:.9g}"),
+        "epsilon_at_delta_1e-6": risk.epsilon,
+        "sentence": risk.sentence,
     }
 
 
@@ -422,15 +435,15 @@ def over_weeks(known: Forecast) -> list[dict[str, Any]]:
     """Return what grows with the weeks, for JSON."""
     return [
         {
-            "weeks": one.weeks,
+            "weeks": course.weeks,
             "best_guess": {
                 who: None if chance is None else round(chance, 6)
-                for who, chance in one.guess_right.items()
+                for who, chance in course.guess_right.items()
             },
-            "average_half_width_95": round(one.half_width, 4),
-            "epsilon_at_delta_1e-6": {str(unit): value for unit, value in one.epsilon.items()},
+            "average_half_width_95": round(course.half_width, 4),
+            "epsilon_at_delta_1e-6": {str(unit): value for unit, value in course.epsilon.items()},
         }
-        for one in known.course
+        for course in known.course
     ]
 
 
@@ -463,15 +476,15 @@ def weeks_left(balance: AccountBalance, weekly: Loss) -> int | None:
     cap = balance.cap
     if not balance.unit.is_lifetime or cap is None:
         return None
-    found = [
-        _fitting(limit, taken, None if own is None else own * parts)
-        for limit, taken, own, parts in (
+    weeks = [
+        _fitting(limit, taken, None if loss is None else loss * parts)
+        for limit, taken, loss, parts in (
             (cap.epsilon_micro, _taken(balance, "epsilon_micro"), weekly.epsilon, MICRO),
             (cap.rho_nano, _taken(balance, "rho_nano"), weekly.rho, NANO),
         )
         if limit is not None
     ]
-    return min(found, default=None)
+    return min(weeks, default=None)
 
 
 def _taken(balance: AccountBalance, amount: str) -> int | None:

@@ -86,8 +86,8 @@ def exposed_cells(events: Iterable[StopEvent]) -> tuple[ExposedCell, ...]:
         cell = (event.mode, event.slot, event.area)
         trips[cell].add(event.trip_id)
         stops[cell].add(event.stop_id)
-    found = [
+    cells = [
         ExposedCell(*cell, tuple(sorted(trips[cell])), tuple(sorted(stops[cell])))
         for cell in sorted(trips)
     ]
-    return tuple(cell for cell in found if cell.is_one_vehicle or cell.is_one_stop)
+    return tuple(cell for cell in cells if cell.is_one_vehicle or cell.is_one_stop)

@@ -95,8 +95,8 @@ def _days(feed: Feed, wanted: Iterable[date]) -> tuple[date, ...]:
     if feed.calendar is None and feed.calendar_dates is None:
         return ()
     covered = set(feed.get_dates(as_date_obj=True))
-    found = sorted(set(wanted) & covered)
-    return tuple(found or feed.get_first_week(as_date_obj=True) or sorted(covered)[:7])
+    days = sorted(set(wanted) & covered)
+    return tuple(days or feed.get_first_week(as_date_obj=True) or sorted(covered)[:7])
 
 
 def _calls(feed: Feed) -> pd.DataFrame:
@@ -114,8 +114,8 @@ def _calls(feed: Feed) -> pd.DataFrame:
     calls = times.merge(trips[["trip_id", "service_id", "mode", "route"]], on="trip_id")
     calls = _by_headway(feed, calls.dropna(subset=["mode", "second"]))
     calls["minute"] = (calls["second"] // _SECONDS_PER_MINUTE % _MINUTES_PER_DAY).astype(int)
-    found: pd.DataFrame = calls[list(_COLUMNS)]
-    return found
+    frame: pd.DataFrame = calls[list(_COLUMNS)]
+    return frame
 
 
 def _by_headway(feed: Feed, calls: pd.DataFrame) -> pd.DataFrame:
@@ -124,15 +124,15 @@ def _by_headway(feed: Feed, calls: pd.DataFrame) -> pd.DataFrame:
 
     if feed.frequencies is None:
         return calls
-    found = [calls[~calls["trip_id"].isin(feed.frequencies["trip_id"])]]
+    runs = [calls[~calls["trip_id"].isin(feed.frequencies["trip_id"])]]
     first, last = (seconds_of(feed.frequencies[end]) for end in ("start_time", "end_time"))
     stated = feed.frequencies.assign(first=first, last=last)
     for row in stated.dropna(subset=["trip_id", "first", "last", "headway_secs"]).itertuples():
-        own = calls[calls["trip_id"] == row.trip_id]
+        trip_calls = calls[calls["trip_id"] == row.trip_id]
         for start in range(int(row.first), int(row.last), max(60, int(row.headway_secs))):
-            moved = own["second"] - own["second"].min() + start
-            found.append(own.assign(second=moved, trip_id=f"{row.trip_id} at {start}"))
-    return pd.concat(found)
+            moved = trip_calls["second"] - trip_calls["second"].min() + start
+            runs.append(trip_calls.assign(second=moved, trip_id=f"{row.trip_id} at {start}"))
+    return pd.concat(runs)
 
 
 def _stops(feed: Feed) -> pd.DataFrame:
@@ -140,13 +140,13 @@ def _stops(feed: Feed) -> pd.DataFrame:
     stops = feed.stops
     names = dict(zip(stops["stop_id"], stops["stop_name"].fillna(""), strict=True))
     parents = stops["parent_station"] if "parent_station" in stops else stops["stop_id"]
-    found: pd.DataFrame = stops[["stop_id"]].assign(
+    places: pd.DataFrame = stops[["stop_id"]].assign(
         stop_name=stops["stop_name"].fillna(""),
         station=parents.fillna(stops["stop_id"]).map(names).fillna(""),
         latitude=stops["stop_lat"],
         longitude=stops["stop_lon"],
     )
-    return found
+    return places
 
 
 def _refuse(path: Path, rule: str) -> None:

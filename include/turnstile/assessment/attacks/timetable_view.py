@@ -138,31 +138,31 @@ def view(timetable: Timetable, labels: CellLabels) -> TimetableView:
     )
 
 
-def as_json(found: TimetableView, *, most: int = LISTED_MOST) -> dict[str, Any]:
+def as_json(timetable_view: TimetableView, *, most: int = LISTED_MOST) -> dict[str, Any]:
     """Return a view for JSON, with at most so many of its cells."""
     return {
-        "feed": found.feed,
-        "feed_sha256": found.sha256,
-        "days": list(found.days),
-        "cells_with_service": found.served,
-        "cells_of_one_vehicle": found.one_vehicle,
-        "cells_of_one_stop": found.one_stop,
-        "stops_without_a_cell": found.unmatched_stops,
+        "feed": timetable_view.feed,
+        "feed_sha256": timetable_view.sha256,
+        "days": list(timetable_view.days),
+        "cells_with_service": timetable_view.served,
+        "cells_of_one_vehicle": timetable_view.one_vehicle,
+        "cells_of_one_stop": timetable_view.one_stop,
+        "stops_without_a_cell": timetable_view.unmatched_stops,
         "meaning": MEANING,
         "cells": [
             {
-                "mode": one.cell.mode,
-                "slot": one.cell.slot,
-                "area": one.cell.area,
-                "days": list(one.days),
-                "one_vehicle": one.cell.is_one_vehicle,
-                "one_stop": one.cell.is_one_stop,
-                "trip_ids": list(one.cell.trip_ids[:3]),
-                "stop_ids": list(one.cell.stop_ids[:3]),
+                "mode": exposure.cell.mode,
+                "slot": exposure.cell.slot,
+                "area": exposure.cell.area,
+                "days": list(exposure.days),
+                "one_vehicle": exposure.cell.is_one_vehicle,
+                "one_stop": exposure.cell.is_one_stop,
+                "trip_ids": list(exposure.cell.trip_ids[:3]),
+                "stop_ids": list(exposure.cell.stop_ids[:3]),
             }
-            for one in found.exposures[:most]
+            for exposure in timetable_view.exposures[:most]
         ],
-        "cells_not_listed": max(0, len(found.exposures) - most),
+        "cells_not_listed": max(0, len(timetable_view.exposures) - most),
     }
 
 
@@ -179,19 +179,19 @@ def _areas(timetable: Timetable, labels: CellLabels) -> dict[tuple[str, str], st
     by_mode = {_plain(mode or ""): areas for mode, areas in labels.areas.items()}
     lookup = {(_plain(mode), location): area for (mode, location), area in labels.area_of.items()}
     modes = timetable.calls["mode"].unique()
-    found: dict[tuple[str, str], str | None] = {}
+    area_of_stop: dict[tuple[str, str], str | None] = {}
     for mode in modes:
         areas = by_mode.get(_plain(mode), by_mode.get("", frozenset()))
         resolutions = _resolutions(areas)
         for row in timetable.stops.itertuples():
             names = (str(row.stop_id), str(row.stop_name), str(row.station))
             known = [lookup[_plain(mode), name] for name in names if (_plain(mode), name) in lookup]
-            own = [name for name in names if name in areas]
+            area_names = [name for name in names if name in areas]
             around = _h3(row, resolutions) if resolutions else []
-            candidates = [*known, *own, *(cell for cell in around if cell in areas)]
+            candidates = [*known, *area_names, *(cell for cell in around if cell in areas)]
             nothing = _EVERYWHERE if not areas else None
-            found[str(mode), str(row.stop_id)] = candidates[0] if candidates else nothing
-    return found
+            area_of_stop[str(mode), str(row.stop_id)] = candidates[0] if candidates else nothing
+    return area_of_stop
 
 
 def _resolutions(areas: Iterable[str]) -> list[int]:
@@ -207,15 +207,17 @@ def _h3(row: Any, resolutions: Iterable[int]) -> list[str]:  # noqa: ANN401 - a 
 
     if not (math.isfinite(row.latitude) and math.isfinite(row.longitude)):
         return []
-    return [h3.latlng_to_cell(row.latitude, row.longitude, own) for own in resolutions]
+    return [
+        h3.latlng_to_cell(row.latitude, row.longitude, resolution) for resolution in resolutions
+    ]
 
 
 def _slots(labels: Iterable[str]) -> dict[int, str]:
     """Return the slot of each minute that lies in one; every minute's if time is not reported."""
     starts = {}
     for label in labels:
-        if found := _CLOCK.fullmatch(label):
-            starts[60 * int(found[1]) + int(found[2])] = label
+        if match := _CLOCK.fullmatch(label):
+            starts[60 * int(match[1]) + int(match[2])] = label
     if not starts:
         return dict.fromkeys(range(_MINUTES_PER_DAY), _ALL_DAY)
     ordered = sorted(starts)
@@ -233,20 +235,20 @@ def _exposed(calls: pd.DataFrame) -> tuple[tuple[Exposure, ...], int, int]:
     shown: dict[tuple[object, ...], ExposedCell] = {}
     days: defaultdict[tuple[object, ...], list[str]] = defaultdict(list)
     one_vehicle = one_stop = 0
-    for day, own in calls.groupby("service_date", dropna=False):
+    for day, day_calls in calls.groupby("service_date", dropna=False):
         name = _DAYS[day.weekday()] if isinstance(day, date) else "every day"
-        texts = [own[name].astype(str).tolist() for name in _OF_CALL]
+        texts = [day_calls[name].astype(str).tolist() for name in _OF_CALL]
         events = (StopEvent(*call) for call in zip(*texts, strict=True))
         for cell in exposed_cells(events):
             # those that are both come first, then single vehicles
             rank = 2 - cell.is_one_vehicle * (1 + cell.is_one_stop)
-            alike = (rank, cell.mode, cell.slot, cell.area)
-            shown.setdefault(alike, cell)
-            days[alike].append(name)
+            cell_key = (rank, cell.mode, cell.slot, cell.area)
+            shown.setdefault(cell_key, cell)
+            days[cell_key].append(name)
             one_vehicle += cell.is_one_vehicle
             one_stop += cell.is_one_stop
-    found = [Exposure(shown[alike], tuple(dict.fromkeys(days[alike]))) for alike in sorted(days)]
-    return tuple(found), one_vehicle, one_stop
+    exposures = [Exposure(shown[key], tuple(dict.fromkeys(days[key]))) for key in sorted(days)]
+    return tuple(exposures), one_vehicle, one_stop
 
 
 def _plain(mode: str) -> str:

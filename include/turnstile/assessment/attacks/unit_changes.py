@@ -91,14 +91,14 @@ def worst_changes(
         scope: piece of time that they are in; the one that most draws read by default.
         with_later: with the later weeks of the year that carry those records along.
     """
-    found: Changes = Counter()
+    changes: Changes = Counter()
     for event, multiple in _touched(events, unit, scope, with_later=with_later):
         bound = dict(event.sensitivities).get(unit)
         if bound is None:
             return None
         for by in _worst(event, bound, multiple):
-            found[Change(event.noise, event.scale, by)] += 1
-    return found
+            changes[Change(event.noise, event.scale, by)] += 1
+    return changes
 
 
 def typical_changes(
@@ -110,18 +110,18 @@ def typical_changes(
 ) -> Changes:
     """Return the changes of the typical unit in the draws of a release, as of `worst_changes`."""
     is_bus = unit in VEHICLE_UNITS
-    found: Changes = Counter()
+    changes: Changes = Counter()
     by_draw: defaultdict[tuple[str, Fraction], list[DrawEvent]] = defaultdict(list)
     for event, multiple in _touched(events, unit, scope, with_later=with_later, is_whole=False):
         by_draw[event.label, multiple].append(event)
-    for (_, multiple), own in by_draw.items():
-        days = max(1, len({block.service_date for block in own[0].blocks}))
+    for (_, multiple), label_events in by_draw.items():
+        days = max(1, len({block.service_date for block in label_events[0].blocks}))
         active = 1 if unit in _DAILY else days if is_bus else _travelled(days)
-        draws = len(own) if days > 1 or is_bus else _travelled(len(own))
-        cells, step = _bus(own[0]) if is_bus else _card(own[0], unit)
+        draws = len(label_events) if days > 1 or is_bus else _travelled(len(label_events))
+        cells, step = _bus(label_events[0]) if is_bus else _card(label_events[0], unit)
         by = _multiplied(step * active, multiple)
-        found[Change(own[0].noise, own[0].scale, by)] += cells * draws
-    return found
+        changes[Change(label_events[0].noise, label_events[0].scale, by)] += cells * draws
+    return changes
 
 
 def scopes_of(events: Iterable[DrawEvent], unit: ProtectionUnit) -> list[str]:
@@ -166,8 +166,8 @@ def _touched(
         with_later: with the root of the sum of squares over all draws of the year (Y1).
         is_whole: one draw for all pieces of a vector, over which a bound holds.
     """
-    own = _most_read(events, unit) if scope is None else draws_on(events, unit, scope)
-    for event in [vector[0] for vector in vectors(own)] if is_whole else own:
+    scope_events = _most_read(events, unit) if scope is None else draws_on(events, unit, scope)
+    for event in [vector[0] for vector in vectors(scope_events)] if is_whole else scope_events:
         times = event.step if scope is None else _multiple(event, unit, scope)
         if event.step == 1 or unit.is_lifetime:  # whose sensitivity holds what is carried along
             yield event, Fraction(1)

@@ -75,10 +75,10 @@ class PipelineCopy:
         What is observed are counts, of one week; a card that is carried along moves what is drawn
         by more, which is taken as declared.
         """
-        found = self.observed.get((event.label, unit))
-        if found is None or (unit.is_lifetime and event.carried):
+        observed = self.observed.get((event.label, unit))
+        if observed is None or (unit.is_lifetime and event.carried):
             return ObservedSensitivity(declared.l1, declared.l2_squared)
-        return ObservedSensitivity(event.step * found.l1, event.step**2 * found.l2_squared)
+        return ObservedSensitivity(event.step * observed.l1, event.step**2 * observed.l2_squared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def run_canaries(
     vectors = copy.draw(event, exact)
     for published in vectors:
         scores += _ratios(event, published - base, declared_change(event, declared))
-    return CanaryRun(scores, is_in, np.concatenate([one - exact for one in vectors]))
+    return CanaryRun(scores, is_in, np.concatenate([vector - exact for vector in vectors]))
 
 
 def coins(number: int) -> NDArray[np.bool_]:

@@ -100,21 +100,24 @@ def audit_release(
     """
     pipeline = copy or PipelineCopy()
     draws_alike: defaultdict[_Kind, list[DrawEvent]] = defaultdict(list)
-    for one in (unit, *others):
+    for audited_unit in (unit, *others):
         for event in one_of_each_label(events):
-            declared = dict(event.sensitivities).get(one)
+            declared = dict(event.sensitivities).get(audited_unit)
             if declared is not None:
                 noise = (event.noise, event.scale, event.threshold)
                 draws_alike[
-                    noise, one, declared, pipeline.sensitivity(event, one, declared)
+                    noise,
+                    audited_unit,
+                    declared,
+                    pipeline.sensitivity(event, audited_unit, declared),
                 ].append(event)
-    found = []
-    for (_, one, declared, _), own in draws_alike.items():
-        canaries = CANARIES if one is unit else CANARIES_OF_OTHERS
-        run = run_canaries(pipeline, own[0], one, declared, canaries=canaries)
-        first = _audited(own[0], one, declared, run=run, error=ALPHA / len(draws_alike))
-        found.append(replace(first, label=", ".join(event.label for event in own)))
-    return tuple(found)
+    audits = []
+    for (_, audited_unit, declared, _), draws in draws_alike.items():
+        canaries = CANARIES if audited_unit is unit else CANARIES_OF_OTHERS
+        run = run_canaries(pipeline, draws[0], audited_unit, declared, canaries=canaries)
+        first = _audited(draws[0], audited_unit, declared, run=run, error=ALPHA / len(draws_alike))
+        audits.append(replace(first, label=", ".join(event.label for event in draws)))
+    return tuple(audits)
 
 
 def _audited(
@@ -146,9 +149,9 @@ def _laplace(
 ) -> tuple[LowerBound, bool]:
     """Bound a Laplace draw by the guesses that are surest, of groups of equal units."""
     group = group_of(event, sensitivity)
-    found = audit(run.scores, run.is_in, confidence=SHOWN_CONFIDENCE)
+    group_bound = audit(run.scores, run.is_in, confidence=SHOWN_CONFIDENCE)
     certain = audit(run.scores, run.is_in, confidence=1 - error)
-    bound = replace(found, epsilon=found.epsilon / group)
+    bound = replace(group_bound, epsilon=group_bound.epsilon / group)
     return bound, certain.epsilon > group * claimed_epsilon(event, sensitivity)
 
 

@@ -70,12 +70,12 @@ def misfit_of(noise: NDArray[np.int64], event: DrawEvent, *, alpha: float) -> st
         values.astype(np.float64),
         math.sqrt(values.astype(np.float64) ** 2 @ chances),
     )
-    for words, of, own in (
+    for words, of, observed in (
         ("mean", numbers, float(noise.mean())),
         ("mean size", np.abs(numbers), float(np.abs(noise).mean())),
     ):
         low, high = mean_limits(of / deviation, chances, noise.size, each)
-        if not low <= own / deviation <= high:
+        if not low <= observed / deviation <= high:
             return f"its {words} is not as declared"
     return next(_wrong_tails(noise, values, chances, deviation, each), None)
 

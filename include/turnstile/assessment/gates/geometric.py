@@ -46,13 +46,13 @@ def geometric_below_zero(numbers: Judged, alpha: float = ALPHA) -> GateResult:
     for label, sizes in judged.items():
         each = alpha / len(judged) / len(sizes)
         limits = [_limits(least, stop, each) for _, least, stop in sizes]
-        chance += sum(own for _, _, own in limits)
+        chance += sum(alarm_chance for _, _, alarm_chance in limits)
         if any(
             not few < equal < many
             for (equal, _, _), (few, many, _) in zip(sizes, limits, strict=True)
         ):
             wrong.append(label)
-    label, sizes = max(judged.items(), key=lambda one: one[1][0][1])
+    label, sizes = max(judged.items(), key=lambda entry: entry[1][0][1])
     _, least, stop = sizes[0]
     few, _, _ = _limits(least, stop, alpha / len(judged) / len(sizes))
     start = (least * stop - few + 2 * math.sqrt(least * stop)) / (least * stop)

@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 def measured(
     sizes: Iterable[float],
-    found: Callable[[float, int], NDArray[np.bool_]],
+    detected: Callable[[float, int], NDArray[np.bool_]],
     words: Callable[[float], str],
     *,
     numbers: int = 1,
@@ -34,14 +34,14 @@ def measured(
 
     Args:
         sizes: of the fault, smallest first.
-        found: size, trials -> in which of them it is found.
+        detected: size, trials -> in which of them it is found.
         words: name a fault of a size.
         numbers: that a trial draws.
     """
     trials = min(TRIALS, max(_LEAST, AT_ONCE // max(1, numbers)))
     for size in sizes:
-        if float(np.mean(found(size, trials))) >= POWER:
-            share = float(np.mean(found(size, trials)))  # that which chose the size is too good
+        if float(np.mean(detected(size, trials))) >= POWER:
+            share = float(np.mean(detected(size, trials)))  # that which chose the size is too good
             error = _DEVIATES * math.sqrt(max(share * (1 - share), 1 / trials) / trials)
             return f"{words(size)} ({share:.1%} +- {error:.1%} of {trials:,} simulated)"
     return NOTHING

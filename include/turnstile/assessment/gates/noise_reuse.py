@@ -90,7 +90,7 @@ class _Pair(NamedTuple):
     @property
     def cells(self) -> int:
         """Numbers that are compared."""
-        return sum(one.values.size + other.values.size for one, other in self.vectors)
+        return sum(vector.values.size + other.values.size for vector, other in self.vectors)
 
     @property
     def is_same(self) -> bool:
@@ -100,8 +100,8 @@ class _Pair(NamedTuple):
     @property
     def noises(self) -> tuple[_Noise, _Noise | None]:
         """The noise of both; None of one that is not known."""
-        one, other = self.vectors[0]
-        return _noise(one.event), _noise(other.event) if self.is_known else None
+        vector, other = self.vectors[0]
+        return _noise(vector.event), _noise(other.event) if self.is_known else None
 
     def kind(self, most: float) -> _Kind:
         """Return what its limits depend on: c is so many at most, a count half a turn."""
@@ -140,14 +140,14 @@ class _Known:
         if key in self.arrays:
             return self.arrays[key]
         if size:
-            found = np.asarray(fft(self.phases_of(vector, turns), size))
+            phases = np.asarray(fft(self.phases_of(vector, turns), size))
         else:
             angles = vector.values * (turns / float(vector.event.scale))
-            found = np.exp(1j * angles).astype(np.complex64)
-        if self.left >= found.size:
-            self.left -= found.size
-            self.arrays[key] = found
-        return found
+            phases = np.exp(1j * angles).astype(np.complex64)
+        if self.left >= phases.size:
+            self.left -= phases.size
+            self.arrays[key] = phases
+        return phases
 
 
 def drawn_once(numbers: Judged, alpha: float = ALPHA) -> GateResult:
@@ -157,27 +157,29 @@ def drawn_once(numbers: Judged, alpha: float = ALPHA) -> GateResult:
     if not placed and not moved:
         return not_applicable(_NAME, "there is one number a draw, and no two draws")
     known = _Known()
-    orders = {id(one): list(_orders(numbers, one)) for one in numbers.vectors}
+    orders = {id(vector): list(_orders(numbers, vector)) for vector in numbers.vectors}
     tests = sum(
-        2 * len(orders[id(one)]) * (1 + 2 * sum(one.values.size // n for n in _widths(one)))
+        2
+        * len(orders[id(vector)])
+        * (1 + 2 * sum(vector.values.size // n for n in _widths(vector)))
         for pair in placed
-        for one, _ in pair.vectors
+        for vector, _ in pair.vectors
     )
     lags = sum(2 * sum(vector.values.size for vector in pair.vectors[0]) for pair in moved)
     each_placed, each_moved = alpha / 2 / max(1, tests), alpha / 2 / max(1, lags)
-    alike = [pair.words for pair in placed if _is_alike(pair, orders, each_placed, known)]
+    repeats = [pair.words for pair in placed if _is_alike(pair, orders, each_placed, known)]
     apart = ((pair, _distance(pair, each_moved, known)) for pair in moved)
-    alike += [f"{pair.words}, {off} cells apart" for pair, off in apart if off is not None]
+    repeats += [f"{pair.words}, {off} cells apart" for pair, off in apart if off is not None]
     weeks = f", {len(numbers.earlier)} earlier releases among them" if numbers.earlier else ""
     statement = (
-        f"noise serves twice: {'; '.join(alike[:3])}"
-        + (f" and {len(alike) - 3} more pairs" if len(alike) > 3 else "")  # noqa: PLR2004 - shown
-        if alike
+        f"noise serves twice: {'; '.join(repeats[:3])}"
+        + (f" and {len(repeats) - 3} more pairs" if len(repeats) > 3 else "")  # noqa: PLR2004 - shown
+        if repeats
         else f"{len(placed)} pairs of draws cell by cell and {len(moved)} at every distance"
         f"{weeks}: none shares its noise, under any scale"
     )
     return GateResult(
-        _NAME, not alike, statement, alpha, _detects(numbers, each_placed, each_moved)
+        _NAME, not repeats, statement, alpha, _detects(numbers, each_placed, each_moved)
     )
 
 
@@ -199,9 +201,9 @@ def share_found(event: DrawEvent, cells: int, *, alpha: float, is_moved: bool = 
 
 def found_in(event: DrawEvent, cells: int, alpha: float, *, share: float, trials: int) -> Bools:
     """Simulate noise that serves again in a share of the cells: in which trials it is found."""
-    own = round(share * cells)
-    angles = 2 * math.pi * uniforms(trials, cells - own)
-    long = np.abs(own + np.exp(1j * angles.astype(np.float32)).sum(axis=1))
+    reused = round(share * cells)
+    angles = 2 * math.pi * uniforms(trials, cells - reused)
+    long = np.abs(reused + np.exp(1j * angles.astype(np.float32)).sum(axis=1))
     return np.asarray(long >= share_found(event, cells, alpha=alpha) * cells)
 
 
@@ -209,8 +211,8 @@ def _detects(numbers: Judged, placed: float, moved: float) -> str:
     """State in which share of the cells of the largest and the smallest table reuse is found."""
     largest = max(numbers.vectors, key=lambda vector: vector.values.size)
     least = min(numbers.vectors, key=lambda vector: vector.values.size)
-    days = sum(one.event.label == least.event.label for one in numbers.vectors)
-    found = [
+    days = sum(vector.event.label == least.event.label for vector in numbers.vectors)
+    statements = [
         measured(
             steps_from(share_found(event, cells, alpha=alpha) + 2 / math.sqrt(cells), most=1.0),
             lambda share, trials, e=event, n=cells, a=alpha: found_in(  # type: ignore[misc]
@@ -225,7 +227,7 @@ def _detects(numbers: Judged, placed: float, moved: float) -> str:
             (least.event, days * least.values.size, moved, f"{least.event.table} on all days"),
         )
     ]
-    return f"noise that serves again, under any scale and sign, in {'; '.join(found)}"
+    return f"noise that serves again, under any scale and sign, in {'; '.join(statements)}"
 
 
 def _noise(event: DrawEvent) -> _Noise:
@@ -246,36 +248,36 @@ def _within(pairs: Iterator[_Pair]) -> Iterator[_Pair]:
 def _at_one_place(numbers: Judged) -> Iterator[_Pair]:
     """Yield two vectors of one size: of this release, then with those of earlier ones."""
     by_size: defaultdict[int, list[Vector]] = defaultdict(list)
-    for one in numbers.vectors:
-        by_size[one.values.size].append(one)
-    for own in by_size.values():
-        for number, one in enumerate(own):
-            for other in own[:number]:
-                yield _Pair(f"{one.where} and {other.where}", ((one, other),), is_known=True)
+    for vector in numbers.vectors:
+        by_size[vector.values.size].append(vector)
+    for vectors in by_size.values():
+        for number, vector in enumerate(vectors):
+            for other in vectors[:number]:
+                yield _Pair(f"{vector.where} and {other.where}", ((vector, other),), is_known=True)
     for release in numbers.earlier:
         for other in release:
-            for one in by_size[other.values.size]:
-                words = f"{one.where} and {other.where} of an earlier release"
-                yield _Pair(words, ((one, other),), is_known=False)
+            for vector in by_size[other.values.size]:
+                words = f"{vector.where} and {other.where} of an earlier release"
+                yield _Pair(words, ((vector, other),), is_known=False)
 
 
 def _moved(numbers: Judged) -> Iterator[_Pair]:
     """Yield dense vectors to compare at every distance: one day's tables, all others, earlier."""
     by_label: defaultdict[str, list[Vector]] = defaultdict(list)
-    for one in numbers.dense:
-        by_label[one.event.label].append(one)
-    for (first, own), (second, others) in combinations_with_replacement(by_label.items(), 2):
-        if len(own) == len(others) > 1:
+    for vector in numbers.dense:
+        by_label[vector.event.label].append(vector)
+    for (first, vectors), (second, others) in combinations_with_replacement(by_label.items(), 2):
+        if len(vectors) == len(others) > 1:
             words = f"{first} and {second} of each day"
-            yield _Pair(words, tuple(zip(own, others, strict=True)), is_known=True)
-    for one, other in combinations_with_replacement(numbers.dense, 2):
-        words = one.where if one is other else f"{one.where} and {other.where}"
-        yield _Pair(words, ((one, other),), is_known=True)
+            yield _Pair(words, tuple(zip(vectors, others, strict=True)), is_known=True)
+    for vector, other in combinations_with_replacement(numbers.dense, 2):
+        words = vector.where if vector is other else f"{vector.where} and {other.where}"
+        yield _Pair(words, ((vector, other),), is_known=True)
     for release in numbers.earlier:
         for other in release:
-            for one in by_label.get(other.event.label, []):
-                words = f"{one.where} and {other.where} of an earlier release"
-                yield _Pair(words, ((one, other),), is_known=False)
+            for vector in by_label.get(other.event.label, []):
+                words = f"{vector.where} and {other.where} of an earlier release"
+                yield _Pair(words, ((vector, other),), is_known=False)
 
 
 def _orders(numbers: Judged, vector: Vector) -> Iterator[NDArray[np.intp]]:
@@ -284,13 +286,14 @@ def _orders(numbers: Judged, vector: Vector) -> Iterator[NDArray[np.intp]]:
     segments: Sequence[Segment] = numbers.segments.get(vector.event.table, ())
     axes = len(segments[0].shape) if segments else 0
     is_dense = vector.event.threshold is None
-    if not is_dense or sum(one.cells for one in segments) != vector.values.size:
+    if not is_dense or sum(segment.cells for segment in segments) != vector.values.size:
         return
     for order in list(permutations(range(axes)))[1:]:
         yield np.concatenate(
             [
-                one.offset + np.arange(one.cells).reshape(one.shape).transpose(order).ravel()
-                for one in segments
+                segment.offset
+                + np.arange(segment.cells).reshape(segment.shape).transpose(order).ravel()
+                for segment in segments
             ]
         )
 
@@ -299,18 +302,18 @@ def _is_alike(
     pair: _Pair, orders: dict[int, list[NDArray[np.intp]]], alpha: float, known: _Known
 ) -> bool:
     """Tell whether two vectors of one size share their noise cell by cell."""
-    ((one, other),) = pair.vectors
-    released = np.ones(one.values.size, dtype=np.bool_)
-    if one.event.threshold is not None or other.event.threshold is not None:
-        released = (one.values != 0) & (other.values != 0)  # suppressed cells are alike anyhow
-    if _has_ties(pair, orders[id(one)], alpha):
+    ((vector, other),) = pair.vectors
+    released = np.ones(vector.values.size, dtype=np.bool_)
+    if vector.event.threshold is not None or other.event.threshold is not None:
+        released = (vector.values != 0) & (other.values != 0)  # suppressed cells are alike anyhow
+    if _has_ties(pair, orders[id(vector)], alpha):
         return True
     for kind in (pair.kind(TURNS), pair.kind(FEW_TURNS)):
-        limits = {width: _limits(kind, alpha, width)[1][-1] for width in _widths(one)}
+        limits = {width: _limits(kind, alpha, width)[1][-1] for width in _widths(vector)}
         theirs = known.phases_of(other, kind.turns) * released
-        for order in orders[id(one)]:
-            own = known.phases_of(one, kind.turns)[order]
-            for products in (own * np.conj(theirs), own * theirs):
+        for order in orders[id(vector)]:
+            phases = known.phases_of(vector, kind.turns)[order]
+            for products in (phases * np.conj(theirs), phases * theirs):
                 if any(_longest(products, width) >= limit for width, limit in limits.items()):
                     return True
     return False
@@ -318,12 +321,12 @@ def _is_alike(
 
 def _has_ties(pair: _Pair, orders: list[NDArray[np.intp]], alpha: float) -> bool:
     """Tell whether more numbers of two dense vectors of one scale are equal than noise lets be."""
-    ((one, other),) = pair.vectors
-    if _noise(one.event) != _noise(other.event) or one.event.threshold is not None:
+    ((vector, other),) = pair.vectors
+    if _noise(vector.event) != _noise(other.event) or vector.event.threshold is not None:
         return False
-    most = ties_limit(one.event, one.values.size, alpha, is_known=pair.is_known)
+    most = ties_limit(vector.event, vector.values.size, alpha, is_known=pair.is_known)
     ties = (
-        int(np.count_nonzero(one.values[order] == sign * other.values))
+        int(np.count_nonzero(vector.values[order] == sign * other.values))
         for order in orders
         for sign in (1, -1)
     )
@@ -340,10 +343,10 @@ def ties_limit(event: DrawEvent, cells: int, alpha: float, *, is_known: bool) ->
 
 def _widths(vector: Vector) -> list[int]:
     """Return the numbers of cells that are added up: all of them, and stretches of a few sizes."""
-    found = [vector.values.size]
-    while found[-1] >= _STRETCH_TIMES * _STRETCH_LEAST:
-        found.append(found[-1] // _STRETCH_TIMES)
-    return found
+    widths = [vector.values.size]
+    while widths[-1] >= _STRETCH_TIMES * _STRETCH_LEAST:
+        widths.append(widths[-1] // _STRETCH_TIMES)
+    return widths
 
 
 def _longest(products: Phases, width: int) -> float:
@@ -357,18 +360,18 @@ def _distance(pair: _Pair, alpha: float, known: _Known) -> int | None:
     kind = pair.kind(TURNS)
     first, second = (vector.values.size for vector in pair.vectors[0])
     size = next_fast_len(first + second)
-    alike = np.zeros(size, dtype=np.complex64)
+    correlation = np.zeros(size, dtype=np.complex64)
     turned = np.zeros(size, dtype=np.complex64)
-    for one, other in pair.vectors:
-        own = known.phases_of(one, kind.turns, size)
+    for day_vector, other in pair.vectors:
+        phases = known.phases_of(day_vector, kind.turns, size)
         theirs = known.phases_of(other, kind.turns, size)
-        alike += own * np.conj(theirs)
-        turned += own * np.concatenate((theirs[:1], theirs[:0:-1]))
+        correlation += phases * np.conj(theirs)
+        turned += phases * np.concatenate((theirs[:1], theirs[:0:-1]))
     distances = np.arange(1 if pair.is_same else 1 - second, first)
     cells = np.minimum(first, second + distances) - np.maximum(0, distances)
     knots, limits = _limits(kind, alpha, len(pair.vectors) * min(first, second))
     longest = limits[np.searchsorted(knots, len(pair.vectors) * cells)]
-    for sums in (alike, turned):
+    for sums in (correlation, turned):
         beyond = np.abs(ifft(sums)[distances % size]) - longest
         if beyond.size and float(beyond.max()) >= 0:
             return abs(int(distances[int(np.argmax(beyond))]))
@@ -399,14 +402,14 @@ def _limits(kind: _Kind, alpha: float, most: int) -> tuple[NDArray[np.int64], Fl
 @lru_cache(maxsize=512)
 def _log_mean(kind: _Kind, times: float) -> Floats:
     """Return ln M(t) at so many times each tilt."""
-    one, other = kind.noises
-    means = _powers(one, kind.turns)
+    noise, other = kind.noises
+    means = _powers(noise, kind.turns)
     if other is not None:
         means = means * _powers(other, kind.turns)
     tilts = times * _TILTS
     orders = np.arange(1, _POWERS + 1)[:, None]
-    own = ive(0, tilts) + 2 * (means[:, None] * ive(orders, tilts)).sum(axis=0)
-    return np.asarray(tilts + np.log(own))
+    moments = ive(0, tilts) + 2 * (means[:, None] * ive(orders, tilts)).sum(axis=0)
+    return np.asarray(tilts + np.log(moments))
 
 
 @lru_cache(maxsize=128)
@@ -418,8 +421,8 @@ def _powers(noise: _Noise, turns: float) -> Floats:
     powers = turns / scale * np.arange(1, _POWERS + 1)
     if noise.threshold is None:  # symmetric
         right = values > 0
-        own = 2 * np.cos(np.outer(powers, values[right])) @ chances[right]
-        return np.asarray(np.abs(own + chances[values == 0]))
+        cosines = 2 * np.cos(np.outer(powers, values[right])) @ chances[right]
+        return np.asarray(np.abs(cosines + chances[values == 0]))
     turned = np.exp(1j * np.outer(powers, values))
     # Given its release a number's noise is what lies above a cut, wherever that is.
     above = np.cumsum((turned * chances)[:, ::-1], axis=1)[:, ::-1]

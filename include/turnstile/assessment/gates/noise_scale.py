@@ -34,17 +34,17 @@ def nested_scale(numbers: Judged, alpha: float = ALPHA) -> GateResult:
     name = "declared_scale"
     if not numbers.totals:
         return not_applicable(name, "no totals with all their parts, which say the scale")
-    groups: dict[str, Sequence[Totals]] = {one.name: (one,) for one in numbers.totals}
+    groups: dict[str, Sequence[Totals]] = {nested.name: (nested,) for nested in numbers.totals}
     if len(groups) > 1:
         groups["all tables"] = numbers.totals
     pairs: defaultdict[str, list[Totals]] = defaultdict(list)
-    for one in numbers.totals:
-        pairs[one.name.partition(" on ")[0]].append(one)
+    for totals in numbers.totals:
+        pairs[totals.name.partition(" on ")[0]].append(totals)
     each = alpha / (len(groups) + len(pairs))
-    found = {where: mean_square(own, each) for where, own in groups.items()}
-    wrong = [where for where, (mean, low, high) in found.items() if not low <= mean <= high]
-    wrong += [f"{where} (not centered)" for where, own in pairs.items() if _chance(own) < each]
-    mean, low, high = list(found.values())[-1]
+    mean_squares = {where: mean_square(group, each) for where, group in groups.items()}
+    wrong = [where for where, (mean, low, high) in mean_squares.items() if not low <= mean <= high]
+    wrong += [f"{where} (not centered)" for where, days in pairs.items() if _chance(days) < each]
+    mean, low, high = list(mean_squares.values())[-1]
     statement = (
         f"recovered over declared variance {mean:.3f}, accepted from {low:.3f} to {high:.3f}"
     )
@@ -71,12 +71,14 @@ def _noise_found(totals: Sequence[Totals], alpha: float) -> str:
         squares = np.zeros(trials)
         for number, terms in kinds:
             values, chances = integer_pmf(terms)
-            own = values.astype(np.float64) ** 2
+            squared = values.astype(np.float64) ** 2
             drawn = np.searchsorted(np.cumsum(chances), uniforms(trials, number))
-            squares += own[drawn.clip(0, own.size - 1)].sum(axis=1) / float(own @ chances)
+            squares += squared[drawn.clip(0, squared.size - 1)].sum(axis=1) / float(
+                squared @ chances
+            )
         return np.asarray(((1 - off) ** 2 * squares < low) & ((1 + off) ** 2 * squares > high))
 
-    scatter = float(np.mean([one.variance_of_square for one in totals]))
+    scatter = float(np.mean([total.variance_of_square for total in totals]))
     start = relative_reach(size, alpha=alpha, power=POWER, scatter=scatter)
     words = f"too small or too large in all tables together, from {size:,} differences"
     return measured(
@@ -87,10 +89,10 @@ def _noise_found(totals: Sequence[Totals], alpha: float) -> str:
 def _chance(days: Sequence[Totals]) -> float:
     """Return the chance of differences whose sum is as far from 0."""
     times = Counter[Term]()
-    for number, terms in (kind for one in days for kind in one.kinds):
+    for number, terms in (kind for day in days for kind in day.kinds):
         for term in terms:
             times[replace(term, times=1)] += number * term.times
-    distance = abs(sum(one.sum_of_differences for one in days))
+    distance = abs(sum(day.sum_of_differences for day in days))
     return tail([replace(term, times=number) for term, number in times.items()], distance - 1)
 
 
@@ -102,5 +104,5 @@ def mean_square(chosen: Sequence[Totals], alpha: float) -> tuple[float, float, f
         alpha: chance that noise as declared leaves the limits.
     """
     low, high = limits(kinds_of(chosen), alpha)
-    squares = np.concatenate([one.residuals for one in chosen]) ** 2
+    squares = np.concatenate([totals.residuals for totals in chosen]) ** 2
     return float(squares.mean()), low / squares.size, high / squares.size

@@ -79,16 +79,16 @@ class Judged:
     @property
     def dense(self) -> tuple[Vector, ...]:
         """Vectors without a threshold."""
-        return tuple(one for one in self.vectors if one.event.threshold is None)
+        return tuple(vector for vector in self.vectors if vector.event.threshold is None)
 
     def pooled(self, chosen: Sequence[Vector]) -> dict[str, tuple[DrawEvent, NDArray[np.int64]]]:
         """Return the numbers of each kind of draw, over its days."""
         by_label: dict[str, list[Vector]] = {}
-        for one in chosen:
-            by_label.setdefault(one.event.label, []).append(one)
+        for vector in chosen:
+            by_label.setdefault(vector.event.label, []).append(vector)
         return {
-            label: (own[0].event, np.concatenate([one.values for one in own]))
-            for label, own in by_label.items()
+            label: (vectors[0].event, np.concatenate([day.values for day in vectors]))
+            for label, vectors in by_label.items()
         }
 
     def by_day_and_pooled(
@@ -97,9 +97,9 @@ class Judged:
         """Return the numbers of each kind of draw over its days, and of each of several days."""
         pooled = self.pooled(chosen)
         days = {
-            one.where: (one.event, one.values)
-            for one in chosen
-            if one.values.size < pooled[one.event.label][1].size
+            vector.where: (vector.event, vector.values)
+            for vector in chosen
+            if vector.values.size < pooled[vector.event.label][1].size
         }
         return pooled | days
 
@@ -122,12 +122,12 @@ def judged(
         earlier: vectors of other releases of the group, newest first.
     """
     counts: dict[str, list[Vector]] = {name: [] for name in layouts}
-    for one in vectors:
-        if one.event.table in counts and one.event.statistic == "count":
-            counts[one.event.table].append(one)
+    for vector in vectors:
+        if vector.event.table in counts and vector.event.statistic == "count":
+            counts[vector.event.table].append(vector)
     nested = nested_pairs(layouts)
-    totals = tuple(one for pair in nested for one in _totals(counts, layouts, *pair))
-    segments = {name: one.segments for name, one in layouts.items()}
+    totals = tuple(total for pair in nested for total in _totals(counts, layouts, *pair))
+    segments = {name: table_layout.segments for name, table_layout in layouts.items()}
     return Judged(vectors, totals, tuple(earlier), segments)
 
 
@@ -146,14 +146,14 @@ def layouts_of(drawn: Drawn) -> Layouts:
 
 def nested_pairs(layouts: Layouts) -> list[tuple[str, str]]:
     """Return pairs of a table and one whose dimensions include its own."""
-    axes = {name: set(one.axes) for name, one in layouts.items()}
+    axes = {name: set(table_layout.axes) for name, table_layout in layouts.items()}
     return [(coarse, fine) for coarse in axes for fine in axes if axes[coarse] < axes[fine]]
 
 
-def _named(one: str, other: str, vector: Vector) -> str:
+def _named(table: str, other: str, vector: Vector) -> str:
     """Name two tables and the day."""
     on = f" on {vector.service_date}" if vector.service_date else ""
-    return f"{one} and {other}{on}"
+    return f"{table} and {other}{on}"
 
 
 def totals_of(
@@ -175,8 +175,8 @@ def totals_of(
     fourth = sum(n * noise_fourth_cumulant(event.noise, event.scale) for n, event in both)
     added, times = np.unique(np.stack(cells, axis=1), axis=0, return_counts=True)
     kinds = tuple(
-        (number, tuple(term_of(event, n) for n, event in zip(own, draws, strict=True)))
-        for own, number in zip(added.tolist(), times.tolist(), strict=True)
+        (number, tuple(term_of(event, n) for n, event in zip(counts, draws, strict=True)))
+        for counts, number in zip(added.tolist(), times.tolist(), strict=True)
     )
     scatter = 2 + float(np.mean(fourth / variance**2))
     residuals = np.asarray(difference / np.sqrt(variance))
@@ -186,8 +186,8 @@ def totals_of(
 def kinds_of(chosen: Sequence[Totals]) -> Kinds:
     """Return how many differences there are of which noise, in one order."""
     numbers = Counter[tuple[Term, ...]]()
-    for one in chosen:
-        for times, terms in one.kinds:
+    for totals in chosen:
+        for times, terms in totals.kinds:
             numbers[terms] += times
     return tuple((numbers[terms], terms) for terms in sorted(numbers, key=str))
 

@@ -43,14 +43,14 @@ def audits_of(
     programme: Programme, events: Sequence[DrawEvent], copy: PipelineCopy
 ) -> tuple[DrawAudit, ...]:
     """Audit the draws of a plan for the programme's own unit and for those that it bounds."""
-    own, *others = _units_of(programme)
-    return audit_release(events, own, others=others, copy=copy)
+    unit, *others = _units_of(programme)
+    return audit_release(events, unit, others=others, copy=copy)
 
 
 def _units_of(programme: Programme) -> list[ProtectionUnit]:
     """Return the programme's own unit, then the others that it bounds."""
-    own = programme.mechanism.unit
-    return [own, *(bound.unit for bound in programme.units if bound.unit is not own)]
+    unit = programme.mechanism.unit
+    return [unit, *(bound.unit for bound in programme.units if bound.unit is not unit)]
 
 
 def declared_sensitivity(

@@ -59,7 +59,7 @@ def gate_results(
         return first  # the others compare draws and cells one by one
     numbers = judged_release(drawn, known.earlier)
     first = (*first, integers(numbers))
-    if any(one.values.dtype != np.int64 for one in numbers.vectors):
+    if any(vector.values.dtype != np.int64 for vector in numbers.vectors):
         return first  # the others reckon with integers
     programme, copy = drawn.programme, known.copy
     audited = audits_of(programme, drawn.events, copy) if audits is None else audits

@@ -19,12 +19,12 @@ def support(drawn: Drawn) -> GateResult:
     """Every cell of the public domain is present, for every planned draw, in the planned order."""
     tables = {table.name: table for table in drawn.programme.tables}
     planned = [(e.table, e.statistic, drawn.domain.cells(tables[e.table])) for e in drawn.events]
-    found = [(t.table, t.statistic, t.values.size) for t in drawn.artefact.tables]
+    sealed = [(t.table, t.statistic, t.values.size) for t in drawn.artefact.tables]
     return GateResult(
         "support",
-        planned == found,
+        planned == sealed,
         "every cell of the public domain holds a number"
-        if planned == found
+        if planned == sealed
         else "cells or draws are missing or too many",
         detects="any cell or draw that is missing or too many",
     )
@@ -39,19 +39,20 @@ def one_byte_string(drawn: Drawn, sealed_digests: Sequence[str] | None) -> GateR
         drawn: the sealed release.
         sealed_digests: SHA-256 of every sealed file of the key; None where nobody looked.
     """
-    own = drawn.attempt.artefact_digest
+    digest = drawn.attempt.artefact_digest
     detects = "any second file of sealed bytes"
-    if not drawn.attempt.is_sealed or not own:
+    if not drawn.attempt.is_sealed or not digest:
         unsealed = "the ledger holds no sealed bytes for this key"
         return GateResult("one_sealed", False, unsealed, detects=detects)
-    others = set(sealed_digests or ()) - {own}
+    others = set(sealed_digests or ()) - {digest}
     if others:
         statement = (
             f"{len(others) + 1} distinct sealed byte strings lie under embargo for this key, the "
-            f"ledger knows {own[:16]} alone; find out where the others come from, then remove them"
+            f"ledger knows {digest[:16]} alone; find out where the others come from, then remove "
+            "them"
         )
         return GateResult("one_sealed", False, statement, detects=detects)
-    return GateResult("one_sealed", True, f"one sealed byte string, {own[:16]}", detects=detects)
+    return GateResult("one_sealed", True, f"one sealed byte string, {digest[:16]}", detects=detects)
 
 
 def integers(numbers: Judged) -> GateResult:
@@ -63,15 +64,19 @@ def integers(numbers: Judged) -> GateResult:
     """
     enough = math.log(max(1, len(numbers.vectors)) / ALPHA)
     wrong = [
-        f"{one.event.label} {problem}"
-        for one in numbers.vectors
-        if (problem := _off_grid(one, enough)) is not None
+        f"{vector.event.label} {problem}"
+        for vector in numbers.vectors
+        if (problem := _off_grid(vector, enough)) is not None
     ]
     return GateResult(
         "integers",
         not wrong,
         wrong[0] if wrong else "every number is an integer of 64 bits, on no coarser grid",
-        sum(math.exp(-own) for own in map(_against_a_grid, numbers.vectors) if own >= enough),
+        sum(
+            math.exp(-exponent)
+            for exponent in map(_against_a_grid, numbers.vectors)
+            if exponent >= enough
+        ),
         "any number that is no 64-bit integer; a draw on a coarser grid, from "
         f"{_grid_least(numbers, enough)} noised numbers on",
     )
@@ -79,7 +84,9 @@ def integers(numbers: Judged) -> GateResult:
 
 def _grid_least(numbers: Judged, enough: float) -> int:
     """Return how many numbers show a grid, in the draw where it takes the most."""
-    return max((math.ceil(enough / _evenness(one.event)) for one in numbers.vectors), default=0)
+    return max(
+        (math.ceil(enough / _evenness(vector.event)) for vector in numbers.vectors), default=0
+    )
 
 
 def _evenness(event: DrawEvent) -> float:
@@ -88,9 +95,9 @@ def _evenness(event: DrawEvent) -> float:
     return math.log1p(probabilities[2] / probabilities[1])
 
 
-def _off_grid(one: Vector, enough: float) -> str | None:
+def _off_grid(vector: Vector, enough: float) -> str | None:
     """Name what is wrong with a vector of numbers, or None."""
-    values = one.values
+    values = vector.values
     if values.dtype.kind == "f":
         floats = np.asarray(values, dtype=np.float64)
         if bool(np.any((floats == 0) & np.signbit(floats))):
@@ -98,15 +105,17 @@ def _off_grid(one: Vector, enough: float) -> str | None:
         return "holds floating-point numbers"
     if values.dtype != np.dtype(np.int64):
         return f"holds numbers of type {values.dtype}"
-    if _against_a_grid(one) >= enough and int(np.gcd.reduce(values)) != 1:
+    if _against_a_grid(vector) >= enough and int(np.gcd.reduce(values)) != 1:
         return "holds only multiples of a number above 1"
     return None
 
 
-def _against_a_grid(one: Vector) -> float:
+def _against_a_grid(vector: Vector) -> float:
     """Return -ln of the largest chance that all numbers which noise decided are even.
 
     Cells that a threshold left out are alike without any noise.
     """
-    decided = one.values.size if one.event.threshold is None else np.count_nonzero(one.values)
-    return int(decided) * _evenness(one.event)
+    decided = (
+        vector.values.size if vector.event.threshold is None else np.count_nonzero(vector.values)
+    )
+    return int(decided) * _evenness(vector.event)

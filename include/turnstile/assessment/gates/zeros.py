@@ -29,17 +29,18 @@ def noised_zeros(numbers: Judged, alpha: float = ALPHA) -> GateResult:
     thresholded table holds 0 or its threshold and more, which is its rule and shows.
     """
     bad = {
-        one.event.label
-        for one in numbers.vectors
-        if one.event.threshold is not None and _below(one.event.threshold, one.values)
+        thresholded.event.label
+        for thresholded in numbers.vectors
+        if thresholded.event.threshold is not None
+        and _below(thresholded.event.threshold, thresholded.values)
     }
     dense = numbers.dense
     chance = 0.0
-    for one in dense:
-        windows = _windows(one.values.size, largest_probability(one), alpha / len(dense))
-        chance += sum(own.chance for own in windows)
-        if any(_most_zeros(one.values, own.width) >= own.limit for own in windows):
-            bad.add(one.where)
+    for vector in dense:
+        windows = _windows(vector.values.size, largest_probability(vector), alpha / len(dense))
+        chance += sum(window.chance for window in windows)
+        if any(_most_zeros(vector.values, window.width) >= window.limit for window in windows):
+            bad.add(vector.where)
     statement = (
         f"zeros without noise in {', '.join(sorted(bad))}: presence would show"
         if bad
@@ -71,12 +72,12 @@ def _windows(cells: int, most: float, alpha: float) -> tuple[_Windows, ...]:
     widths = [cells]
     while _WINDOW_LEAST * 2 ** (len(widths) - 1) < cells:
         widths.append(_WINDOW_LEAST * 2 ** (len(widths) - 1))
-    found = []
+    limits = []
     for width in widths:
         windows = cells // width
         limit = binomial_limit(alpha / len(widths) / windows, width, most)
-        found.append(_Windows(width, limit, windows * binomial_at_least(limit, width, most)))
-    return tuple(found)
+        limits.append(_Windows(width, limit, windows * binomial_at_least(limit, width, most)))
+    return tuple(limits)
 
 
 def _most_zeros(values: NDArray[np.int64], width: int) -> int:
@@ -86,9 +87,9 @@ def _most_zeros(values: NDArray[np.int64], width: int) -> int:
     return int(zeros.sum(axis=1).max())
 
 
-def largest_probability(one: Vector) -> float:
+def largest_probability(vector: Vector) -> float:
     """Return the largest probability of any number in a cell, whatever its raw count."""
-    _, probabilities = noise_pmf(one.event.noise, one.event.scale, reach=1)
+    _, probabilities = noise_pmf(vector.event.noise, vector.event.scale, reach=1)
     return float(probabilities[1])
 
 
@@ -96,8 +97,8 @@ def _detects(dense: tuple[Vector, ...], alpha: float) -> str:
     """State the share of the largest table, if it is empty, that is found without noise."""
     if not dense:
         return "a thresholded table with numbers below its threshold"
-    one = max(dense, key=lambda vector: vector.values.size)
-    cells, most = one.values.size, largest_probability(one)
+    largest = max(dense, key=lambda vector: vector.values.size)
+    cells, most = largest.values.size, largest_probability(largest)
     alpha /= len(dense) * (math.log2(max(2, cells)) + 1)
     least = binomial_limit(alpha, cells, most)
 
@@ -111,7 +112,7 @@ def _detects(dense: tuple[Vector, ...], alpha: float) -> str:
     return measured(
         steps_from(start, most=1.0),
         found,
-        lambda share: f"{share:.1%} of an empty {one.event.table} without noise",
+        lambda share: f"{share:.1%} of an empty {largest.event.table} without noise",
     )
 
 

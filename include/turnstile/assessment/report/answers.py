@@ -45,7 +45,7 @@ def answers_of(programme: Programme, risk: Forecast) -> Answers:
         programme: whose bounds hold.
         risk: of its releases.
     """
-    own = programme.mechanism.unit
+    unit = programme.mechanism.unit
     bounds = "; ".join(
         f"of {bound.unit.noun} at most {bound.contributions_max} "
         f"{'cells' if bound.unit in VEHICLE_UNITS else 'trips'} are counted"
@@ -53,19 +53,21 @@ def answers_of(programme: Programme, risk: Forecast) -> Answers:
         if bound.unit is not ProtectionUnit.TRIP
     )
     what = (
-        f"Whether {own.noun} is in the data at all, and with it everything about it, as well as "
+        f"Whether {unit.noun} is in the data at all, and with it everything about it, as well as "
         f"is said below{f' ({bounds})' if bounds else ''}."
     )
     return Answers(
         what,
         _WHOM,
         _HOW_LONG,
-        _figures(own, risk),
+        _figures(unit, risk),
         (
             *dict.fromkeys(
-                one.sentence if one.guess_right is None else f"{one.verdict}.".capitalize()
-                for one in risk.units
-                if one.guess_right is None or "does not hide" in one.verdict
+                unit_risk.sentence
+                if unit_risk.guess_right is None
+                else f"{unit_risk.verdict}.".capitalize()
+                for unit_risk in risk.units
+                if unit_risk.guess_right is None or "does not hide" in unit_risk.verdict
             ),
             (
                 "Facts about groups, lines and places: that many people travel somewhere is what "
@@ -76,12 +78,23 @@ def answers_of(programme: Programme, risk: Forecast) -> Answers:
     )
 
 
-def _figures(own: ProtectionUnit, risk: Forecast) -> tuple[tuple[str, str], ...]:
+def _figures(unit: ProtectionUnit, risk: Forecast) -> tuple[tuple[str, str], ...]:
     """Return four chances: of the protected unit as charged, and of whoever is there all year."""
-    chosen = [one for one in risk.units if one.unit is own and one.span is Span.LEDGER]
-    chosen += [one for one in risk.units if one.unit.is_lifetime and one.span is Span.YEAR]
+    chosen = [
+        unit_risk
+        for unit_risk in risk.units
+        if unit_risk.unit is unit and unit_risk.span is Span.LEDGER
+    ]
+    chosen += [
+        unit_risk
+        for unit_risk in risk.units
+        if unit_risk.unit.is_lifetime and unit_risk.span is Span.YEAR
+    ]
     return tuple(
-        (percent(one.guess_right), f"{one.who}{', over a year' * (one.span is Span.YEAR)}")
-        for one in chosen
-        if one.guess_right is not None
+        (
+            percent(unit_risk.guess_right),
+            f"{unit_risk.who}{', over a year' * (unit_risk.span is Span.YEAR)}",
+        )
+        for unit_risk in chosen
+        if unit_risk.guess_right is not None
     )

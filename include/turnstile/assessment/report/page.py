@@ -41,32 +41,32 @@ def write_report(drawn: Drawn, evidence: Evidence, folder: Path) -> tuple[GateRe
         evidence: what it is judged by beside the sealed bytes.
         folder: that exists, under embargo.
     """
-    found = assess_release(drawn, evidence)
-    content = json.dumps(content_of(found), indent=1) + "\n"
+    assessment = assess_release(drawn, evidence)
+    content = json.dumps(content_of(assessment), indent=1) + "\n"
     write_atomically(folder / JSON_NAME, content.encode())
-    write_atomically(folder / PAGE_NAME, page_of(found).encode())
-    return found.gates
+    write_atomically(folder / PAGE_NAME, page_of(assessment).encode())
+    return assessment.gates
 
 
-def page_of(found: Assessment) -> str:
+def page_of(assessment: Assessment) -> str:
     """Return the page."""
     return render(
         "assessment.html",
-        title=f"Assessment of {found.drawn.attempt.key}",
-        passed=found.passed,
-        headline=headline(found.gates),
-        sealed=found.drawn.attempt.artefact_digest,
-        answers=answers_of(found.drawn.programme, found.risk),
-        risk=sections.risk(found),
-        picture=Markup(sections.risk_picture(found)),  # noqa: S704 - our template escapes
-        notes=found.risk.notes,
-        steady=[(one.weeks, one.half_width) for one in found.risk.course],
-        gates=sections.gates(found),
-        promised=sections.promised(found),
-        audits=sections.audits(found),
-        attacks=sections.attacks(found),
-        timetable=sections.timetable(found),
-        ledger=sections.ledger(found),
+        title=f"Assessment of {assessment.drawn.attempt.key}",
+        passed=assessment.passed,
+        headline=headline(assessment.gates),
+        sealed=assessment.drawn.attempt.artefact_digest,
+        answers=answers_of(assessment.drawn.programme, assessment.risk),
+        risk=sections.risk(assessment),
+        picture=Markup(sections.risk_picture(assessment)),  # noqa: S704 - our template escapes
+        notes=assessment.risk.notes,
+        steady=[(course.weeks, course.half_width) for course in assessment.risk.course],
+        gates=sections.gates(assessment),
+        promised=sections.promised(assessment),
+        audits=sections.audits(assessment),
+        attacks=sections.attacks(assessment),
+        timetable=sections.timetable(assessment),
+        ledger=sections.ledger(assessment),
         limits=LIMITS,
         not_judged=tuple(NOT_JUDGED.values()),
         sources=[tuple(row.values()) for row in SOURCES],

@@ -71,8 +71,8 @@ def lines(
     across = axis([float(point[x]) for point in points])
     up = y_axis or axis([float(point[y]) for point in points])
     drawn = [
-        [(_at(across.share(float(p[x]))), _up(up.share(float(p[y])))) for p in own]
-        for own in _by_series(points).values()
+        [(_at(across.share(float(p[x]))), _up(up.share(float(p[y])))) for p in series]
+        for series in _by_series(points).values()
     ]
     ticks = [(_at(across.share(value)), _shown(value)) for value in across.ticks]
     return _svg(title, (x, y), ticks, up, list(_by_series(points)), lines=drawn)
@@ -100,9 +100,9 @@ def bars(points: Sequence[Point], *, x: str, y: str, title: str, y_axis: Axis | 
                 _up(up.share(float(p[y]))),
                 width,
             )
-            for p in own
+            for p in series
         ]
-        for n, own in enumerate(by_series.values())
+        for n, series in enumerate(by_series.values())
     ]
     ticks = [(_LEFT + each * (n + 0.5), name) for n, name in enumerate(names)]
     return _svg(title, (x, y), ticks, up, list(by_series), bars=drawn)
@@ -110,10 +110,10 @@ def bars(points: Sequence[Point], *, x: str, y: str, title: str, y_axis: Axis | 
 
 def _by_series(points: Sequence[Point]) -> dict[str, list[Point]]:
     """Return the points of each series, in order."""
-    found: dict[str, list[Point]] = {}
+    by_series: dict[str, list[Point]] = {}
     for point in points:
-        found.setdefault(str(point["series"]), []).append(point)
-    return found
+        by_series.setdefault(str(point["series"]), []).append(point)
+    return by_series
 
 
 def _at(share: float) -> float:

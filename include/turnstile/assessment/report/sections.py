@@ -27,31 +27,33 @@ _LOSSES = {
 Section = dict[str, Any]
 
 
-def risk(found: Assessment) -> Section:
+def risk(assessment: Assessment) -> Section:
     """Return the chance of the best guess for every unit, beside that of this release alone."""
     head = ("unit", "who", "seen", "best guess", "this release alone", "rho", "epsilon", "in words")
     rows = [
         (
-            one.unit.noun,
-            f"{one.who}{' (worst)' if one.is_worst else ' (typical)'}",
-            "the year ahead" if one.span is Span.YEAR else f"{one.releases} in the ledger",
-            _figure(one.guess_right, ".3f"),
-            _figure(one.alone, ".3f"),
-            _figure(one.rho, ".4g"),
-            _figure(one.epsilon, ".4g"),
-            one.sentence,
+            unit_risk.unit.noun,
+            f"{unit_risk.who}{' (worst)' if unit_risk.is_worst else ' (typical)'}",
+            "the year ahead"
+            if unit_risk.span is Span.YEAR
+            else f"{unit_risk.releases} in the ledger",
+            _figure(unit_risk.guess_right, ".3f"),
+            _figure(unit_risk.alone, ".3f"),
+            _figure(unit_risk.rho, ".4g"),
+            _figure(unit_risk.epsilon, ".4g"),
+            unit_risk.sentence,
         )
-        for one in found.risk.units
+        for unit_risk in assessment.risk.units
     ]
     return {"head": head, "rows": rows}
 
 
-def risk_picture(found: Assessment) -> str:
+def risk_picture(assessment: Assessment) -> str:
     """Return the chance of those units that are in every week, as the weeks of a year are added."""
     points: list[Mapping[str, float | str]] = [
-        {"weeks": one.weeks, "chance": chance, "series": who}
-        for one in found.risk.course
-        for who, chance in one.guess_right.items()
+        {"weeks": course.weeks, "chance": chance, "series": who}
+        for course in assessment.risk.course
+        for who, chance in course.guess_right.items()
         if chance is not None
     ]
     title = "Best guess whether it is in the data of every week, from this week on"
@@ -61,7 +63,7 @@ def risk_picture(found: Assessment) -> str:
     return lines(points, x="weeks", y="chance", title=title, y_axis=chances)
 
 
-def gates(found: Assessment) -> Section:
+def gates(assessment: Assessment) -> Section:
     """Return what each gate found, and what it could have found."""
     head = ("gate", "outcome", "what was found", "chance of a false alarm", "finds")
     rows = [
@@ -72,38 +74,40 @@ def gates(found: Assessment) -> Section:
             gate.false_alarm_in_words,
             gate.detects if gate.is_applicable else "-",
         )
-        for gate in found.gates
+        for gate in assessment.gates
     ]
     return {"head": head, "rows": rows}
 
 
-def promised(found: Assessment) -> Section:
+def promised(assessment: Assessment) -> Section:
     """Return the loss of this release for each unit, in the words and figures of its card.
 
     A column that no unit has a figure in is left out: Gaussian noise has no finite epsilon at
     delta 0.
     """
-    losses = {unit: loss_figures(own) for unit, own in found.losses.items()}
-    shown = [name for name in _LOSSES if any(own[name] is not None for own in losses.values())]
+    losses = {unit: loss_figures(loss) for unit, loss in assessment.losses.items()}
+    shown = [
+        name for name in _LOSSES if any(figures[name] is not None for figures in losses.values())
+    ]
     notes = []
     if "epsilon" not in shown:
         notes.append(
             "The noise is Gaussian: its promise is rho, and the epsilon at delta 1e-6 that follows "
             "from it; at delta 0 no epsilon is promised."
         )
-    if any(own["rho"] is None for own in losses.values()):
+    if any(figures["rho"] is None for figures in losses.values()):
         notes.append(
             f"{NO_BOUND}: nothing bounds how much one such unit contributes, so no loss is stated "
             "for it."
         )
     rows = [
-        (unit.noun, *(own[name] or NO_BOUND for name in shown))
-        for unit, own in sorted(losses.items())
+        (unit.noun, *(figures[name] or NO_BOUND for name in shown))
+        for unit, figures in sorted(losses.items())
     ]
     return {"head": ("unit", *(_LOSSES[name] for name in shown)), "rows": rows, "notes": notes}
 
 
-def audits(found: Assessment) -> Section:
+def audits(assessment: Assessment) -> Section:
     """Return claims and lower bounds."""
     head = (
         "draw",
@@ -124,14 +128,14 @@ def audits(found: Assessment) -> Section:
             f"{audit.bound.right} of {audit.bound.guesses}",
             _verdict(audit),
         )
-        for audit in found.audits
+        for audit in assessment.audits
     ]
     return {"head": head, "rows": rows, "meaning": WHAT_IT_MEANS}
 
 
-def attacks(found: Assessment) -> Section:
+def attacks(assessment: Assessment) -> Section:
     """Return what is proven of presence, and differencing."""
-    is_thresholded = any(event.threshold is not None for event in found.drawn.events)
+    is_thresholded = any(event.threshold is not None for event in assessment.drawn.events)
     return {
         "proof": (
             "Tables are thresholded: a released cell proves that it was not empty."
@@ -149,22 +153,22 @@ def attacks(found: Assessment) -> Section:
             ),
             "rows": [
                 (
-                    one.total,
-                    one.parts,
-                    one.mode,
-                    one.terms,
-                    f"{one.half_width_95:g}",
-                    f"{one.own_half_width_95:g}",
+                    differencing.total,
+                    differencing.parts,
+                    differencing.mode,
+                    differencing.terms,
+                    f"{differencing.half_width_95:g}",
+                    f"{differencing.own_half_width_95:g}",
                 )
-                for one in found.differencing
+                for differencing in assessment.differencing
             ],
         },
     }
 
 
-def timetable(found: Assessment) -> Section:
+def timetable(assessment: Assessment) -> Section:
     """Return which public cells are one vehicle or one stop by a public timetable."""
-    seen = found.timetable
+    seen = assessment.timetable
     if seen is None:
         return {"statements": [NOT_GIVEN], "rows": []}
     statements = [f"{seen.statement}."]
@@ -174,25 +178,25 @@ def timetable(found: Assessment) -> Section:
         statements.append(f"And {rest:,} more; assessment.json lists the first {LISTED_MOST}.")
     rows = [
         (
-            one.cell.mode,
-            one.cell.slot,
-            one.cell.area,
-            ", ".join(one.days),
-            one.cell.trip_ids[0] if one.cell.is_one_vehicle else "several",
-            one.cell.stop_ids[0] if one.cell.is_one_stop else "several",
+            exposure.cell.mode,
+            exposure.cell.slot,
+            exposure.cell.area,
+            ", ".join(exposure.days),
+            exposure.cell.trip_ids[0] if exposure.cell.is_one_vehicle else "several",
+            exposure.cell.stop_ids[0] if exposure.cell.is_one_stop else "several",
         )
-        for one in seen.exposures[:_CELLS_SHOWN]
+        for exposure in seen.exposures[:_CELLS_SHOWN]
     ]
     head = ("mode", "slot", "area", "days", "run (trip_id)", "stop (stop_id)")
     return {"statements": statements, "head": head, "rows": rows}
 
 
-def ledger(found: Assessment) -> Section:
+def ledger(assessment: Assessment) -> Section:
     """Return the costliest account of each unit and cap; amounts that no unit has are left out."""
     costliest: dict[tuple[str, str], AccountBalance] = {}
-    for account in sorted(found.balances, key=_spent):
+    for account in sorted(assessment.balances, key=_spent):
         costliest[str(account.unit), _cap(account)] = account
-    shown = [account for account in costliest.values() if account.unit in found.losses]
+    shown = [account for account in costliest.values() if account.unit in assessment.losses]
     has_epsilon = any(account.spent.epsilon_micro is not None for account in shown)
     rows = [
         (
@@ -200,7 +204,7 @@ def ledger(found: Assessment) -> Section:
             *([amount_text("epsilon", account.spent.epsilon_micro)] if has_epsilon else []),
             amount_text("rho", account.spent.rho_nano),
             _cap(account),
-            _weeks(weeks_left(account, found.losses[account.unit])),
+            _weeks(weeks_left(account, assessment.losses[account.unit])),
         )
         for account in shown
     ]

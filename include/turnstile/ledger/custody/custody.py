@@ -69,10 +69,10 @@ class Custody:
             IntegrityError: one of them does not agree.
         """
         notes = self.witnesses.notes()  # before the ledger, see Witnesses.notes
-        found = traces(self.witnesses.public, self.embargoed)
+        all_traces = traces(self.witnesses.public, self.embargoed)
         shipped = {folder: last_shipped(folder) for folder in self.witnesses.folders}
         history = self.store.read(read_history)
-        for finding in self._findings(history, found, shipped):
+        for finding in self._findings(history, all_traces, shipped):
             raise _refusal(finding)
         trusted = self.witnesses.trusted_at(history.parties)
         for note in notes:
@@ -82,7 +82,7 @@ class Custody:
             superseded = history.parties.is_superseded
             for finding in note_findings(note, history.hash_at, trusted, superseded):
                 raise _refusal(finding)
-        return frozenset(one.key for one in found if one.kind is TraceKind.SEALED)
+        return frozenset(trace.key for trace in all_traces if trace.kind is TraceKind.SEALED)
 
     def require_not_behind(self) -> None:
         """Refuse to write to a ledger that ends before a witness does, or beside it.
@@ -99,14 +99,14 @@ class Custody:
         return self.store.read(lambda connection: facts.hash_at(connection, sequence))
 
     def _findings(
-        self, history: History, found: tuple[Trace, ...], shipped: Mapping[Path, int]
+        self, history: History, all_traces: tuple[Trace, ...], shipped: Mapping[Path, int]
     ) -> Iterator[Finding]:
         """Yield what disagrees, cheapest first."""
         yield from self.witnesses.findings(history.parties)
         yield from clock_findings(history.last_at, self.clock())
         for folder, last in shipped.items():
             yield from newest_findings(folder, last, history.hash_at)
-        yield from trace_findings(found, history.attempts, history.card_hash_at)
+        yield from trace_findings(all_traces, history.attempts, history.card_hash_at)
 
     def adopt(self) -> None:
         """Name key and witnesses in the ledger, if it never named any: on first use.
@@ -151,10 +151,10 @@ class Custody:
             InputError: a folder is full or cannot be written; nothing was charged.
         """
         total = dict(needed)
-        own = self.witnesses.space()
+        sizes = self.witnesses.space()
         if self.store.folder is not None and self.is_wanted:
-            own[self.store.folder] = max(own.values())
-        for folder, size in own.items():
+            sizes[self.store.folder] = max(sizes.values())
+        for folder, size in sizes.items():
             total[folder] = total.get(folder, 0) + size
         require_space(total)
 
@@ -184,10 +184,16 @@ class Custody:
         if public is None:
             return
         beside = NoteFolder(public, is_public=True).path_beside
-        for one in chain.from_iterable(history.attempts.values()):
-            is_here = one.state is ReleaseState.PUBLISHED and (public / str(one.key)).is_dir()
-            if is_here and one.manifest_digest and Note.read(beside(one.key)).checkpoint is None:
-                self.note((one.key, one.manifest_digest.removeprefix("sha256:")))
+        for attempt in chain.from_iterable(history.attempts.values()):
+            is_here = (
+                attempt.state is ReleaseState.PUBLISHED and (public / str(attempt.key)).is_dir()
+            )
+            if (
+                is_here
+                and attempt.manifest_digest
+                and Note.read(beside(attempt.key)).checkpoint is None
+            ):
+                self.note((attempt.key, attempt.manifest_digest.removeprefix("sha256:")))
 
     def _entries_after(self, sequence: int) -> tuple[Entry, ...]:
         """Return the entries after a number."""

@@ -84,23 +84,23 @@ class Proof:
         return body
 
 
-def proofs(found: Iterable[Trace]) -> tuple[Proof, ...]:
+def proofs(all_traces: Iterable[Trace]) -> tuple[Proof, ...]:
     """Return what traces prove, the strongest of each release: package, staged, sealed file.
 
     Raises:
         InputError: a trace cannot be read, so that its loss is unknown.
     """
     by_key: dict[str, list[Trace]] = {}
-    for trace in found:
+    for trace in all_traces:
         by_key.setdefault(trace.key, []).append(trace)
     return tuple(_proof(key, traces) for key, traces in sorted(by_key.items()))
 
 
-def _proof(key: str, found: list[Trace]) -> Proof:
+def _proof(key: str, traces: list[Trace]) -> Proof:
     """Return what the traces of one release prove."""
-    public = next((one for one in found if one.kind is TraceKind.PACKAGE), None)
-    staged = next((one for one in found if one.kind is TraceKind.STAGED), None)
-    files = [one for one in found if one.kind is TraceKind.SEALED]
+    public = next((trace for trace in traces if trace.kind is TraceKind.PACKAGE), None)
+    staged = next((trace for trace in traces if trace.kind is TraceKind.STAGED), None)
+    files = [trace for trace in traces if trace.kind is TraceKind.SEALED]
     best = public or staged
     if best is not None:
         return _of_package(key, best, len(files))
@@ -152,8 +152,8 @@ def plan_beside(folder: Path, key: str) -> dict[str, Any]:
     try:
         plan: dict[str, Any] = json.loads((folder / PLAN).read_bytes())
         bound = (plan["programme_digest"], plan["domain_digest"])
-        own = plan_digest(*bound, parsed.period, parsed.revision, plan["events"])
-        if plan["plan_digest"] != own or plan["programme"] != parsed.programme:
+        digest = plan_digest(*bound, parsed.period, parsed.revision, plan["events"])
+        if plan["plan_digest"] != digest or plan["programme"] != parsed.programme:
             raise ValueError("another plan")
     except (OSError, ValueError, KeyError, TypeError):
         rule = "the plan is missing or is not the release's; restore it, then recover again"

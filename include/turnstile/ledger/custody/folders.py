@@ -21,8 +21,8 @@ def listed(folder: str | Path) -> list[os.DirEntry[str]]:
         InputError: it cannot be read.
     """
     try:
-        with os.scandir(folder) as found:
-            return sorted(found, key=lambda entry: entry.name)
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:

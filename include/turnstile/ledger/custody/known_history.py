@@ -34,7 +34,7 @@ class History:
     @property
     def of_entries(self) -> list[str]:
         """The hash of every entry, the first one first."""
-        return [own for sequence, own in self.hashes.items() if sequence]
+        return [entry_hash for sequence, entry_hash in self.hashes.items() if sequence]
 
     def hash_at(self, sequence: int) -> str | None:
         """Look up the hash of an entry."""

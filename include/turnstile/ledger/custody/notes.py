@@ -65,12 +65,14 @@ class NoteFolder:
             InputError: a folder cannot be read.
         """
         if not self.is_public:
-            return [Path(one.path) for one in listed(self.folder / "checkpoints") if _is_note(one)]
+            return [
+                Path(file.path) for file in listed(self.folder / "checkpoints") if _is_note(file)
+            ]
         beside = [
-            Path(one.path)
+            Path(file.path)
             for _, period in period_folders(self.folder)
-            for one in listed(period.path)
-            if _is_note(one) and one.name.startswith("checkpoint-r")
+            for file in listed(period.path)
+            if _is_note(file) and file.name.startswith("checkpoint-r")
         ]
         latest = self.folder / LATEST_NOTE
         return [*beside, *([latest] if latest.exists() else [])]
@@ -96,9 +98,9 @@ class NoteFolder:
         return self.folder / key.programme / key.period / f"checkpoint-r{key.revision}.note"
 
 
-def _is_note(found: os.DirEntry[str]) -> bool:
+def _is_note(file: os.DirEntry[str]) -> bool:
     """Tell whether a file is named as notes are."""
-    return found.name.endswith(".note")
+    return file.name.endswith(".note")
 
 
 def note_findings(
@@ -129,18 +131,20 @@ def note_findings(
     yield from head_findings(head, note.path, hash_at(checkpoint.sequence))
 
 
-def head_findings(head: tuple[int, str], seen_by: Path, found: str | None) -> Iterator[Finding]:
+def head_findings(
+    head: tuple[int, str], seen_by: Path, ledger_hash: str | None
+) -> Iterator[Finding]:
     """Check that the ledger holds an entry that something outside of it names.
 
     Args:
         head: sequence and hash that were seen.
         seen_by: file that names them.
-        found: the ledger's own hash under that number; None if it has not come that far.
+        ledger_hash: the ledger's own hash under that number; None if it has not come that far.
     """
     sequence, seen = head
-    if found is None:
+    if ledger_hash is None:
         problem = f"the ledger ends before it, but {seen_by} saw it: an old copy was restored"
         yield Finding("checkpoint", sequence, problem)
-    elif found != seen:
+    elif ledger_hash != seen:
         problem = f"is not the entry that {seen_by} saw: the ledger's history was replaced"
         yield Finding("checkpoint", sequence, problem)

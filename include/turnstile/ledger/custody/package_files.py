@@ -21,13 +21,13 @@ def file_problems(folder: Path) -> tuple[str, ...]:
         }
     except (ValueError, KeyError, TypeError):
         return (f"{MANIFEST} cannot be read",)
-    found = dict(_files(folder))
-    problems = [f"{name} is missing" for name in sorted(listed.keys() - found.keys())]
-    problems += [f"{name} is not listed" for name in sorted(found.keys() - listed.keys())]
+    files = dict(_files(folder))
+    problems = [f"{name} is missing" for name in sorted(listed.keys() - files.keys())]
+    problems += [f"{name} is not listed" for name in sorted(files.keys() - listed.keys())]
     problems += [
         f"{name} was altered"
-        for name in sorted(found.keys() & listed.keys())
-        if sha256_of(found[name]) != listed[name]
+        for name in sorted(files.keys() & listed.keys())
+        if sha256_of(files[name]) != listed[name]
     ]
     return tuple(problems)
 

@@ -89,14 +89,16 @@ def recover(
         IntegrityError: a witness holds another history than the ledger.
     """
     public = custody.witnesses.public
-    found = traces(public, custody.embargoed)
-    heads = tuple(_heads(custody, found))
+    all_traces = traces(public, custody.embargoed)
+    heads = tuple(_heads(custody, all_traces))
 
     def act(connection: Connection) -> Recovery:
         facts.head(connection, locked=True)
         returned = _bring_back(connection, custody, salvaged)
-        declared = _declare(connection, custody, found, families, said, delivered or Delivered())
-        published = _publish(connection, custody, found, said)
+        declared = _declare(
+            connection, custody, all_traces, families, said, delivered or Delivered()
+        )
+        published = _publish(connection, custody, all_traces, said)
         ended = _end_open(connection, custody, said)
         history = read_history(connection)
         superseded = sorted({head for head in heads if history.card_hash_at(head) != head[1]})
@@ -114,13 +116,13 @@ def recover(
     return custody.store.write(act)
 
 
-def _heads(custody: Custody, found: tuple[Trace, ...]) -> Iterator[tuple[int, str]]:
+def _heads(custody: Custody, all_traces: tuple[Trace, ...]) -> Iterator[tuple[int, str]]:
     """Yield every entry that a note or a card names."""
     for note in custody.witnesses.notes():
         seen = note.checkpoint
         if seen is not None:
             yield seen.sequence, seen.hash
-    for trace in found:
+    for trace in all_traces:
         if trace.head is not None:
             yield trace.head
 
@@ -192,7 +194,7 @@ def _tail(connection: Connection, folder: Path, history: History) -> list[Entry]
 def _declare(  # noqa: PLR0913, PLR0917 - each a source of what is lost
     connection: Connection,
     custody: Custody,
-    found: tuple[Trace, ...],
+    all_traces: tuple[Trace, ...],
     families: dict[str, str],
     said: tuple[str, str],
     delivered: Delivered,
@@ -200,13 +202,13 @@ def _declare(  # noqa: PLR0913, PLR0917 - each a source of what is lost
     """Charge what files prove and entries do not hold; return the releases."""
     history, declared = read_history(connection), []
     charged: dict[str, str] = {}
-    unknown = [trace for trace in found if not _is_known(trace, history)]
+    unknown = [trace for trace in all_traces if not _is_known(trace, history)]
     for proof in proofs(unknown):
-        own = history.attempts.get(str(proof.key), [])
-        is_sealed = any(one.state in SEALED_STATES for one in own)
+        past_attempts = history.attempts.get(str(proof.key), [])
+        is_sealed = any(attempt.state in SEALED_STATES for attempt in past_attempts)
         family = _family(connection, proof, families | _group_by_programme(history) | charged)
         charged[proof.key.programme] = family
-        body = proof.body(family, len(own) + 1, said)
+        body = proof.body(family, len(past_attempts) + 1, said)
         if is_sealed:  # the key has its bytes: these are others, drawn and charged, never its own
             body |= {"state": "burned", "artefact_digest": None, "manifest_digest": None}
         if files := delivered.files(proof.key):
@@ -222,16 +224,20 @@ def _declare(  # noqa: PLR0913, PLR0917 - each a source of what is lost
 
 def _is_known(trace: Trace, history: History) -> bool:
     """Return whether the ledger holds the draw that a trace proves."""
-    own = history.attempts.get(trace.key, [])
+    past_attempts = history.attempts.get(trace.key, [])
     if trace.kind is TraceKind.SEALED:
-        return any(one.state in CHARGED_STATES for one in own)
-    sealed = next((one for one in own if one.state in SEALED_STATES), None)
+        return any(attempt.state in CHARGED_STATES for attempt in past_attempts)
+    sealed = next((attempt for attempt in past_attempts if attempt.state in SEALED_STATES), None)
     return sealed is not None and sealed.artefact_digest == trace.sealed
 
 
 def _group_by_programme(history: History) -> dict[str, str]:
     """Return the budget group of every programme that has an attempt."""
-    return {one.key.programme: one.family for own in history.attempts.values() for one in own}
+    return {
+        attempt.key.programme: attempt.family
+        for key_attempts in history.attempts.values()
+        for attempt in key_attempts
+    }
 
 
 def _family(connection: Connection, proof: Proof, families: dict[str, str]) -> str:
@@ -249,13 +255,15 @@ def _family(connection: Connection, proof: Proof, families: dict[str, str]) -> s
 
 
 def _publish(
-    connection: Connection, custody: Custody, found: tuple[Trace, ...], said: tuple[str, str]
+    connection: Connection, custody: Custody, all_traces: tuple[Trace, ...], said: tuple[str, str]
 ) -> tuple[str, ...]:
     """Say again that a sealed release is public, where its package proves it."""
     history, published = read_history(connection), []
-    for trace in found:
-        own = history.attempts.get(trace.key, [])
-        sealed = next((one for one in own if one.state is ReleaseState.SEALED), None)
+    for trace in all_traces:
+        past_attempts = history.attempts.get(trace.key, [])
+        sealed = next(
+            (attempt for attempt in past_attempts if attempt.state is ReleaseState.SEALED), None
+        )
         if trace.kind is not TraceKind.PACKAGE or sealed is None:
             continue
         if trace.sealed != sealed.artefact_digest or file_problems(trace.path):
@@ -271,32 +279,36 @@ def _publish(
 def _end_open(connection: Connection, custody: Custody, said: tuple[str, str]) -> tuple[str, ...]:
     """Burn draws under way and let holds go: whoever held them worked on a lost history."""
     ended = []
-    for own in read_history(connection).attempts.values():
-        for one in own:
-            if not one.is_open:
+    for key_attempts in read_history(connection).attempts.values():
+        for attempt in key_attempts:
+            if not attempt.is_open:
                 continue
-            move = Transition.VOID if one.state is ReleaseState.RESERVED else Transition.BURN
-            accounts.lock_family(connection, one.family)
+            move = Transition.VOID if attempt.state is ReleaseState.RESERVED else Transition.BURN
+            accounts.lock_family(connection, attempt.family)
             words = {"person": said[0], "reason": f"recovery: {said[1]}"}
             at = facts.instant(custody.clock())
-            attempts.make_transition(connection, at, one, move, **words)
-            ended.append(one.attempt_id)
+            attempts.make_transition(connection, at, attempt, move, **words)
+            ended.append(attempt.attempt_id)
     return tuple(ended)
 
 
 def _lost(history: History, custody: Custody) -> Iterator[str]:
     """Yield the sealed files and packages that are gone, and were not declared so before."""
     public = custody.witnesses.public
-    for own in history.attempts.values():
-        for one in own:
-            if not one.is_sealed:
+    for key_attempts in history.attempts.values():
+        for attempt in key_attempts:
+            if not attempt.is_sealed:
                 continue
-            name = str(one.key)
-            sealed = f"sealed-{(one.artefact_digest or '')[:16]}.parquet"
+            name = str(attempt.key)
+            sealed = f"sealed-{(attempt.artefact_digest or '')[:16]}.parquet"
             stored = []
             if custody.embargoed is not None:
                 stored.append((f"{name} sealed", custody.embargoed / name / sealed))
-            if public is not None and one.state is ReleaseState.PUBLISHED and not one.is_withdrawn:
+            if (
+                public is not None
+                and attempt.state is ReleaseState.PUBLISHED
+                and not attempt.is_withdrawn
+            ):
                 stored.append((f"{name} package", public / name))
             for what, path in stored:
                 if not path.exists() and what not in history.parties.lost:

@@ -33,49 +33,49 @@ def file_findings(
         custody: zones.
         packages: release keys whose packages are read file by file; None for every one.
     """
-    sealed = [one for one in fold.attempts.values() if one.is_sealed]
+    sealed = [attempt for attempt in fold.attempts.values() if attempt.is_sealed]
     if custody.embargoed is not None:
-        for one in sealed:
-            yield from _sealed_findings(fold, one, custody.embargoed)
-            yield from _staged_findings(one, _package_of(one, custody.embargoed))
+        for release in sealed:
+            yield from _sealed_findings(fold, release, custody.embargoed)
+            yield from _staged_findings(release, _package_of(release, custody.embargoed))
     public = custody.witnesses.public
     if public is None:
         return
-    published = [one for one in sealed if one.is_public]
+    published = [attempt for attempt in sealed if attempt.is_public]
     yield from _missing(fold, published, public)
-    for one in published:
-        folder = _package_of(one, public)
-        if folder.is_dir() and (packages is None or str(one.key) in packages):
+    for release in published:
+        folder = _package_of(release, public)
+        if folder.is_dir() and (packages is None or str(release.key) in packages):
             for problem in file_problems(folder):
-                yield Finding("package", one.reserved_sequence, f"{folder}: {problem}")
+                yield Finding("package", release.reserved_sequence, f"{folder}: {problem}")
     yield from _unknown(public)
 
 
-def _sealed_findings(fold: Fold, one: Attempt, embargoed: Path) -> Iterator[Finding]:
+def _sealed_findings(fold: Fold, attempt: Attempt, embargoed: Path) -> Iterator[Finding]:
     """Check the sealed file of one release: there, alone, and unaltered."""
-    digest = (one.artefact_digest or "").removeprefix("sha256:")
-    folder = _package_of(one, embargoed)
-    own = folder / f"sealed-{digest[:16]}.parquet"
-    if not own.is_file():
-        if f"{one.key} sealed" not in fold.parties.lost:
-            yield Finding("sealed", one.reserved_sequence, f"{own} is gone; restore it")
-    elif sha256_of(own) != digest:
-        yield Finding("sealed", one.reserved_sequence, f"{own} was altered; restore it")
+    digest = (attempt.artefact_digest or "").removeprefix("sha256:")
+    folder = _package_of(attempt, embargoed)
+    sealed_file = folder / f"sealed-{digest[:16]}.parquet"
+    if not sealed_file.is_file():
+        if f"{attempt.key} sealed" not in fold.parties.lost:
+            yield Finding("sealed", attempt.reserved_sequence, f"{sealed_file} is gone; restore it")
+    elif sha256_of(sealed_file) != digest:
+        yield Finding("sealed", attempt.reserved_sequence, f"{sealed_file} was altered; restore it")
     for path in sorted(folder.glob("sealed-*")):
-        if path != own:
-            problem = f"{path} is not the sealed file of {one.key}"
-            yield Finding("sealed", one.reserved_sequence, problem)
+        if path != sealed_file:
+            problem = f"{path} is not the sealed file of {attempt.key}"
+            yield Finding("sealed", attempt.reserved_sequence, problem)
 
 
-def _staged_findings(one: Attempt, folder: Path) -> Iterator[Finding]:
+def _staged_findings(attempt: Attempt, folder: Path) -> Iterator[Finding]:
     """Check plan and staged package of one release.
 
     Of a store not all of it has to be here, and a plan that is lost is written again.
     """
-    charged = one.plan_digest
+    charged = attempt.plan_digest
     try:
         stated = (
-            plan_beside(folder, str(one.key))["plan_digest"]
+            plan_beside(folder, str(attempt.key))["plan_digest"]
             if (folder / PLAN).exists()
             else charged
         )
@@ -83,11 +83,11 @@ def _staged_findings(one: Attempt, folder: Path) -> Iterator[Finding]:
         stated = None
     if stated != charged:
         problem = f"{folder / PLAN} is not the plan that was charged; restore it, or take it away"
-        yield Finding("sealed", one.reserved_sequence, problem)
+        yield Finding("sealed", attempt.reserved_sequence, problem)
     staged = folder / "package"
     for problem in file_problems(staged) if (staged / MANIFEST).is_file() else ():
         if not problem.endswith(" is missing"):
-            yield Finding("package", one.reserved_sequence, f"{staged}: {problem}")
+            yield Finding("package", attempt.reserved_sequence, f"{staged}: {problem}")
 
 
 def _missing(fold: Fold, published: list[Attempt], public: Path) -> Iterator[Finding]:
@@ -96,19 +96,19 @@ def _missing(fold: Fold, published: list[Attempt], public: Path) -> Iterator[Fin
     A withdrawn release may be gone.
     """
     missing = [
-        one
-        for one in published
-        if not one.is_withdrawn
-        and f"{one.key} package" not in fold.parties.lost
-        and not (_package_of(one, public)).is_dir()
+        attempt
+        for attempt in published
+        if not attempt.is_withdrawn
+        and f"{attempt.key} package" not in fold.parties.lost
+        and not (_package_of(attempt, public)).is_dir()
     ]
     if missing:
         time.sleep(APPEARS_WITHIN_S)
-    for one in missing:
-        folder = _package_of(one, public)
+    for release in missing:
+        folder = _package_of(release, public)
         if not folder.is_dir():
-            problem = f"{one.key} is published, but {folder} is missing"
-            yield Finding("manifest", one.reserved_sequence, problem)
+            problem = f"{release.key} is published, but {folder} is missing"
+            yield Finding("manifest", release.reserved_sequence, problem)
 
 
 def _unknown(public: Path) -> Iterator[Finding]:
@@ -121,6 +121,6 @@ def _unknown(public: Path) -> Iterator[Finding]:
                 yield Finding("package", None, f"{path} is no file of a release")
 
 
-def _package_of(one: Attempt, zone: Path) -> Path:
+def _package_of(attempt: Attempt, zone: Path) -> Path:
     """Return the folder of a release in a zone."""
-    return zone / one.key.programme / one.key.period / f"r{one.key.revision}"
+    return zone / attempt.key.programme / attempt.key.period / f"r{attempt.key.revision}"

@@ -39,8 +39,8 @@ def store(connection: Connection, entry: Entry) -> None:
     elif entry.kind is EntryKind.LOSS_DECLARED:
         _spend(connection, entry)
     elif entry.kind in _MOVES:
-        found = attempts.attempt(connection, body["attempt"])
-        attempts.store_transition(connection, found, _MOVES[entry.kind], body)
+        attempt = attempts.attempt(connection, body["attempt"])
+        attempts.store_transition(connection, attempt, _MOVES[entry.kind], body)
     elif entry.kind is EntryKind.WITHDRAWN:
         attempts.store_withdrawal(connection, body["attempt"])
 

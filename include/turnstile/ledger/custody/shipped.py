@@ -43,10 +43,10 @@ def make_witness(folder: Path) -> str:
     """
     folder.mkdir(parents=True, exist_ok=True)
     create_durably(folder / _ID, f"{secrets.token_hex(16)}\n".encode())
-    found = witness_id(folder)
-    if found is None:
+    name = witness_id(folder)
+    if name is None:
         raise IntegrityError(f"{folder / _ID} is empty; find out who wrote it, then remove it")
-    return found
+    return name
 
 
 def last_shipped(folder: Path) -> int:
@@ -145,16 +145,16 @@ def _compared(folder: Path, sequence: int, hash_at: HashAt) -> Iterator[Finding]
     path = _path(folder, sequence)
     try:
         written = json.loads(path.read_bytes())
-        record, own = str(written["record"]), str(written["hash"])
+        record, shipped_hash = str(written["record"]), str(written["hash"])
     except (OSError, ValueError, KeyError, TypeError):
         problem = "holds no entry; restore it, or take it away: what the ledger holds comes again"
         yield Finding("witness", sequence, f"{path} {problem}")
         return
-    found = hash_at(sequence)
-    if found is None:
+    ledger_hash = hash_at(sequence)
+    if ledger_hash is None:
         problem = f"the ledger ends before it, but {path} holds it: an old copy was restored"
         yield Finding("witness", sequence, problem)
-    elif found != own or digest_of(record) != own:
+    elif ledger_hash != shipped_hash or digest_of(record) != shipped_hash:
         problem = f"is not the entry that {path} holds: the ledger's history was replaced"
         yield Finding("witness", sequence, problem)
 

@@ -106,8 +106,8 @@ class Signer:
 
     def note(self, name: str, text: str) -> str:
         """Return a text, which ends in a line's end, as a note that is signed under a name."""
-        own = key_id(name, ED25519, self._private.public_key().public_bytes_raw())
-        return f"{text}\n— {name} {_b64(own + self._private.sign(text.encode()))}\n"
+        identity = key_id(name, ED25519, self._private.public_key().public_bytes_raw())
+        return f"{text}\n— {name} {_b64(identity + self._private.sign(text.encode()))}\n"
 
     def sign(self, head: tuple[int, str], release: tuple[str, str] | None = None) -> str:
         """Return the signed note of a head, and of a release's key and manifest if one is named."""

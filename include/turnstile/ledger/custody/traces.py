@@ -75,13 +75,16 @@ def traces(public: Path | None, embargoed: Path | None) -> tuple[Trace, ...]:
     Raises:
         InputError: a folder cannot be read.
     """
-    found = []
+    all_traces = []
     if public is not None:
-        found += [package_trace(TraceKind.PACKAGE, *one) for one in release_folders(public)]
+        all_traces += [
+            package_trace(TraceKind.PACKAGE, *release_folder)
+            for release_folder in release_folders(public)
+        ]
     if embargoed is not None:
         for key, folder in release_folders(embargoed):
-            found += _under_embargo(key, folder)
-    return tuple(found)
+            all_traces += _under_embargo(key, folder)
+    return tuple(all_traces)
 
 
 def _under_embargo(key: str, folder: Path) -> Iterator[Trace]:
@@ -114,21 +117,21 @@ def package_trace(kind: TraceKind, key: str, folder: Path) -> Trace:
 
 
 def trace_findings(
-    found: Iterable[Trace], attempts: AttemptsOf, hash_of: HashOf
+    all_traces: Iterable[Trace], attempts: AttemptsOf, hash_of: HashOf
 ) -> Iterator[Finding]:
     """Yield every trace that the ledger does not know, or knows otherwise.
 
     Args:
-        found: as read, before the ledger.
+        all_traces: as read, before the ledger.
         attempts: what the ledger says of each key.
         hash_of: looks up the hash of the entry that a card names, by its sequence and hash.
     """
-    for trace in found:
-        own = tuple(attempts.get(trace.key, ()))
+    for trace in all_traces:
+        past_attempts = tuple(attempts.get(trace.key, ()))
         problem = (
-            _sealed_problem(trace, own)
+            _sealed_problem(trace, past_attempts)
             if trace.kind is TraceKind.SEALED
-            else _package_problem(trace, own)
+            else _package_problem(trace, past_attempts)
         )
         if problem is not None:
             yield Finding(trace.kind.check, None, f"{trace.path}: {problem}")
@@ -137,17 +140,17 @@ def trace_findings(
                 yield Finding("card", finding.sequence, finding.problem)
 
 
-def _sealed_problem(trace: Trace, own: tuple[Attempt, ...]) -> str | None:
+def _sealed_problem(trace: Trace, attempts: tuple[Attempt, ...]) -> str | None:
     """Say what is wrong with a sealed file. One of a draw that died is a leftover, and is known."""
-    if any(one.is_charged for one in own):
+    if any(attempt.is_charged for attempt in attempts):
         return None
     return f"sealed bytes of {trace.key}, which this ledger never drew: an old copy was restored"
 
 
-def _package_problem(trace: Trace, own: tuple[Attempt, ...]) -> str | None:
+def _package_problem(trace: Trace, attempts: tuple[Attempt, ...]) -> str | None:
     """Say what is wrong with a package."""
     name = trace.kind.value
-    sealed = next((one for one in own if one.is_sealed), None)
+    sealed = next((attempt for attempt in attempts if attempt.is_sealed), None)
     if sealed is None:
         return f"a {name} of {trace.key}, which this ledger never sealed: an old copy was restored"
     is_public = trace.kind is TraceKind.PACKAGE

@@ -65,7 +65,9 @@ class Witnesses:
     def _written(self) -> tuple[NoteFolder, ...]:
         """Folders to write notes and keys to."""
         return tuple(
-            one for one in self.note_folders if one.is_public or witness_id(one.folder) is not None
+            note_folder
+            for note_folder in self.note_folders
+            if note_folder.is_public or witness_id(note_folder.folder) is not None
         )
 
     @property
@@ -86,16 +88,16 @@ class Witnesses:
         yield from self._key_findings(parties)
         if not parties.witnesses:
             return
-        found = {witness_id(folder): folder for folder in self.folders}
+        mounted_folders = {witness_id(folder): folder for folder in self.folders}
         for name, folder in parties.witnesses.items():
-            if name not in found:
+            if name not in mounted_folders:
                 problem = (
                     f"witness {name[:8]} ({folder}) is not there; mount it and name it in "
                     "TURNSTILE_WITNESS, or take it out by turnstile ledger witness remove"
                 )
                 yield Finding("witness", None, problem)
-        for own, stranger in found.items():
-            if own not in parties.witnesses:
+        for witness_name, stranger in mounted_folders.items():
+            if witness_name not in parties.witnesses:
                 problem = (
                     f"{stranger} is no witness of this ledger; mount the right one, or add it by "
                     "turnstile ledger witness add"
@@ -278,12 +280,15 @@ def _create_once(path: Path, note: str, superseded: Superseded) -> None:
     """Write a note; one that stands there has to name the same entry, or a lost one."""
     if create_durably(path, note.encode()):
         return
-    found = Note.read(path).checkpoint
-    own = parse_note(note)
-    if found is not None and superseded(found.sequence, found.hash):
-        create_durably(path.with_name(f"{path.stem}-{own.hash[:8]}.note"), note.encode())
+    existing = Note.read(path).checkpoint
+    checkpoint = parse_note(note)
+    if existing is not None and superseded(existing.sequence, existing.hash):
+        create_durably(path.with_name(f"{path.stem}-{checkpoint.hash[:8]}.note"), note.encode())
         return
-    if found is None or (found.sequence, found.hash) != (own.sequence, own.hash):
+    if existing is None or (existing.sequence, existing.hash) != (
+        checkpoint.sequence,
+        checkpoint.hash,
+    ):
         raise IntegrityError(
             f"{path} names another entry: another copy of this ledger lives on with the same "
             "witness; stop one of them, keep both, and run turnstile ledger verify"

@@ -96,8 +96,8 @@ def write_index(public: Path, length: int, written: Written, sign: Sign) -> None
         sign: returns the public line and the signature of a payload of a kind.
     """
     with exclusively(public / ".zone-index.lock"):
-        own = _listed_anew(_here(public), signed_list(public, written.trusted), written)
-        text = "".join(f"{digest}  {path}\n" for path, digest in sorted(own.items()))
+        digests = _listed_anew(_here(public), signed_list(public, written.trusted), written)
+        text = "".join(f"{digest}  {path}\n" for path, digest in sorted(digests.items()))
         said = {"sha256": hashlib.sha256(text.encode()).hexdigest(), "ledger_entries": length}
         payload = json.dumps(said, sort_keys=True).encode()
         line, signature = sign(KIND, payload)
@@ -121,26 +121,28 @@ def _listed_anew(
     here: Mapping[str, str], before: Mapping[str, str], written: Written
 ) -> dict[str, str]:
     """Return what the next list holds."""
-    own = dict[str, str]()
+    digests = dict[str, str]()
     renewed = {name.partition("/")[0] for name in written.made if _OF_SERIES.fullmatch(name)}
     for name in here.keys() | before.keys():
-        found, made = here.get(name) or None, written.made.get(name)
-        is_left = found is None and name.partition("/")[0] in renewed and name not in written.stated
+        digest, made = here.get(name) or None, written.made.get(name)
+        is_left = (
+            digest is None and name.partition("/")[0] in renewed and name not in written.stated
+        )
         is_note = _NOTE.fullmatch(name) is not None  # is signed itself, and compared with entries
-        if found is None and str(PurePosixPath(name).parent) in written.gone:
+        if digest is None and str(PurePosixPath(name).parent) in written.gone:
             continue
-        if found is not None and (found == made or (is_note and name in written.stated)):
-            own[name] = found
+        if digest is not None and (digest == made or (is_note and name in written.stated)):
+            digests[name] = digest
         elif name in before:
             if not (is_left and made is None and _OF_SERIES.fullmatch(name)):
-                own[name] = before[name]
-        elif found is not None and made is not None:
-            own[name] = made  # was altered since
-        elif found is not None and (
+                digests[name] = before[name]
+        elif digest is not None and made is not None:
+            digests[name] = made  # was altered since
+        elif digest is not None and (
             name in written.stated or (written.is_first and _OF_SERIES.fullmatch(name))
         ):
-            own[name] = found
-    return own
+            digests[name] = digest
+    return digests
 
 
 def zone_findings(public: Path, state: ZoneState) -> Iterator[Finding]:
@@ -156,7 +158,7 @@ def zone_findings(public: Path, state: ZoneState) -> Iterator[Finding]:
         return
     listed, here, changing = _listed(public), _here(public), state.in_change(length)
     if not any(map(_LOG_KEY.fullmatch, listed)):  # a list of before they stood in it
-        here = {name: own for name, own in here.items() if not _LOG_KEY.fullmatch(name)}
+        here = {name: digest for name, digest in here.items() if not _LOG_KEY.fullmatch(name)}
     for path in sorted(listed.keys() | here.keys()):
         if path.partition("/")[0] in changing or listed.get(path) == here.get(path):
             continue
@@ -214,16 +216,16 @@ def _here(public: Path) -> dict[str, str]:
 
     A link has none: it may lead out of the zone, and nothing here is one but `latest`.
     """
-    found = {}
+    digests = {}
     for path in sorted(public.rglob("*")):
         name = path.relative_to(public).as_posix()
         if path.is_symlink():
             is_own = _LATEST.fullmatch(name) and _RELEASE.fullmatch(str(path.readlink()))
             if not is_own and not _is_in_package(name):
-                found[name] = ""
+                digests[name] = ""
         elif _is_listed(name) and path.is_file():
-            found[name] = sha256_of(path)
-    return found
+            digests[name] = sha256_of(path)
+    return digests
 
 
 def is_in_work(name: str) -> bool:

@@ -49,14 +49,14 @@ def begin_log(
     size, _ = facts.head(connection, locked=True)
     hashes = connection.execute(select(ENTRY.c.hash).order_by(ENTRY.c.sequence)).scalars()
     signer = Signer.make(witnesses.log_key)
-    own = _digits_of(signer)
-    origin = origin or f"turnstile-{own}"
-    known = {Verifier.of(one.public_line).digits for one in parties_in(connection).logs}
+    digits = _digits_of(signer)
+    origin = origin or f"turnstile-{digits}"
+    known = {Verifier.of(log.public_line).digits for log in parties_in(connection).logs}
     there = () if witnesses.public is None else listed(witnesses.public / LOG)
     body = {
         "origin": origin,
         "public_line": signer.line_of(origin),
-        "earlier": [one.name for one in there if one.name not in known],
+        "earlier": [folder.name for folder in there if folder.name not in known],
         "size": size,
         "root": Tree.of(hashes).root(size).hex(),
         **who,

@@ -46,11 +46,11 @@ class Verifier:
         """
         name, stated, encoded = line.strip().split("+", 2)
         content = _decoded(encoded)
-        found = cls(name, content[:1], content[1:])
-        is_known = found.kind in {ED25519, _COSIGNATURE} and len(found.raw) == _PUBLIC_BYTES
-        if not is_known or found.digits != stated:
+        verifier = cls(name, content[:1], content[1:])
+        is_known = verifier.kind in {ED25519, _COSIGNATURE} and len(verifier.raw) == _PUBLIC_BYTES
+        if not is_known or verifier.digits != stated:
             raise ValueError(f"{line.strip()!r} is no verifier key of a log or a cosigner")
-        return found
+        return verifier
 
     @property
     def key_id(self) -> bytes:
@@ -87,10 +87,10 @@ class LogCheckpoint:
         Raises:
             ValueError: a signature under that very key is false.
         """
-        own = self._signatures_of(verifier)
-        for signature in own:
+        signatures = self._signatures_of(verifier)
+        for signature in signatures:
             _require_true(verifier, self.text, signature)
-        return bool(own)
+        return bool(signatures)
 
     def cosigned_at(self, verifier: Verifier) -> int | None:
         """Return when a cosigner last saw it, in seconds since 1970; None if it did not.
@@ -99,17 +99,19 @@ class LogCheckpoint:
             ValueError: a signature under that very key is false.
         """
         seen = list[int]()
-        for own in self._signatures_of(verifier):
-            at = int.from_bytes(own[:TIME_BYTES], "big")
+        for signature in self._signatures_of(verifier):
+            at = int.from_bytes(signature[:TIME_BYTES], "big")
             said = f"cosignature/v1\ntime {at}\n{self.text}"
-            _require_true(verifier, said, own[TIME_BYTES:])
+            _require_true(verifier, said, signature[TIME_BYTES:])
             seen.append(at)
         return max(seen, default=None)
 
     def _signatures_of(self, verifier: Verifier) -> list[bytes]:
         """Return signatures under a key; those of unknown keys tell nothing."""
         named = (verifier.name, verifier.key_id)
-        return [own for name, identity, own in self.signatures if (name, identity) == named]
+        return [
+            signature for name, identity, signature in self.signatures if (name, identity) == named
+        ]
 
 
 def checkpoint_text(origin: str, size: int, root: bytes) -> str:
@@ -124,11 +126,11 @@ def parse_checkpoint(note: str) -> LogCheckpoint:
         ValueError: it is none.
     """
     text, _, lines = note.partition("\n\n")
-    found = _CHECKPOINT.fullmatch(text)
-    if found is None or "\r" in note or not lines.endswith("\n"):
+    match = _CHECKPOINT.fullmatch(text)
+    if match is None or "\r" in note or not lines.endswith("\n"):
         raise ValueError("this is no checkpoint of a log")
     signatures = tuple(map(_signature, lines[:-1].split("\n")))
-    return LogCheckpoint(found[1], int(found[2]), _hash(found[3]), f"{text}\n", signatures)
+    return LogCheckpoint(match[1], int(match[2]), _hash(match[3]), f"{text}\n", signatures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +167,7 @@ def parse_proof(text: str) -> Proof:
 
 def hash_lines(hashes: Iterable[bytes]) -> str:
     """Return hashes as lines of base64."""
-    return "".join(f"{_encoded(one)}\n" for one in hashes)
+    return "".join(f"{_encoded(digest)}\n" for digest in hashes)
 
 
 def parse_step(text: str) -> tuple[int, tuple[bytes, ...], str]:
@@ -201,10 +203,10 @@ def _require_true(verifier: Verifier, said: str, signature: bytes) -> None:
 def _parted(text: str, form: re.Pattern[str], what: str) -> tuple[tuple[str, ...], str]:
     """Return what stands before a checkpoint, by its form, and the checkpoint."""
     head, _, checkpoint = text.partition("\n\n")
-    found = form.fullmatch(head)
-    if found is None:
+    match = form.fullmatch(head)
+    if match is None:
         raise ValueError(f"this is no {what}")
-    return found.groups(), checkpoint
+    return match.groups(), checkpoint
 
 
 def _hashes(lines: str) -> tuple[bytes, ...]:

@@ -69,17 +69,17 @@ def read_policy(path: Path) -> tuple[Cosigner, ...]:
     except (OSError, ValueError):
         rule = "cannot be read; it has to hold lines `witness NAME KEY URL`"
         raise InputError(where=str(path), field="policy", rule=rule) from None
-    found = list[Cosigner]()
+    cosigners = list[Cosigner]()
     for number, line in enumerate(lines, start=1):
         match line.partition("#")[0].split():
             case [] | ["log" | "group" | "quorum", *_]:
                 continue
             case ["witness", name, key, *url] if len(url) <= 1 and _is_key(key):
-                found.append(Cosigner(name, Verifier.of(key), url[0] if url else None))
+                cosigners.append(Cosigner(name, Verifier.of(key), url[0] if url else None))
             case _:
                 rule = "is no line of a policy, such as `witness NAME KEY URL`"
                 raise InputError(where=f"{path}, line {number}", field="policy", rule=rule)
-    return tuple(found)
+    return tuple(cosigners)
 
 
 def cosigners_of(policy: Path) -> tuple[Cosigner, ...]:
@@ -148,15 +148,17 @@ def _outcome(log: PublicLog, size: int, cosigner: Cosigner, got: httpx.Response)
 def _kept(log: PublicLog, size: int, cosigner: Cosigner, lines: str) -> Answer:
     """Keep the line of a cosigner, if it is true."""
     try:
-        found = parse_checkpoint(log.signed(size) + lines)
-        at = found.cosigned_at(cosigner.verifier)
+        checkpoint = parse_checkpoint(log.signed(size) + lines)
+        at = checkpoint.cosigned_at(cosigner.verifier)
     except ValueError:
         at = None
     if at is None:
         return _said(cosigner, "signed nothing under the key that the policy names")
     identity = cosigner.verifier.digits
-    own = [line for line in lines.splitlines() if line.startswith(f"— {cosigner.verifier.name} ")]
-    log.keep_cosignature(size, identity, at, f"{own[-1]}\n")
+    signature_lines = [
+        line for line in lines.splitlines() if line.startswith(f"— {cosigner.verifier.name} ")
+    ]
+    log.keep_cosignature(size, identity, at, f"{signature_lines[-1]}\n")
     return _said(cosigner, f"has cosigned {size} entries")
 
 

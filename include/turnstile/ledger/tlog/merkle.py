@@ -37,7 +37,7 @@ class Tree:
     @classmethod
     def of(cls, hashes: Iterable[str]) -> Tree:
         """Return the tree over the hashes of entries, in hexadecimal."""
-        return cls([bytes.fromhex(one) for one in hashes])
+        return cls([bytes.fromhex(digest) for digest in hashes])
 
     def root(self, size: int) -> bytes:
         """Return the root over the first `size` leaves (RFC 6962, 2.1)."""
@@ -73,22 +73,22 @@ class Tree:
 
     def _hash(self, low: int, high: int) -> bytes:
         """Return the hash of leaves `low` to `high`."""
-        found = self._complete.get((low, high))
-        if found is None:
+        digest = self._complete.get((low, high))
+        if digest is None:
             if high - low == 1:
-                found = leaf_hash(self.leaves[low])
+                digest = leaf_hash(self.leaves[low])
             else:
                 middle = low + _largest_power_below(high - low)
-                found = node_hash(self._hash(low, middle), self._hash(middle, high))
+                digest = node_hash(self._hash(low, middle), self._hash(middle, high))
             if (high - low) & (high - low - 1) == 0:
-                self._complete[low, high] = found
-        return found
+                self._complete[low, high] = digest
+        return digest
 
 
 def is_included(data: bytes, index: int, size: int, path: Sequence[bytes], root: bytes) -> bool:
     """Check an audit path (RFC 9162, 2.1.3.2)."""
-    own = leaf_hash(data)
-    climbed = _climbed(index, size - 1, path, (own, own), two=False)
+    leaf = leaf_hash(data)
+    climbed = _climbed(index, size - 1, path, (leaf, leaf), two=False)
     return 0 <= index < size and climbed is not None and climbed[1] == root
 
 

@@ -79,7 +79,7 @@ class PublicLog:
 
     def sizes(self) -> list[int]:
         """Return the sizes of its checkpoints, smallest first."""
-        names = (one.name for one in listed(self.folder / "checkpoints"))
+        names = (file.name for file in listed(self.folder / "checkpoints"))
         return sorted(int(name) for name in names if _FILES["checkpoints"].fullmatch(name))
 
     def signed(self, size: int) -> str:
@@ -88,7 +88,7 @@ class PublicLog:
 
     def cosigned(self) -> list[tuple[int, str, Path]]:
         """Return size, cosigner's key id and file of every cosignature, the newest of each last."""
-        names = [one.name for one in listed(self.folder / "cosignatures")]
+        names = [file.name for file in listed(self.folder / "cosignatures")]
         return [
             (int(size), identity, self.folder / "cosignatures" / name)
             for name in names
@@ -134,20 +134,26 @@ class PublicLog:
             if not _is_of(path, note) and note.sequence <= len(self.tree.leaves)
             if _is_owed(path, proof := self.proof(note.sequence, sign))
         }
-        signed = [one.checkpoint for one in proofs.values()]
-        signed += [one.checkpoint for one in map(_proof, _proofs(self.public)) if one is not None]
+        signed = [new_proof.checkpoint for new_proof in proofs.values()]
+        signed += [
+            old_proof.checkpoint
+            for old_proof in map(_proof, _proofs(self.public))
+            if old_proof is not None
+        ]
         known = set(self.sizes())
-        for found in map(parse_checkpoint, signed):
-            is_new = found.size not in known and found.size <= len(self.tree.leaves)
-            if is_new and self._is_signed(found):
-                if found.root != (root := self.tree.root(found.size)):
+        for checkpoint in map(parse_checkpoint, signed):
+            is_new = checkpoint.size not in known and checkpoint.size <= len(self.tree.leaves)
+            if is_new and self._is_signed(checkpoint):
+                if checkpoint.root != (root := self.tree.root(checkpoint.size)):
                     raise IntegrityError(
-                        f"a proof holds another root of {found.size} entries, which this log has "
-                        "signed; nothing more is signed: restore the newest ledger, or turnstile "
-                        "ledger recover, which begins another log"
+                        f"a proof holds another root of {checkpoint.size} entries, which this log "
+                        "has signed; nothing more is signed: restore the newest ledger, or "
+                        "turnstile ledger recover, which begins another log"
                     )
                 self._create(
-                    "checkpoints", found.size, sign(checkpoint_text(found.origin, found.size, root))
+                    "checkpoints",
+                    checkpoint.size,
+                    sign(checkpoint_text(checkpoint.origin, checkpoint.size, root)),
                 )
         for path, proof in proofs.items():  # after the checkpoints that they name
             replace_durably(path, str(proof).encode())
@@ -197,9 +203,9 @@ class PublicLog:
             if problem := self._problem(size, is_last=is_last):
                 path = self.folder / "checkpoints" / str(size)
                 yield Finding("log", min(size, len(self.tree.leaves)), f"{path} {problem}")
-        for one in listed(self.folder / "steps"):
-            if not (is_in_work(one.name) or self._is_step(Path(one.path))):  # a draft is none
-                yield Finding("log", None, f"{one.path} is no step between two checkpoints")
+        for file in listed(self.folder / "steps"):
+            if not (is_in_work(file.name) or self._is_step(Path(file.path))):  # a draft is none
+                yield Finding("log", None, f"{file.path} is no step between two checkpoints")
         for old, new in self._steps_missing():
             if new != sizes[-1]:  # that one is written a moment after its checkpoint
                 path = self.folder / "steps" / str(old)
@@ -225,20 +231,23 @@ class PublicLog:
                 if is_last:
                     yield Finding("log", None, f"{path} is no proof; restore it")
                 continue
-            found = parse_checkpoint(proof.checkpoint)
-            if found.origin != self.begun.origin:
+            checkpoint = parse_checkpoint(proof.checkpoint)
+            if checkpoint.origin != self.begun.origin:
                 continue
-            is_in = is_included(proof.data, proof.index, found.size, proof.path, found.root)
+            is_in = is_included(
+                proof.data, proof.index, checkpoint.size, proof.path, checkpoint.root
+            )
             if not (
-                is_in and self._is_signed(found) and (not is_last or self._is_of(proof, found))
+                is_in
+                and self._is_signed(checkpoint)
+                and (not is_last or self._is_of(proof, checkpoint))
             ):
                 problem = f"{path} does not prove its entry; restore it"
                 yield Finding("log", proof.index + 1, problem)
-            elif is_last and not self._holds(path, found):
-                problem = (
-                    f"{self.folder} has no checkpoint of {found.size} entries, which {path} names"
-                )
-                yield Finding("log", found.size, problem)
+            elif is_last and not self._holds(path, checkpoint):
+                size = checkpoint.size
+                problem = f"{self.folder} has no checkpoint of {size} entries, which {path} names"
+                yield Finding("log", checkpoint.size, problem)
 
     def cosignature_findings(self, cosigners: Iterable[Verifier]) -> Iterator[Finding]:
         """Yield every kept cosignature that is none of its checkpoint.
@@ -246,51 +255,51 @@ class PublicLog:
         Args:
             cosigners: whose keys are known; of others only form, key id and time are compared.
         """
-        known = {one.digits: one for one in cosigners}
+        known = {cosigner.digits: cosigner for cosigner in cosigners}
         for size, identity, path in self.cosigned():
             seconds = int(path.name.rpartition(".")[2])
             try:
                 signed = parse_checkpoint(self.signed(size))
-                found = parse_checkpoint(self.signed(size) + _text(path))
-                ((_, own, line),) = found.signatures[len(signed.signatures) :]
-                at = found.cosigned_at(known[identity]) if identity in known else seconds
+                checkpoint = parse_checkpoint(self.signed(size) + _text(path))
+                ((_, key_id, line),) = checkpoint.signatures[len(signed.signatures) :]
+                at = checkpoint.cosigned_at(known[identity]) if identity in known else seconds
                 stated = int.from_bytes(line[:TIME_BYTES], "big")
-                is_true = own.hex() == identity and at == stated == seconds
+                is_true = key_id.hex() == identity and at == stated == seconds
             except ValueError:
                 is_true = False
             if not is_true:
                 problem = f"{path} is no cosignature of its checkpoint; restore it, or move it away"
                 yield Finding("log", size, problem)
 
-    def _holds(self, path: Path, found: LogCheckpoint) -> bool:
+    def _holds(self, path: Path, checkpoint: LogCheckpoint) -> bool:
         """Return whether the checkpoint of a proof beside a package is there."""
         is_in_package = path.name == PACKAGE_PROOF  # it appears a moment before the checkpoint
-        return is_in_package or (self.folder / "checkpoints" / str(found.size)).exists()
+        return is_in_package or (self.folder / "checkpoints" / str(checkpoint.size)).exists()
 
-    def _is_signed(self, found: LogCheckpoint) -> bool:
+    def _is_signed(self, checkpoint: LogCheckpoint) -> bool:
         """Return whether this log signed a checkpoint."""
         try:
-            return found.is_signed_by(self.verifier) and found.origin == self.begun.origin
+            return checkpoint.is_signed_by(self.verifier) and checkpoint.origin == self.begun.origin
         except ValueError:
             return False
 
-    def _is_of(self, proof: Proof, found: LogCheckpoint) -> bool:
+    def _is_of(self, proof: Proof, checkpoint: LogCheckpoint) -> bool:
         """Return whether entry and root are those of the ledger."""
-        is_there = proof.index < found.size <= len(self.tree.leaves)
+        is_there = proof.index < checkpoint.size <= len(self.tree.leaves)
         is_entry = is_there and proof.data == self.tree.leaves[proof.index]
-        return is_entry and found.root == self.tree.root(found.size)
+        return is_entry and checkpoint.root == self.tree.root(checkpoint.size)
 
     def _problem(self, size: int, *, is_last: bool) -> str | None:
         """Return what is wrong with a checkpoint, or None."""
         try:
-            found = parse_checkpoint(self.signed(size))
+            checkpoint = parse_checkpoint(self.signed(size))
         except ValueError:
-            found = None
-        if found is None or not self._is_signed(found) or found.size != size:
+            checkpoint = None
+        if checkpoint is None or not self._is_signed(checkpoint) or checkpoint.size != size:
             return "is no checkpoint that this log signed; restore it"
         if size > len(self.tree.leaves):
             return "is of more entries than the ledger has: an old copy was restored" * is_last
-        if found.root != self.tree.root(size):
+        if checkpoint.root != self.tree.root(size):
             return "is not of this ledger: its history was replaced" * is_last
         return None
 
@@ -298,11 +307,11 @@ class PublicLog:
         """Return whether a step leads from one checkpoint of this log to a later one."""
         try:
             old, proof, newer = parse_step(_text(path))
-            found, before = parse_checkpoint(newer), parse_checkpoint(self.signed(old))
+            after, before = parse_checkpoint(newer), parse_checkpoint(self.signed(old))
         except ValueError:
             return False
-        is_named = path.name == str(old) and found.is_signed_by(self.verifier)
-        return is_named and is_consistent(old, found.size, before.root, found.root, proof)
+        is_named = path.name == str(old) and after.is_signed_by(self.verifier)
+        return is_named and is_consistent(old, after.size, before.root, after.root, proof)
 
     def _foreign(self) -> Iterator[Finding]:
         """Name files that no log holds."""
@@ -336,36 +345,36 @@ def log_findings(
         yield from log.findings(is_last=begun == logs[-1])
         yield from log.proof_findings(is_last=begun == logs[-1])
         yield from log.cosignature_findings(cosigners)
-    for one in listed(public / LOG):
-        if one.name not in known:
-            yield Finding("log", None, f"{one.path} is of no log of this ledger")
+    for folder in listed(public / LOG):
+        if folder.name not in known:
+            yield Finding("log", None, f"{folder.path} is of no log of this ledger")
 
 
 def log_files(public: Path) -> tuple[str, ...]:
     """Return every file of logs and their proofs beside packages, the newest checkpoints last."""
     proofs = public.glob(f"*/*/{_PROOF[0]}*{_PROOF[1]}")
     written_once = (*public.glob(f"{LOG}/*/*/*"), *public.glob(f"{LOG}/*/log.pub"), *proofs)
-    found = (*sorted(written_once), *sorted(public.glob(f"{LOG}/*/checkpoint")))
-    return tuple(path.relative_to(public).as_posix() for path in found)
+    paths = (*sorted(written_once), *sorted(public.glob(f"{LOG}/*/checkpoint")))
+    return tuple(path.relative_to(public).as_posix() for path in paths)
 
 
 def _notes(public: Path) -> Iterator[tuple[Checkpoint, Path]]:
     """Yield what the note beside each package names, and where its proof goes."""
     for _, period in period_folders(public):
-        for one in listed(period.path):
-            if one.name.startswith(_NOTE[0]) and one.name.endswith(_NOTE[1]):
-                found = Note.read(Path(one.path)).checkpoint
-                revision = one.name.removeprefix(_NOTE[0]).removesuffix(_NOTE[1])
-                if found is not None:
-                    yield found, Path(period.path) / f"{_PROOF[0]}{revision}{_PROOF[1]}"
+        for file in listed(period.path):
+            if file.name.startswith(_NOTE[0]) and file.name.endswith(_NOTE[1]):
+                checkpoint = Note.read(Path(file.path)).checkpoint
+                revision = file.name.removeprefix(_NOTE[0]).removesuffix(_NOTE[1])
+                if checkpoint is not None:
+                    yield checkpoint, Path(period.path) / f"{_PROOF[0]}{revision}{_PROOF[1]}"
 
 
 def _proofs(public: Path) -> Iterator[Path]:
     """Yield every proof of the zone: beside packages, and in them."""
     for _, period in period_folders(public):
-        for one in listed(period.path):
-            if one.name.startswith(_PROOF[0]) and one.name.endswith(_PROOF[1]):
-                yield Path(one.path)
+        for file in listed(period.path):
+            if file.name.startswith(_PROOF[0]) and file.name.endswith(_PROOF[1]):
+                yield Path(file.path)
     for _, package in release_folders(public):
         if (package / PACKAGE_PROOF).is_file():
             yield package / PACKAGE_PROOF
@@ -373,8 +382,8 @@ def _proofs(public: Path) -> Iterator[Path]:
 
 def _is_of(path: Path, note: Checkpoint) -> bool:
     """Return whether a proof beside a package is one of the entry that its note names."""
-    found = _proof(path)
-    return found is not None and found.index == note.sequence - 1
+    proof = _proof(path)
+    return proof is not None and proof.index == note.sequence - 1
 
 
 def _is_owed(path: Path, proof: Proof) -> bool:
@@ -388,11 +397,11 @@ def _is_owed(path: Path, proof: Proof) -> bool:
 def _proof(path: Path) -> Proof | None:
     """Read a proof, whose checkpoint reads too; None if it is none."""
     try:
-        found = parse_proof(_text(path))
-        parse_checkpoint(found.checkpoint)
+        proof = parse_proof(_text(path))
+        parse_checkpoint(proof.checkpoint)
     except ValueError:
         return None
-    return found
+    return proof
 
 
 def _text(path: Path) -> str:

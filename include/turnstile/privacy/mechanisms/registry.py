@@ -71,10 +71,10 @@ def thresholded_noise(spending: Spending) -> DrawNoise:
     """Return noise and threshold that cost at most (epsilon, delta), or those of the source."""
     if spending.calibration is Calibration.SOURCE:
         # The source states replace-one budgets, twice the add/remove loss that is posted.
-        found = source_parameters(2 * spending.loss, spending.delta)
+        parameters = source_parameters(2 * spending.loss, spending.delta)
     else:
-        found = tight_parameters(spending.loss, spending.delta, spending.sensitivity)
-    return DrawNoise(found.scale, found.threshold, found.delta)
+        parameters = tight_parameters(spending.loss, spending.delta, spending.sensitivity)
+    return DrawNoise(parameters.scale, parameters.threshold, parameters.delta)
 
 
 class MechanismKind(StrEnum):

@@ -140,14 +140,14 @@ def build_domain(
     nearest = nearest_postcodes(by_postcode, postcodes, within_km=rules.within_km)
     left_out["far_from_postcodes"] = [s.stop_id for s in by_postcode if s.stop_id not in nearest]
     stations = _station_names(stops)
-    found: list[tuple[str, BuiltPlace]] = []
+    built_places: list[tuple[str, BuiltPlace]] = []
     for stop in positioned:
         for mode in stop.modes:
             by_station = mode not in rules.postcode_modes
             area = stations[stop.stop_id] if by_station else nearest.get(stop.stop_id)
             if area is not None:
-                found.append((stop.stop_id, _place(stop, mode, area, rules.location)))
-    places, left_out["name_of_several_areas"] = _one_area_each(found)
+                built_places.append((stop.stop_id, _place(stop, mode, area, rules.location)))
+    places, left_out["name_of_several_areas"] = _one_area_each(built_places)
     return BuiltDomain(
         places, {reason: tuple(sorted(set(ids))) for reason, ids in left_out.items() if ids}
     )
@@ -170,7 +170,7 @@ def nearest_postcodes(
         return {}
     points = sorted(postcodes, key=lambda point: point.postcode)
     towards = _radians((point.latitude, point.longitude) for point in points)
-    found: dict[str, str] = {}
+    postcode_of_stop: dict[str, str] = {}
     for start in range(0, len(stops), _STOPS_AT_ONCE):
         block = stops[start : start + _STOPS_AT_ONCE]
         away = _radians((s.latitude or 0.0, s.longitude or 0.0) for s in block)
@@ -178,8 +178,8 @@ def nearest_postcodes(
         best = distance_km.argmin(axis=1)
         for stop, place, row in zip(block, best, distance_km, strict=True):
             if row[place] <= within_km:
-                found[stop.stop_id] = points[place].postcode
-    return found
+                postcode_of_stop[stop.stop_id] = points[place].postcode
+    return postcode_of_stop
 
 
 def _radians(degrees: Iterable[tuple[float, float]]) -> NDArray[np.float64]:
@@ -217,15 +217,15 @@ def _place(stop: Stop, mode: str, area: str, location: LocationName) -> BuiltPla
 
 
 def _one_area_each(
-    found: Sequence[tuple[str, BuiltPlace]],
+    built_places: Sequence[tuple[str, BuiltPlace]],
 ) -> tuple[tuple[BuiltPlace, ...], list[str]]:
     """Return one line a location; leave out names that stand for several areas of a mode."""
     areas: dict[tuple[str, str], set[str]] = {}
-    for _, place in found:
+    for _, place in built_places:
         areas.setdefault((place.mode, place.location), set()).add(place.area)
     first: dict[tuple[str, str], BuiltPlace] = {}
     several = []
-    for stop_id, place in found:
+    for stop_id, place in built_places:
         if len(areas[place.mode, place.location]) > 1:
             several.append(stop_id)
         else:

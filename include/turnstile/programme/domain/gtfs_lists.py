@@ -67,8 +67,8 @@ def _of_trips(path: Path, of: ListOf, by: NamedBy) -> set[tuple[str, str]]:
         refuse_feed(path, fault)
     trips = feed.trips
     label = _labels(trips, feed.routes, of)
-    own = {ListOf.ROUTE: "route_id", ListOf.DIRECTION: "direction_id"}.get(of, "trip_id")
-    value = trips["trip_id" if by is NamedBy.TRIP else own]
+    id_column = {ListOf.ROUTE: "route_id", ListOf.DIRECTION: "direction_id"}.get(of, "trip_id")
+    value = trips["trip_id" if by is NamedBy.TRIP else id_column]
     known = value.notna() & label.notna()
     return set(zip(value[known].astype(str), label[known].astype(str), strict=True))
 
@@ -82,8 +82,8 @@ def _stop_times(path: Path) -> pd.DataFrame:
     feed, needed = read_feed(path), ("trip_id", "stop_sequence", "stop_id")
     if fault := lacking(feed, {"stop_times": needed}):
         refuse_feed(path, fault)
-    found: pd.DataFrame = feed.stop_times[list(needed)].dropna().astype(str)
-    return found
+    stop_times: pd.DataFrame = feed.stop_times[list(needed)].dropna().astype(str)
+    return stop_times
 
 
 def _visits(path: Path) -> set[tuple[str, str]]:
@@ -92,14 +92,16 @@ def _visits(path: Path) -> set[tuple[str, str]]:
     Raises:
         InputError: the feed lacks them, or has an id that could not be told apart.
     """
-    own = _stop_times(path)
-    if own[["trip_id", "stop_id"]].apply(lambda ids: ids.str.contains("/")).to_numpy().any():
+    stop_times = _stop_times(path)
+    if stop_times[["trip_id", "stop_id"]].apply(lambda ids: ids.str.contains("/")).to_numpy().any():
         rule = "holds a trip_id or a stop_id with /, which stands between them here; rename it"
         raise InputError(where=path.name, field="stop_times", rule=rule)
-    order = own["stop_sequence"].astype(int)
-    place = order.groupby(own["trip_id"]).rank(method="first").astype(int).astype(str)
-    values = own["trip_id"] + "/" + own["stop_sequence"]
-    return set(zip(values, own["trip_id"] + "/" + place + "/" + own["stop_id"], strict=True))
+    order = stop_times["stop_sequence"].astype(int)
+    place = order.groupby(stop_times["trip_id"]).rank(method="first").astype(int).astype(str)
+    values = stop_times["trip_id"] + "/" + stop_times["stop_sequence"]
+    return set(
+        zip(values, stop_times["trip_id"] + "/" + place + "/" + stop_times["stop_id"], strict=True)
+    )
 
 
 def _csv(pairs: set[tuple[str, str]]) -> str:

@@ -42,8 +42,8 @@ def slots_by_mode(programme: Programme, include: Path) -> tuple[dict[str, Labels
     for mode in programme.source.modes:
         if mode not in hours:
             refuse(file.name, "mode", f"no hours of mode {mode!r}; add its line")
-    found = {mode: _labels_between(*hours[mode], time) for mode in programme.source.modes}
-    return found, file.version
+    labels = {mode: _labels_between(*hours[mode], time) for mode in programme.source.modes}
+    return labels, file.version
 
 
 def hours_csv(hours: Mapping[str, tuple[str, str]], *, margin_minutes: int) -> str:
@@ -107,8 +107,8 @@ def _read_hours(file: PublicFile) -> dict[str, tuple[int, int]]:
 
 def _minutes(where: str, field: str, text: str) -> int:
     """Return minutes after midnight of `HH:MM`, hours of the next day included."""
-    found = _CLOCK.fullmatch(text)
-    minutes = int(found[1]) * _MINUTES_PER_HOUR + int(found[2]) if found else -1
+    match = _CLOCK.fullmatch(text)
+    minutes = int(match[1]) * _MINUTES_PER_HOUR + int(match[2]) if match else -1
     if not 0 <= minutes <= 2 * MINUTES_PER_DAY:
         refuse(
             where, field, f"{text!r} is no time of service; write 05:30, or 25:30 after midnight"

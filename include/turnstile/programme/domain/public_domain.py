@@ -184,8 +184,8 @@ def published_domain(
         axes: labels in their order, by mode and by axis.
     """
     cells = tuple(
-        ModeCells(mode, tuple(Dimension(name, labels) for name, labels in own.items()))
-        for mode, own in axes.items()
+        ModeCells(mode, tuple(Dimension(name, labels) for name, labels in labels_of_axis.items()))
+        for mode, labels_of_axis in axes.items()
     )
     return PublicDomain(digest, "", cells)
 
@@ -207,8 +207,10 @@ def regrained(domain: PublicDomain, label: Callable[[Place], str]) -> PublicDoma
         return replace(old, labels=(*names, *unknown))
 
     cells = tuple(
-        ModeCells(one.mode, tuple(axis(one.mode, old) for old in one.dimensions))
-        for one in domain.cells_by_mode
+        ModeCells(
+            mode_cells.mode, tuple(axis(mode_cells.mode, old) for old in mode_cells.dimensions)
+        )
+        for mode_cells in domain.cells_by_mode
     )
     return public_domain(domain.version, cells, places, domain.listed)
 

@@ -93,8 +93,8 @@ def public_lists(programme: Programme, include: Path) -> PublicLists:
         zone_of, regions_file = _zones(file), file.name
         versions.append(file.version)
     stretches = [
-        (PERIOD, f"{clock(one.first_minute)}-{clock(one.last_minute)}", one.name)
-        for one in programme.domain.periods
+        (PERIOD, f"{clock(period.first_minute)}-{clock(period.last_minute)}", period.name)
+        for period in programme.domain.periods
     ]
     return PublicLists(
         listed=(*listed, *stretches),
@@ -110,9 +110,9 @@ def _period_labels(stretches: Sequence[Listed], time: TimeSpec) -> tuple[str, ..
     """Return the labels that slots have, the named ones first."""
     if not stretches:
         return ()
-    found = dict.fromkeys(period_of_slots(stretches, time))
-    rest = (OTHER,) if OTHER in found else ()
-    return (*(name for name in found if name != OTHER), *rest)
+    labels = dict.fromkeys(period_of_slots(stretches, time))
+    rest = (OTHER,) if OTHER in labels else ()
+    return (*(name for name in labels if name != OTHER), *rest)
 
 
 def _values(file: PublicFile, dimension: str) -> Iterator[Listed]:
@@ -132,13 +132,13 @@ def _values(file: PublicFile, dimension: str) -> Iterator[Listed]:
 
 def _zones(file: PublicFile) -> dict[str, str]:
     """Read the zone of each area, named after its region."""
-    found: dict[str, str] = {}
+    zone_of_area: dict[str, str] = {}
     for where, (area, region, zone) in file.rows("area", "region", "zone"):
-        if area in found:
+        if area in zone_of_area:
             refuse(where, "area", "is listed twice; delete one of the two lines")
         if _BETWEEN in region or UNKNOWN in (region, zone):
             refuse(where, "region", f"{UNKNOWN} and {_BETWEEN} are reserved; use another name")
         check_label(where, "region", region)
         check_label(where, "zone", zone)
-        found[area] = f"{region}{_BETWEEN}{zone}"
-    return found
+        zone_of_area[area] = f"{region}{_BETWEEN}{zone}"
+    return zone_of_area

@@ -117,9 +117,9 @@ def _stops(
     kept = [row for row in rows if row.get("location_type", "") in _STOPS_AND_STATIONS]
     of_station: dict[str, set[str]] = {}
     for row in kept:
-        own = {mode} if mode else modes.get(row["stop_id"], set())
+        stop_modes = {mode} if mode else modes.get(row["stop_id"], set())
         for stop_id in (row["stop_id"], row.get("parent_station", "")):
-            of_station.setdefault(stop_id, set()).update(own)
+            of_station.setdefault(stop_id, set()).update(stop_modes)
     return tuple(
         Stop(
             stop_id=row["stop_id"],

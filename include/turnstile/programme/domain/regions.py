@@ -35,10 +35,10 @@ def read_areas(path: Path) -> dict[str, tuple[float, float]]:
         raise InputError(where=path.name, field="locations", rule=rule) from None
     return {
         area: (
-            sum(latitude for latitude, _ in own) / len(own),
-            sum(longitude for _, longitude in own) / len(own),
+            sum(latitude for latitude, _ in coordinates) / len(coordinates),
+            sum(longitude for _, longitude in coordinates) / len(coordinates),
         )
-        for area, own in stops.items()
+        for area, coordinates in stops.items()
     }
 
 

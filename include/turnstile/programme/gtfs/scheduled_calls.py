@@ -44,19 +44,19 @@ class ScheduledCalls:
 
 
 def scheduled_calls(
-    found: Iterable[Call], services_on: Iterable[tuple[str, date]], zone: ZoneInfo, sha256: str
+    call_rows: Iterable[Call], services_on: Iterable[tuple[str, date]], zone: ZoneInfo, sha256: str
 ) -> ScheduledCalls:
     """Return calls and days as tables.
 
     Args:
-        found: calls.
+        call_rows: calls.
         services_on: pairs of a service and a day that it runs on.
         zone: the agency's time zone.
         sha256: of what they were read from.
     """
     import pandas as pd
 
-    calls = pd.DataFrame(list(found), columns=list(Call.__dataclass_fields__))
+    calls = pd.DataFrame(list(call_rows), columns=list(Call.__dataclass_fields__))
     calls["narrowing"] = [cos(radians(degrees)) for degrees in calls["latitude"]]
     runs = [(service, day, zero_of_day(day, zone)) for service, day in services_on]
     return ScheduledCalls(

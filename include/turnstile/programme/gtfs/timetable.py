@@ -59,7 +59,9 @@ def read_calls(
         feed = read_feed(path)
         if fault := fault_of(feed, zone):
             refuse_feed(path, fault)
-        services_on = [(one, day) for day in wanted for one in services_on_day(path, feed, day)]
+        services_on = [
+            (service, day) for day in wanted for service in services_on_day(path, feed, day)
+        ]
     except InputError as error:
         refuse(file.name, _FIELD, error.rule)
     if days and not services_on:

@@ -85,27 +85,27 @@ def roots(
     """
     places, days, slots = cube
     same = np.equal.outer(stretches, stretches).astype(float)
-    found = []
+    matrices = []
     for of_place in (places, 0):
         of_days = []
         for of_day in (days, 0):
             covariance = (1 - sum(share for _, share in shares)) * np.eye(slots)
-            for alike, share in shares:
-                times = (1 if "place" in alike else of_place) * (1 if "day" in alike else of_day)
-                among = same if "stretch" in alike else np.ones((slots, slots))
-                covariance += share * times * (np.eye(slots) if "slot" in alike else among)
+            for axes, share in shares:
+                times = (1 if "place" in axes else of_place) * (1 if "day" in axes else of_day)
+                among = same if "stretch" in axes else np.ones((slots, slots))
+                covariance += share * times * (np.eye(slots) if "slot" in axes else among)
             lengths, vectors = np.linalg.eigh(covariance)
             of_days.append(vectors * np.sqrt(np.maximum(lengths, 0)) @ vectors.T)
-        found.append(of_days)
-    return found
+        matrices.append(of_days)
+    return matrices
 
 
 def drawn_shares(ways: list[Way], seed: str) -> list[tuple[list[str], float]]:
     """Return the share of every way to be alike in a plausible week: each is itself uncertain."""
     deviates = normals(f"{seed} shares", len(ways))
     return [
-        (way.alike, max(way.share + way.uncertainty * float(one), min(way.share, 0.0)))
-        for way, one in zip(ways, deviates)
+        (way.alike, max(way.share + way.uncertainty * float(deviate), min(way.share, 0.0)))
+        for way, deviate in zip(ways, deviates)
     ]
 
 
@@ -119,7 +119,7 @@ def block(mode: list[tuple[int, Row]], ways: list[Way]) -> Block:
     """Return the rows of a mode, given by their numbers and labels, as a cube."""
     names = ("place", "day", "slot")
     labels = [sorted({row[name] for _, row in mode}) for name in names]
-    codes = [{label: n for n, label in enumerate(own)} for own in labels]
+    codes = [{label: n for n, label in enumerate(axis_labels)} for axis_labels in labels]
     cube = (len(codes[0]), len(codes[1]), len(codes[2]))
     where = [[of[row[name]] for _, row in mode] for name, of in zip(names, codes)]
     of_slot = {row["slot"]: row["stretch"] for _, row in mode}
@@ -168,20 +168,20 @@ class Weeks:
     def _sources(self, table: str) -> list[tuple[Any, list[int]]]:
         """Return the numbers of the rows of each source."""
         place = {id(row): number for number, row in enumerate(self.rows)}
-        found = self.package.by_source(table, self.rows)
-        return [(source, [place[id(row)] for row in rows]) for source, rows in found]
+        sources = self.package.by_source(table, self.rows)
+        return [(source, [place[id(row)] for row in rows]) for source, rows in sources]
 
     def _estimated(self, table: str) -> None:
         """Read errors of values, and how they go together."""
         for source, numbers in self._sources(table):
-            together = self.package.together(source["estimates"])
+            error_model = self.package.together(source["estimates"])
             of_mode: dict[str, list[tuple[int, Row]]] = defaultdict(list)
             for number in numbers:
                 row = self.rows[number]
-                self.deviations[number] = together.deviation(row)
+                self.deviations[number] = error_model.deviation(row)
                 names = [name for name in places_of(row) if name != TAP]
                 of_mode[row.get("mode", "")].append((number, labels_of(row, names)))
-            self.blocks += [block(mode, together.ways) for mode in of_mode.values()]
+            self.blocks += [block(mode, error_model.ways) for mode in of_mode.values()]
         if not np.isfinite(self.deviations).all():
             raise ValueError(NO_CELL_ERROR)
 
@@ -194,11 +194,11 @@ class Weeks:
         seed = f"{self.seed} {number}"
         errors = np.zeros(self.values.shape)
         if not self.blocks:
-            one, other, third, last = normals(seed, 4 * errors.size).reshape(4, -1)
-            errors = np.where(self.is_laplace, (one * other + third * last) / np.sqrt(2), one)
-        for own, (rows, cube, cells, stretches, ways) in enumerate(self.blocks):
+            first, other, third, last = normals(seed, 4 * errors.size).reshape(4, -1)
+            errors = np.where(self.is_laplace, (first * other + third * last) / np.sqrt(2), first)
+        for index, (rows, cube, cells, stretches, ways) in enumerate(self.blocks):
             shares = drawn_shares(ways, seed)
-            deviates = normals(f"{seed} {own}", int(np.prod(cube))).reshape(cube)
+            deviates = normals(f"{seed} {index}", int(np.prod(cube))).reshape(cube)
             errors[rows] = sum(
                 np.broadcast_to(of_day @ root, cube).reshape(-1)[cells]
                 for of_place, of_days in zip(parts(deviates, 0), roots(shares, cube, stretches))
@@ -233,38 +233,41 @@ def ranks(
     labels, codes = np.unique([table.rows[n][column] for n in rows], return_inverse=True)
     sums = np.bincount(codes, table.values[rows])
     errors = np.array([np.bincount(codes, table.week(n)[rows]) for n in range(WEEKS)]) - sums
-    found = []
-    for rank, own in enumerate(np.argsort(-sums, kind="stable")[:first], start=1):
-        apart = errors - errors[:, [own]]
+    answers = []
+    for rank, code in enumerate(np.argsort(-sums, kind="stable")[:first], start=1):
+        apart = errors - errors[:, [code]]
         spread = np.maximum(apart.std(axis=0), 1e-9)
-        apart, doubts = (sums - sums[own]) / spread, np.abs(apart / spread).max(axis=1)
+        apart, doubts = (sums - sums[code]) / spread, np.abs(apart / spread).max(axis=1)
         ends = [
             end
             for most in np.quantile(doubts, (0.9, 0.95))
             for end in (1 + (apart > most).sum(), sums.size - (apart < -most).sum())
         ]
-        found.append((str(labels[own]), Answer(rank, *ends)))
-    return found
+        answers.append((str(labels[code]), Answer(rank, *ends)))
+    return answers
 
 
 def conditions(given: list[str]) -> dict[str, list[str]]:
     """Return labels by column from `column=label,label`."""
-    return {name: labels.split(",") for name, _, labels in (one.partition("=") for one in given)}
+    return {
+        name: labels.split(",")
+        for name, _, labels in (condition.partition("=") for condition in given)
+    }
 
 
 def answered(asked: argparse.Namespace) -> list[tuple[str, Answer]]:
     """Answer what the command line asks."""
     where, of = conditions(asked.where), conditions(asked.of or [])
-    own = Path(__file__).resolve().parents[1]
-    tables = [Weeks(folder, asked.table, asked.column) for folder in (own, *asked.since)]
+    package = Path(__file__).resolve().parents[1]
+    tables = [Weeks(folder, asked.table, asked.column) for folder in (package, *asked.since)]
     sides = [(table.chosen(**where), table.chosen(**of)) for table in tables]
     if asked.ranks:
         return ranks(tables[0], asked.ranks, sides[0][0])
 
     def question(*weeks: Floats) -> float:
         answers = [
-            float(week[own].sum() / (1 if asked.of is None else week[other].sum()))
-            for week, (own, other) in zip(weeks, sides)
+            float(week[chosen].sum() / (1 if asked.of is None else week[other].sum()))
+            for week, (chosen, other) in zip(weeks, sides)
         ]
         return answers[0] - sum(answers[1:])
 
@@ -282,14 +285,14 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--since", nargs=1, default=[], help="less that of another package")
     parser.add_argument("--ranks", help="of the ten labels of a column with the largest sums")
     try:
-        found = answered(parser.parse_args(arguments))
+        answers = answered(parser.parse_args(arguments))
     except (KeyError, StopIteration) as error:
         print(f"there is no such column or statistic: {error}", file=sys.stderr)
         return 2
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
-    for label, answer in found:
+    for label, answer in answers:
         if label:
             print(label)
         for name, value in answer._asdict().items():

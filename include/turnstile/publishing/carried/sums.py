@@ -95,10 +95,12 @@ def parts(shape: Shape, cells: float | None, rows: float | None, columns: float 
     )
 
 
-def with_shared_total(own: Parts, shape: Shape, other: Parts, other_shape: Shape) -> Parts:
+def with_shared_total(precisions: Parts, shape: Shape, other: Parts, other_shape: Shape) -> Parts:
     """Return the precisions once both taps take the weighted mean of their totals."""
-    precision = own.total / (shape[0] * shape[1]) + other.total / (other_shape[0] * other_shape[1])
-    return own._replace(total=precision * shape[0] * shape[1])
+    precision = precisions.total / (shape[0] * shape[1]) + other.total / (
+        other_shape[0] * other_shape[1]
+    )
+    return precisions._replace(total=precision * shape[0] * shape[1])
 
 
 def variance_of_sum(
@@ -111,9 +113,9 @@ def variance_of_sum(
     rows = sum(n * n for n in in_row.values()) / b - total
     columns = sum(n * n for n in in_column.values()) / a - total
     lengths = Parts(total, rows, columns, cells - total - rows - columns)
-    if any(length > 1e-6 and not one for length, one in zip(lengths, precisions)):
+    if any(length > 1e-6 and not precision for length, precision in zip(lengths, precisions)):
         return math.inf  # nothing measured that part
-    return sum(length / one for length, one in zip(lengths, precisions) if one)
+    return sum(length / precision for length, precision in zip(lengths, precisions) if precision)
 
 
 class Way(NamedTuple):
@@ -192,7 +194,7 @@ class Package:
         self.draws = {(d["table"], d["statistic"]): d for d in self.card["draws"]}
         if "data" not in self.card:
             raise ValueError(f"{folder}: of package version 1; its own programs read it")
-        self.tables = {one["name"]: one for one in self.card["data"]}
+        self.tables = {table["name"]: table for table in self.card["data"]}
 
     def stated(self) -> Any:
         """Return the release card."""
@@ -226,24 +228,24 @@ class Package:
 
     def by_source(self, table: str, rows: list[Row]) -> list[tuple[Any, list[Row]]]:
         """Return the rows of each source of a table: of a tap, of a limit."""
-        found = []
+        sources = []
         for source in self.tables[table]["sources"]:
             wanted = source["where"].items()
-            own = [row for row in rows if all(row[name] == label for name, label in wanted)]
-            if own:
-                found.append((source, own))
-        return found
+            source_rows = [row for row in rows if all(row[name] == label for name, label in wanted)]
+            if source_rows:
+                sources.append((source, source_rows))
+        return sources
 
     def measured(self, table: str, rows: list[Row]) -> Sum:
         """Sum numbers as they were drawn."""
         variance = fourth = 0.0
-        for source, own in self.by_source(table, rows):
+        for source, source_rows in self.by_source(table, rows):
             if "draw" not in source:
                 raise ValueError(f"{table}: these rows were not drawn")
             draw = self.draws[tuple(source["draw"].split("/"))]
             of_row = draw["standard_deviation"] ** 2
-            variance += len(own) * of_row
-            fourth += len(own) * of_row**2 * (draw["noise"] == "discrete_laplace")
+            variance += len(source_rows) * of_row
+            fourth += len(source_rows) * of_row**2 * (draw["noise"] == "discrete_laplace")
         excess = EXCESS_OF_LAPLACE * fourth / variance**2 if variance else 0.0
         value = sum(int(row["measured"]) for row in rows)
         return interval(len(rows), value, variance, excess)
@@ -272,16 +274,16 @@ class Package:
         sources = self.by_source(table, rows) or [(self.tables[table]["sources"][0], [])]
         if len(sources) > 1:
             raise ValueError(BOTH_TAPS if TAP in rows[0] else NO_SUM_ERROR)
-        together = self.together(sources[0][0]["estimates"])
+        error_model = self.together(sources[0][0]["estimates"])
         seen = [row for row in rows if row[VALUE]]  # none on a gap
         if not seen:
             return interval(0, math.nan, math.nan)._replace(withheld=NO_VALUE)
         value = sum(float(row[VALUE]) for row in seen)
-        variance, withheld = together.error(seen)
-        found = interval(len(seen), value, variance)
-        return found._replace(
-            low_90=max(found.low_90, 0.0) if not withheld else math.nan,
-            low_95=max(found.low_95, 0.0) if not withheld else math.nan,
+        variance, withheld = error_model.error(seen)
+        estimate = interval(len(seen), value, variance)
+        return estimate._replace(
+            low_90=max(estimate.low_90, 0.0) if not withheld else math.nan,
+            low_95=max(estimate.low_95, 0.0) if not withheld else math.nan,
             withheld=withheld,
         )
 
@@ -299,18 +301,20 @@ class Package:
             raise ValueError(f"{table}: no sums of what was not drawn itself; sum a finer table")
         if not axes[name]:  # drawn by itself, and reconciled with nothing
             variance = sum(float(row["unbiased_sd"]) ** 2 for row in seen)
-        found: dict[tuple[str, ...], list[Row]] = defaultdict(list)
+        partitions: dict[tuple[str, ...], list[Row]] = defaultdict(list)
         for row in seen if axes[name] else ():
-            found[tuple(row.get(key, "") for key in KEYS)].append(row)
+            partitions[tuple(row.get(key, "") for key in KEYS)].append(row)
         labels = self._labels(axes)
-        for (_, mode), own in found.items():
-            precisions = self._precisions(own[0][TAP], mode, axes, labels)
-            variance += self._variance(axes[name][1:], own, precisions)
+        for (_, mode), partition in partitions.items():
+            precisions = self._precisions(partition[0][TAP], mode, axes, labels)
+            variance += self._variance(axes[name][1:], partition, precisions)
         return interval(len(seen), sum(float(row["unbiased"]) for row in seen), variance)
 
-    def _variance(self, by: tuple[str, ...], rows: list[Row], own: tuple[Parts, Shape]) -> float:
+    def _variance(
+        self, by: tuple[str, ...], rows: list[Row], partition: tuple[Parts, Shape]
+    ) -> float:
         """Return the variance of rows of one partition; a marginal's row is a line of cells."""
-        precisions, shape = own
+        precisions, shape = partition
         a, b = shape
         if len(by) > 1:
             in_row = Counter(row[AXES[0]] for row in rows)
@@ -330,24 +334,26 @@ class Package:
         trips of a bound of their own.
         """
         events = json.loads((self.folder / "plan.json").read_bytes())["events"]
-        own = {event["table"] for event in events if event.get("own_records")}
-        found = {}
-        for one in self.tables.values():
-            for source in one["sources"]:
+        separate_tables = {event["table"] for event in events if event.get("own_records")}
+        table_axes = {}
+        for table in self.tables.values():
+            for source in table["sources"]:
                 name, tap = source.get("draw", "").partition("/")[0], source["where"].get(TAP, "")
                 by = self.card["terms"]["tables"][name]["by"] if name else ()
                 axes = tuple(axis for axis in AXES if f"tap_{tap}_{axis}" in by)
-                found[name] = (tap, *axes) if axes and name not in own else ()
-        return found
+                table_axes[name] = (tap, *axes) if axes and name not in separate_tables else ()
+        return table_axes
 
     def _labels(
         self, axes: dict[str, tuple[str, ...]]
     ) -> dict[tuple[str, str], dict[str, set[str]]]:
         """Return the labels of every axis, by tap and axis and then by mode."""
         labels: dict[tuple[str, str], dict[str, set[str]]] = {}
-        for table, one in sorted(self.tables.items(), key=lambda named: len(named[0])):
-            drawn = [axes.get(s.get("draw", "").partition("/")[0], ()) for s in one["sources"]]
-            wanted = {(own[0], axis) for own in drawn for axis in own[1:]} - labels.keys()
+        for table, record in sorted(self.tables.items(), key=lambda named: len(named[0])):
+            drawn = [axes.get(s.get("draw", "").partition("/")[0], ()) for s in record["sources"]]
+            wanted = {
+                (draw_axes[0], axis) for draw_axes in drawn for axis in draw_axes[1:]
+            } - labels.keys()
             if not wanted:
                 continue
             labels |= {key: defaultdict(set) for key in wanted}
@@ -365,25 +371,25 @@ class Package:
         labels: dict[tuple[str, str], dict[str, set[str]]],
     ) -> tuple[Parts, Shape]:
         """Return the precisions and the shape of one tap of a mode."""
-        found = {}
-        for one in ("on", "off"):
+        by_tap = {}
+        for side in ("on", "off"):
             sd = {
                 axes[name][1:]: draw["standard_deviation"] ** 2
                 for (name, _), draw in self.draws.items()
-                if axes.get(name, ())[:1] == (one,)
+                if axes.get(name, ())[:1] == (side,)
             }
             if sd:
                 slots, locations = (
-                    max(1, len(labels.get((one, axis), {}).get(mode, ()))) for axis in AXES
+                    max(1, len(labels.get((side, axis), {}).get(mode, ()))) for axis in AXES
                 )
                 shape = (slots, locations)
                 known = parts(shape, sd.get(AXES), sd.get(AXES[:1]), sd.get(AXES[1:]))
-                found[one] = (known, shape)
-        own, shape = found[tap]
-        others = [value for one, value in found.items() if one != tap]
+                by_tap[side] = (known, shape)
+        precisions, shape = by_tap[tap]
+        others = [value for end, value in by_tap.items() if end != tap]
         if others and self.card["domain"]["rows_outside"].startswith("counted"):
-            own = with_shared_total(own, shape, others[0][0], others[0][1])
-        return own, shape
+            precisions = with_shared_total(precisions, shape, others[0][0], others[0][1])
+        return precisions, shape
 
 
 def main(arguments: list[str]) -> int:
@@ -401,7 +407,7 @@ def main(arguments: list[str]) -> int:
     }
     try:
         package = Package(Path(__file__).resolve().parents[1])
-        found = package.total(
+        total = package.total(
             table, lambda row: all(row[n] in of for n, of in wanted.items()), column
         )
     except KeyError as error:
@@ -410,7 +416,7 @@ def main(arguments: list[str]) -> int:
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
-    for name, value in found._asdict().items():
+    for name, value in total._asdict().items():
         if name == "withheld":
             print(f"{name:20} {value}" if value else "", end="\n" if value else "")
         else:

@@ -55,18 +55,20 @@ def findings(folder: Path, key: str | None = None) -> list[str]:
     problems: list[str] = []
     try:
         manifest = json.loads((folder / MANIFEST).read_bytes())
-        listed = {one["path"]: one["sha256"] for one in manifest["files"]}
-        found = {
+        listed = {file["path"]: file["sha256"] for file in manifest["files"]}
+        digests = {
             path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in sorted(folder.rglob("*"))
             if (path.is_symlink() or not path.is_dir()) and path != folder / MANIFEST
         }
-        problems += [f"{name} is missing" for name in sorted(listed.keys() - found.keys())]
-        problems += [f"{name} is not listed" for name in sorted(found.keys() - listed.keys())]
-        problems += [f"{n} was altered" for n, own in found.items() if listed.get(n, own) != own]
+        problems += [f"{name} is missing" for name in sorted(listed.keys() - digests.keys())]
+        problems += [f"{name} is not listed" for name in sorted(digests.keys() - listed.keys())]
+        problems += [
+            f"{n} was altered" for n, digest in digests.items() if listed.get(n, digest) != digest
+        ]
         if not problems:  # what follows would say it again
             plan, card = (json.loads((folder / name).read_bytes()) for name in (PLAN, CARD))
-            problems += _statements(folder, found, manifest, key)
+            problems += _statements(folder, digests, manifest, key)
             columns = cache(_columns)
             problems += [*_tables(folder, columns), *_plan(plan, card, manifest)]
             made = _values(card) if "data" in card else _presented(folder, plan, columns)
@@ -81,21 +83,25 @@ def _statements(folder: Path, digests: Any, manifest: Any, key: str | None) -> I
     stated = {}  # digests by file, by the file that states them
     if SUMS in digests:
         lines = (folder / SUMS).read_text("utf-8").splitlines()
-        stated[SUMS] = {name: digest for digest, _, name in (one.partition("  ") for one in lines)}
+        stated[SUMS] = {
+            name: digest for digest, _, name in (line.partition("  ") for line in lines)
+        }
     if STATEMENT in digests:
         envelope = json.loads((folder / STATEMENT).read_bytes())
         payload = base64.b64decode(envelope["payload"], validate=True)
         statement = json.loads(payload)
-        stated[STATEMENT] = {one["name"]: one["digest"]["sha256"] for one in statement["subject"]}
+        stated[STATEMENT] = {
+            subject["name"]: subject["digest"]["sha256"] for subject in statement["subject"]
+        }
         if key is not None and not is_enveloped(envelope, PAYLOAD, key):
             yield f"{STATEMENT} is not signed by the given key"
         if statement["predicate"]["releaseId"] != manifest["key"]:
             yield f"{STATEMENT} is of another release"
     elif key is not None:
         yield f"{STATEMENT} is missing, so nothing is signed"
-    for file, own in stated.items():
-        wrong = digests.keys() - own.keys() - {SUMS, file}
-        wrong |= {name for name in own if digests.get(name) != own[name]}
+    for file, listed in stated.items():
+        wrong = digests.keys() - listed.keys() - {SUMS, file}
+        wrong |= {name for name in listed if digests.get(name) != listed[name]}
         yield from (f"{file} and {name} do not agree" for name in sorted(wrong))
 
 
@@ -103,14 +109,14 @@ def is_enveloped(envelope: Any, kind: bytes, key: str) -> bool:
     """Verify a DSSE envelope by the lines of a `ledger.pub`."""
     payload = base64.b64decode(envelope["payload"], validate=True)
     framed = b"DSSEv1 %d %s %d %s" % (len(kind), kind, len(payload), payload)
-    signatures = [base64.b64decode(one["sig"]) for one in envelope["signatures"]]
+    signatures = [base64.b64decode(signature["sig"]) for signature in envelope["signatures"]]
     return any(is_signed(k, framed, s) for k in _raw_keys(key) for s in signatures)
 
 
 def is_noted(note: str, key: str) -> bool:
     """Verify a signed note (C2SP) by the lines of a `ledger.pub` or `log.pub`."""
     text, _, lines = note.partition("\n\n")
-    signatures = [base64.b64decode(one.split(" ")[2])[4:] for one in lines.splitlines()]
+    signatures = [base64.b64decode(line.split(" ")[2])[4:] for line in lines.splitlines()]
     return any(is_signed(k, f"{text}\n".encode(), s) for k in _raw_keys(key) for s in signatures)
 
 
@@ -174,9 +180,9 @@ def _is_said(said: str, value: str, low: str, high: str) -> bool:
     if not value or not high:
         return said in ({"poor", "not told from 0"} if value else {"gap", "withheld"})
     reach, size = max(float(high) - float(value), float(value) - float(low)), abs(float(value))
-    own = "good" if reach <= size / 5 else "fair" if reach <= size / 2 else "poor"
+    grade = "good" if reach <= size / 5 else "fair" if reach <= size / 2 else "poor"
     is_edge = min(abs(reach - size / 5), abs(reach - size / 2)) < ROUNDED * max(size, 1)
-    return said == ("not told from 0" if float(low) <= 0 <= float(high) else own) or is_edge
+    return said == ("not told from 0" if float(low) <= 0 <= float(high) else grade) or is_edge
 
 
 def _columns(path: Path) -> dict[str, list[str]]:
@@ -193,20 +199,22 @@ def _values(card: Any) -> dict[str, Any]:
     """Return the tables of estimated trips of a package of version 2: what they are of, column."""
     known = (card.get("estimates") or {}).get("correlations", {})
     return {
-        f"data/{one['name']}": ("a tap" if "tap" in source["where"] else one["name"], "value")
-        for one in card["data"]
-        for source in one["sources"]
-        if one["unit"] == "trips" and source["estimates"] in known
+        f"data/{table['name']}": ("a tap" if "tap" in source["where"] else table["name"], "value")
+        for table in card["data"]
+        for source in table["sources"]
+        if table["unit"] == "trips" and source["estimates"] in known
     }
 
 
 def _presented(folder: Path, plan: Any, columns_of: Any) -> dict[str, Any]:
     """Return the same of the presented tables of a package of version 1."""
-    own = {event["table"] for event in plan["events"] if event.get("own_records")}
+    separate_tables = {event["table"] for event in plan["events"] if event.get("own_records")}
     ends: dict[str, Any] = {}
     for path in sorted((folder / "tables").glob("*.csv")):
         columns = columns_of(path)
-        is_other = path.stem in own or "weeks" in columns  # sums over weeks are of other weeks too
+        is_other = (
+            path.stem in separate_tables or "weeks" in columns
+        )  # sums over weeks are of other weeks too
         if not is_other and {"count", "standard_deviation"} <= columns.keys():
             axes = _axes(columns)
             end = {axis[:7].rstrip("_") if axis[:4] == "tap_" else axis for axis in axes}
@@ -241,12 +249,12 @@ def _added_up(
         columns = columns_of(csv_of(folder, name))
         axes = _axes(columns)
         if regions and "location" in axes:
-            own = [regions.get(location, "UNKNOWN") for location in columns["location"]]
-            axes, columns = [*axes, "region"], {**columns, "region": own}
+            region_of_row = [regions.get(location, "UNKNOWN") for location in columns["location"]]
+            axes, columns = [*axes, "region"], {**columns, "region": region_of_row}
         tables[name] = (axes, columns, end, number)
     pairs = permutations(tables.items(), 2)
-    for (name, (axes, coarse, end, number)), (other, (finer, fine, own, _)) in pairs:
-        if set(axes) < set(finer) and end == own:
+    for (name, (axes, coarse, end, number)), (other, (finer, fine, other_end, _)) in pairs:
+        if set(axes) < set(finer) and end == other_end:
             counts, total = Counter[Any](), Counter[Any]()
             for added, columns in ((counts, coarse), (total, fine)):
                 for cell, count in zip(zip(*(columns[n] for n in axes)), columns[number]):
@@ -263,15 +271,15 @@ def csv_of(folder: Path, name: str) -> Path:
 
 def _plan(plan: Any, card: Any, manifest: Any) -> Iterator[str]:
     """Check card and plan: digests, release, and the loss of every unit, recomputed exactly."""
-    own = (manifest["key"], manifest["sealed_sha256"], plan["plan_digest"])
-    if (card["release"], card["sealed_sha256"], card["plan_sha256"]) != own:
+    identity = (manifest["key"], manifest["sealed_sha256"], plan["plan_digest"])
+    if (card["release"], card["sealed_sha256"], card["plan_sha256"]) != identity:
         yield "release_card.json is of another release, sealed bytes or plan"
     promised = {"programme": plan["programme_digest"], "domain": plan["domain_digest"]}
     promised |= {name: plan[name] for name in ("week", "revision", "events")}
     text = json.dumps(promised, sort_keys=True, separators=(",", ":"))
     if hashlib.sha256(text.encode()).hexdigest() != plan["plan_digest"]:
         yield "plan.json is not what its digest says"
-    scales = {(one["table"], one["statistic"]): one["scale"] for one in card["draws"]}
+    scales = {(draw["table"], draw["statistic"]): draw["scale"] for draw in card["draws"]}
     if any(scales.get((e["table"], e["statistic"])) != e["scale"] for e in plan["events"]):
         yield "release_card.json states other noise than plan.json"
     for (unit, name), amount in recomputed(plan["events"]).items():
@@ -301,7 +309,7 @@ def recomputed(events: Any) -> dict[tuple[str, str], Any]:
                     charged.add((unit, scope, vector))
                     for name, amount in cost.items():
                         totals[unit, name][scope] += amount
-    return {one: max(scopes.values()) for one, scopes in totals.items()}
+    return {key: max(scopes.values()) for key, scopes in totals.items()}
 
 
 def _scope(unit: str, block: list[str]) -> str:
@@ -318,9 +326,9 @@ def series_findings(folders: list[Path]) -> list[str]:
         plan, card = (json.loads((folder / name).read_bytes()) for name in (PLAN, CARD))
         for line in card["cumulative"]:
             if line["scope"] == "ever" and line["rho_after"] is not None:
-                own = totals[line["family"], line["unit"]]
-                own[0] += recomputed(plan["events"])[line["unit"], "rho"]
-                own[1] = max(own[1], Fraction(line["rho_after"]))
+                total = totals[line["family"], line["unit"]]
+                total[0] += recomputed(plan["events"])[line["unit"], "rho"]
+                total[1] = max(total[1], Fraction(line["rho_after"]))
     return [
         f"{family}: together a {unit} loses rho {float(spent):.9f}, above what any card states"
         for (family, unit), (spent, stated) in totals.items()
@@ -335,8 +343,8 @@ def zone_findings(address: str, folder: Path, key: str) -> Iterator[str]:
     """
     listed, envelope = listed_in(address), json.loads(beside(address, f"{ZONE}.sig.json"))
     stated = json.loads(base64.b64decode(envelope["payload"], validate=True))["sha256"]
-    own = hashlib.sha256(read(address, f"../../../{ZONE}.txt")).hexdigest()
-    if stated != own or not is_enveloped(envelope, ZONE_KIND, key):
+    zone_digest = hashlib.sha256(read(address, f"../../../{ZONE}.txt")).hexdigest()
+    if stated != zone_digest or not is_enveloped(envelope, ZONE_KIND, key):
         yield f"{ZONE}.txt is not signed by the given key"
     manifest = (folder / MANIFEST).read_bytes()
     release = json.loads(manifest)["key"]
@@ -349,22 +357,22 @@ def zone_findings(address: str, folder: Path, key: str) -> Iterator[str]:
         there = (path for path in zone.rglob("*") if path.is_symlink() or not path.is_dir())
         names |= listed.keys() | {path.relative_to(zone).as_posix() for path in there}
     for name in sorted(names):
-        found = None
+        file_digest = None
         with suppress(OSError):
-            found = hashlib.sha256(read(address, f"../../../{parse.quote(name)}")).hexdigest()
-        if found != listed.get(name) and not UNLISTED.match(name):
+            file_digest = hashlib.sha256(read(address, f"../../../{parse.quote(name)}")).hexdigest()
+        if file_digest != listed.get(name) and not UNLISTED.match(name):
             yield f"{name}, in the zone of the package, is not what {ZONE}.txt lists"
 
 
 def listed_in(address: str) -> dict[str, str]:
     """Return the digests of the list of all that is public."""
     lines = beside(address, f"{ZONE}.txt").splitlines()
-    return {path: digest for digest, _, path in (one.partition("  ") for one in lines)}
+    return {path: digest for digest, _, path in (line.partition("  ") for line in lines)}
 
 
-def climbed(at: int, last: int, path: Any, own: bytes, *, is_old: bool) -> Any:
+def climbed(at: int, last: int, path: Any, node: bytes, *, is_old: bool) -> Any:
     """Hash upwards from a node, as it was and is; None if the path has another length."""
-    old = new = own
+    old = new = node
     for other in path:
         if not last:
             return None
@@ -409,8 +417,8 @@ def proven(text: str, key: str) -> tuple[bytes, int, bytes]:
     _, extra, index, *path = head.split("\n")
     (size, root), at = opened(note, key), int(index.removeprefix("index "))
     data = base64.b64decode(extra.removeprefix("extra "))
-    own, hashes = hashlib.sha256(b"\x00" + data).digest(), map(base64.b64decode, path)
-    ends = climbed(at, size - 1, hashes, own, is_old=False)
+    leaf, hashes = hashlib.sha256(b"\x00" + data).digest(), map(base64.b64decode, path)
+    ends = climbed(at, size - 1, hashes, leaf, is_old=False)
     if not 0 <= at < size or ends is None or ends[1] != root:
         raise ValueError("an entry is not in the log")
     return data, size, root
@@ -485,7 +493,7 @@ def fetched(address: str, folder: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(read(address, parse.quote(name)))
         if name == MANIFEST:
-            names += [one["path"] for one in json.loads(path.read_bytes())["files"]]
+            names += [file["path"] for file in json.loads(path.read_bytes())["files"]]
     return folder
 
 
@@ -501,7 +509,8 @@ def main(arguments: list[str] | None = None) -> int:
     problems, folders = list[str](), list[Path]()
     try:
         given, log_key = (
-            one if "+" in (one or "+") else read(one).decode() for one in (args.key, args.log_key)
+            option if "+" in (option or "+") else read(option).decode()
+            for option in (args.key, args.log_key)
         )
         kept = args.since and read(args.since).decode()
     except (OSError, ValueError):
@@ -517,19 +526,19 @@ def main(arguments: list[str] | None = None) -> int:
                 if key is None and (is_asked or (folder / STATEMENT).is_file()):
                     with suppress(*no_zone, ValueError):
                         key = beside(address, "ledger.pub")
-                own = findings(folder, key)
-                if not own and key is not None:
+                differences = findings(folder, key)
+                if not differences and key is not None:
                     with suppress(*no_zone):
-                        own += zone_findings(address, folder, key)
-                if not own and (is_asked or (folder / SEALED_PROOF).is_file()):
+                        differences += zone_findings(address, folder, key)
+                if not differences and (is_asked or (folder / SEALED_PROOF).is_file()):
                     with suppress(*no_zone):
-                        own += log_findings(address, folder, key, log_key, kept)
+                        differences += log_findings(address, folder, key, log_key, kept)
             except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
-                own = [f"cannot be fetched: {error}"]
-            problems += [f"{address}: {problem}" for problem in own]
+                differences = [f"cannot be fetched: {error}"]
+            problems += [f"{address}: {problem}" for problem in differences]
             signed = "signed" if key else "signature not checked: no key or no statement"
             signed += ", in a log that grew from yours" if kept else ""
-            print(f"{address}: {'differs' if own else f'as published; {signed}'}")
+            print(f"{address}: {'differs' if differences else f'as published; {signed}'}")
         if args.series and not problems:
             problems += series_findings(folders)
     sys.stderr.writelines(f"{problem}\n" for problem in problems)

@@ -45,7 +45,7 @@ def datapackage(contents: Contents) -> dict[str, Any]:
         "sources": [{"title": f"Records of {programme.publish.curator}, not published"}],
         "privacy": {"guarantee": contents.card["guarantee"]["units"], "card": "release_card.json"},
         "resources": [
-            *(one for table in contents.tables for one in _resources(contents, table)),
+            *(resource for table in contents.tables for resource in _resources(contents, table)),
             *_shapes(contents),
             *_tides(contents),
         ],
@@ -82,7 +82,7 @@ def _resources(contents: Contents, table: TableFile) -> Iterator[dict[str, Any]]
 
 def _schema(table: TableFile) -> dict[str, Any]:
     """Describe the columns of a table; its labels are a key, but of rows that stand for records."""
-    fields = {"fields": [_field(*one) for one in table.columns]}
+    fields = {"fields": [_field(*column) for column in table.columns]}
     has_key = table.labels and VALUE in dict(table.columns)
     return fields | ({"primaryKey": table.labels} if has_key else {})
 

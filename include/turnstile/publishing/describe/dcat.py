@@ -28,10 +28,10 @@ def write(contents: Contents) -> bytes:
     """Return the DCAT 3 dataset, in its series of weeks."""
     programme, plan = contents.drawn.programme, contents.drawn.plan
     series = f"urn:turnstile:{programme.name}"
-    own = f"{series}:{plan.week}:r{plan.revision}"
+    dataset_id = f"{series}:{plan.week}:r{plan.revision}"
     days = plan.week.days
     dataset: dict[str, Any] = {
-        "@id": own,
+        "@id": dataset_id,
         "@type": "dcat:Dataset",
         "dct:identifier": str(contents.drawn.attempt.key),
         "dct:title": f"{programme.title}, {plan.week}",
@@ -46,7 +46,7 @@ def write(contents: Contents) -> bytes:
         },
         "dcat:inSeries": {"@id": series},
         "dcat:distribution": [
-            _distribution(one, own) for one in contents.records() if _suffix(one)
+            _distribution(record, dataset_id) for record in contents.records() if _suffix(record)
         ],
     }
     if licence := path_of(programme.publish.licence):

@@ -33,8 +33,8 @@ def write(contents: Contents) -> bytes:
 def write_guide(contents: Contents) -> bytes:
     """Return what there is to know beside it: columns, noise, examples, card, gaps, changes."""
     said = _said(contents)
-    drawn = (one for one in contents.tables if "measured" in dict(one.columns))
-    measured = [one for one in drawn if not one.layout.is_mean]
+    drawn = (table for table in contents.tables if "measured" in dict(table.columns))
+    measured = [table for table in drawn if not table.layout.is_mean]
     columns = dict.fromkeys(name for table in contents.tables for name, _ in table.columns)
     return rendered(
         "GUIDE.md.j2",

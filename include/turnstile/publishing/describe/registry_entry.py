@@ -117,8 +117,8 @@ def _privacy_loss(contents: Contents) -> dict[str, Any]:
 def _mechanisms(card: dict[str, Any]) -> str:
     """Say which noise each table has."""
     draws = "; ".join(
-        f"{one['table']}/{one['statistic']}: {one['noise']} of scale {one['scale']}"
-        for one in card["draws"]
+        f"{draw['table']}/{draw['statistic']}: {draw['noise']} of scale {draw['scale']}"
+        for draw in card["draws"]
     )
     return (
         f"Exact integer samplers of OpenDP {card['libraries']['opendp']} with the operating "

@@ -26,7 +26,8 @@ def write(contents: Contents) -> bytes | None:
     statement: dict[str, Any] = {
         "_type": "https://in-toto.io/Statement/v1",
         "subject": [
-            {"name": one.path, "digest": {"sha256": one.sha256}} for one in contents.records()
+            {"name": record.path, "digest": {"sha256": record.sha256}}
+            for record in contents.records()
         ],
         "predicateType": PREDICATE,
         "predicate": {
@@ -49,4 +50,4 @@ def write(contents: Contents) -> bytes | None:
 
 def write_sums(contents: Contents) -> bytes:
     """Return the digest of every file before this one, as `sha256sum -c` reads them."""
-    return "".join(f"{one.sha256}  {one.path}\n" for one in contents.records()).encode()
+    return "".join(f"{record.sha256}  {record.path}\n" for record in contents.records()).encode()

@@ -72,16 +72,16 @@ def lines_of(programme: Programme, include: Path, plane: Plane) -> list[list[flo
     """
     from shapely import LineString
 
-    found = []
+    lines = []
     for line in _lines(programme, include):
-        simple = LineString([plane.place(one) for one in line]).simplify(_TOLERANCE)
-        found.append([round(one, 1) for xy in simple.coords for one in xy])
-    return found
+        simple = LineString([plane.place(position) for position in line]).simplify(_TOLERANCE)
+        lines.append([round(coordinate, 1) for xy in simple.coords for coordinate in xy])
+    return lines
 
 
 def corners_of(features: Iterable[Feature]) -> list[Position]:
     """Return the corners of all shapes."""
-    return [corner for one in features for corner in one.ring]
+    return [corner for feature in features for corner in feature.ring]
 
 
 def _lines(programme: Programme, include: Path) -> Iterator[Line]:
@@ -110,10 +110,10 @@ def _lists_of_positions(nested: Sequence[Any]) -> Iterator[Line]:
         return
     if isinstance(nested[0][0], int | float):
         if len(nested) > 1:
-            yield [(float(one[0]), float(one[1])) for one in nested]
+            yield [(float(position[0]), float(position[1])) for position in nested]
         return
-    for one in nested:
-        yield from _lists_of_positions(one)
+    for part in nested:
+        yield from _lists_of_positions(part)
 
 
 def _of_shapes(content: bytes) -> Iterator[Line]:

@@ -72,10 +72,10 @@ class PlaceTables:
         Of numbers that have no estimate it is not known how far their errors go together.
         """
         try:
-            found = self.sums.estimated(table.name, [row.said for row in rows])
+            total = self.sums.estimated(table.name, [row.said for row in rows])
         except ValueError:
             return None
-        return None if found.withheld else found
+        return None if total.withheld else total
 
 
 def place_tables(package: Path) -> PlaceTables | None:
@@ -83,18 +83,18 @@ def place_tables(package: Path) -> PlaceTables | None:
     sums = Sums(package)
     layouts = {
         name: {*labels_of(sums.published.columns(name))} - {DAY, MODE, TAP}
-        for name, one in sums.published.layouts.items()
-        if any(source.estimates for source in one.sources)
+        for name, layout in sums.published.layouts.items()
+        if any(source.estimates for source in layout.sources)
     }
-    places = [name for name, own in layouts.items() if own and own <= {*_PLACES}]
+    places = [name for name, labels in layouts.items() if labels and labels <= {*_PLACES}]
     places.sort(key=lambda name: (not name.endswith(_MEANS_OF_PLACES), len(name), name))
     if not places:
         return None
     chosen = sums.published.layouts[places[0]]
     hours = [
         name
-        for name, own in layouts.items()
-        if own - {*_TIMES} == layouts[places[0]] and own & {*_TIMES}
+        for name, labels in layouts.items()
+        if labels - {*_TIMES} == layouts[places[0]] and labels & {*_TIMES}
         and sums.published.layouts[name].unit == chosen.unit
     ]  # fmt: skip
     hours.sort(key=lambda name: ("slot" in layouts[name], name))

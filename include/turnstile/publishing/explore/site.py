@@ -75,20 +75,22 @@ def explorer_files(  # noqa: PLR0913, PLR0917 - what a series is made from
         stems[path.rpartition("-")[0]].append(path)
     weeks: dict[PublishedRevision, Record] = {}
     of_place: dict[Place, list[list[Any]]] = {}
-    for one in in_force:
-        days = _path(one, "days").removesuffix(".js")
-        own = _kept(folder, (_path(one), *stems[days]), known)
+    for revision in in_force:
+        days = _path(revision, "days").removesuffix(".js")
+        week_files = _kept(folder, (_path(revision), *stems[days]), known)
         record: Record = {}
-        numbers = earlier.get(str(one.key), {}) if own else {}
-        if not numbers or one is in_force[-1]:
-            record, own = _read(folder, one, own) or _made(programme, folder, one)
+        numbers = earlier.get(str(revision.key), {}) if week_files else {}
+        if not numbers or revision is in_force[-1]:
+            record, week_files = _read(folder, revision, week_files) or _made(
+                programme, folder, revision
+            )
             numbers = dict(zip(map(_place, record["places"]), record["week"], strict=True))
         if not numbers:
             continue
-        yield from own.items()
+        yield from week_files.items()
         for place, number in numbers.items():
             of_place.setdefault(place, []).append([len(weeks), number])
-        weeks[one] = {name: record[name] for name in _ABOUT} if record else {}
+        weeks[revision] = {name: record[name] for name in _ABOUT} if record else {}
     if not weeks:
         return
     places = sorted(of_place)
@@ -106,9 +108,9 @@ def explorer_files(  # noqa: PLR0913, PLR0917 - what a series is made from
     yield PAGE, rendered("explore.html.j2", about=index).encode()
 
 
-def _path(one: PublishedRevision, part: str = "weeks", number: str = "") -> str:
+def _path(revision: PublishedRevision, part: str = "weeks", number: str = "") -> str:
     """Return where a file of a package lies."""
-    return f"{FOLDER}/{part}/{one.key.period}-r{one.key.revision}{number}.js"
+    return f"{FOLDER}/{part}/{revision.key.period}-r{revision.key.revision}{number}.js"
 
 
 def _place(cell: Sequence[Any]) -> Place:
@@ -132,14 +134,14 @@ def _earlier(folder: Path, known: Mapping[str, Kept]) -> dict[str, dict[Place, A
     index = _handed_over(content) if content else {}
     if index.get("format") != FORMAT:
         return {}
-    found: dict[str, dict[Place, Any]] = {one["release"]: {} for one in index["weeks"]}
+    numbers: dict[str, dict[Place, Any]] = {entry["release"]: {} for entry in index["weeks"]}
     for number, cell in enumerate(index["places"]):
         content = _as_was(folder, f"{FOLDER}/places/{number}.js", known)
         if content is None:
             return {}
-        for week, own in _handed_over(content)["weeks"]:
-            found[index["weeks"][week]["release"]][_place(cell)] = own
-    return found
+        for week, value in _handed_over(content)["weeks"]:
+            numbers[index["weeks"][week]["release"]][_place(cell)] = value
+    return numbers
 
 
 def _kept(folder: Path, names: Sequence[str], known: Mapping[str, Kept]) -> Files:
@@ -158,37 +160,37 @@ def _kept(folder: Path, names: Sequence[str], known: Mapping[str, Kept]) -> File
     return {name: known[name] for name in names} if is_whole else {}
 
 
-def _read(folder: Path, one: PublishedRevision, kept: Files) -> tuple[Record, Files] | None:
+def _read(folder: Path, revision: PublishedRevision, kept: Files) -> tuple[Record, Files] | None:
     """Return what a kept file says of a package; None where none is kept, or of another form."""
-    record = _handed_over((folder / _path(one)).read_bytes()) if kept else {}
+    record = _handed_over((folder / _path(revision)).read_bytes()) if kept else {}
     return (record, kept) if record.get("format") == FORMAT else None
 
 
-def _made(programme: Programme, folder: Path, one: PublishedRevision) -> tuple[Record, Files]:
+def _made(programme: Programme, folder: Path, revision: PublishedRevision) -> tuple[Record, Files]:
     """Read a package; nothing where it has no numbers of places."""
-    found = week_of_places(programme, folder.parent / str(one.key), one.key.period)
-    if found is None:
+    week = week_of_places(programme, folder.parent / str(revision.key), revision.key.period)
+    if week is None:
         return _NO_PLACES, {}
     made: Files = {}
-    hours = list(found.hours_of_days.values())
+    hours = list(week.hours_of_days.values())
     for number, first in enumerate(range(0, len(hours), PLACES_A_FILE)):
-        path = _path(one, "days", f"-{number}")
+        path = _path(revision, "days", f"-{number}")
         made[path] = _script(path, {"hours": hours[first : first + PLACES_A_FILE]})
-    record = _record(found, one, len(made))
-    return record, made | {_path(one): _script(_path(one), record)}
+    record = _record(week, revision, len(made))
+    return record, made | {_path(revision): _script(_path(revision), record)}
 
 
-def _record(found: WeekOfPlaces, one: PublishedRevision, blocks: int) -> dict[str, Any]:
+def _record(week: WeekOfPlaces, revision: PublishedRevision, blocks: int) -> dict[str, Any]:
     """Return the file of a week: a list a column, each in the order of the places."""
     columns = ("week", "test", "weekday", "weekend", "hours")
     return {
         "format": FORMAT,
-        "release": str(one.key),
-        "manifest_sha256": one.manifest_sha256,
-        **found.about,
+        "release": str(revision.key),
+        "manifest_sha256": revision.manifest_sha256,
+        **week.about,
         "blocks": blocks,
-        "places": [list(place) for place in found.places],
-        **{name: [own[name] for own in found.places.values()] for name in columns},
+        "places": [list(place) for place in week.places],
+        **{name: [numbers[name] for numbers in week.places.values()] for name in columns},
     }
 
 
@@ -203,7 +205,9 @@ def _index(  # noqa: PLR0913, PLR0917 - what there is
     """Return what there is; a week says by its place in the list which one a number is of."""
     features = features_of(programme, load_domain(programme, include), include)
     plane = Plane.around(corners_of(features)) if features else None
-    at = {(one.mode, one.label): plane.place(one.center) for one in features if plane}
+    at = {
+        (feature.mode, feature.label): plane.place(feature.center) for feature in features if plane
+    }
     return {
         "format": FORMAT,
         "programme": programme.name,
@@ -214,8 +218,12 @@ def _index(  # noqa: PLR0913, PLR0917 - what there is
         "places_a_file": PLACES_A_FILE,
         "places": [[*place, *at.get(place, ())] for place in places],
         "lines": lines_of(programme, include, plane) if plane else [],
-        "weeks": [{"period": one.key.period, "release": str(one.key)} for one in weeks],
-        "periods": [{"period": str(one.period), "state": one.state.value} for one in periods],
+        "weeks": [
+            {"period": revision.key.period, "release": str(revision.key)} for revision in weeks
+        ],
+        "periods": [
+            {"period": str(period.period), "state": period.state.value} for period in periods
+        ],
     }
 
 

@@ -90,11 +90,11 @@ def week_of_places(programme: Programme, package: Path, period: str) -> WeekOfPl
 
 def _grouped(rows: Iterable[PlaceRow]) -> defaultdict[Place, list[PlaceRow]]:
     """Return the rows of each place."""
-    found: defaultdict[Place, list[PlaceRow]] = defaultdict(list)
+    by_place: defaultdict[Place, list[PlaceRow]] = defaultdict(list)
     for row in rows:
         if row.place != UNKNOWN:
-            found[row.mode, row.place].append(row)
-    return found
+            by_place[row.mode, row.place].append(row)
+    return by_place
 
 
 def _of_counts(
@@ -141,21 +141,26 @@ def _hours_of_days(
 ) -> list[list[float | None]]:
     """Return of each day three numbers a slot."""
     by_cell = {(row.day, row.slot): row for row in rows}
-    return [[one for slot in slots for one in _ends(by_cell.get((day, slot)))] for day in days]
+    return [
+        [number for slot in slots for number in _ends(by_cell.get((day, slot)))] for day in days
+    ]
 
 
 def _sum(tables: PlaceTables, of: Layout, rows: Sequence[PlaceRow], over: int = 1) -> Ends:
     """Return a sum of numbers to use, or the mean of so many days, with its interval."""
     if not rows or all(row.value is None for row in rows):
         return _NOTHING
-    found = tables.sum_of(of, rows)
-    if found is not None:
-        return [_rounded(one / over) for one in (found.value, found.low_95, found.high_95)]
+    total = tables.sum_of(of, rows)
+    if total is not None:
+        return [_rounded(number / over) for number in (total.value, total.low_95, total.high_95)]
     if (unbiased := _test(rows)) is None:
         return _NOTHING
     value, deviation = unbiased
     half = NORMAL_95 * deviation
-    return [*(_rounded(one / over) for one in (value, value - half, value + half)), IS_UNBIASED]
+    return [
+        *(_rounded(number / over) for number in (value, value - half, value + half)),
+        IS_UNBIASED,
+    ]
 
 
 def _test(rows: Sequence[PlaceRow]) -> tuple[float, float] | None:
@@ -169,7 +174,9 @@ def _test(rows: Sequence[PlaceRow]) -> tuple[float, float] | None:
 
 def _ends(row: PlaceRow | None) -> Ends:
     """Return the number of a row with its interval."""
-    return _NOTHING if row is None else [_rounded(one) for one in (row.value, row.low, row.high)]
+    return (
+        _NOTHING if row is None else [_rounded(number) for number in (row.value, row.low, row.high)]
+    )
 
 
 def _rounded(number: float | None) -> float | None:
@@ -181,7 +188,7 @@ def _rounded(number: float | None) -> float | None:
 
 def _tests_of_speeds(programme: Programme, package: Path) -> dict[str, tuple[float, float]]:
     """Return the unbiased mean speed of the week of each cell, and its deviation."""
-    found: dict[str, tuple[float, float]] = {}
+    speeds: dict[str, tuple[float, float]] = {}
     for spec in programme.speeds[:1]:
         try:
             week = over_slots(read_week(package, spec.name))
@@ -189,5 +196,5 @@ def _tests_of_speeds(programme: Programme, package: Path) -> dict[str, tuple[flo
             return {}
         for row in rolling_means([week], clamp_kmh=spec.mean_range or 0).to_pylist():
             if not row["is_withheld"]:
-                found[row["cell"]] = (row["mean_speed_kmh"], row["standard_deviation_kmh"])
-    return found
+                speeds[row["cell"]] = (row["mean_speed_kmh"], row["standard_deviation_kmh"])
+    return speeds

@@ -61,20 +61,22 @@ def series_tables(
             version numbers taken.
         columns: of the tables of each (`columns_of`).
     """
-    order = sorted(all_published, key=lambda one: one.published.sequence)
-    names = sorted({name for one in in_force for name in columns[one.key]})
-    found = []
+    order = sorted(all_published, key=lambda revision: revision.published.sequence)
+    names = sorted({name for revision in in_force for name in columns[revision.key]})
+    tables = []
     for name in names:
         versions = tuple(
-            dict.fromkeys(columns[one.key][name] for one in order if name in columns[one.key])
+            dict.fromkeys(
+                columns[revision.key][name] for revision in order if name in columns[revision.key]
+            )
         )
         parts = tuple(
-            (one, versions.index(columns[one.key][name]) + 1)
-            for one in in_force
-            if name in columns[one.key]
+            (revision, versions.index(columns[revision.key][name]) + 1)
+            for revision in in_force
+            if name in columns[revision.key]
         )
-        found.append(SeriesTable(name, versions, parts))
-    return tuple(found)
+        tables.append(SeriesTable(name, versions, parts))
+    return tuple(tables)
 
 
 def columns_of(package: Tables) -> Mapping[str, Columns]:

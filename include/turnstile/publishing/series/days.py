@@ -40,15 +40,15 @@ def holidays_of(programme: Programme, include: Path) -> Mapping[date, str]:
     name = programme.publish.holidays
     if name is None:
         return {}
-    found: dict[date, str] = {}
+    holidays: dict[date, str] = {}
     for where, (day, holiday) in open_public_file(
         programme, "publish.holidays", name, include
     ).rows("service_date", "holiday"):
         try:
-            found[date.fromisoformat(day)] = holiday
+            holidays[date.fromisoformat(day)] = holiday
         except ValueError:
             refuse(where, "service_date", "is no date; write 2016-12-26")
-    return found
+    return holidays
 
 
 def days_csv(periods: Sequence[Period], days: Days) -> bytes:

@@ -61,20 +61,22 @@ def series_files(
         return earlier_numbers(packages / release.key, release)
 
     weeks, without = {}, []
-    for one in public:
-        folder = packages / one.release.key
-        numbers(one.release)  # it is what its manifest says
+    for package in public:
+        folder = packages / package.release.key
+        numbers(package.release)  # it is what its manifest says
         try:
             week = week_alone(folder)
         except InputError:
-            without.append(one.release.key)  # thresholds, or version 0.1: it states no estimates
+            without.append(
+                package.release.key
+            )  # thresholds, or version 0.1: it states no estimates
             continue
-        beside = _beside(packages, public, one, week.numbers)
-        found = estimates_of(replace(week, earlier=tuple(numbers(other) for other in beside)))
-        record = record_of(week, beside, found)
-        weeks[one.release.key] = record | {"manifest_sha256": one.release.manifest_sha256}
-        for name, table in found.tables.items():
-            path = f"{one.period}/{name}"
+        beside = _beside(packages, public, package, week.numbers)
+        estimates = estimates_of(replace(week, earlier=tuple(numbers(other) for other in beside)))
+        record = record_of(week, beside, estimates)
+        weeks[package.release.key] = record | {"manifest_sha256": package.release.manifest_sha256}
+        for name, table in estimates.tables.items():
+            path = f"{package.period}/{name}"
             yield f"{path}.csv", csv_bytes(table)
             yield f"{path}.parquet", parquet_bytes(table)
     if not weeks:
@@ -98,7 +100,7 @@ def _record(
 
 def _public(packages: Path, programme: str, as_of: ServicePeriod) -> tuple[_Public, ...]:
     """Return the newest package of each period up to one that was not withdrawn, in order."""
-    found: dict[str, _Public] = {}
+    newest: dict[str, _Public] = {}
     folders = [(name, folder) for name, folder in release_folders(packages)
                if name.startswith(f"{programme}/") and is_period(folder.parent.name)]  # fmt: skip
     for name, folder in sorted(folders, key=lambda named: revision_of(named[1].name) or 0):
@@ -106,15 +108,15 @@ def _public(packages: Path, programme: str, as_of: ServicePeriod) -> tuple[_Publ
         is_withdrawn = (folder.parent / f"withdrawn-{folder.name}.json").exists()
         if manifest.exists() and period.first_day <= as_of.first_day and not is_withdrawn:
             release = EarlierRelease(name, digest_of(manifest.read_bytes()))
-            found[str(period)] = _Public(period, release)
-    return tuple(sorted(found.values(), key=lambda one: one.period.first_day))
+            newest[str(period)] = _Public(period, release)
+    return tuple(sorted(newest.values(), key=lambda package: package.period.first_day))
 
 
 def _beside(
-    packages: Path, public: tuple[_Public, ...], one: _Public, numbers: Numbers
+    packages: Path, public: tuple[_Public, ...], package: _Public, numbers: Numbers
 ) -> tuple[EarlierRelease, ...]:
     """Return the comparable weeks nearest in time to one, on both sides; the earlier one first."""
-    start = one.period.first_day
-    others = (other for other in public if other is not one)
+    start = package.period.first_day
+    others = (other for other in public if other is not package)
     near = sorted(others, key=lambda other: abs(other.period.first_day - start))
     return comparable(packages, (other.release.key for other in near), numbers)

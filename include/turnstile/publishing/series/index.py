@@ -48,37 +48,42 @@ def index(  # noqa: PLR0913 - each a part of the page
         "contact": programme.publish.contact,
         "latest": _below(str(in_force[-1].key)) if in_force else None,
         "ledger_sequence": max(
-            (fact.sequence for one in periods for fact in _facts(one)), default=0
+            (fact.sequence for period in periods for fact in _facts(period)), default=0
         ),
         "package_versions": _since(in_force, versions),
-        "periods": [_period(one, in_force, versions) for one in periods],
+        "periods": [_period(period, in_force, versions) for period in periods],
         "totals": list(totals),
-        "tables": [_table(one) for one in tables],
-        "files": [_file(path, one) for path, one in sorted(files.items())],
+        "tables": [_table(table) for table in tables],
+        "files": [_file(path, content) for path, content in sorted(files.items())],
     }
 
 
 def tombstones(periods: Sequence[Period]) -> dict[str, dict[str, Any]]:
     """Return the record of each withdrawn revision, by path below the programme's folder."""
     return {
-        f"{one.key.period}/withdrawn-r{one.key.revision}.json": {
-            "release": str(one.key),
+        f"{revision.key.period}/withdrawn-r{revision.key.revision}.json": {
+            "release": str(revision.key),
             "state": "withdrawn",
-            "withdrawn_at": one.withdrawn.at,
-            "reason": one.withdrawn.public_note,
-            "manifest_sha256": one.manifest_sha256,
-            "ledger": {"sequence": one.withdrawn.sequence, "entry_sha256": one.withdrawn.sha256},
+            "withdrawn_at": revision.withdrawn.at,
+            "reason": revision.withdrawn.public_note,
+            "manifest_sha256": revision.manifest_sha256,
+            "ledger": {
+                "sequence": revision.withdrawn.sequence,
+                "entry_sha256": revision.withdrawn.sha256,
+            },
         }
         for period in periods
-        for one in period.revisions
-        if one.withdrawn is not None
+        for revision in period.revisions
+        if revision.withdrawn is not None
     }
 
 
 def _facts(period: Period) -> list[Fact]:
     """Return every fact about a period."""
-    found = [fact for one in period.revisions for fact in (one.published, one.withdrawn)]
-    return [fact for fact in (*found, period.week.no_release) if fact is not None]
+    facts = [
+        fact for revision in period.revisions for fact in (revision.published, revision.withdrawn)
+    ]
+    return [fact for fact in (*facts, period.week.no_release) if fact is not None]
 
 
 def _below(key: str) -> str:
@@ -90,65 +95,65 @@ def _since(
     in_force: Sequence[PublishedRevision], versions: Mapping[ReleaseKey, int]
 ) -> list[dict[str, Any]]:
     """Return from which period on packages in force are of which version; in order."""
-    found: list[dict[str, Any]] = []
-    for one in in_force:
-        if not found or found[-1]["version"] != versions[one.key]:
-            found.append({"version": versions[one.key], "from": one.key.period})
-    return found
+    starts: list[dict[str, Any]] = []
+    for revision in in_force:
+        if not starts or starts[-1]["version"] != versions[revision.key]:
+            starts.append({"version": versions[revision.key], "from": revision.key.period})
+    return starts
 
 
 def _period(
-    one: Period, in_force: Sequence[PublishedRevision], versions: Mapping[ReleaseKey, int]
+    period: Period, in_force: Sequence[PublishedRevision], versions: Mapping[ReleaseKey, int]
 ) -> dict[str, Any]:
     """Return what is known of a period; keys without a value are left out."""
-    days, own = one.period.days, one.in_force
+    days, current = period.period.days, period.in_force
     record: dict[str, Any] = {
-        "period": str(one.period),
+        "period": str(period.period),
         "first_day": days[0].isoformat(),
         "last_day": days[-1].isoformat(),
-        "state": one.state.value,
+        "state": period.state.value,
     }
-    if own is not None:
+    if current is not None:
         record |= {
-            "revision": own.key.revision,
-            "manifest_sha256": own.manifest_sha256,
-            "published_at": own.published.at,
+            "revision": current.key.revision,
+            "manifest_sha256": current.manifest_sha256,
+            "published_at": current.published.at,
         }
-        if own in in_force:
-            record |= {"path": _below(str(own.key)), "package_version": versions[own.key]}
-    elif one.week.no_release is not None:
-        record["stated_at"] = one.week.no_release.at
+        if current in in_force:
+            record |= {"path": _below(str(current.key)), "package_version": versions[current.key]}
+    elif period.week.no_release is not None:
+        record["stated_at"] = period.week.no_release.at
     withdrawn = [
         {
             "revision": revision.key.revision,
             "withdrawn_at": revision.withdrawn.at,
             "reason": revision.withdrawn.public_note,
         }
-        for revision in one.revisions
+        for revision in period.revisions
         if revision.withdrawn is not None
     ]
     return record | ({"withdrawn": withdrawn} if withdrawn else {})
 
 
-def _table(one: SeriesTable) -> dict[str, Any]:
+def _table(table: SeriesTable) -> dict[str, Any]:
     """Return the schema versions of a table."""
     return {
-        "name": one.name,
+        "name": table.name,
         "versions": [
             {
                 "version": number,
-                "path": f"series/{DATA}/{one.name}/v{number}",
+                "path": f"series/{DATA}/{table.name}/v{number}",
                 "columns": [{"name": name, "type": kind} for name, kind in (*LABELS, *columns)],
                 "periods": [
-                    revision.key.period for revision, version in one.parts if version == number
+                    revision.key.period for revision, version in table.parts if version == number
                 ],
             }
-            for number, columns in enumerate(one.versions, start=1)
+            for number, columns in enumerate(table.versions, start=1)
         ],
     }
 
 
-def _file(path: str, one: bytes | tuple[int, str]) -> dict[str, Any]:
+def _file(path: str, content: bytes | tuple[int, str]) -> dict[str, Any]:
     """Return path, size and digest of a file."""
-    size, digest = (len(one), digest_of(one)) if isinstance(one, bytes) else one
+    size, digest = (len(content), digest_of(content)) if isinstance(content, bytes) else content
     return {"path": path, "bytes": size, "sha256": digest}

@@ -34,8 +34,8 @@ def weeks_of(packages: Sequence[Tables], table: str) -> tuple[pa.Table, ...]:
         packages: of the weeks.
         table: its name.
     """
-    found = (_rows(package, table) for package in packages)
-    return tuple(one for one in found if one is not None)
+    weeks = (_rows(package, table) for package in packages)
+    return tuple(week for week in weeks if week is not None)
 
 
 def typical_weekday(
@@ -73,7 +73,7 @@ def typical_week(
         names = pa.array([f"{day:%A}" for day in days]).take(places)
         return rows.add_column(0, "weekday", names)
 
-    return _means([named(one) for one in weeks], _usual_days(holidays, gaps), "day")
+    return _means([named(week) for week in weeks], _usual_days(holidays, gaps), "day")
 
 
 def _usual_days(holidays: Mapping[date, str], gaps: Sequence[str]) -> _Days:
@@ -103,7 +103,7 @@ def four_weeks_of_speeds(packages: Sequence[Tables], table: str, clamp_kmh: int)
     """
     try:
         return rolling_means(
-            [read_week(one.folder, table) for one in packages], clamp_kmh=clamp_kmh
+            [read_week(package.folder, table) for package in packages], clamp_kmh=clamp_kmh
         )
     except InputError:
         return None
@@ -111,9 +111,9 @@ def four_weeks_of_speeds(packages: Sequence[Tables], table: str, clamp_kmh: int)
 
 def _means(weeks: Sequence[pa.Table], kept: _Days, unit: str) -> pa.Table | None:
     """Return the means a day or a week; None without a table, or where the tables differ."""
-    if not weeks or any(one.column_names != weeks[0].column_names for one in weeks):
+    if not weeks or any(week.column_names != weeks[0].column_names for week in weeks):
         return None
-    rows = pa.concat_tables([_of_days(one, kept) for one in weeks])
+    rows = pa.concat_tables([_of_days(week, kept) for week in weeks])
     labels = [name for name in rows.column_names if name not in {"value", "variance"}]
     summed = rows.group_by(labels, use_threads=False).aggregate(
         [("value", "sum"), ("variance", "sum"), ("value", "count")]

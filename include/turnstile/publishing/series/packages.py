@@ -49,19 +49,19 @@ def facts_of(
         kept: the file that the last publication left, as the last index names it.
     """
     known = json.loads(kept) if kept else {"packages": {}}
-    found = {}
-    for one in revisions:
-        record = known["packages"].get(str(one.key))
+    facts = {}
+    for revision in revisions:
+        record = known["packages"].get(str(revision.key))
         is_kept = record is not None and "package_version" in record  # of this form
-        if is_kept and record["manifest_sha256"] == one.manifest_sha256:
-            found[one.key] = _facts(record, known["columns"])
+        if is_kept and record["manifest_sha256"] == revision.manifest_sha256:
+            facts[revision.key] = _facts(record, known["columns"])
         else:
-            package = Tables(public / str(one.key))
-            totals, gaps = totals_of(package, one.key.period), package.card["gaps"]
-            found[one.key] = PackageFacts(
+            package = Tables(public / str(revision.key))
+            totals, gaps = totals_of(package, revision.key.period), package.card["gaps"]
+            facts[revision.key] = PackageFacts(
                 package.version, columns_of(package), tuple(gaps), tuple(totals)
             )
-    return found
+    return facts
 
 
 def _facts(record: Mapping[str, Any], columns: Sequence[Any]) -> PackageFacts:
@@ -80,16 +80,16 @@ def kept_facts(
     """Return the facts as plain values for JSON, each list of columns once."""
     places: dict[Columns, int] = {}
     packages = {
-        str(one.key): {
-            "manifest_sha256": one.manifest_sha256,
-            "package_version": facts[one.key].version,
+        str(revision.key): {
+            "manifest_sha256": revision.manifest_sha256,
+            "package_version": facts[revision.key].version,
             "tables": {
                 name: places.setdefault(columns, len(places))
-                for name, columns in sorted(facts[one.key].columns.items())
+                for name, columns in sorted(facts[revision.key].columns.items())
             },
-            "gaps": list(facts[one.key].gaps),
-            "totals": list(facts[one.key].totals),
+            "gaps": list(facts[revision.key].gaps),
+            "totals": list(facts[revision.key].totals),
         }
-        for one in revisions
+        for revision in revisions
     }
     return {"columns": list(places), "packages": packages}

@@ -41,7 +41,7 @@ def programme_files(about: Index, folder: Path) -> dict[str, bytes]:
         folder: of the programme, with its packages.
     """
     entries = [entry for period in about["periods"] if (entry := _entry(about, period))]
-    newest_first = sorted(entries, key=lambda one: one["updated"], reverse=True)
+    newest_first = sorted(entries, key=lambda item: item["updated"], reverse=True)
     return {
         "index.html": _page(about, folder),
         "feed.atom": _atom(about, newest_first),
@@ -76,7 +76,7 @@ def _page(about: Index, folder: Path) -> bytes:
         periods=periods,
         plot=plot and Markup(plot),  # noqa: S704 - vl-convert escapes
         periods_shown=PERIODS_MOST,
-        explorer=EXPLORER if any(one["path"] == EXPLORER for one in about["files"]) else "",
+        explorer=EXPLORER if any(file["path"] == EXPLORER for file in about["files"]) else "",
     ).encode()
 
 
@@ -84,15 +84,16 @@ def _entry(about: Index, period: Mapping[str, Any]) -> dict[str, str] | None:
     """Return what a feed says of a period; None where nothing happened."""
     withdrawn = period.get("withdrawn", [])
     at = [
-        *(one["withdrawn_at"] for one in withdrawn),
+        *(revision["withdrawn_at"] for revision in withdrawn),
         *(period[name] for name in ("published_at", "stated_at") if name in period),
     ]
     if not at:
         return None
     about_it = f"{period['first_day']} to {period['last_day']}: {period['state']}."
     reasons = "".join(
-        f" Revision {one['revision']} withdrawn{': ' * bool(one['reason'])}{one['reason']}."
-        for one in withdrawn
+        f" Revision {revision['revision']} withdrawn"
+        f"{': ' * bool(revision['reason'])}{revision['reason']}."
+        for revision in withdrawn
     )
     name = (
         f"{about['contact']}/{about['programme']}/{period['period']}/{period.get('revision', '')}"
@@ -110,18 +111,22 @@ def _entry(about: Index, period: Mapping[str, Any]) -> dict[str, str] | None:
 def _atom(about: Index, entries: Sequence[Mapping[str, str]]) -> bytes:
     """Return the feed as Atom (RFC 4287)."""
     feed = ET.Element("feed", {"xmlns": _ATOM})
-    own = uuid.uuid5(uuid.NAMESPACE_URL, f"{about['contact']}/{about['programme']}")
-    _add(feed, "id", f"urn:uuid:{own}")
+    feed_id = uuid.uuid5(uuid.NAMESPACE_URL, f"{about['contact']}/{about['programme']}")
+    _add(feed, "id", f"urn:uuid:{feed_id}")
     _add(feed, "title", about["title"])
-    _add(feed, "updated", max((one["updated"] for one in entries), default="1970-01-01T00:00:00Z"))
+    _add(
+        feed,
+        "updated",
+        max((record["updated"] for record in entries), default="1970-01-01T00:00:00Z"),
+    )
     _add(ET.SubElement(feed, "author"), "name", about["curator"])
     for relation, target in (("self", "feed.atom"), ("alternate", "index.html")):
         ET.SubElement(feed, "link", {"rel": relation, "href": target})
-    for one in entries:
+    for item in entries:
         entry = ET.SubElement(feed, "entry")
         for name in ("id", "title", "updated", "summary"):
-            _add(entry, name, one[name])
-        ET.SubElement(entry, "link", {"rel": "alternate", "href": one["link"]})
+            _add(entry, name, item[name])
+        ET.SubElement(entry, "link", {"rel": "alternate", "href": item["link"]})
     ET.indent(feed)
     return bytes(ET.tostring(feed, encoding="utf-8", xml_declaration=True)) + b"\n"
 
@@ -142,13 +147,13 @@ def _json_feed(about: Index, entries: Sequence[Mapping[str, str]]) -> bytes:
             "authors": [{"name": about["curator"]}],
             "items": [
                 {
-                    "id": one["id"],
-                    "url": one["link"],
-                    "title": one["title"],
-                    "content_text": one["summary"],
-                    "date_modified": one["updated"],
+                    "id": entry["id"],
+                    "url": entry["link"],
+                    "title": entry["title"],
+                    "content_text": entry["summary"],
+                    "date_modified": entry["updated"],
                 }
-                for one in entries
+                for entry in entries
             ],
         }
     )

@@ -61,7 +61,7 @@ def periods_of(weeks: Mapping[str, Week]) -> tuple[Period, ...]:
         for name, week in weeks.items()
         if week.published or week.no_release
     }
-    return tuple(sorted(_with_gaps(known), key=lambda one: one.period.first_day))
+    return tuple(sorted(_with_gaps(known), key=lambda known_period: known_period.period.first_day))
 
 
 def _with_gaps(known: Mapping[ServicePeriod, Period]) -> Iterable[Period]:

@@ -19,7 +19,7 @@ def totals_svg(totals: Sequence[Mapping[str, object]]) -> str | None:
     """
     if not totals:
         return None
-    last = set(list(dict.fromkeys(one["period"] for one in totals))[-PERIODS_MOST:])
+    last = set(list(dict.fromkeys(row["period"] for row in totals))[-PERIODS_MOST:])
     period = ordered("period", title=None)
     total = quantity("total", title=str(totals[0]["what"]), scale={"zero": True})
     ends = {"x": period, "y": quantity("low"), "y2": {"field": "high"}}
@@ -31,7 +31,7 @@ def totals_svg(totals: Sequence[Mapping[str, object]]) -> str | None:
     ]
     return svg_of(
         {
-            "data": {"values": [_with_ends(one) for one in totals if one["period"] in last]},
+            "data": {"values": [_with_ends(row) for row in totals if row["period"] in last]},
             "facet": {"row": name("mode", title=None)},
             "spec": {"layer": layers, "width": _WIDTH, "height": _HEIGHT},
             "resolve": {"scale": {"y": "independent"}},

@@ -71,19 +71,23 @@ def write_series(
     with exclusively(folder / ".series.lock"):
         periods = periods_of(ledger.weeks(programme.name))
         here = _here(periods, public)
-        in_force = [one.in_force for one in periods if one.in_force in here and one.in_force]
+        in_force = [
+            period.in_force for period in periods if period.in_force in here and period.in_force
+        ]
         known = _known(folder, ledger.public_list())
         facts = facts_of(here, public, _kept_bytes(folder, known.get(PACKAGES)))
-        tables = series_tables(in_force, here, {key: one.columns for key, one in facts.items()})
+        tables = series_tables(
+            in_force, here, {key: package_facts.columns for key, package_facts in facts.items()}
+        )
         files: dict[str, bytes | Kept] = dict(_parts(tables, folder, public, known))
-        gaps = {one.key.period: facts[one.key].gaps for one in in_force}
+        gaps = {revision.key.period: facts[revision.key].gaps for revision in in_force}
         days = Days(holidays_of(programme, include), gaps)
         files |= _means(programme, tables, _last_weeks(in_force), public, days)
         files[_DAYS] = days_csv(periods, days)
         files |= explorer_files(programme, periods, in_force, folder, include, known)
         kept = kept_facts(here, facts)
         files[PACKAGES] = json_bytes(kept)
-        totals = [total for one in in_force for total in facts[one.key].totals]
+        totals = [total for revision in in_force for total in facts[revision.key].totals]
         about, stones = (
             index(
                 programme,
@@ -92,7 +96,7 @@ def write_series(
                 tables=tables,
                 files=files,
                 totals=totals,
-                versions={key: one.version for key, one in facts.items()},
+                versions={key: package_facts.version for key, package_facts in facts.items()},
             ),
             tombstones(periods),
         )
@@ -114,8 +118,8 @@ def write_series(
     return {
         "index.html": digest_of(catalogue),
         **{
-            f"{programme.name}/{path}": digest_of(one) if isinstance(one, bytes) else one[1]
-            for path, one in files.items()
+            f"{programme.name}/{path}": digest_of(file) if isinstance(file, bytes) else file[1]
+            for path, file in files.items()
         },
     }
 
@@ -126,18 +130,18 @@ def _here(periods: Sequence[Period], public: Path) -> list[PublishedRevision]:
     Raises:
         IntegrityError: one of them is another package.
     """
-    found = []
-    for one in (revision for period in periods for revision in period.revisions):
-        manifest = public / str(one.key) / MANIFEST
+    revisions = []
+    for published in (revision for period in periods for revision in period.revisions):
+        manifest = public / str(published.key) / MANIFEST
         if not manifest.is_file():
             continue
-        if digest_of(manifest.read_bytes()) != one.manifest_sha256:
+        if digest_of(manifest.read_bytes()) != published.manifest_sha256:
             raise IntegrityError(
-                f"{one.key}: the package in the public zone is not the one that the ledger names; "
-                "move it out of the public zone, then run the step publish again"
+                f"{published.key}: the package in the public zone is not the one that the ledger "
+                "names; move it out of the public zone, then run the step publish again"
             )
-        found.append(one)
-    return found
+        revisions.append(published)
+    return revisions
 
 
 def _parts(
@@ -163,9 +167,9 @@ def _known(folder: Path, signed: Mapping[str, str]) -> dict[str, Kept]:
     path = folder / INDEX
     listed = json.loads(path.read_bytes())["files"] if path.exists() else []
     return {
-        one["path"]: (one["bytes"], one["sha256"])
-        for one in listed
-        if signed.get(f"{folder.name}/{one['path']}") == one["sha256"]
+        file["path"]: (file["bytes"], file["sha256"])
+        for file in listed
+        if signed.get(f"{folder.name}/{file['path']}") == file["sha256"]
     }
 
 
@@ -178,11 +182,11 @@ def _kept_bytes(folder: Path, known: Kept | None) -> bytes | None:
 
 def _last_weeks(in_force: Sequence[PublishedRevision]) -> list[PublishedRevision]:
     """Return the releases of the last four weeks, of those that were published."""
-    weeks = [one for one in in_force if "-W" in one.key.period]
+    weeks = [revision for revision in in_force if "-W" in revision.key.period]
     if not weeks:
         return []
     first = ServiceWeek.parse(weeks[-1].key.period).plus(1 - WEEKS)
-    return [one for one in weeks if ServiceWeek.parse(one.key.period) >= first]
+    return [revision for revision in weeks if ServiceWeek.parse(revision.key.period) >= first]
 
 
 def _means(
@@ -193,20 +197,20 @@ def _means(
     days: Days,
 ) -> dict[str, bytes]:
     """Return the files of the means over the last weeks."""
-    packages = [Tables(public / str(one.key)) for one in weeks]
-    without = [day for one in weeks for day in days.gaps[one.key.period]]
-    found: dict[str, pa.Table | None] = {}
+    packages = [Tables(public / str(revision.key)) for revision in weeks]
+    without = [day for revision in weeks for day in days.gaps[revision.key.period]]
+    means: dict[str, pa.Table | None] = {}
     for table in tables:
         name, rows = table.name, weeks_of(packages, table.name)
-        found[f"typical_weekday/{name}"] = typical_weekday(rows, days.holidays, without)
-        found[f"typical_week/{name}"] = typical_week(rows, days.holidays, without)
-        found[f"four_weeks/{name}"] = four_weeks(rows, without)
+        means[f"typical_weekday/{name}"] = typical_weekday(rows, days.holidays, without)
+        means[f"typical_week/{name}"] = typical_week(rows, days.holidays, without)
+        means[f"four_weeks/{name}"] = four_weeks(rows, without)
     for spec in programme.speeds:
-        found[f"four_weeks/{spec.name}"] = four_weeks_of_speeds(
+        means[f"four_weeks/{spec.name}"] = four_weeks_of_speeds(
             packages, spec.name, spec.mean_range or 0
         )
     files: dict[str, bytes] = {}
-    for stem, rows in ((f"{FOLDER}/{name}", rows) for name, rows in found.items() if rows):
+    for stem, rows in ((f"{FOLDER}/{name}", rows) for name, rows in means.items() if rows):
         files |= {f"{stem}.parquet": parquet_bytes(rows), **dict([csv_file(stem, rows)])}
     return files
 

@@ -41,14 +41,14 @@ def polygons_of(file: Path, name: str, layer: str = "") -> list[tuple[str, BaseG
     is_package = file.suffix.lower() == GEOPACKAGE
     read = _of_geopackage(file, name, layer) if is_package else _of_geojson(file, name)
     try:
-        named = sorted(_with_shapes(read), key=lambda one: one[0])
+        named = sorted(_with_shapes(read), key=lambda pair: pair[0])
     except (OSError, ValueError, LookupError, TypeError, AttributeError, sqlite3.Error):
         kind = "GeoPackage" if is_package else "GeoJSON"
         rule = f"is no {kind} of polygons that each have a property {name}; give another file"
         raise InputError(where=str(file), field="--boundaries", rule=rule) from None
     west, south, east, north = _WORLD
-    for own in (shape.bounds for _, shape in named):
-        if own[0] < west or own[1] < south or own[2] > east or own[3] > north:
+    for bounds in (shape.bounds for _, shape in named):
+        if bounds[0] < west or bounds[1] < south or bounds[2] > east or bounds[3] > north:
             rule = "is not in degrees; give longitude and latitude (GDA2020, GDA94 or WGS 84)"
             raise InputError(where=str(file), field="--boundaries", rule=rule)
     return named
@@ -67,9 +67,9 @@ def _of_geojson(file: Path, name: str) -> Iterator[tuple[str, BaseGeometry | Non
     """Yield the features of a GeoJSON file."""
     from shapely.geometry import shape
 
-    for one in json.loads(file.read_bytes())["features"]:
-        geometry = one["geometry"]
-        yield str(one["properties"][name]), None if geometry is None else shape(geometry)
+    for feature in json.loads(file.read_bytes())["features"]:
+        geometry = feature["geometry"]
+        yield str(feature["properties"][name]), None if geometry is None else shape(geometry)
 
 
 def _of_geopackage(file: Path, name: str, layer: str) -> Iterator[tuple[str, BaseGeometry | None]]:

@@ -35,7 +35,7 @@ def not_told_from_first(values: Floats, deviations: Floats) -> NDArray[np.int64]
     reach = NORMAL_95 * np.hypot(deviations, deviations[first])
     is_close = ~(values[first] - values > reach) & ~np.isnan(values)
     order = np.argsort(-values, kind="stable")
-    return np.array([first, *(one for one in order if is_close[one] and one != first)])
+    return np.array([first, *(place for place in order if is_close[place] and place != first)])
 
 
 def in_one_sentence(names: Sequence[str]) -> str:
@@ -64,15 +64,17 @@ def discoveries(chances: Sequence[float] | Floats) -> NDArray[np.bool_]:
         >>> discoveries([1e-9, 0.9, 0.02, 0.03]).tolist(), discoveries([0.03, 0.5]).tolist()
         ([True, False, True, True], [False, False])
     """
-    own = np.asarray(chances, dtype=np.float64)
-    order = np.argsort(own, kind="stable")
-    kept = np.flatnonzero(own[order] <= BY_CHANCE * np.arange(1, own.size + 1) / max(own.size, 1))
-    found = np.zeros(own.shape, dtype=np.bool_)
-    found[order[: kept[-1] + 1 if kept.size else 0]] = True
-    return found
+    p_values = np.asarray(chances, dtype=np.float64)
+    order = np.argsort(p_values, kind="stable")
+    kept = np.flatnonzero(
+        p_values[order] <= BY_CHANCE * np.arange(1, p_values.size + 1) / max(p_values.size, 1)
+    )
+    is_listed = np.zeros(p_values.shape, dtype=np.bool_)
+    is_listed[order[: kept[-1] + 1 if kept.size else 0]] = True
+    return is_listed
 
 
-def how_many(found: NDArray[np.bool_], of: str) -> str:
+def how_many(is_listed: NDArray[np.bool_], of: str) -> str:
     """Say how many changes are listed, and how many of them by chance.
 
     Examples:
@@ -81,9 +83,9 @@ def how_many(found: NDArray[np.bool_], of: str) -> str:
         >>> how_many(np.array([False]), "places")
         'of 1 places none changed by more than noise explains'
     """
-    changed = int(found.sum())
+    changed = int(is_listed.sum())
     if not changed:
-        return f"of {found.size:,} {of} none changed by more than noise explains"
+        return f"of {is_listed.size:,} {of} none changed by more than noise explains"
     chance = round(BY_CHANCE * changed)
     words = "about one" if chance == 1 else f"about {chance}" if chance else "perhaps none or one"
-    return f"{changed:,} of {found.size:,} {of} changed; {words} of them by chance"
+    return f"{changed:,} of {is_listed.size:,} {of} changed; {words} of them by chance"

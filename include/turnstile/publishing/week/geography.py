@@ -78,12 +78,12 @@ def _hexagons(domain: PublicDomain) -> tuple[Feature, ...]:
     import h3
 
     labels = domain.dimension(domain.modes[0], _CELL).labels
-    found = []
+    hexagons = []
     for label in labels:
         if label != UNKNOWN:
             corners = [_rounded(lon, lat) for lat, lon in h3.cell_to_boundary(label)]
-            found.append(Feature("", label, (*corners, corners[0])))
-    return tuple(found)
+            hexagons.append(Feature("", label, (*corners, corners[0])))
+    return tuple(hexagons)
 
 
 def _mean(positions: list[Position]) -> Position:
@@ -115,15 +115,15 @@ def geojson(features: tuple[Feature, ...], label: str, numbers: Numbers) -> byte
             {
                 "type": "Feature",
                 "properties": {
-                    **({"mode": one.mode} if one.mode else {}),
-                    label: one.label,
-                    **numbers.get((one.mode, one.label), {}),
+                    **({"mode": feature.mode} if feature.mode else {}),
+                    label: feature.label,
+                    **numbers.get((feature.mode, feature.label), {}),
                 },
-                "geometry": {"type": "Point", "coordinates": one.ring[0]}
-                if one.is_point
-                else {"type": "Polygon", "coordinates": [one.ring]},
+                "geometry": {"type": "Point", "coordinates": feature.ring[0]}
+                if feature.is_point
+                else {"type": "Polygon", "coordinates": [feature.ring]},
             }
-            for one in features
+            for feature in features
         ],
     }
     return (json.dumps(content, separators=(",", ":")) + "\n").encode()

@@ -70,21 +70,21 @@ def _ridership(contents: Contents) -> pa.Table:
         "total_exits": "total_alightings",
         "stop_id": "stop_id",
     }
-    found = {new: table[old] for old, new in columns.items() if old in table.column_names}
+    ridership = {new: table[old] for old, new in columns.items() if old in table.column_names}
     day = _date(table["service_date"])
-    found |= {"ridership_start_date": day, "ridership_end_date": day}
-    found |= {
+    ridership |= {"ridership_start_date": day, "ridership_end_date": day}
+    ridership |= {
         f"ridership_{name}_time": _clock(table["minute"], minutes)
         for name, minutes in (("start", 0), ("end", contents.drawn.programme.time.slot_minutes))
     }
-    return pa.table(found)
+    return pa.table(ridership)
 
 
 def _board_alight(contents: Contents) -> pa.Table:
     """Return one row for each day and visit that has a number."""
     table = _with_numbers(visit_rows(contents), ("boarding_1", "alighting_1"))
     size = len(table)
-    found = {
+    columns = {
         "trip_id": table["trip_id_performed"],
         "stop_id": table["stop_id"],
         "stop_sequence": table["trip_stop_sequence"],
@@ -94,7 +94,7 @@ def _board_alight(contents: Contents) -> pa.Table:
     }
     names = {"boarding_1": "boardings", "alighting_1": "alightings"}
     return pa.table(
-        found | {new: table[old] for old, new in names.items() if old in table.schema.names}
+        columns | {new: table[old] for old, new in names.items() if old in table.schema.names}
     )
 
 
@@ -120,5 +120,5 @@ def _date(days: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _clock(minutes: pa.ChunkedArray, more: int) -> pa.Array:
     """Return times of a service day as GTFS writes them, beyond 24:00:00 where it goes on."""
-    found = (minute + more for minute in minutes.to_pylist())
-    return texts([f"{minute // 60:02}:{minute % 60:02}:00" for minute in found])
+    times = (minute + more for minute in minutes.to_pylist())
+    return texts([f"{minute // 60:02}:{minute % 60:02}:00" for minute in times])

@@ -39,10 +39,10 @@ def _once(make: Callable[[Contents], pd.DataFrame]) -> Callable[[Contents], pd.D
 
     @wraps(make)
     def made(contents: Contents) -> pd.DataFrame:
-        found: pd.DataFrame | None = contents.numbers.get(make.__name__)
-        if found is None:
-            contents.numbers[make.__name__] = found = make(contents)
-        return found
+        frame: pd.DataFrame | None = contents.numbers.get(make.__name__)
+        if frame is None:
+            contents.numbers[make.__name__] = frame = make(contents)
+        return frame
 
     return made
 
@@ -59,8 +59,8 @@ def by_location(contents: Contents) -> pd.DataFrame:
         return _estimated(contents, name, [place]).rename(columns={place: "label"})
     if is_thresholded(contents):
         return _let_through(contents, [place]).rename(columns={place: "label"})
-    found = _unbiased_sums(contents, [place], None)
-    return _with_ends(found).rename(columns={place: "label"})
+    sums = _unbiased_sums(contents, [place], None)
+    return _with_ends(sums).rename(columns={place: "label"})
 
 
 def by_time_and_location(contents: Contents, labels: list[str]) -> pd.DataFrame:
@@ -72,28 +72,28 @@ def by_time_and_location(contents: Contents, labels: list[str]) -> pd.DataFrame:
     """
     place = label_of(contents)
     known = [_labels(table) for table in contents.tables]
-    time = next((one for one in _TIMES if any({one, place} <= own for own in known)), "")
+    time = next((axis for axis in _TIMES if any({axis, place} <= axes for axes in known)), "")
     if not time:
         return pd.DataFrame()
     names = {time: "time", place: "label"}
     if is_thresholded(contents):
-        found = _let_through(contents, [time, place])
-        found = found[found[place].isin(labels)].assign(is_estimate=False, is_noise=False)
-        return found.rename(columns=names)
-    found = pd.DataFrame()
+        frame = _let_through(contents, [time, place])
+        frame = frame[frame[place].isin(labels)].assign(is_estimate=False, is_noise=False)
+        return frame.rename(columns=names)
+    frame = pd.DataFrame()
     if (name := _estimates_with(contents, {place, time})) is not None:
-        found = _estimated(contents, name, [time, place], labels).assign(is_estimate=True)
-    is_mostly_known = not found.empty and found["low"].isna().mean() <= _MOST_WITHHELD
+        frame = _estimated(contents, name, [time, place], labels).assign(is_estimate=True)
+    is_mostly_known = not frame.empty and frame["low"].isna().mean() <= _MOST_WITHHELD
     if place == "location" or not is_mostly_known:
         unbiased = _unbiased_sums(contents, [time, place], labels)
         if unbiased.empty:
             return unbiased
         rest = _with_ends(unbiased).assign(is_estimate=False)
-        found = completed(
-            found[found["low"].notna()] if is_mostly_known else found[:0], rest, [time, place]
+        frame = completed(
+            frame[frame["low"].notna()] if is_mostly_known else frame[:0], rest, [time, place]
         )
-    found["is_noise"] = ~(found["low"] > 0)
-    return found.rename(columns=names)
+    frame["is_noise"] = ~(frame["low"] > 0)
+    return frame.rename(columns=names)
 
 
 def completed(known: pd.DataFrame, others: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
@@ -101,8 +101,8 @@ def completed(known: pd.DataFrame, others: pd.DataFrame, keys: list[str]) -> pd.
     if known.empty:
         return others
     rest = others[~others.set_index(keys).index.isin(known.set_index(keys).index)]
-    found = pd.concat([known, rest], ignore_index=True)
-    return found.sort_values(["value", *keys], ascending=[False, *[True] * len(keys)])
+    frame = pd.concat([known, rest], ignore_index=True)
+    return frame.sort_values(["value", *keys], ascending=[False, *[True] * len(keys)])
 
 
 @_once
@@ -146,20 +146,20 @@ def usable_tables(contents: Contents) -> list[tuple[TableFile, Usable]]:
     That is the finest of places, if there is one, of which nearly all that it counts can be used.
     """
     if "usable" not in contents.numbers:
-        rows = {one.name: contents.published.rows(one.name) for one in contents.tables}
-        found = [
-            (one, shares(rows[one.name], one.layout))
-            for one in contents.tables
-            if VALUE in dict(one.columns)
+        rows = {table.name: contents.published.rows(table.name) for table in contents.tables}
+        pairs = [
+            (table, shares(rows[table.name], table.layout))
+            for table in contents.tables
+            if VALUE in dict(table.columns)
         ]
-        small = [one for one in found if one[0].csv.endswith(".csv")]
-        places = [one for one in small if _labels(one[0]) & {*_PLACES}]
-        among = places if any(own.counted >= _HALF for _, own in places) else small or found
+        small = [pair for pair in pairs if pair[0].csv.endswith(".csv")]
+        places = [pair for pair in small if _labels(pair[0]) & {*_PLACES}]
+        among = places if any(share.counted >= _HALF for _, share in places) else small or pairs
         most = max(share.counted for _, share in among)
-        leads = [one for one in among if one[1].counted >= min(MOSTLY, most)]
-        lead = max(leads, key=lambda one: one[0].rows)
+        leads = [pair for pair in among if pair[1].counted >= min(MOSTLY, most)]
+        lead = max(leads, key=lambda pair: pair[0].rows)
         contents.numbers["usable"] = sorted(
-            found, key=lambda one: (one is not lead, -one[1].counted, one[0].name)
+            pairs, key=lambda pair: (pair is not lead, -pair[1].counted, pair[0].name)
         )
     tables: list[tuple[TableFile, Usable]] = contents.numbers["usable"]
     return tables
@@ -184,8 +184,10 @@ def _estimates_with(contents: Contents, axes: set[str]) -> str | None:
     fitting = {
         table.name: len(table.labels)
         for table in contents.tables
-        for one in table.layout.sources
-        if axes <= _labels(table) and one.where.get(TAP, "on") == "on" and one.estimates in known
+        for source in table.layout.sources
+        if axes <= _labels(table)
+        and source.where.get(TAP, "on") == "on"
+        and source.estimates in known
     }
     return min(fitting, key=lambda name: (fitting[name], name), default=None)
 
@@ -202,11 +204,14 @@ def _estimated(
     groups: dict[tuple[str, ...], list[dict[str, str]]] = {}
     for row in as_texts(rows):
         groups.setdefault(tuple(row[key] for key in names), []).append(row)
-    found: dict[tuple[str, ...], Sum] = {
-        key: sums.estimated(name, own) for key, own in groups.items()
+    estimates: dict[tuple[str, ...], Sum] = {
+        key: sums.estimated(name, group) for key, group in groups.items()
     }
     table = pd.DataFrame(
-        [(*key, one.value, one.low_95, one.high_95) for key, one in found.items()],
+        [
+            (*key, estimate.value, estimate.low_95, estimate.high_95)
+            for key, estimate in estimates.items()
+        ],
         columns=[*names, "value", "low", "high"],
     )
     return table.sort_values(["value", *names], ascending=[False, *[True] * len(names)])
@@ -225,8 +230,8 @@ def is_thresholded(contents: Contents) -> bool:
 
 def threshold_of(contents: Contents, axes: set[str]) -> int | None:
     """Return the least number of a table with these axes alone; None without a threshold."""
-    found = _thresholded(contents, axes)
-    return None if found is None else int(found[1]["threshold"])
+    named_draw = _thresholded(contents, axes)
+    return None if named_draw is None else int(named_draw[1]["threshold"])
 
 
 def _thresholded(contents: Contents, axes: set[str]) -> tuple[str, dict[str, Any]] | None:
@@ -242,8 +247,10 @@ def _thresholded(contents: Contents, axes: set[str]) -> tuple[str, dict[str, Any
 
 def _draw(contents: Contents, table: str, statistic: str) -> dict[str, Any] | None:
     """Return what the card says of a draw."""
-    own = ((d["table"], d["statistic"]) == (table, statistic) for d in contents.card["draws"])
-    return next((d for d, is_own in zip(contents.card["draws"], own, strict=True) if is_own), None)
+    matches = ((d["table"], d["statistic"]) == (table, statistic) for d in contents.card["draws"])
+    return next(
+        (d for d, is_own in zip(contents.card["draws"], matches, strict=True) if is_own), None
+    )
 
 
 def _let_through(contents: Contents, keys: list[str]) -> pd.DataFrame:
@@ -260,14 +267,14 @@ def _let_through(contents: Contents, keys: list[str]) -> pd.DataFrame:
     days, deviation = len(contents.card["service_days"]), draw["standard_deviation"]
     names = [name for name in (MODE, *keys) if name in table]
     plain = table.assign(**{name: table[name].astype(str) for name in names})
-    found = plain.groupby(names, as_index=False).agg(
+    sums = plain.groupby(names, as_index=False).agg(
         value=("measured", "sum"), least=("measured", "min"), days=("measured", "size")
     )
     least = draw["threshold"] + _FAR * deviation
-    is_whole = (found["days"] == days) & (found["least"] > least)
-    half = (NORMAL_95 * deviation * found["days"] ** 0.5).where(is_whole)
-    found = _with_ends(found.assign(half_width=half))
-    return found.sort_values(["value", *names], ascending=[False, *[True] * len(names)])
+    is_whole = (sums["days"] == days) & (sums["least"] > least)
+    half = (NORMAL_95 * deviation * sums["days"] ** 0.5).where(is_whole)
+    sums = _with_ends(sums.assign(half_width=half))
+    return sums.sort_values(["value", *names], ascending=[False, *[True] * len(names)])
 
 
 def _with_ends(table: pd.DataFrame) -> pd.DataFrame:
@@ -305,10 +312,10 @@ def changes(contents: Contents) -> pd.DataFrame:
     """
     if contents.earlier is None:
         return pd.DataFrame()
-    own, before = by_day(contents), day_totals(Tables(contents.earlier))
-    if own.empty or before.empty:
+    now, before = by_day(contents), day_totals(Tables(contents.earlier))
+    if now.empty or before.empty:
         return pd.DataFrame()
-    return _changed(own.rename(columns=_AS_UNBIASED), before.rename(columns=_AS_UNBIASED), [MODE])
+    return _changed(now.rename(columns=_AS_UNBIASED), before.rename(columns=_AS_UNBIASED), [MODE])
 
 
 _AS_UNBIASED = {"value": "unbiased", "deviation": "unbiased_sd"}
@@ -321,19 +328,19 @@ def changed_places(now: Tables, before: Tables) -> pd.DataFrame:
     changes of which one in twenty is expected to be chance. Days that only one week has input
     of are left out, by their weekday.
     """
-    if any("location" not in one.layouts for one in (now, before)):
+    if any("location" not in package.layouts for package in (now, before)):
         return pd.DataFrame()
-    read = (_taps_on(one, "location").to_pandas() for one in (now, before))
+    read = (_taps_on(package, "location").to_pandas() for package in (now, before))
     weeks = [week.dropna(subset=["unbiased"]) for week in read]
     if any(DAY not in week for week in weeks):
         return pd.DataFrame()
     days = [{day.weekday() for day in week[DAY]} for week in weeks]
     both = [week[[day.weekday() in days[0] & days[1] for day in week[DAY]]] for week in weeks]
     keys = [name for name in (MODE, "location") if name in weeks[0]]
-    found = _changed(both[0], both[1], keys)
-    found = found[found["location"] != "UNKNOWN"].reset_index(drop=True)
-    distances = (found["value"] / found["deviation"]).abs() / math.sqrt(2)
-    return found.assign(is_listed=discoveries([math.erfc(one) for one in distances]))
+    places = _changed(both[0], both[1], keys)
+    places = places[places["location"] != "UNKNOWN"].reset_index(drop=True)
+    distances = (places["value"] / places["deviation"]).abs() / math.sqrt(2)
+    return places.assign(is_listed=discoveries([math.erfc(distance) for distance in distances]))
 
 
 def _changed(now: pd.DataFrame, before: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
@@ -351,23 +358,25 @@ def _summed(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Add up unbiased numbers, as independent ones, and their variances."""
     plain = table.assign(**{key: table[key].astype(str) for key in keys})
     plain["variance"] = plain["unbiased_sd"] ** 2
-    found = plain.groupby(keys, as_index=False)[["unbiased", "variance"]].sum()
-    found["deviation"] = found["variance"] ** 0.5
-    found["half_width"] = NORMAL_95 * found["deviation"]
-    found = found.rename(columns={"unbiased": "value"}).drop(columns="variance")
-    return found.sort_values(["value", *keys], ascending=[False, *[True] * len(keys)])
+    sums = plain.groupby(keys, as_index=False)[["unbiased", "variance"]].sum()
+    sums["deviation"] = sums["variance"] ** 0.5
+    sums["half_width"] = NORMAL_95 * sums["deviation"]
+    sums = sums.rename(columns={"unbiased": "value"}).drop(columns="variance")
+    return sums.sort_values(["value", *keys], ascending=[False, *[True] * len(keys)])
 
 
 def _unbiased_sums(contents: Contents, keys: list[str], labels: list[str] | None) -> pd.DataFrame:
     """Return unbiased sums by mode and keys: of taps, or of bus-days; empty without a table."""
     if label_of(contents) != "location":
-        draw = next(one for one in contents.card["draws"] if one["statistic"] == "buses")
+        draw = next(
+            candidate for candidate in contents.card["draws"] if candidate["statistic"] == "buses"
+        )
         table = contents.published.of_draw(draw["table"], "buses").to_pandas()
         table = table.assign(unbiased=table["measured"], unbiased_sd=draw["standard_deviation"])
         names = keys
     else:
         fitting = [t for t in contents.tables if {*keys} <= _labels(t) and t.layout.is_count]
-        fitting = [one for one in fitting if "unbiased" in dict(one.columns)]
+        fitting = [file for file in fitting if "unbiased" in dict(file.columns)]
         if not fitting:
             return pd.DataFrame()
         table = _taps_on(

@@ -57,7 +57,7 @@ class Picture:
 def pictures(contents: Contents) -> dict[str, Picture]:
     """Return the pictures of a week by name; each is drawn once."""
     if not contents.drawings and has_counts(contents):
-        found = (
+        drawn = (
             _map(contents),
             _speeds(contents),
             _hours(contents),
@@ -65,7 +65,9 @@ def pictures(contents: Contents) -> dict[str, Picture]:
             _places(contents),
             _top(contents),
         )
-        contents.drawings.update({one.name: one for one in found if one is not None})
+        contents.drawings.update(
+            {picture.name: picture for picture in drawn if picture is not None}
+        )
     return contents.drawings
 
 
@@ -109,10 +111,10 @@ def _map(contents: Contents) -> Picture | None:
     numbers = week_numbers.by_location(contents)
     places = pd.DataFrame(
         {
-            "label": [one.label for one in contents.features],
-            "mode": [one.mode for one in contents.features],
-            "x": [one.center[0] for one in contents.features],
-            "y": [one.center[1] for one in contents.features],
+            "label": [feature.label for feature in contents.features],
+            "mode": [feature.mode for feature in contents.features],
+            "x": [feature.center[0] for feature in contents.features],
+            "y": [feature.center[1] for feature in contents.features],
         }
     )
     if places.empty:
@@ -148,7 +150,7 @@ def _speeds(contents: Contents) -> Picture | None:
     speeds = week_numbers.speeds_by_cell(contents)
     if speeds.empty:
         return None
-    rings = {one.label: one.ring for one in contents.features}
+    rings = {feature.label: feature.ring for feature in contents.features}
     half = (speeds["high"] - speeds["low"]) / 2
     certain = (1 - half / speeds["value"].clip(lower=1)).clip(_PALE, _FULL)
     hexagons = [
@@ -224,8 +226,8 @@ def changed(contents: Contents) -> pd.DataFrame:
     """Return the changes of places against the week before; empty without one."""
     if "changed" not in contents.numbers:
         before = None if contents.earlier is None else Tables(contents.earlier)
-        found = before and week_numbers.changed_places(contents.published, before)
-        contents.numbers["changed"] = pd.DataFrame() if found is None else found
+        changes = before and week_numbers.changed_places(contents.published, before)
+        contents.numbers["changed"] = pd.DataFrame() if changes is None else changes
     table: pd.DataFrame = contents.numbers["changed"]
     return table
 
@@ -233,7 +235,7 @@ def changed(contents: Contents) -> pd.DataFrame:
 def _hours(contents: Contents) -> Picture | None:
     """Draw the hours of the busiest places; what is within its noise is left white."""
     numbers = week_numbers.by_location(contents)
-    labels = [one for one in dict.fromkeys(numbers["label"]) if one != "UNKNOWN"][:_ROWS]
+    labels = [label for label in dict.fromkeys(numbers["label"]) if label != "UNKNOWN"][:_ROWS]
     table = week_numbers.by_time_and_location(contents, labels)
     if table.empty:
         return None

@@ -39,9 +39,11 @@ def h3_regions(resolution: int) -> RegionOf:
     def region_of(label: str, longitude: float, latitude: float) -> str:
         if not h3.is_valid_cell(label):
             return str(h3.latlng_to_cell(latitude, longitude, resolution))
-        own = h3.get_resolution(label)
-        if own < resolution:
-            rule = f"the published cells are of resolution {own}; take it or a coarser one"
+        cell_resolution = h3.get_resolution(label)
+        if cell_resolution < resolution:
+            rule = (
+                f"the published cells are of resolution {cell_resolution}; take it or a coarser one"
+            )
             raise InputError(where="--h3", field="resolution", rule=rule)
         return str(h3.cell_to_parent(label, resolution))
 
@@ -66,8 +68,8 @@ def polygon_regions(boundaries: Path, name: str, layer: str = "") -> RegionOf:
     tree = STRtree([polygon for _, polygon in named])
 
     def region_of(_: str, longitude: float, latitude: float) -> str:
-        found = tree.query(Point(longitude, latitude), predicate="covered_by")
-        return named[min(found)][0] if len(found) else OUTSIDE
+        indices = tree.query(Point(longitude, latitude), predicate="covered_by")
+        return named[min(indices)][0] if len(indices) else OUTSIDE
 
     return region_of
 
@@ -110,19 +112,19 @@ def sums_by_region(  # noqa: PLR0913 - what a sum is of
         chosen[region, *(row[name] for name in by)].append(row)
     of = {VALUE: package.estimated, "unbiased": package.reconciled, "measured": package.measured}
     try:
-        return [(labels, of[column](table, own)) for labels, own in sorted(chosen.items())]
+        return [(labels, of[column](table, group)) for labels, group in sorted(chosen.items())]
     except ValueError as error:
         raise InputError(where=str(folder), field="--table", rule=str(error)) from None
 
 
-def sums_csv(found: Sequence[tuple[tuple[str, ...], Sum]], by: Sequence[str]) -> bytes:
+def sums_csv(sums: Sequence[tuple[tuple[str, ...], Sum]], by: Sequence[str]) -> bytes:
     """Return sums as CSV: labels, cells, value, deviation, intervals; empty where withheld."""
     sink = StringIO()
     writer = csv.writer(sink, lineterminator="\n")
     writer.writerow(("region", *by, *Sum._fields))
-    for labels, one in found:
-        numbers = ("" if isnan(value) else round(value, 4) for value in one[1:-1])
-        writer.writerow((*labels, one.cells, *numbers, one.withheld))
+    for labels, total in sums:
+        numbers = ("" if isnan(value) else round(value, 4) for value in total[1:-1])
+        writer.writerow((*labels, total.cells, *numbers, total.withheld))
     return sink.getvalue().encode()
 
 
@@ -132,16 +134,16 @@ def _regions(folder: Path, region_of: RegionOf) -> Mapping[tuple[str, str], str]
     if not path.is_file():
         rule = "has no cells.geojson: its public places have no coordinates"
         raise InputError(where=str(folder), field="package", rule=rule)
-    found = {}
-    for one in json.loads(path.read_bytes())["features"]:
-        properties, shape = one["properties"], one["geometry"]
+    regions = {}
+    for feature in json.loads(path.read_bytes())["features"]:
+        properties, shape = feature["properties"], feature["geometry"]
         label = properties.get("location") or properties["cell"]
         corners = (
             [shape["coordinates"]] if shape["type"] == "Point" else shape["coordinates"][0][1:]
         )
         longitude, latitude = (sum(axis) / len(corners) for axis in zip(*corners, strict=True))
-        found[properties.get("mode", ""), label] = region_of(label, longitude, latitude)
-    return found
+        regions[properties.get("mode", ""), label] = region_of(label, longitude, latitude)
+    return regions
 
 
 def _place(row: Row, column: str) -> tuple[str, str]:

@@ -36,12 +36,12 @@ class Sums(Package):
         """Return the release card, of version 1 with what it would say of its tables."""
         card = dict(self.published.card)
         if "data" not in card:
-            card["data"] = [one.record() for one in self.published.layouts.values()]
+            card["data"] = [layout.record() for layout in self.published.layouts.values()]
             names = {event.table for event in self.published.events}
             drawn = {name: self.published.drawn(name).column_names for name in names}
             by = {
-                name: {"by": [one for one in labels_of(own) if one not in _KEYS]}
-                for name, own in drawn.items()
+                name: {"by": [label for label in labels_of(columns) if label not in _KEYS]}
+                for name, columns in drawn.items()
             }
             card["terms"] = {"tables": by}
         return card
@@ -54,8 +54,8 @@ class Sums(Package):
 def as_texts(rows: pa.Table) -> list[Row]:
     """Return rows as a CSV file has them; what is absent is empty."""
     texts = pa.table({name: pc.fill_null(texts_of(rows, name), "") for name in rows.column_names})
-    found: list[Row] = texts.to_pylist()
-    return found
+    records: list[Row] = texts.to_pylist()
+    return records
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +87,12 @@ def sum_of(folder: Path, table: str, where: Mapping[str, frozenset[str]]) -> Cel
         InputError: no such table, column or cell, or both ends of the trip.
     """
     sums = Sums(folder)
-    draws = {one.label: one for one in one_of_each_label(sums.published.events)}
+    draws = {draw.label: draw for draw in one_of_each_label(sums.published.events)}
     dense = {
         name
         for name, layout in sums.published.layouts.items()
-        for one in layout.sources
-        if one.statistic == "count" and draws[f"{one.table}/count"].threshold is None
+        for source in layout.sources
+        if source.statistic == "count" and draws[f"{source.table}/count"].threshold is None
     }
     if table not in dense:
         rule = f"{table!r} is no dense table of counts; there are {', '.join(dense) or 'none'}"

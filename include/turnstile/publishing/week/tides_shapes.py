@@ -50,8 +50,8 @@ def shapes_of(programme: Programme) -> dict[str, tuple[str, ...]]:
     """Return the files in the shape of TIDES that a package has, with their columns."""
     if not programme.publish.tides_shapes:
         return {}
-    found = ACTIVITY_COLUMNS if has_activities(programme) else {}
-    return found | (VISIT_COLUMNS if has_visits(programme) else {})
+    columns = ACTIVITY_COLUMNS if has_activities(programme) else {}
+    return columns | (VISIT_COLUMNS if has_visits(programme) else {})
 
 
 def has_activities(programme: Programme) -> bool:
@@ -91,10 +91,10 @@ def _written(contents: Contents, path: str) -> bytes:
 def activities(contents: Contents) -> pa.Table:
     """Return one row for each day, stop and slot, in this order, with all totals and errors."""
     sides = [_side(contents, side, tap) for side, tap in _SIDES.items()]
-    found = [side for side in sides if side is not None]
+    tables = [side for side in sides if side is not None]
     keys = ["service_date", "stop_id", "slot"]
-    table = found[0]
-    for other in found[1:]:
+    table = tables[0]
+    for other in tables[1:]:
         table = table.join(other, keys, join_type="full outer")
     periods = _periods(contents, contents.drawn.programme.time, table)
     return table.join(periods, ["service_date", "slot"]).sort_by([(k, "ascending") for k in keys])
@@ -103,7 +103,7 @@ def activities(contents: Contents) -> pa.Table:
 def _side(contents: Contents, side: str, tap: str) -> pa.Table | None:
     """Return totals of tap-ons or tap-offs by day, stop and slot; None where none are drawn."""
     by = (f"{tap}_slot", f"{tap}_location")
-    specs = [one for one in contents.drawn.programme.shared_tables if one.by == by]
+    specs = [spec for spec in contents.drawn.programme.shared_tables if spec.by == by]
     if not specs:
         return None
     table = contents.published.of_draw(specs[0].name)

@@ -54,9 +54,9 @@ def visits(contents: Contents, path: str) -> bytes:
 def visit_rows(contents: Contents) -> pa.Table:
     """Return one row for each day and visit, with all numbers and errors."""
     sides = [_side(contents, name, axis) for name, axis in _SIDES.items()]
-    found = [side for side in sides if side is not None]
-    table = found[0]
-    for other in found[1:]:
+    tables = [side for side in sides if side is not None]
+    table = tables[0]
+    for other in tables[1:]:
         table = table.join(other, ["service_date", "visit"], join_type="full outer")
     parts = [str(visit).split("/") for visit in table["visit"].to_pylist()]
     return (
@@ -69,7 +69,7 @@ def visit_rows(contents: Contents) -> pa.Table:
 
 def _side(contents: Contents, name: str, axis: str) -> pa.Table | None:
     """Return the numbers of one end by day and visit over all modes; None where none are drawn."""
-    specs = [one for one in contents.drawn.programme.shared_tables if one.by == (axis,)]
+    specs = [spec for spec in contents.drawn.programme.shared_tables if spec.by == (axis,)]
     if not specs:
         return None
     table = contents.published.of_draw(specs[0].name)

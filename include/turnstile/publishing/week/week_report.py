@@ -45,8 +45,8 @@ def write(contents: Contents) -> bytes | None:
         sentences=_sentences(contents),
         usable=week_numbers.usable_tables(contents),
         pictures=[
-            {"title": one.title, "text": one.text, "svg": Markup(one.svg)}  # noqa: S704 - vl-convert escapes
-            for one in (drawn[name] for name in NAMES if name in drawn)
+            {"title": picture.title, "text": picture.text, "svg": Markup(picture.svg)}  # noqa: S704 - vl-convert escapes
+            for picture in (drawn[name] for name in NAMES if name in drawn)
         ],
         unit=unit_text(programme.mechanism.unit),
         guarantee=guarantee_sentence(contents.card, programme.mechanism.unit),
@@ -59,30 +59,30 @@ def write(contents: Contents) -> bytes | None:
 def _sentences(contents: Contents) -> list[str]:
     """Say what the week was, in words; every number with its error."""
     days = week_numbers.by_day(contents)
-    found = []
+    sentences = []
     if not days.empty:
         value = days["value"].sum()
         half = NORMAL_95 * float((days["deviation"] ** 2).sum()) ** 0.5
-        found.append(f"About {value:,.0f} tap-ons in the week (± {half:,.0f}).")
+        sentences.append(f"About {value:,.0f} tap-ons in the week (± {half:,.0f}).")
         total = days.assign(variance=days["deviation"] ** 2).groupby("service_date")
         sums = total[["value", "variance"]].sum().reset_index()
         busiest = most_in_words(sums, "service_date")
         quietest = most_in_words(sums.assign(value=-sums["value"]), "service_date")
-        found.append(f"The busiest day was {busiest}; the quietest {quietest}.")
+        sentences.append(f"The busiest day was {busiest}; the quietest {quietest}.")
     places = week_numbers.by_location(contents)
-    found.append(f"The most {what_of(contents)} were at {largest(places)}.")
+    sentences.append(f"The most {what_of(contents)} were at {largest(places)}.")
     speeds = week_numbers.speeds_by_cell(contents)
     if not speeds.empty:
-        found.append(f"The lowest mean speed of buses is at {slowest(speeds)}.")
+        sentences.append(f"The lowest mean speed of buses is at {slowest(speeds)}.")
     places_changed = changed(contents)
     if not places_changed.empty:
         said = how_many(places_changed["is_listed"].to_numpy(), "places")
-        found.append(f"Since the week before {said}.")
+        sentences.append(f"Since the week before {said}.")
     if week_numbers.has_estimates(contents):
-        found.append(_ABOUT_ESTIMATES)
+        sentences.append(_ABOUT_ESTIMATES)
     if places["low"].isna().any():
-        found.append(_without_an_interval(contents))
-    return found
+        sentences.append(_without_an_interval(contents))
+    return sentences
 
 
 def _without_an_interval(contents: Contents) -> str:

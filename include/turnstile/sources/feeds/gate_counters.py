@@ -87,12 +87,12 @@ def differences(connection: DuckDBPyConnection) -> Joined:
 def made(trip: MadeTrip, programme: Programme, names: Mapping[str, str]) -> list[Record]:
     """Return the readings of gates that only this ride passed: before it, and after."""
     del programme
-    found = []
+    records = []
     for record, end in ends_made(trip):
         none: Record = dict.fromkeys(("entries", "exits"), 7)
         later = {"tapped_at": _later(str(record["tapped_at"])), end: 8}
-        found += [named(record | none, names), named(record | none | later, names)]
-    return found
+        records += [named(record | none, names), named(record | none | later, names)]
+    return records
 
 
 def _later(stamp: str) -> str:

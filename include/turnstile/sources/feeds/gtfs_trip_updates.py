@@ -82,15 +82,15 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
 
 def made(reading: MadeReading, programme: Programme, names: Mapping[str, str]) -> list[Record]:
     """Return a made-up call: by its arrival or by its departure."""
-    own = fields_of_reading(reading, programme, names)
+    fields = fields_of_reading(reading, programme, names)
     local = clock_of(reading.day, reading.second).replace(tzinfo=programme.time.zone)
     at = round(local.timestamp())
     of_end: tuple[Record, Record] = (
         {"observed_at": at, "delay": reading.delay_s},
         {"departed_at": at, "departure_delay": reading.delay_s},
     )
-    kept = {field: value for field, value in own.items() if field in {"vehicle_id", "route"}}
-    kept |= {field: value for field, value in own.items() if field in {"stop", "direction"}}
+    kept = {field: value for field, value in fields.items() if field in {"vehicle_id", "route"}}
+    kept |= {field: value for field, value in fields.items() if field in {"stop", "direction"}}
     kept = {"stop": "a stop", "trip": f"trip of {reading.vehicle}"} | kept
     return [named(kept | of_end[reading.shape % 2] | {"said_at": at + 30}, names)]
 

@@ -30,13 +30,13 @@ def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[
     Raises:
         ColumnMissing: a field is in none of its places.
     """
-    found = {}
+    sql_of_field = {}
     for field, path in names.items():
         sql = _field_sql(columns, path)
         if sql is None and field not in _OPTIONAL:
             raise ColumnMissing(path)
-        found[field] = "CAST(NULL AS VARCHAR)" if sql is None else sql
-    return tuple((f, _stamp(sql) if f == "observed_at" else sql) for f, sql in found.items())
+        sql_of_field[field] = "CAST(NULL AS VARCHAR)" if sql is None else sql
+    return tuple((f, _stamp(sql) if f == "observed_at" else sql) for f, sql in sql_of_field.items())
 
 
 def spellings(path: str) -> tuple[str, ...]:
@@ -48,10 +48,10 @@ def spellings(path: str) -> tuple[str, ...]:
 def _field_sql(columns: frozenset[str], path: str) -> str | None:
     """SQL of one field as text: of a record's first naming that has it; None where none has."""
     inside = path.removeprefix(_OUTERMOST)
-    found = [name(column) for column in dict.fromkeys((path, inside)) if column in columns]
+    expressions = [name(column) for column in dict.fromkeys((path, inside)) if column in columns]
     if path.startswith(_OUTERMOST) and _NESTED in columns:
-        found.append(f"json_extract_string(TRY_CAST({_NESTED} AS JSON), '$.{inside}')")
-    return f"coalesce({', '.join(found)})" if found else None
+        expressions.append(f"json_extract_string(TRY_CAST({_NESTED} AS JSON), '$.{inside}')")
+    return f"coalesce({', '.join(expressions)})" if expressions else None
 
 
 def _stamp(column: str) -> str:

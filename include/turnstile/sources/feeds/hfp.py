@@ -34,22 +34,24 @@ def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[
         ColumnMissing: vehicle, time or place is in neither.
     """
     events = [name(event) for event in EVENTS if event in columns]
-    found = {field: _field_sql(columns, column, events) for field, column in names.items()}
+    sql_of_field = {field: _field_sql(columns, column, events) for field, column in names.items()}
     for field in _ALWAYS:
-        if found[field] is None:
+        if sql_of_field[field] is None:
             raise ColumnMissing(names[field])
-    sql = {field: one or "CAST(NULL AS VARCHAR)" for field, one in found.items()}
+    sql = {
+        field: expression or "CAST(NULL AS VARCHAR)" for field, expression in sql_of_field.items()
+    }
     late = f"CAST(-TRY_CAST({sql['delay']} AS DOUBLE) AS VARCHAR)"
     return tuple((sql | {"delay": late}).items())
 
 
 def _field_sql(columns: frozenset[str], column: str, events: list[str]) -> str | None:
     """SQL of one field as text; None where no record can have it."""
-    found = [name(column)] if column in columns else []
+    expressions = [name(column)] if column in columns else []
     if events:
         record = f"TRY_CAST(coalesce({', '.join(events)}) AS JSON)"
-        found.append(f"json_extract_string({record}, '$.{column}')")
-    return f"coalesce({', '.join(found)})" if found else None
+        expressions.append(f"json_extract_string({record}, '$.{column}')")
+    return f"coalesce({', '.join(expressions)})" if expressions else None
 
 
 def typed_sql(programme: Programme, week: ServicePeriod) -> str:
@@ -59,23 +61,23 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
     that is of another form stays as it is, for the quarantine.
     """
     operator = "CAST(TRY_CAST(operator AS BIGINT) AS VARCHAR) || '/'"
-    own = f"CASE WHEN operator IS NULL THEN vehicle_id ELSE {operator} || vehicle_id END"
-    replaced = f"{own} AS vehicle_id"
+    qualified_id = f"CASE WHEN operator IS NULL THEN vehicle_id ELSE {operator} || vehicle_id END"
+    replaced = f"{qualified_id} AS vehicle_id"
     if rule := another_form_rule(programme.source):
         is_other = f"(CASE {rule} END IS NOT NULL)"
-        replaced = f"CASE WHEN {is_other} THEN vehicle_id ELSE {own} END AS vehicle_id, "
+        replaced = f"CASE WHEN {is_other} THEN vehicle_id ELSE {qualified_id} END AS vehicle_id, "
         replaced += f"NOT {is_other} AS id_is_plain"
     return unmeasured.typed_sql(programme, week, f"(SELECT * REPLACE ({replaced}) FROM raw)")
 
 
 def made(reading: MadeReading, programme: Programme, names: Mapping[str, str]) -> list[Record]:
     """Return a made-up message: of an event, or its object alone."""
-    (own,) = position_made(reading, programme, names)
-    own[names["delay"]] = -reading.delay_s
-    own[names["operator"]] = (1, "1", " 01")[reading.shape % 3]
+    (record,) = position_made(reading, programme, names)
+    record[names["delay"]] = -reading.delay_s
+    record[names["operator"]] = (1, "1", " 01")[reading.shape % 3]
     events = EVENTS[:3]
     turn = reading.shape % (1 + len(events))
-    return [own if turn == len(events) else {events[turn]: own}]
+    return [record if turn == len(events) else {events[turn]: record}]
 
 
 LAYOUT = FeedLayout(

@@ -115,7 +115,7 @@ def made(trip: MadeTrip, programme: Programme, names: Mapping[str, str]) -> list
     """Return the record of a made-up trip."""
     begun = trip.on_second or 0
     ended = "" if trip.off_second is None else f"{clock_of(trip.day, trip.off_second)}"
-    found: Record = {
+    fields: Record = {
         "trip_id": f"{trip.card} {trip.day} {begun}",
         "card_id": spelt(trip.card, programme.source.card_form, trip.spelling + begun),
         "mode": trip.mode,
@@ -124,7 +124,7 @@ def made(trip: MadeTrip, programme: Programme, names: Mapping[str, str]) -> list
         "place": trip.on_location,
         "end_place": trip.off_location,
     }
-    return [named(found | dict(trip.categories), names)]
+    return [named(fields | dict(trip.categories), names)]
 
 
 LAYOUT = FeedLayout(

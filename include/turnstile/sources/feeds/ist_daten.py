@@ -64,7 +64,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
 
 def made(reading: MadeReading, programme: Programme, names: Mapping[str, str]) -> list[Record]:
     """Return a made-up call, as late as it says."""
-    own = fields_of_reading(reading, programme, names)
+    fields = fields_of_reading(reading, programme, names)
     form = "%d.%m.%Y %H:%M:%S"
     at = clock_of(reading.day, reading.second)
     times: Record = {
@@ -72,9 +72,9 @@ def made(reading: MadeReading, programme: Programme, names: Mapping[str, str]) -
         "scheduled_at": f"{at - timedelta(seconds=reading.delay_s):{form}}",
         "status": _OBSERVED,
         "cancelled": "false",
-        "stop": own.get("stop", "a stop"),
+        "stop": fields.get("stop", "a stop"),
     }
-    kept = {field: value for field, value in own.items() if field in names and field != "speed"}
+    kept = {field: value for field, value in fields.items() if field in names and field != "speed"}
     return [named(kept | times, names)]
 
 

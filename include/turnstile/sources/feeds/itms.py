@@ -36,9 +36,9 @@ _DELAY_S = (
     f"THEN CAST(round(greatest(-86400, least(86400, {_SECONDS}))) AS BIGINT) END"
 )
 _CLASSES = " ".join(
-    f"WHEN {text(spelling)} THEN {one.number}"
-    for one in OccupancyClass
-    for spelling in (one.value, str(one.number))
+    f"WHEN {text(spelling)} THEN {occupancy.number}"
+    for occupancy in OccupancyClass
+    for spelling in (occupancy.value, str(occupancy.number))
 )
 _OCCUPANCY = f"CASE upper(occupancy) {_CLASSES} END"
 _SAYS_NOTHING = "('NO_DATA_AVAILABLE', 'NOT_BOARDABLE', '7', '8')"  # of GTFS-realtime too
@@ -103,8 +103,8 @@ def _shapes(columns: frozenset[str], names: Mapping[str, str]) -> Iterator[tuple
 def _of_pair(pair: str) -> tuple[str, str]:
     """SQL of latitude and longitude of a text `[longitude, latitude]`."""
     # the engine computes the same text once for both
-    found = f"CASE WHEN suffix({pair}, ']') THEN regexp_extract({pair}, '{_PAIR}', {_PARTS}) END"
-    return f"nullif(({found}).latitude, '')", f"nullif(({found}).longitude, '')"
+    parts = f"CASE WHEN suffix({pair}, ']') THEN regexp_extract({pair}, '{_PAIR}', {_PARTS}) END"
+    return f"nullif(({parts}).latitude, '')", f"nullif(({parts}).longitude, '')"
 
 
 def typed_sql(programme: Programme, week: ServicePeriod, relation: str = "raw") -> str:

@@ -105,9 +105,9 @@ class FeedLayout:
 
     def staged_columns(self, programme: Programme) -> tuple[tuple[str, str], ...]:
         """Return pairs (name, type) of what a record is staged as: what rows do not have alike."""
-        own = self.joining.columns if self.joining else ()
+        joined_columns = self.joining.columns if self.joining else ()
         of_trip = COLUMNS_OF_TRIP if programme.source.timetable else ()
-        every = (*columns_of(self.shape, programme.carried), *own, *of_trip)
+        every = (*columns_of(self.shape, programme.carried), *joined_columns, *of_trip)
         same = dict(self.same_for_all(programme))
         return tuple(column for column in every if column[0] not in same)
 
@@ -125,14 +125,16 @@ def names_in_source(layout: FeedLayout, programme: Programme) -> dict[str, str]:
     """
     source = programme.source
     names = {name: name for name in _of_columns(layout, programme.carried)} | dict(layout.names)
-    without_list = {one.name for one in categories(layout.shape)} - {*names}
-    for own, column in source.columns:
-        if own in without_list:  # is named here, and read once a public list names its values
+    without_list = {category.name for category in categories(layout.shape)} - {*names}
+    for field_name, column in source.columns:
+        if (
+            field_name in without_list
+        ):  # is named here, and read once a public list names its values
             continue
-        if own not in names:
-            rule = f"{own!r} is no field of {source.feed}; it has {', '.join(names)}"
+        if field_name not in names:
+            rule = f"{field_name!r} is no field of {source.feed}; it has {', '.join(names)}"
             raise ProgrammeError(where="programme", field="source.columns", rule=rule)
-        names[own] = column
+        names[field_name] = column
     return names
 
 
@@ -147,8 +149,8 @@ def fields_in(
     """
     for name_of in programme.carried:
         by_timetable = programme.source.timetable and name_of in FROM_TIMETABLE
-        own = (_TRIP,) if by_timetable else layout.composed.get(name_of, (name_of,))
-        for needed in own:
+        components = (_TRIP,) if by_timetable else layout.composed.get(name_of, (name_of,))
+        for needed in components:
             if not columns & {*layout.spellings(names[needed])}:
                 raise ColumnMissing(names[needed])
     source = programme.source
@@ -163,8 +165,8 @@ def fields_in(
 
 def _of_columns(layout: FeedLayout, carried: tuple[str, ...]) -> tuple[str, ...]:
     """Return what is carried that is one column of the source."""
-    found = carried_names(layout.shape, carried)
-    return tuple(n for n in found if n not in layout.composed and n not in FROM_TIMETABLE)
+    names = carried_names(layout.shape, carried)
+    return tuple(n for n in names if n not in layout.composed and n not in FROM_TIMETABLE)
 
 
 def carried_sql(programme: Programme) -> str:
@@ -248,7 +250,9 @@ def mode_sql(column: str, source: SourceSpec) -> str:
     """Return SQL of the mode that a source's own name stands for; other names stay as they are."""
     if not source.mode_names:
         return column
-    branches = " ".join(f"WHEN {text(own)} THEN {text(mode)}" for own, mode in source.mode_names)
+    branches = " ".join(
+        f"WHEN {text(source_name)} THEN {text(mode)}" for source_name, mode in source.mode_names
+    )
     return f"CASE {column} {branches} ELSE {column} END"
 
 
@@ -262,7 +266,7 @@ def week_rules(day: str, programme: Programme, week: ServicePeriod) -> str:
     """
     last = week.days[-1]
     absent = sorted(set(week.days) - set(programme.days_of(week)))
-    is_absent = "".join(f" OR {day} = DATE '{one}'" for one in absent)
+    is_absent = "".join(f" OR {day} = DATE '{absent_day}'" for absent_day in absent)
     return (
         f"WHEN {day} > DATE '{last + _WRONG_CLOCK_AFTER}' THEN 'future_date' "
         f"WHEN {day} < DATE '{week.first_day}' OR {day} > DATE '{last}'{is_absent} "

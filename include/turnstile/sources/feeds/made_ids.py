@@ -28,8 +28,8 @@ def spelt(name: str, form: IdForm | None, turn: int) -> object:
     """
     if form is None:
         return name
-    found = spellings(name, form)
-    return found[turn % len(found)]
+    variants = spellings(name, form)
+    return variants[turn % len(variants)]
 
 
 def spellings(name: str, form: IdForm) -> tuple[object, ...]:
@@ -70,5 +70,5 @@ def _seen_alike(name: str, case: LetterCase | None) -> tuple[object, ...]:
 def _number(name: str, length: int) -> int:
     """A number of a name's first letter and its own number."""
     word, _, number = name.partition(" ")
-    own = int(number) + 1 if number else 0
-    return int((_LETTERS * own + ord(word[0]) - ord("a")) % 10**length)
+    ordinal = int(number) + 1 if number else 0
+    return int((_LETTERS * ordinal + ord(word[0]) - ord("a")) % 10**length)

@@ -17,7 +17,7 @@ _SERVICE = "daily"
 
 def on_trips(readings: Iterable[MadeReading]) -> list[MadeReading]:
     """Return readings, each on the trip of the timetable that calls where and when it is made."""
-    return [replace(one, trip=_trip_of(one)) for one in readings]
+    return [replace(reading, trip=_trip_of(reading)) for reading in readings]
 
 
 def made_timetable(
@@ -31,25 +31,26 @@ def made_timetable(
         days: all trips run on each.
     """
     calls = {
-        one.trip: Call(
-            one.trip,
+        reading.trip: Call(
+            reading.trip,
             _SERVICE,
-            _stop_of(one),
-            one.latitude,
-            one.longitude,
-            one.second - max(-APART_S, min(APART_S, one.delay_s)),
+            _stop_of(reading),
+            reading.latitude,
+            reading.longitude,
+            reading.second - max(-APART_S, min(APART_S, reading.delay_s)),
         )
-        for one in readings
+        for reading in readings
     }
     runs = [(_SERVICE, day) for day in days]
     return scheduled_calls(calls.values(), runs, programme.time.zone, "made up")
 
 
-def _trip_of(one: MadeReading) -> str:
+def _trip_of(reading: MadeReading) -> str:
     """Name a trip of one call."""
-    return f"{one.latitude} {one.longitude} {one.second} {one.delay_s} {_stop_of(one)}"
+    place = f"{reading.latitude} {reading.longitude}"
+    return f"{place} {reading.second} {reading.delay_s} {_stop_of(reading)}"
 
 
-def _stop_of(one: MadeReading) -> str:
+def _stop_of(reading: MadeReading) -> str:
     """Return the stop that a reading is meant to be at."""
-    return dict(one.categories).get(STOP, "a stop")
+    return dict(reading.categories).get(STOP, "a stop")

@@ -102,18 +102,18 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
 def made(trip: MadeTrip, programme: Programme, names: Mapping[str, str]) -> list[Record]:
     """Return the line of a made-up trip."""
     card = spelt(trip.card, programme.source.card_form, trip.spelling + (trip.on_second or 0))
-    found: Record = {"card_id": card, "mode": trip.mode}
+    fields: Record = {"card_id": card, "mode": trip.mode}
     for end, second, location in (
         ("on", trip.on_second, trip.on_location),
         ("off", trip.off_second, trip.off_location),
     ):
         at = None if second is None else clock_of(trip.day, second)
-        found |= {
+        fields |= {
             f"tap_{end}_date": "" if at is None else f"{at:%Y-%m-%d}",
             f"tap_{end}_time": "" if at is None else f"{at:%H:%M:%S}",
             f"tap_{end}_location": location,
         }
-    return [named(found | dict(trip.categories), names)]
+    return [named(fields | dict(trip.categories), names)]
 
 
 LAYOUT = FeedLayout(

@@ -70,19 +70,19 @@ def as_delivered(lines: bytes, spec: FileSpec) -> bytes:
     an encoding that has every byte, what is no UTF-8 would be somebody else's name.
     """
     exchanged, instead = exchange(spec, ",")
-    own = b"title\n" * (spec.header_row - 1)
-    own += lines.translate(bytes.maketrans(exchanged.encode(), instead.encode()))
+    content = b"title\n" * (spec.header_row - 1)
+    content += lines.translate(bytes.maketrans(exchanged.encode(), instead.encode()))
     if spec.encoding is Encoding.UTF_8:
-        return own
+        return content
     errors, mark, codec = "strict", b"", str(spec.encoding)
     if spec.encoding is Encoding.UTF_16:
         errors, mark, codec = "surrogatepass", codecs.BOM_UTF16_LE, "utf-16-le"
-    found = [mark]
-    for line in own.removesuffix(b"\n").split(b"\n"):
+    chunks = [mark]
+    for line in content.removesuffix(b"\n").split(b"\n"):
         with suppress(UnicodeEncodeError):
             text = line.decode(errors="surrogateescape") + "\n"
-            found.append(text.encode(codec, errors))
-    return b"".join(found)
+            chunks.append(text.encode(codec, errors))
+    return b"".join(chunks)
 
 
 def json_lines(records: list[Record]) -> list[str]:
@@ -94,7 +94,7 @@ def _line(values: list[str] | list[object], spec: FileSpec) -> str:
     """One line of CSV, without its end; nested values are JSON."""
     texts = (json.dumps(value) if isinstance(value, dict | list) else value for value in values)
     written = io.StringIO()
-    own = str.maketrans(*exchange(spec, ","))
-    shown = ("" if one is None else str(one).translate(own) for one in texts)
+    translation = str.maketrans(*exchange(spec, ","))
+    shown = ("" if cell is None else str(cell).translate(translation) for cell in texts)
     csv.writer(written, lineterminator="").writerow(shown)
     return written.getvalue()

@@ -28,9 +28,9 @@ def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[
     Raises:
         ColumnMissing: the file lacks one of the others.
     """
-    own = {field: names[field] for field in _ALWAYS}
-    found = dict((*plain_fields(columns, own), *if_there(columns, names, _IF_THERE)))
-    return tuple((found | {"delay": seconds_sql(found["delay"])}).items())
+    required = {field: names[field] for field in _ALWAYS}
+    sql_of_field = dict((*plain_fields(columns, required), *if_there(columns, names, _IF_THERE)))
+    return tuple((sql_of_field | {"delay": seconds_sql(sql_of_field["delay"])}).items())
 
 
 def seconds_sql(duration: str) -> str:
@@ -47,9 +47,9 @@ def seconds_sql(duration: str) -> str:
 
 def made(reading: MadeReading, programme: Programme, names: Mapping[str, str]) -> list[Record]:
     """Return a made-up activity."""
-    (own,) = position_made(reading, programme, names)
+    (record,) = position_made(reading, programme, names)
     sign = "-" if reading.delay_s < 0 else ""
-    return [own | {names["delay"]: f"{sign}PT{abs(reading.delay_s)}S"}]
+    return [record | {names["delay"]: f"{sign}PT{abs(reading.delay_s)}S"}]
 
 
 LAYOUT = FeedLayout(

@@ -113,10 +113,10 @@ def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
 
 def action_sql(action_names: tuple[tuple[str, TapAction], ...]) -> str:
     """Return SQL of what a tap does; NULL for a word that nobody explains."""
-    own = {spelling: a for a in TapAction for spelling in (a.value, a.value.capitalize())}
+    actions = {spelling: a for a in TapAction for spelling in (a.value, a.value.capitalize())}
     branches = " ".join(
         f"WHEN {text(name)} THEN {text(action)}"
-        for name, action in (own | dict(action_names)).items()
+        for name, action in (actions | dict(action_names)).items()
     )
     return f"CASE action {branches} END"
 
@@ -133,10 +133,10 @@ def join_taps(connection: DuckDBPyConnection) -> Joined:
     connection.execute(f"DELETE FROM staged WHERE {_HALF_OF_TRIP}")
     _find_ends(connection)
     ends = ", ".join(f"CASE WHEN is_ended THEN next_{end} ELSE {end} END AS {end}" for end in _ENDS)
-    found = ", ".join(("is_ended", "is_joined", *(f"next_{end}" for end in _ENDS)))
+    excluded_columns = ", ".join(("is_ended", "is_joined", *(f"next_{end}" for end in _ENDS)))
     connection.execute(f"""
         INSERT INTO staged BY NAME
-        SELECT * EXCLUDE ({found}) REPLACE ({ends})
+        SELECT * EXCLUDE ({excluded_columns}) REPLACE ({ends})
         FROM in_order WHERE NOT is_joined
     """)
     joined = number_of(connection, "SELECT count(*) FROM in_order WHERE is_joined")

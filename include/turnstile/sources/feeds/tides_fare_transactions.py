@@ -52,10 +52,10 @@ def tides_fields(
     for field in always:
         if names[field] not in columns:
             raise ColumnMissing(names[field])
-    found = (*((f, name(names[f])) for f in always), *if_there(columns, names, maybe))
+    fields = (*((f, name(names[f])) for f in always), *if_there(columns, names, maybe))
     nothing = ", ".join(f"'{word}'" for word in _MISSING)
     return tuple(
-        (field, f"CASE WHEN {sql} NOT IN ({nothing}) THEN {sql} END") for field, sql in found
+        (field, f"CASE WHEN {sql} NOT IN ({nothing}) THEN {sql} END") for field, sql in fields
     )
 
 

@@ -106,14 +106,14 @@ _ONCE = """
 
 def made(trip: MadeTrip, programme: Programme, names: Mapping[str, str]) -> list[Record]:
     """Return the boarding and the alighting of a made-up ride, which nothing joins."""
-    found = []
+    records = []
     for tap in taps_of(trip, programme.source):
         word, visit = _OF_EVENT[str(tap["action"])]
         values = {name: value for name, value in tap.items() if name not in _NO_EVENT}
         scheduled, _, sequence = dict(trip.categories).get(visit, "").partition("/")
-        own = {"action": word, "scheduled_trip": scheduled, "stop_sequence": sequence}
-        found.append(named(values | {"passengers": "1"} | own, names))
-    return found
+        event_fields = {"action": word, "scheduled_trip": scheduled, "stop_sequence": sequence}
+        records.append(named(values | {"passengers": "1"} | event_fields, names))
+    return records
 
 
 LAYOUT = FeedLayout(

@@ -22,8 +22,8 @@ def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[
     Raises:
         ColumnMissing: the file lacks one of the others.
     """
-    own = {field: column for field, column in names.items() if field not in _IF_THERE}
-    return (*plain_fields(columns, own), *if_there(columns, names, _IF_THERE))
+    required = {field: column for field, column in names.items() if field not in _IF_THERE}
+    return (*plain_fields(columns, required), *if_there(columns, names, _IF_THERE))
 
 
 LAYOUT = FeedLayout(

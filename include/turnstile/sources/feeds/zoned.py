@@ -75,15 +75,15 @@ def changes_around(zone: ZoneInfo, week: ServicePeriod) -> tuple[OffsetChange, .
     """
     at = datetime.combine(week.first_day, time()) - _MARGIN
     end = at + timedelta(days=len(week.days)) + 2 * _MARGIN
-    found = []
+    changes = []
     before = _offset_minutes(zone, at)
     while at < end:
         at += _STEP
         after = _offset_minutes(zone, at)
         if after != before:
-            found.append(OffsetChange(at, before, after))
+            changes.append(OffsetChange(at, before, after))
             before = after
-    return tuple(found)
+    return tuple(changes)
 
 
 def _offset_sql(zone: ZoneInfo, week: ServicePeriod, *, of_utc: str | None, of_local: str) -> str:
@@ -163,7 +163,7 @@ def stamped_sql(
     """
     written = source.written.zone if source else None
     names = {} if written is None else _names_of(written, week)
-    stamp = _STAMP % "".join(f"|{one}" for one in names)
+    stamp = _STAMP % "".join(f"|{name}" for name in names)
     read, is_local, told = "stamp_read", "stamp_is_local", "stamp_told"
     usual = _offsets(zone, week)
     from_instant = _offset_sql(zone, week, of_utc=read, of_local="")
@@ -219,15 +219,18 @@ def _offsets(zone: ZoneInfo, week: ServicePeriod) -> tuple[int, ...]:
     """Return the minutes of the offsets that a zone has around a week."""
     changes = changes_around(zone, week)
     first = _offset_minutes(zone, datetime.combine(week.first_day, time()))
-    return tuple(sorted({first, *(one.after_minutes for one in changes)}))
+    return tuple(sorted({first, *(change.after_minutes for change in changes)}))
 
 
 def _names_of(zone: ZoneInfo, week: ServicePeriod) -> dict[str, int]:
     """Return what a zone's clock is called around a week, and the minutes of its offset."""
     first = datetime.combine(week.first_day, time())
-    at = (first, *(one.at_utc + _STEP * n for one in changes_around(zone, week) for n in (-1, 0)))
-    names = {one.replace(tzinfo=UTC).astimezone(zone).tzname() or "": one for one in at}
-    return {name: _offset_minutes(zone, one) for name, one in names.items() if name.isalpha()}
+    at = (
+        first,
+        *(change.at_utc + _STEP * n for change in changes_around(zone, week) for n in (-1, 0)),
+    )
+    names = {moment.replace(tzinfo=UTC).astimezone(zone).tzname() or "": moment for moment in at}
+    return {name: _offset_minutes(zone, moment) for name, moment in names.items() if name.isalpha()}
 
 
 def _as_usual_sql(column: str, source: SourceSpec | None) -> str:

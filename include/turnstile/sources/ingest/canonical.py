@@ -45,8 +45,8 @@ def carried_names(shape: RowShape, carried: tuple[str, ...]) -> tuple[str, ...]:
         carried: what a programme asks for: categories whose values a public list names, and
             delays; others are never read.
     """
-    found = (field.name for field in categories(shape) if field.labels or field.name in carried)
-    return (*found, *(name for name in _ON_DEMAND[shape] if name in carried))
+    names = (field.name for field in categories(shape) if field.labels or field.name in carried)
+    return (*names, *(name for name in _ON_DEMAND[shape] if name in carried))
 
 
 def columns_of(shape: RowShape, carried: tuple[str, ...]) -> tuple[tuple[str, str], ...]:

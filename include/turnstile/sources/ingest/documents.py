@@ -64,19 +64,19 @@ def as_table(file: RawFile, wanted: tuple[str, ...], folder: Path) -> Table:
     count = rejected = 0
     with pq.ParquetWriter(good, schema) as rows, pq.ParquetWriter(bad, _QUARANTINE) as others:
         for part in _parts(readers[file.form](unpacked(file), wanted)):
-            own = [one for one in part if not isinstance(one, bytes)]
-            rest = [{"fields": one.hex()} for one in part if isinstance(one, bytes)]
-            rows.write_table(pa.Table.from_pylist([dict(one) for one in own], schema))
+            records = [record for record in part if not isinstance(record, bytes)]
+            rest = [{"fields": fragment.hex()} for fragment in part if isinstance(fragment, bytes)]
+            rows.write_table(pa.Table.from_pylist([dict(record) for record in records], schema))
             others.write_table(pa.Table.from_pylist(rest, _QUARANTINE))
             count, rejected = count + len(part), rejected + len(rest)
     return Table(good, bad if rejected else None, count)
 
 
-def _parts(found: Iterator[Found]) -> Iterator[list[Found]]:
+def _parts(records: Iterator[Found]) -> Iterator[list[Found]]:
     """Yield what is found in parts that memory holds."""
     part: list[Found] = []
-    for one in found:
-        part.append(one)
+    for record in records:
+        part.append(record)
         if len(part) == _ROWS_AT_ONCE:
             yield part
             part = []

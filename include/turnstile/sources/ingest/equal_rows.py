@@ -51,5 +51,5 @@ def each_once(
 def _repeated(connection: DuckDBPyConnection, selection: str) -> NDArray[np.uint64]:
     """Return the keys that several rows have, each once."""
     keys = connection.execute(f"SELECT key {selection}").fetchnumpy()["key"]
-    found = np.sort(keys)
-    return np.unique(found[1:][found[1:] == found[:-1]])
+    sorted_keys = np.sort(keys)
+    return np.unique(sorted_keys[1:][sorted_keys[1:] == sorted_keys[:-1]])

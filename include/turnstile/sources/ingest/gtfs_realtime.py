@@ -77,24 +77,24 @@ def records(chunks: Iterator[bytes], wanted: tuple[str, ...]) -> Iterator[Found]
     header = dict(_leaves(message.header, "header."))
     for entity in message.entity:
         try:
-            own = message_of("FeedEntity").FromString(entity)
-            found = [dict(one) for one in _of_entity(own, of)]
+            entity_message = message_of("FeedEntity").FromString(entity)
+            entity_records = [dict(fields) for fields in _of_entity(entity_message, of)]
         except (DecodeError, UnicodeDecodeError):
             yield entity
             continue
-        yield from (header | one for one in found)
+        yield from (header | record for record in entity_records)
 
 
 def _of_entity(entity: Any, of: str) -> Iterator[Iterator[tuple[str, str]]]:  # noqa: ANN401 - a message
     """Yield the fields of each record of an entity; of one that has none, nothing."""
     if not entity.HasField(of):
         return
-    own = getattr(entity, of)
+    submessage = getattr(entity, of)
     if of != _UPDATES:
-        yield _leaves(own, f"{of}.")
+        yield _leaves(submessage, f"{of}.")
         return
-    shared = [*_leaves(own, f"{of}.")]
-    for stop in own.stop_time_update:
+    shared = [*_leaves(submessage, f"{of}.")]
+    for stop in submessage.stop_time_update:
         yield iter([*shared, *_leaves(stop, f"{of}.{_STOPS}.")])
 
 
@@ -117,19 +117,19 @@ def message_of(name: str) -> Any:  # noqa: ANN401 - a class that is made here
     file = descriptor_pb2.FileDescriptorProto(name=f"{name}.proto", package="transit")
     _add(file.message_type.add(name=name), {"FeedMessage": _MESSAGE, "FeedEntity": _ENTITY}[name])
     pool.Add(file)
-    found = pool.FindMessageTypeByName(f"transit.{name}")
-    return message_factory.GetMessageClass(found)
+    descriptor = pool.FindMessageTypeByName(f"transit.{name}")
+    return message_factory.GetMessageClass(descriptor)
 
 
 def _add(message: Any, fields: Mapping[str, tuple[int, Any]]) -> None:  # noqa: ANN401 - a descriptor
     """Describe the fields of a message; one of a message of its own is nested in it."""
     for name, (number, kind) in fields.items():
-        own, is_list = (kind[0], True) if isinstance(kind, list) else (kind, False)
+        element_kind, is_list = (kind[0], True) if isinstance(kind, list) else (kind, False)
         field = message.field.add(name=name, number=number)
         field.label = _F.LABEL_REPEATED if is_list else _F.LABEL_OPTIONAL
-        if isinstance(own, Mapping):
+        if isinstance(element_kind, Mapping):
             nested = message.nested_type.add(name=name.title().replace("_", ""))
-            _add(nested, own)
+            _add(nested, element_kind)
             field.type, field.type_name = _F.TYPE_MESSAGE, nested.name
         else:
-            field.type = own
+            field.type = element_kind

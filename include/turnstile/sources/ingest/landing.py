@@ -94,7 +94,7 @@ def find_files(landing: Path, pattern: str, week: ServicePeriod) -> tuple[RawFil
     Raises:
         InputError: no file, or a file of an unknown form.
     """
-    globs = {pattern.replace("{week}", str(one)) for one in week.weeks}
+    globs = {pattern.replace("{week}", str(iso_week)) for iso_week in week.weeks}
     paths = sorted(
         path
         for glob in globs
@@ -180,7 +180,9 @@ def _extract(file: RawFile, folder: Path) -> tuple[RawFile, ...]:
             if form is FileForm.ZIP:
                 rule = "an archive inside an archive is not read; unpack it"
                 raise InputError(where=member_name, field="file", rule=rule)
-            packed = (one for one in _PACKED if one and info.filename.lower().endswith(one))
+            packed = (
+                suffix for suffix in _PACKED if suffix and info.filename.lower().endswith(suffix)
+            )
             ending = next(packed, "")
             path = folder / f"member-{number}.{form}{ending}"
             with archive.open(info) as source, path.open("wb") as target:

@@ -234,8 +234,8 @@ def _sorted_lines(block: bytes, *, has_quotes: bool) -> tuple[Places, Places, Fl
     bad: Flags = (lengths == 0) | (lengths > LONGEST_LINE)
     for character in (b"\0", b"\r"):
         if character in block:
-            found = np.flatnonzero(content == character[0])
-            bad[np.searchsorted(ends, found)] = True
+            positions = np.flatnonzero(content == character[0])
+            bad[np.searchsorted(ends, positions)] = True
     if not has_quotes:  # CSV is mended before
         _mark_not_utf8(block, content, ends, bad)
     quotes = np.flatnonzero(content == _QUOTE) if has_quotes else ends[:0]
@@ -283,10 +283,10 @@ def _may_have_margins(block: bytes, quotes: Places, bad: Flags) -> bool:
     separator |= content == _NEWLINE
     beside = separator[2:] | separator[:-2]
     beside &= blank[1:-1]
-    found = np.flatnonzero(beside) + 1
-    if not len(found) or bad.any():
-        return bool(len(found))
-    is_within = np.searchsorted(quotes, found) & 1
+    positions = np.flatnonzero(beside) + 1
+    if not len(positions) or bad.any():
+        return bool(len(positions))
+    is_within = np.searchsorted(quotes, positions) & 1
     return not is_within.all()
 
 
@@ -294,9 +294,9 @@ def _mark_not_utf8(block: bytes, content: Bytes, ends: Places, bad: Flags) -> No
     """Mark the lines that are not UTF-8."""
     if _is_utf8(block):
         return
-    found = np.flatnonzero(content >= _FIRST_NOT_ASCII)
+    positions = np.flatnonzero(content >= _FIRST_NOT_ASCII)
     begins = np.concatenate(([0], ends[:-1] + 1))
-    for line in np.unique(np.searchsorted(ends, found)):
+    for line in np.unique(np.searchsorted(ends, positions)):
         if not _is_utf8(block[begins[line] : ends[line]]):
             bad[line] = True
 

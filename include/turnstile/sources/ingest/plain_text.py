@@ -92,8 +92,10 @@ def exchange(spec: FileSpec, header: str) -> tuple[str, str]:
         >>> exchange(FileSpec(), "a,b")
         ('', '')
     """
-    found = next((one for one in Delimiter if one.character in header), Delimiter.COMMA)
-    pairs = [(",", (spec.delimiter or found).character), ('"', _QUOTES[spec.quote])]
+    delimiter = next(
+        (candidate for candidate in Delimiter if candidate.character in header), Delimiter.COMMA
+    )
+    pairs = [(",", (spec.delimiter or delimiter).character), ('"', _QUOTES[spec.quote])]
     both = [(*pair, *reversed(pair)) for pair in pairs if pair[0] != pair[1]]
     return "".join(a + c for a, _, c, _ in both), "".join(b + d for _, b, _, d in both)
 

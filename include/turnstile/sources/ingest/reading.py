@@ -87,8 +87,8 @@ class Source:
 
     def as_text(self, column: str) -> str:
         """Return SQL for a column as trimmed text, empty text as NULL."""
-        own = self.as_it_came(name(column))
-        return f"nullif({f'trim({own})' if self.may_have_margins else own}, '')"
+        untrimmed = self.as_it_came(name(column))
+        return f"nullif({f'trim({untrimmed})' if self.may_have_margins else untrimmed}, '')"
 
     def as_it_came(self, sql: str) -> str:
         """Return SQL of a text in the file's own characters."""
@@ -125,10 +125,18 @@ def _unreadable_part(file: RawFile) -> str:
 
     if file.form is not FileForm.PARQUET:
         return ""
-    with suppress(pa.ArrowException, OSError, ValueError), pq.ParquetFile(file.path) as own:
-        for group, column in product(range(own.num_row_groups), own.schema_arrow.names):
+    with (
+        suppress(pa.ArrowException, OSError, ValueError),
+        pq.ParquetFile(file.path) as parquet_file,
+    ):
+        for group, column in product(
+            range(parquet_file.num_row_groups), parquet_file.schema_arrow.names
+        ):
             try:
-                sum(one.num_rows for one in own.iter_batches(row_groups=[group], columns=[column]))
+                sum(
+                    batch.num_rows
+                    for batch in parquet_file.iter_batches(row_groups=[group], columns=[column])
+                )
             except (pa.ArrowException, OSError, ValueError):
                 return f" (row group {group}, column {column[:_LONGEST_NAME]!r})"
     return ""
@@ -222,8 +230,10 @@ def _header(file: RawFile, lines: PhysicalLines) -> tuple[str, ...]:
         )
         raise InputError(where=file.name, field="header", rule=rule)
     first = next(csv.reader([lines.first.decode()]), [])
-    own = str.maketrans(lines.text.exchanged, lines.text.instead)
-    return tuple(column.translate(own).strip() or f"column_{n}" for n, column in enumerate(first))
+    translation = str.maketrans(lines.text.exchanged, lines.text.instead)
+    return tuple(
+        column.translate(translation).strip() or f"column_{n}" for n, column in enumerate(first)
+    )
 
 
 def _refuse_cut_off_line(file: RawFile, lines: PhysicalLines, *, fields: int) -> None:
@@ -275,8 +285,8 @@ def _keys(column: str, records: str, file: RawFile) -> str:
     """SQL of the names of columns that occur."""
     if not _is_geojson(file):
         return f"SELECT DISTINCT unnest(json_keys({column})) FROM {records}"
-    own = f"SELECT DISTINCT unnest(json_keys({column}, '$.properties')) FROM {records}"
-    return f"{own} UNION VALUES {', '.join(f'({text(one)})' for one in GEOMETRY)}"
+    property_keys = f"SELECT DISTINCT unnest(json_keys({column}, '$.properties')) FROM {records}"
+    return f"{property_keys} UNION VALUES {', '.join(f'({text(key)})' for key in GEOMETRY)}"
 
 
 def _is_geojson(file: RawFile) -> bool:
@@ -290,8 +300,8 @@ def _extracted(wanted: tuple[str, ...], column: str, records: str, file: RawFile
     above, geometry = ("$.properties", GEOMETRY) if _is_geojson(file) else ("$", {})
     paths = ", ".join(text(geometry.get(key, f'{above}."{key}"')) for key in escaped)
     named = ", ".join(f"found[{n}] AS {name(key)}" for n, key in enumerate(wanted, start=1))
-    found = f"SELECT json_extract_string({column}, [{paths}]) AS found FROM {records}"
-    return f"SELECT {named} FROM ({found})"
+    subquery = f"SELECT json_extract_string({column}, [{paths}]) AS found FROM {records}"
+    return f"SELECT {named} FROM ({subquery})"
 
 
 def _levels(kind: str) -> int:
@@ -329,17 +339,17 @@ def _as_parquet(file: RawFile, folder: Path, spec: FileSpec) -> RawFile:
 def _parquet(connection: DuckDBPyConnection, file: RawFile) -> Source:
     """A Parquet file; its footer says how many records there are."""
     read = f"read_parquet({one_file(file.path)}, hive_partitioning=false)"
-    found = connection.execute(f"DESCRIBE SELECT * FROM {read}").fetchall()
+    schema = connection.execute(f"DESCRIBE SELECT * FROM {read}").fetchall()
     footer = f"SELECT num_rows FROM parquet_file_metadata({one_file(file.path)})"
     rows = connection.execute(footer).fetchone()
-    columns = tuple(str(row[0]) for row in found)
-    if deep := next((str(row[0]) for row in found if _levels(str(row[1])) > _DEEPEST), None):
+    columns = tuple(str(row[0]) for row in schema)
+    if deep := next((str(row[0]) for row in schema if _levels(str(row[1])) > _DEEPEST), None):
         rule = f"column {deep[:_LONGEST_NAME]!r} is more than {_DEEPEST} levels deep; "
         rule += "deliver plain columns"
         raise InputError(where=file.name, field="schema", rule=rule)
-    texts = ", ".join(_printed(str(row[0]), str(row[1])) for row in found)
+    texts = ", ".join(_printed(str(row[0]), str(row[1])) for row in schema)
     records = None if rows is None else int(rows[0])
-    kinds = {str(row[0]): str(row[1]) for row in found}
+    kinds = {str(row[0]): str(row[1]) for row in schema}
     return Source(columns, f"SELECT {texts} FROM {read}", records, kinds=kinds)
 
 

@@ -33,11 +33,11 @@ class _Records:
         self.parser.StartDoctypeDeclHandler = _refuse
 
     def _begin(self, name: str, _: object) -> None:
-        own = name.rpartition(" ")[2]
+        tag = name.rpartition(" ")[2]
         self._text, self._size = [], 0
         if self._path is not None:
-            self._path.append(own)
-        elif own == RECORD:
+            self._path.append(tag)
+        elif tag == RECORD:
             self._path, self._record = [], {}
 
     def _characters(self, text: str) -> None:
@@ -67,13 +67,13 @@ def records(chunks: Iterator[bytes], wanted: tuple[str, ...]) -> Iterator[Found]
     Raises:
         EOFError: it is no well-formed document, or declares a type.
     """
-    own = _Records(wanted)
+    reader = _Records(wanted)
     try:
         for chunk in chunks:
-            own.parser.Parse(chunk)
-            yield from own.found
-            own.found.clear()
-        own.parser.Parse(b"", True)
+            reader.parser.Parse(chunk)
+            yield from reader.found
+            reader.found.clear()
+        reader.parser.Parse(b"", True)
     except expat.ExpatError:
         raise EOFError from None
-    yield from own.found
+    yield from reader.found

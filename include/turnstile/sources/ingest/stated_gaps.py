@@ -56,5 +56,5 @@ def days_without_file(period: ServicePeriod, names: Iterable[str]) -> tuple[date
 
 def _day_in(name: str, days: Iterable[date]) -> date | None:
     """Return the one service day that a name holds."""
-    found = {day for day in days if str(day) in name or str(day).replace("-", "") in name}
-    return found.pop() if len(found) == 1 else None
+    named_days = {day for day in days if str(day) in name or str(day).replace("-", "") in name}
+    return named_days.pop() if len(named_days) == 1 else None

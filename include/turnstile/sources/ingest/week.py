@@ -104,8 +104,8 @@ def ingest(  # noqa: PLR0913 - the keyword-only rest is where it runs
         InputError: no file, or one that is damaged or lacks a column; nothing was written.
     """
     layout = layout_of(programme.source.feed)
-    found = find_files(landing, programme.source.landing, week)
-    files = tuple((file.name, sha256_of(file.path)) for file in found)
+    raw_files = find_files(landing, programme.source.landing, week)
+    files = tuple((file.name, sha256_of(file.path)) for file in raw_files)
     if (timetable is None) != (programme.source.timetable is None):
         raise ValueError("a programme with a timetable needs its calls, another one has none")
     held = "" if timetable is None else timetable.sha256
@@ -118,7 +118,7 @@ def ingest(  # noqa: PLR0913 - the keyword-only rest is where it runs
     with tempfile.TemporaryDirectory(prefix=".ingest-", dir=folder.parent) as scratch:
         work = _Work(connect(Path(scratch), memory=memory), programme, week, layout, Path(scratch))
         try:
-            records = _stage_all(work, found, progress)
+            records = _stage_all(work, raw_files, progress)
             if timetable is not None:
                 hold_against(
                     work.connection,
@@ -169,7 +169,7 @@ def snapshot_digest(
         "without_action": source.without_action,
         "without_mode": source.without_mode,
         "id_form": source.id_form and astuple(source.id_form),
-        "file": source.file and [str(one) for one in astuple(source.file)],
+        "file": source.file and [str(setting) for setting in astuple(source.file)],
         "absent_days": [str(day) for day in week.days if day not in programme.days_of(week)],
         "categories": carried,
         "unknown_status": "quarantine" if "occupancy" in carried else "",
@@ -179,12 +179,12 @@ def snapshot_digest(
     return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
 
 
-def _stage_all(work: _Work, found: tuple[RawFile, ...], progress: Callable[[str], None]) -> int:
+def _stage_all(work: _Work, raw_files: tuple[RawFile, ...], progress: Callable[[str], None]) -> int:
     """Read every file into the relation `staged`; return how many records there were."""
     records = 0
     (work.folder / "staged").mkdir()
-    for number, delivered in enumerate(found, start=1):
-        progress(f"reading {delivered.name} ({number} of {len(found)} files)")
+    for number, delivered in enumerate(raw_files, start=1):
+        progress(f"reading {delivered.name} ({number} of {len(raw_files)} files)")
         inside = work.folder / f"unpacked-{number}"
         inside.mkdir()
         for part, file in enumerate(unpack(delivered, inside)):
@@ -214,11 +214,11 @@ def _stage(work: _Work, file: RawFile, folder: Path) -> int:
         SELECT * FROM typed
     """
     with raised_as_input_error(file):
-        own = _next_part(work)
+        part = _next_part(work)
         read = _append(work, file, statement)
         malformed = _stage_malformed(work, file, source)
         if read and source.keys is not None:
-            _require_a_good_record(work, file, source, own)
+            _require_a_good_record(work, file, source, part)
     if source.records is not None and read + malformed != source.records:
         rule = (
             "its records and its physical lines do not agree in number; nothing was written; "
@@ -312,10 +312,10 @@ def _require_a_good_record(work: _Work, file: RawFile, source: Source, staged: P
     rows = f"read_parquet({one_file(staged)})"
     good = f"SELECT 1 FROM {rows} WHERE broken_rule IS NULL LIMIT 1"
     if work.connection.execute(good).fetchone() is None:
-        found = work.connection.execute(str(source.keys)).fetchall()
+        key_rows = work.connection.execute(str(source.keys)).fetchall()
         if source.is_by_line:
             work.connection.execute("DELETE FROM reject_errors")
-        _fields(work.programme, file, frozenset(str(row[0]) for row in found))
+        _fields(work.programme, file, frozenset(str(row[0]) for row in key_rows))
 
 
 def _stage_malformed(work: _Work, file: RawFile, source: Source) -> int:
@@ -353,8 +353,8 @@ def _write(
         progress(f"writing {day}")
         folder = work.folder / "snapshot" / "rows" / f"service_date={day}"
         rows_out += _copy(work, _rows_once(work, day, rows), folder / "part-000.parquet")
-    found = work.connection.execute("SELECT broken_rule, count(*) FROM staged GROUP BY 1")
-    by_rule = dict(found.fetchall())
+    rule_counts = work.connection.execute("SELECT broken_rule, count(*) FROM staged GROUP BY 1")
+    by_rule = dict(rule_counts.fetchall())
     kept = by_rule.pop(None, 0)
     for rule in by_rule:
         broken = f"FROM staged WHERE broken_rule = {text(rule)}"

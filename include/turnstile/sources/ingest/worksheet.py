@@ -129,8 +129,8 @@ class _Sheet:
             if tag == "numFmt" and is_begin:
                 codes[_whole(value.get("numFmtId"), 0)] = value.get("formatCode", "")
             elif tag == "xf" and is_begin and in_cells:
-                own = _whole(value.get("numFmtId"), 0)
-                self._styles.append(_form(own, codes.get(own, "")))
+                format_id = _whole(value.get("numFmtId"), 0)
+                self._styles.append(_form(format_id, codes.get(format_id, "")))
         part, is_sound, texts = "xl/sharedStrings.xml", False, list[str]()
         for is_begin, tag, value in self._events(part) if part in names else ():
             is_sound = is_begin if tag == "rPh" else is_sound  # how a text is pronounced
@@ -142,15 +142,15 @@ class _Sheet:
 
     def _events(self, part: str) -> Iterator[tuple[bool, str, Any]]:
         """Yield begin (with attributes) and end (with its text) of each element of a part."""
-        found: list[tuple[bool, str, Any]] = []
+        events: list[tuple[bool, str, Any]] = []
         said: list[str] = []
 
         def begin(tag: str, attributes: dict[str, str]) -> None:
             said.clear()
-            found.append((True, tag.rpartition(" ")[2], attributes))
+            events.append((True, tag.rpartition(" ")[2], attributes))
 
         def end(tag: str) -> None:
-            found.append((False, tag.rpartition(" ")[2], "".join(said)))
+            events.append((False, tag.rpartition(" ")[2], "".join(said)))
             said.clear()
 
         parser = expat.ParserCreate(namespace_separator=" ")
@@ -162,10 +162,10 @@ class _Sheet:
                 self._taken += len(chunk)
                 refuse_bomb(self._file.name, self._file.path.stat().st_size, self._taken)
                 parser.Parse(chunk)
-                yield from found
-                found.clear()
+                yield from events
+                events.clear()
         parser.Parse(b"", True)
-        yield from found
+        yield from events
 
 
 _PARTS = {"d": (10,), "h": (11, None), "dh": (None,)}
