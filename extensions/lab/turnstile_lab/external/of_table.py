@@ -186,7 +186,8 @@ def _differencing(table: ExternalTable, scales: list[Disclosure]) -> Disclosure 
             f"{int(incomplete.sum())} totals over {dimension} lack parts; total minus parts is "
             f"what they lack, exactly where there is no noise, and within +-{widths['0.95']:g} "
             f"(95 %) if it is {terms} Laplace noises of scale {shown:g}"
-            f"{'' if known else ' (assumed)'}; {int(beyond.sum())} differ from zero by more than that",
+            f"{'' if known else ' (assumed)'}; {int(beyond.sum())} differ from zero by more "
+            "than that",
             {
                 "claim": None,
                 "dimension": dimension,
