@@ -15,9 +15,8 @@ from code_lines import SOURCES, code_lines
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ".ci/trusted_core.txt"
-LINES_AT_MOST = (
-    8_300  # 270 of them for files and dates as they come, 20 for stops without positions
-)
+# 270 of them for files and dates as they come, 20 for stops without positions, 85 for names
+LINES_AT_MOST = 8_375
 # of modules that only programmes of their own feed rest on, all together
 FEEDS_AT_MOST = 900
 _OF_A_FEED = "# of its feed"
