@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -29,17 +29,16 @@ def nested_scale(numbers: Judged, alpha: float = ALPHA) -> GateResult:
     The row sums of a finer table and the coarser table describe the same counts, so their
     differences hold noise alone, whatever the counts are: their mean square over the declared
     variance is near 1, over all days and on each, and over all days their sum is near 0.
-    Thresholded tables are left out: their sums lack what was suppressed.
+    All tables together are pairs that have no table in common, so that their differences are
+    independent. Thresholded tables are left out: their sums lack what was suppressed.
     """
     name = "declared_scale"
     if not numbers.totals:
         return not_applicable(name, "no totals with all their parts, which say the scale")
+    pairs = by_pair(numbers.totals)
     groups: dict[str, Sequence[Totals]] = {one.name: (one,) for one in numbers.totals}
     if len(groups) > 1:
-        groups["all tables"] = numbers.totals
-    pairs: defaultdict[str, list[Totals]] = defaultdict(list)
-    for one in numbers.totals:
-        pairs[one.name.partition(" on ")[0]].append(one)
+        groups |= pairs | {"all tables": _apart(pairs)}
     each = alpha / (len(groups) + len(pairs))
     found = {where: mean_square(own, each) for where, own in groups.items()}
     wrong = [where for where, (mean, low, high) in found.items() if not low <= mean <= high]
@@ -50,14 +49,26 @@ def nested_scale(numbers: Judged, alpha: float = ALPHA) -> GateResult:
     )
     if wrong:
         statement += f"; not as declared in {', '.join(wrong[-3:])}"
-    return GateResult(
-        name,
-        not wrong,
-        statement,
-        alpha,
-        _noise_found(numbers.totals, each),
-        reached_by=ANY_COUNTS,
-    )
+    detects = _noise_found(list(groups.values())[-1], each)
+    return GateResult(name, not wrong, statement, alpha, detects, reached_by=ANY_COUNTS)
+
+
+def by_pair(totals: Sequence[Totals]) -> dict[str, list[Totals]]:
+    """Return the totals of each two tables, on all days."""
+    found: defaultdict[str, list[Totals]] = defaultdict(list)
+    for one in totals:
+        found[one.name.partition(" on ")[0]].append(one)
+    return dict(found)
+
+
+def _apart(pairs: Mapping[str, Sequence[Totals]]) -> list[Totals]:
+    """Return the totals of pairs of tables that have none in common, those of many first."""
+    taken, found = set[str](), list[Totals]()
+    for pair in sorted(pairs, key=lambda pair: -pairs[pair][0].residuals.size):
+        if not taken & set(pair.split(" and ")):
+            taken.update(pair.split(" and "))
+            found += pairs[pair]
+    return found
 
 
 def _noise_found(totals: Sequence[Totals], alpha: float) -> str:
