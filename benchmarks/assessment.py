@@ -173,7 +173,9 @@ def _why(one: Tried) -> str:
     """Return why a fault is missed that could be seen."""
     if one.blind is None:
         return WHY_MISSED.get(one.words.partition(":")[0], "?")
-    nats = f"{one.blind.mean:.3g} nats of {NATS:.3g} are told to it"
+    nats = (
+        f"{one.blind.mean:.3g} nats are told to it, where {NATS:.3g} and their scatter are needed"
+    )
     if not one.blind.is_seen:
         return f"no test could tell that does not know the raw counts: {nats}"
     return f"a test could tell that knows how often each raw count occurs: {nats}"
@@ -227,7 +229,7 @@ def main() -> None:
     commands = ("faults", "honest", "histories", "reuse", "audits", "powers", "found")
     parser.add_argument("what", choices=commands)
     parser.add_argument("--releases", type=int, default=4000)
-    of_which = "of faults and powers; all"
+    of_which = "of faults, powers and what is found; all"
     parser.add_argument("--programme", choices=FIVE, action="append", help=of_which)
     parser.add_argument("--fault", default="", help="what the names of the faults hold")
     parser.add_argument("--again", action="store_true", help="ask the gates after publication too")
@@ -239,7 +241,7 @@ def main() -> None:
         "reuse": reuse,
         "audits": audits,
         "powers": lambda: powers(args.programme or FIVE),
-        "found": found,
+        "found": lambda: found(args.programme or ()),
     }
     run[args.what]()
 
