@@ -62,7 +62,7 @@ def _nearest(event: DrawEvent, cells: Sequence[Cells], counts: Sequence[Ints]) -
         values, times = np.unique(raw_counts, return_counts=True)
         for part in np.array_split(np.arange(values.size), values.size // 500 + 1):
             q += _pieces(outcomes, law, values[part]) @ times[part] / number
-    shifts = outcomes.distributions(outcomes.means(_PER_SCALE)) + 1e-300
+    shifts = outcomes.distributions(_PER_SCALE) + 1e-300
     p = shifts @ likeliest_mixture(shifts, q + 1e-15, gap=_GAP).shares
     logs = np.log((q + 1e-300) / p)
     mean = float(q @ logs)

@@ -7,7 +7,7 @@ the numbers of a release and let the whole gate judge them, which may see it by 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import NamedTuple
@@ -156,7 +156,7 @@ def _alpha_placed(numbers: Judged) -> float:
         return float(noise_reuse.drawn_once(numbers).detects)
 
 
-def powers(programmes: tuple[str, ...] = ("opal_trip", "opal")) -> bool:
+def powers(programmes: Sequence[str]) -> bool:
     """Print each stated power beside 5,000 simulations; return whether all are borne out."""
     print(f"| programme | gate | finds | stated | {TRIALS:,} simulated | of the whole gate |")
     print("|---|---|---|---|---|---|")

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+import assessment_chances
 import numpy as np
 import pytest
 from assessment_any_counts import whatever_the_counts
@@ -12,6 +16,8 @@ from assessment_releases import FIVE, Case, case_of
 from scipy.stats import poisson
 
 from assessment import after, before, failed
+from turnstile.assessment.gates.noise_kind import noise_kind
+from turnstile.assessment.gates.numbers import judged_release
 
 _SAMPLE = {
     "no noise on one day's finest table",
@@ -42,6 +48,23 @@ def test_a_fault_is_caught_before_and_after_a_publication(case: Case, fault: obj
     spoiled = planted_fault.spoil(case, planted_fault.sizes[-1])
     assert failed(before(spoiled))
     assert failed(after(spoiled))
+
+
+@pytest.mark.parametrize(
+    ("name", "fault", "size"),
+    [
+        ("opal_year", "noise clipped (deviations)", 3.0),
+        ("opal_year", "no noise in random cells (share)", 0.01),
+        ("opal_year", "scale too small, all tables (times)", 0.95),
+        ("itms", "scale too large, all tables (times)", 1.1),
+        ("opal", "scale too small, one table (times)", 0.9),
+    ],
+)
+def test_small_faults_are_bet_on_in_all_tables_together(name: str, fault: str, size: float) -> None:
+    test_small_faults_are_bet = case_of(name)
+    bet = next(known for known in FAULTS if known.name == fault)
+    assert not noise_kind(judged_release(bet.spoil(test_small_faults_are_bet, size))).passed
+    assert noise_kind(judged_release(test_small_faults_are_bet.drawn)).passed
 
 
 def test_what_a_likelihood_ratio_test_is_told_is_what_it_finds(case: Case) -> None:
@@ -110,11 +133,29 @@ def test_every_fault_that_can_be_seen_without_raw_counts_is_caught_at_its_larges
     assert {fault.name for fault in FAULTS if is_missed(fault)} <= busy | set(WHY_MISSED)
 
 
+def test_what_gates_said_of_a_release_is_not_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "var" / "kept.jsonl"
+    first = honest(4, path)
+    assert first.judged.total() > 4
+    with monkeypatch.context() as nobody:
+        nobody.setattr(assessment_chances, "_said", None)
+        assert honest(4, path) == first
+    other = dict(assessment_chances._codes(), drawn_once="another code")
+    monkeypatch.setattr(assessment_chances, "_codes", lambda: other)
+    lines = len(path.read_text().splitlines())
+    honest(4, path)
+    assert [json.loads(text)[2] for text in path.read_text().splitlines()[lines:]] == (
+        4 * ["drawn_once"]
+    )
+
+
 @pytest.mark.long
-def test_correct_releases_are_let_go_and_stated_chances_are_the_chances() -> None:
+def test_correct_releases_are_let_go_and_stated_chances_are_the_chances(tmp_path: Path) -> None:
     """Nine gates on numbers at 1e-9 each: one refusal here has a chance of 6e-6."""
-    tally = honest(600)
-    assert tally.refused == 0
+    tally = honest(600, tmp_path / "kept.jsonl")
+    assert not tally.refused
     (stated, stopped), (most, bounded) = (
         tally.sums(is_itself=is_itself) for is_itself in (True, False)
     )

@@ -12,8 +12,13 @@ from assessment_releases import Case, Ints, case_of
 from scipy.special import ndtri
 from scipy.stats import binom
 
-from turnstile.assessment.gates.noise_reuse import drawn_once, share_found, ties_limit
-from turnstile.assessment.gates.numbers import Judged, judged_release
+from turnstile.assessment.gates.noise_reuse import (
+    alike_in_part,
+    drawn_once,
+    share_found,
+    ties_limit,
+)
+from turnstile.assessment.gates.numbers import Judged, Totals, judged_release
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.programme.domain.public_domain import Segment
@@ -141,6 +146,42 @@ def test_noise_that_is_alike_in_part_is_found() -> None:
         mixed = correlation * noise + (1 - correlation**2) ** 0.5 * other
         pair = vector(GAUSSIAN, 10, noise), vector(GAUSSIAN, 34, mixed, table="u")
         assert drawn_once(Judged(pair, ())).passed is passed
+
+
+def _mixed(case: Case, correlation: float) -> Drawn:
+    """Let the last day's noise be alike in part to that of each other day."""
+    noise, last = list(case.noise), {}
+    for event, own in zip(case.drawn.events, noise, strict=True):
+        last[event.label] = own
+    vectors = []
+    for event, exact, own in zip(case.drawn.events, case.exact, noise, strict=True):
+        of = last[event.label]
+        fresh = own if own is of else (1 - correlation**2) ** 0.5 * own + correlation * of
+        vectors.append(exact + np.rint(fresh).astype(np.int64))
+    return case.with_vectors(vectors)
+
+
+@pytest.mark.parametrize(("name", "least"), [("opal_trip", 0.3), ("opal", 0.3), ("opal", -0.3)])
+def test_days_that_are_alike_in_part_are_found_in_totals_minus_parts(
+    name: str, least: float
+) -> None:
+    case = case_of(name)
+    test_days = drawn_once(judged_release(_mixed(case, least)))
+    assert "and other days, in part" in test_days.statement
+    assert not test_days.passed
+    assert drawn_once(judged_release(case.drawn)).passed
+
+
+def test_fresh_totals_are_alike_in_part_no_more_often_than_stated() -> None:
+    trials, alpha, refused = 300, 0.05, 0
+    for trial in range(trials):
+        days = [
+            Totals(f"on_time and on_time_location on {day}", unit(LAPLACE, n, 40), 2.0)
+            for day, n in enumerate(range(10_000 + 7 * trial, 10_007 + 7 * trial))
+        ]
+        refused += bool(alike_in_part(days, alpha))
+    assert binom.sf(refused - 1, trials, alpha) > 1e-3
+    assert alike_in_part([replace(one, residuals=days[0].residuals) for one in days], alpha)
 
 
 def test_a_week_of_another_programme_of_the_group_is_looked_at() -> None:

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, gammaln, ndtr
 
-from turnstile.assessment.attacks.scale_of_noise import from_negatives
 from turnstile.privacy.noise_families import NoiseFamily
 from turnstile_lab.disclosures import Disclosure
 from turnstile_lab.external.odds import CONFIDENCE, Floats, is_sure, log_mean, log_odds, told
 from turnstile_lab.scale_intervals import interval
+from turnstile_lab.scale_of_noise import from_negatives
 
 _NEGATIVES_LEAST = 30
 _NARROW = 1.1  # an interval this narrow, high over low, names a scale within 5 %

@@ -8,19 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnstile.assessment.attacks.evidence_of_any_counts import log_evidence
-from turnstile.assessment.attacks.scale_of_noise import (
-    ScaleEstimate,
-    from_negatives,
-    negatives_p_value,
-)
-from turnstile.assessment.gates.noise_scale import mean_square
-from turnstile.assessment.gates.numbers import Totals
+from turnstile.assessment.gates.noise_scale import by_pair, mean_square
 from turnstile.assessment.gates.result import ALPHA
 from turnstile.privacy.events import DrawEvent
 from turnstile.publishing.package_reader import Package
 from turnstile_lab.disclosures import Disclosure
 from turnstile_lab.package.numbers import judged_package
 from turnstile_lab.scale_intervals import interval
+from turnstile_lab.scale_of_noise import (
+    ScaleEstimate,
+    from_negatives,
+    negatives_p_value,
+)
 
 # A flaw is found where a correct package shows one with a chance of at most 1e-9, as at the gates;
 # intervals are shown at 95 % and decide nothing.
@@ -108,11 +107,8 @@ def _scale(label: str, event: DrawEvent, estimate: ScaleEstimate, chance: float)
 def nested_scales(package: Package) -> list[Disclosure]:
     """Recover the scale from totals with all their parts, as a multiple of what is declared."""
     disclosures = []
-    by_pair: dict[str, list[Totals]] = {}
-    for totals in judged_package(package).totals:
-        by_pair.setdefault(totals.name.partition(" on ")[0], []).append(totals)
-    for name, group in by_pair.items():
-        size = sum(member.residuals.size for member in group)
+    for name, group in by_pair(judged_package(package).totals).items():
+        size = sum(totals.residuals.size for totals in group)
         mean, low, high = mean_square(group, ALPHA)
         spread = (max(member.variance_of_square for member in group) / size) ** 0.5
         disclosures.append(

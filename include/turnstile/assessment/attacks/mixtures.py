@@ -47,11 +47,14 @@ def likeliest_mixture(distributions: Floats, weights: Floats, *, gap: float = _G
     roots, sum_row = np.sqrt(weights), np.full(distributions.shape[1], _PENALTY * np.sqrt(total))
     for _ in range(_STEPS):
         density = distributions @ mix
-        if float((distributions.T @ (weights / density)).max()) - total < gap:
+        slopes = distributions.T @ (weights / density)
+        if float(slopes.max()) - total < gap:
             break
-        system = np.vstack((distributions / density[:, None] * roots[:, None], sum_row))
+        use = (mix > 0) | (slopes > total)  # a share of any other one would make it less likely
+        system = np.vstack(((distributions[:, use].T * (roots / density)).T, sum_row[use]))
         target = np.append(2 * roots, _PENALTY * np.sqrt(total))
-        proposed, _ = nnls(system, target, maxiter=30 * distributions.shape[1])
+        proposed = np.zeros(mix.size)
+        proposed[use], _ = nnls(system, target, maxiter=30 * mix.size)
         mix = _climbed(distributions, weights, mix, proposed / proposed.sum())
     density = distributions @ mix
     excess = float((distributions.T @ (weights / density)).max()) - total

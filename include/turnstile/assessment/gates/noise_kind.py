@@ -1,8 +1,9 @@
 """The noise is of the declared kind and scale, whatever the raw counts are.
 
 Of every dense table, some of the cells learn what the numbers look like, with no noise assumed and
-with noise of other scales; the next ones bet on it against the nearest mixture of the declared
-noise (`evidence_of_any_counts`). Of such a bet a bound is known alone.
+with noise of other scales, cut noise and cells without any; the next ones bet on it against the
+nearest mixture of the declared noise (`evidence_of_any_counts`). Of such a bet a bound is known
+alone.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from turnstile.assessment.gates.result import ALPHA, GateResult, not_applicable
 from turnstile.privacy.events import DrawEvent
 
 _NAME = "noise_kind"
+_KEPT = 0.1  # of a stake on all tables together, where it is on one
 _DETECTS = (
     "no size is stated: it depends on the raw counts, which nobody may look at; docs/LAB.md says "
     "what was measured on made-up weeks"
@@ -35,7 +37,7 @@ def noise_kind(numbers: Judged, alpha: float = ALPHA) -> GateResult:
     if not judged:
         return not_applicable(_NAME, "no dense table: a threshold hides the shape of its noise")
     pooled = numbers.pooled(numbers.dense)
-    enough = math.log((len(judged) + 1) / alpha)
+    enough = math.log(2 / alpha)  # of all together; each has its part of the other half
     bets = {
         label: _bets(event, values)
         for label, (event, values) in judged.items()
@@ -44,11 +46,13 @@ def noise_kind(numbers: Judged, alpha: float = ALPHA) -> GateResult:
     wrong = [
         f"{label}: the noise is not {event.noise} of scale {float(event.scale):.4g} alone"
         for label, (event, _) in judged.items()
-        if label in bets and log_mean(bets[label]) > enough
+        if label in bets and log_mean(bets[label]) > enough + math.log(len(judged))
     ]
     if bets and not wrong:  # one slip in all tables: their noise is independent, so bets multiply
-        known = [bets[label] if label in bets else _bets(*pooled[label]) for label in pooled]
-        if log_mean(np.sum(known, axis=0)) > enough:
+        known = np.array([bets[own] if own in bets else _bets(*pooled[own]) for own in pooled])
+        # A part of each stake is kept, so that a small table loses no more than the rest.
+        won = np.logaddexp(known + math.log1p(-_KEPT), math.log(_KEPT))
+        if log_mean(won.sum(axis=0)) > enough:
             wrong = ["all tables together: the noise of each is not of the declared kind and scale"]
     passed = f"{len(judged)} dense tables and days: none shows noise of another kind or scale"
     return GateResult(_NAME, not wrong, "; ".join(wrong) or passed, alpha, _DETECTS)

@@ -20,6 +20,11 @@ cells with fresh noise at most Bin(n, p) are, with p the chance that two numbers
 equal (the largest of one number's chances where the other's noise is not known): of scattered cells
 a few in a hundred show so.
 
+Totals minus their parts are noise alone, and symmetric: given all sizes, the signs of fresh ones
+are fair coins. So the sum of a day's times those of each other day passes t with a chance of at
+most 2 exp(-t^2 / 2V), V the sum of the squared products (Hoeffding 1963), whatever the noise: days
+that are alike in part show by it.
+
 Vectors are compared cell by cell (as a whole, in stretches, with their axes in any order, and at a
 lower c, which sees noise that is alike in part), and at every distance of their cells, by a Fourier
 transform each: those of the release, of one day's tables over all days together, and those of
@@ -43,7 +48,8 @@ from scipy.fft import fft, ifft, next_fast_len
 from scipy.special import ive
 
 from turnstile.assessment.gates.measured_power import measured, steps_from, uniforms
-from turnstile.assessment.gates.numbers import Judged
+from turnstile.assessment.gates.noise_scale import by_pair
+from turnstile.assessment.gates.numbers import Judged, Totals
 from turnstile.assessment.gates.result import ALPHA, GateResult, not_applicable
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_pmf
@@ -166,10 +172,11 @@ def drawn_once(numbers: Judged, alpha: float = ALPHA) -> GateResult:
         for vector, _ in pair.vectors
     )
     lags = sum(2 * sum(vector.values.size for vector in pair.vectors[0]) for pair in moved)
-    each_placed, each_moved = alpha / 2 / max(1, tests), alpha / 2 / max(1, lags)
+    each_placed, each_moved = alpha / 3 / max(1, tests), alpha / 3 / max(1, lags)
     repeats = [pair.words for pair in placed if _is_alike(pair, orders, each_placed, known)]
     apart = ((pair, _distance(pair, each_moved, known)) for pair in moved)
     repeats += [f"{pair.words}, {off} cells apart" for pair, off in apart if off is not None]
+    repeats += alike_in_part(numbers.totals, alpha / 3)
     weeks = f", {len(numbers.earlier)} earlier releases among them" if numbers.earlier else ""
     statement = (
         f"noise serves twice: {'; '.join(repeats[:3])}"
@@ -181,6 +188,18 @@ def drawn_once(numbers: Judged, alpha: float = ALPHA) -> GateResult:
     return GateResult(
         _NAME, not repeats, statement, alpha, _detects(numbers, each_placed, each_moved)
     )
+
+
+def alike_in_part(totals: Sequence[Totals], alpha: float) -> list[str]:
+    """Return whose totals minus parts are alike, or opposite, to those of the other days."""
+    enough = 2 * math.log(2 * max(1, len(totals)) / alpha)
+    found = []
+    for totalses in by_pair(totals).values():
+        for one in totalses:
+            products = np.array([one.residuals * x.residuals for x in totalses if x is not one])
+            if products.size and products.sum() ** 2 > enough * (products**2).sum():
+                found.append(f"{one.name} and other days, in part")
+    return found
 
 
 def share_found(event: DrawEvent, cells: int, *, alpha: float, is_moved: bool = False) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -29,17 +29,16 @@ def nested_scale(numbers: Judged, alpha: float = ALPHA) -> GateResult:
     The row sums of a finer table and the coarser table describe the same counts, so their
     differences hold noise alone, whatever the counts are: their mean square over the declared
     variance is near 1, over all days and on each, and over all days their sum is near 0.
-    Thresholded tables are left out: their sums lack what was suppressed.
+    All tables together are pairs that have no table in common, so that their differences are
+    independent. Thresholded tables are left out: their sums lack what was suppressed.
     """
     name = "declared_scale"
     if not numbers.totals:
         return not_applicable(name, "no totals with all their parts, which say the scale")
+    pairs = by_pair(numbers.totals)
     groups: dict[str, Sequence[Totals]] = {nested.name: (nested,) for nested in numbers.totals}
     if len(groups) > 1:
-        groups["all tables"] = numbers.totals
-    pairs: defaultdict[str, list[Totals]] = defaultdict(list)
-    for totals in numbers.totals:
-        pairs[totals.name.partition(" on ")[0]].append(totals)
+        groups |= pairs | {"all tables": _apart(pairs)}
     each = alpha / (len(groups) + len(pairs))
     mean_squares = {where: mean_square(group, each) for where, group in groups.items()}
     wrong = [where for where, (mean, low, high) in mean_squares.items() if not low <= mean <= high]
@@ -50,14 +49,26 @@ def nested_scale(numbers: Judged, alpha: float = ALPHA) -> GateResult:
     )
     if wrong:
         statement += f"; not as declared in {', '.join(wrong[-3:])}"
-    return GateResult(
-        name,
-        not wrong,
-        statement,
-        alpha,
-        _noise_found(numbers.totals, each),
-        reached_by=ANY_COUNTS,
-    )
+    detects = _noise_found(list(groups.values())[-1], each)
+    return GateResult(name, not wrong, statement, alpha, detects, reached_by=ANY_COUNTS)
+
+
+def by_pair(totals: Sequence[Totals]) -> dict[str, list[Totals]]:
+    """Return the totals of each two tables, on all days."""
+    totalseses: defaultdict[str, list[Totals]] = defaultdict(list)
+    for total in totals:
+        totalseses[total.name.partition(" on ")[0]].append(total)
+    return dict(totalseses)
+
+
+def _apart(pairs: Mapping[str, Sequence[Totals]]) -> list[Totals]:
+    """Return the totals of pairs of tables that have none in common, those of many first."""
+    taken, totalses = set[str](), list[Totals]()
+    for pair in sorted(pairs, key=lambda pair: -pairs[pair][0].residuals.size):
+        if not taken & set(pair.split(" and ")):
+            taken.update(pair.split(" and "))
+            totalses += pairs[pair]
+    return totalses
 
 
 def _noise_found(totals: Sequence[Totals], alpha: float) -> str:
