@@ -271,6 +271,27 @@ def test_counts_that_a_changed_file_no_longer_needs_go_a_week_after_people_were_
     assert EXACT in act(eve + timedelta(days=16))
 
 
+def test_a_mistake_that_is_made_again_is_told_again(
+    published: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = published.include / "programmes/itms.yaml"
+    right = path.read_text()
+    mistake = right.replace("title:", "title: Changed -", 1)
+    path.write_text(mistake)
+    assert EXACT not in act(NOW)
+    tell(NOW)
+    path.write_text(right)
+    with monkeypatch.context() as patch:
+        patch.setattr(retention, "MOST_A_DAY", 0)  # so that this day takes nothing
+        act(NOW + timedelta(days=1))
+    path.write_text(mistake)
+    again = NOW + timedelta(days=30)
+    assert EXACT not in act(again), "it was told of another time"
+    tell(again)
+    assert EXACT not in act(again + timedelta(days=6))
+    assert EXACT in act(again + timedelta(days=8))
+
+
 def test_more_than_ever_falls_due_in_a_day_waits_for_a_person(
     published: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:

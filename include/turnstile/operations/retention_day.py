@@ -9,8 +9,10 @@ from datetime import datetime, timedelta
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.operations.journal import Happening, Journal, Line, instant
 from turnstile.pipeline.retention import Retention, Verdict
+from turnstile.programme.spec import Programme
 from turnstile.settings import Settings
 
+_ALL_WEEKS = "all"
 _PATIENCE = timedelta(days=7)
 """How long data may stay beyond their days before somebody is told why."""
 
@@ -42,6 +44,8 @@ class RetentionDay:
             TurnstileError: something cannot be deleted.
         """
         retention = self._retention()
+        for programme in retention.programmes():
+            self._say_changed(programme)
         verdicts = retention.verdicts()
         self._announce(verdicts)
         gone = tuple(verdict for verdict in verdicts if verdict.may_go(self.now))
@@ -53,8 +57,29 @@ class RetentionDay:
     def _retention(self) -> Retention:
         """Open what decides."""
         return Retention(
-            self.settings, open_ledger(self.settings), self.now, self._alarmed_at, self.is_said
+            self.settings,
+            open_ledger(self.settings),
+            self.now,
+            self._alarmed_at,
+            self._in_force_since,
+            self.is_said,
         )
+
+    def _in_force_since(self, programme: Programme) -> datetime:
+        """Return when a day of retention first met the present file of a programme, unbroken."""
+        lines = Journal.of(self.settings).of_week(programme.name, _ALL_WEEKS)
+        changes = [line for line in lines if line.happening is Happening.CHANGED]
+        if changes and changes[-1].details["digest"] == programme.digest:
+            return datetime.fromisoformat(changes[-1].at)
+        return self.now
+
+    def _say_changed(self, programme: Programme) -> None:
+        """Write down the file of a programme that is another than the day before."""
+        since = self._in_force_since(programme)
+        if since == self.now:
+            details = {"digest": programme.digest}
+            line = Line(instant(since), Happening.CHANGED, programme.name, _ALL_WEEKS, "", details)
+            Journal.of(self.settings).write(line)
 
     def _alarmed_at(
         self, programme: str, period: str, after: datetime, words: str

@@ -46,6 +46,8 @@ MOST_A_DAY = 30
 Alarmed = Callable[[str, str, datetime, str], datetime | None]
 """Says when somebody was first told of a programme's period, after an instant, in an alarm whose
 identity holds some words; None: never."""
+InForceSince = Callable[[Programme], datetime]
+"""Says since when the present file of a programme has been in force, unbroken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,7 @@ class Retention:
         ledger: open, to write.
         now: the present instant, aware.
         alarmed: whether somebody was told.
+        in_force_since: since when a file has been as it is.
         is_said: whether a person says that all that is due may go, however much it is.
     """
 
@@ -91,11 +94,12 @@ class Retention:
     ledger: Ledger
     now: datetime
     alarmed: Alarmed
+    in_force_since: InForceSince
     is_said: bool = False
 
     def verdicts(self) -> tuple[Verdict, ...]:
         """Return what becomes of everything that is there, landing zone first."""
-        programmes, copies = self._programmes(), zones(self.settings)
+        programmes, copies = self.programmes(), zones(self.settings)
         copies.fetch_private()
         holdings = [*landing_data(programmes, self.settings.landing, copies.changed_at)]
         for programme in programmes:
@@ -150,7 +154,7 @@ class Retention:
         """
         days = {
             programme.name: programme.retention.raw_days
-            for programme in self._programmes()
+            for programme in self.programmes()
             if programme.retention
         }
         if not days or not self._is_clock_known:
@@ -164,7 +168,7 @@ class Retention:
             if kept_days is not None and age > timedelta(days=kept_days):
                 _remove(path)
 
-    def _programmes(self) -> tuple[Programme, ...]:
+    def programmes(self) -> tuple[Programme, ...]:
         """Return every programme that reads data here: those with a DAG, and those ever released.
 
         Raises:
@@ -207,7 +211,8 @@ class Retention:
     def _changed_since(self, kept: Kept) -> str:
         """Return why people have to be told first that exact tables go; empty where they need not.
 
-        A table that somebody drops from a file by mistake would let the counts of its year go.
+        A table that somebody drops from a file by mistake would let the counts of its year go; the
+        same mistake at another time is told again.
         """
         for programme, period in kept.users:
             week = self.ledger.week(programme.name, str(period))
@@ -216,7 +221,8 @@ class Retention:
             }
             if not bound - {programme.digest}:
                 continue
-            words = f"{programme.name}.yaml, now {programme.digest[:12]}, was changed"
+            since = f"since {self.in_force_since(programme):%Y-%m-%d}"
+            words = f"{programme.name}.yaml, {programme.digest[:12]} {since}, was changed"
             told = self.alarmed(programme.name, str(period), kept.written_at, words)
             if told is None or self.now - told < timedelta(days=ANNOUNCED_DAYS):
                 return f"{words} since its release; they go when that was told for a week"
