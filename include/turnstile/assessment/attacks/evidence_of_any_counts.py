@@ -106,10 +106,7 @@ def _short_by_chance(expected: Floats) -> Floats:
 
 
 def _log_product(
-    outcomes: Outcomes,
-    learned: NDArray[np.int64],
-    tested: NDArray[np.int64],
-    times: float | None,
+    outcomes: Outcomes, learned: NDArray[np.int64], tested: NDArray[np.int64], times: float | None
 ) -> float:
     """Return the logarithm of the product of q(x)/p(x) over the tested numbers.
 
