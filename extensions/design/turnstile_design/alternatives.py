@@ -192,7 +192,6 @@ def _units(
 def _errors(
     named: tuple[str, str], programme: Programme, domain: PublicDomain, include: Path, mode: str
 ) -> DesignErrors:
-    """Return the errors of one design."""
     bias = left_out(programme, programme.shared_tables[0], include)
     events = events_of_design(programme, domain)
     event_of = {event.table: event for event in events}

@@ -110,7 +110,6 @@ def has_cells(programme: Programme) -> bool:
 
 
 def _errors(variant: _Variant, domain: PublicDomain, include: Path, city: PublicCity) -> Ranked:
-    """Return the errors of a design."""
     design = design_of(variant.programme, domain, include, label=variant.label, slots=variant.slots)
     read, truth = answers_of(design, city)
     errors = errors_by_query(read, truth)

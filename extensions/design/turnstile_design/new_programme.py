@@ -365,7 +365,6 @@ def _zone(gtfs: Path | None) -> str | None:
 
 
 def _rendered(template: str, values: dict[str, object]) -> str:
-    """Return a page."""
     return _environment().get_template(template).render(values)
 
 

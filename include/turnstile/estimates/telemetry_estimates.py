@@ -229,7 +229,6 @@ def _over_limits(week: WeekToEstimate, table: TableSpec, kind: BusesOver) -> Est
 def _bus_table(
     week: WeekToEstimate, table: TableSpec, counted: _Counted, shares: Sequence[dict[str, Any]]
 ) -> Estimates:
-    """Return buses a day."""
     rows = _labelled(week, table, _bus_columns(counted.found, _days(week.numbers)))
     errors = [_bus_errors(week, counted.found)]
     return Estimates({table.name: rows}, {table.name: errors}, {table.name: shares})
@@ -263,7 +262,6 @@ def _bus_columns(buses: BusDays, days: int) -> dict[str, Floats]:
 
 
 def _bus_errors(week: WeekToEstimate, buses: BusDays) -> dict[str, Any]:
-    """Return the estimated error of buses a day."""
     error = float(np.sqrt(buses.variance.mean())) / _days(week.numbers)
     return {
         "numbers": buses.mean.size,

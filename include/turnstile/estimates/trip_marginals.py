@@ -165,7 +165,6 @@ def marginal_errors(
 
 
 def _noise(event: DrawEvent) -> Noise:
-    """Return the noise of a draw."""
     return Noise(event.noise, Fraction(event.scale))
 
 

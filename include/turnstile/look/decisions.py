@@ -399,6 +399,5 @@ def _share_of(seen: Seen, rule: str) -> str:
 
 
 def _value(share: str) -> float:
-    """Return a share as a number."""
     above, _, below = share.partition("/")
     return int(above) / int(below or 1)

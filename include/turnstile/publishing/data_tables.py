@@ -355,7 +355,6 @@ def _if_there(columns: Columns, name: str) -> str:
 
 
 def _rows(piece: _Piece, read: Read, week: Week) -> pa.Table:
-    """Return the rows of one piece."""
     estimates = read(ESTIMATES, piece.source.estimates) if piece.source.estimates else None
     if estimates is not None and piece.limit is not None:
         label, value = piece.limit

@@ -125,7 +125,6 @@ def _audited(
     run: CanaryRun,
     error: float,
 ) -> DrawAudit:
-    """Judge one run."""
     judged = _laplace if event.noise.record.is_pure else _gaussian
     bound, is_refuted = judged(event, sensitivity, run, error)
     return DrawAudit(

@@ -203,7 +203,6 @@ def ledger(assessment: Assessment) -> Section:
 
 
 def _figure(value: float | None, shown: str) -> str:
-    """Return a figure as text."""
     return NO_BOUND if value is None else format(value, shown)
 
 

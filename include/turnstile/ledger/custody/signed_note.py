@@ -223,7 +223,6 @@ def key_id(name: str, kind: bytes, raw: bytes) -> bytes:
 
 
 def _b64(raw: bytes) -> str:
-    """Encode bytes."""
     return base64.b64encode(raw).decode()
 
 

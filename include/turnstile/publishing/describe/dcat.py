@@ -68,7 +68,6 @@ def write(contents: Contents) -> bytes:
 
 
 def _distribution(record: FileRecord, dataset: str) -> dict[str, Any]:
-    """Describe one file."""
     return {
         "@id": f"{dataset}:{record.path}",
         "@type": "dcat:Distribution",
@@ -91,5 +90,4 @@ def _suffix(record: FileRecord) -> str | None:
 
 
 def _date(text: str) -> dict[str, str]:
-    """Return a typed date."""
     return {"@type": "xsd:date", "@value": text}
