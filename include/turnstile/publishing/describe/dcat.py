@@ -59,10 +59,7 @@ def write(contents: Contents) -> bytes:
         "@type": "dcat:DatasetSeries",
         "dct:title": programme.title,
         "dct:description": programme.description,
-        "dcat:temporalResolution": {
-            "@type": "xsd:duration",
-            "@value": f"P{period.days}D",
-        },
+        "dcat:temporalResolution": {"@type": "xsd:duration", "@value": f"P{period.days}D"},
     }
     return json_bytes({"@context": _DCAT_CONTEXT, "@graph": [dataset, group]})
 
