@@ -149,7 +149,6 @@ def _made(file: str) -> Iterator[tuple[str, DAG | str]]:
 
 
 def _dag_id(programme: str) -> str:
-    """Name the DAG of a programme."""
     return f"release_{programme}"
 
 

@@ -96,5 +96,5 @@ def test_the_command_tells_the_page_where_there_is_a_journal(place: Place, tmp_p
     said = last_verification(Journal.of(Settings.from_environment()), ())
     assert said is not None
     assert said.head == place.ledger.head()
-    assert said.found
+    assert said.differing
     assert datetime.fromisoformat(said.at).tzinfo is not None

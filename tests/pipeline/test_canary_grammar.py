@@ -112,7 +112,7 @@ def test_every_unit_above_its_bound_that_shares_nothing_travels_after_midnight(
     (trial,) = trials_of(lab.programme, lab.domain, 3)
     late = {
         (row.card if isinstance(row, MadeTrip) else row.vehicle, row.day)
-        for row in trial.own
+        for row in trial.records
         if (row.on_second or 0 if isinstance(row, MadeTrip) else row.second) >= 86_400
     }
     apart = [
@@ -128,7 +128,7 @@ def test_each_spelling_comes_in_both_files(case: str, tmp_path: Path) -> None:
     (trial,) = trials_of(lab.programme, lab.domain, 3)
     form = lab.programme.source.id_form
     assert form is not None
-    files = raw_files(lab.programme, [], trial.own, hostile=False)
+    files = raw_files(lab.programme, [], trial.records, hostile=False)
     for name in ("canary 0", "canary 1"):
         for spelling in spellings(name, form):
             assert str(spelling).encode() in files["a.csv"]
@@ -148,5 +148,5 @@ def test_a_feed_writes_columns_that_it_reads(case: str, tmp_path: Path) -> None:
     (trial, *_) = trials_of(lab.programme, lab.domain, 3)
     layout = LAYOUTS[lab.programme.source.feed]
     read = {*layout.columns_of(dict(layout.names)), *dict(layout.names), *lab.programme.listed}
-    for record in records_of(lab.programme, trial.own[:8]):
+    for record in records_of(lab.programme, trial.records[:8]):
         assert {*record} <= read | {"riders", "service_date"}

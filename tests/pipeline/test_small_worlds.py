@@ -106,8 +106,8 @@ def test_what_is_composed_is_reached(
     moved = farthest(small_worlds(own), f"{vector}/count", unit)
     assert moved.composed is not None
     assert searched._numbers(moved.composed) == numbers
-    assert (moved.found.l1, moved.found.linf) == (moved.composed.l1, moved.composed.linf)
-    assert moved.found.l2_squared == moved.composed.l2_squared
+    assert (moved.farthest.l1, moved.farthest.linf) == (moved.composed.l1, moved.composed.linf)
+    assert moved.farthest.l2_squared == moved.composed.l2_squared
 
 
 def scope_with(further: Callable[[reference.Row], object]) -> Fault:

@@ -161,15 +161,11 @@ def _splits(programme: Programme) -> Iterator[tuple[str, tuple[tuple[str, Fracti
         yield "three quarters on cells", tuple((name, each[name in fine]) for name in names)
 
 
-def _units(
-    programme: Programme,
-) -> Iterator[tuple[str, tuple[UnitBound, ...], ProtectionUnit]]:
+def _units(programme: Programme) -> Iterator[tuple[str, tuple[UnitBound, ...], ProtectionUnit]]:
     """Yield other units and bounds."""
     in_force = bound_in_force(programme)
     base_bound = in_force or UnitBound(
-        ProtectionUnit.CARD_DAY,
-        0,
-        once_per_finest_cell=programme.mechanism.kind.amount == "rho",
+        ProtectionUnit.CARD_DAY, 0, once_per_finest_cell=programme.mechanism.kind.amount == "rho"
     )
     unit, name = base_bound.unit, str(base_bound.unit).replace("_", "-")
     if not programme.mechanism.unit.is_record:
@@ -192,7 +188,6 @@ def _units(
 def _errors(
     named: tuple[str, str], programme: Programme, domain: PublicDomain, include: Path, mode: str
 ) -> DesignErrors:
-    """Return the errors of one design."""
     bias = left_out(programme, programme.shared_tables[0], include)
     events = events_of_design(programme, domain)
     event_of = {event.table: event for event in events}

@@ -212,7 +212,9 @@ def _missing(
             missing_columns.append(str(missing))
         else:
             return tuple(
-                f"{own} ({column})" if (own := field_of.get(column, column)) != column else column
+                f"{field} ({column})"
+                if (field := field_of.get(column, column)) != column
+                else column
                 for column in missing_columns
             )
 

@@ -110,7 +110,6 @@ def has_cells(programme: Programme) -> bool:
 
 
 def _errors(variant: _Variant, domain: PublicDomain, include: Path, city: PublicCity) -> Ranked:
-    """Return the errors of a design."""
     design = design_of(variant.programme, domain, include, label=variant.label, slots=variant.slots)
     read, truth = answers_of(design, city)
     errors = errors_by_query(read, truth)
@@ -149,10 +148,7 @@ def _variants(programme: Programme, city: PublicCity) -> Iterator[_Variant]:
         if length > minutes and length % minutes == 0 and _whole_slots(city, length // minutes):
             time = replace(programme.time, slot_minutes=length)
             yield _Variant(
-                "slots",
-                f"{length} minutes",
-                replace(programme, time=time),
-                slots=length // minutes,
+                "slots", f"{length} minutes", replace(programme, time=time), slots=length // minutes
             )
     areas = {place.area for place in city.stops}
     for design, label in grains().items():

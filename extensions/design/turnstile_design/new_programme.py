@@ -222,7 +222,7 @@ def new_programme(  # noqa: PLR0913 - the keyword-only rest is what the package 
         )
 
     grains = GRAINS[delivery.feed.shape]
-    grain = next((one for one in grains if _tells(name, files(one, values))), None)
+    grain = next((grain for grain in grains if _tells(name, files(grain, values))), None)
     if grain is None:  # a person says why to release it all the same
         asked[_NO_GAIN] = UNDECIDED
     is_open = tuple(key for key in asked if asked[key] == UNDECIDED)
@@ -269,10 +269,12 @@ def _values(
 ) -> dict[str, object]:
     """Return what both pages of a programme are made from, but for what is public."""
     trips = delivery.feed.shape is RowShape.TRIPS
-    columns = {one: asked.get(f"source.columns.{one}") for one in ("action", "mode")}
+    columns = {field: asked.get(f"source.columns.{field}") for field in ("action", "mode")}
     if delivery.feed is Feed.TAPS:  # what a tap does is said, in columns of any name
-        columns |= {field: own for own, field in delivery.fields if field == "action"}
-    renamed = {field: own for field, own in columns.items() if own} | dict(delivery.renamed)
+        columns |= {field: column for column, field in delivery.fields if field == "action"}
+    renamed = {field: column for field, column in columns.items() if column} | dict(
+        delivery.renamed
+    )
     return {
         "name": name,
         "title": name.replace("_", " ").capitalize(),
@@ -365,7 +367,6 @@ def _zone(gtfs: Path | None) -> str | None:
 
 
 def _rendered(template: str, values: dict[str, object]) -> str:
-    """Return a page."""
     return _environment().get_template(template).render(values)
 
 

@@ -195,5 +195,4 @@ def _row(row: DesignErrors) -> str:
 
 
 def _places(domain: PublicDomain, mode: str) -> int:
-    """Count the places of a mode."""
     return sum(place.mode == mode for place in domain.places)

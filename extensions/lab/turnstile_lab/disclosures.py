@@ -49,7 +49,6 @@ def as_json(findings: Sequence[Disclosure]) -> dict[str, Any]:
 
 
 def _figures(findings: Sequence[Disclosure], name: str) -> list[dict[str, Any]]:
-    """Return the figures of all findings of a name."""
     return [finding.figures for finding in findings if finding.name == name]
 
 

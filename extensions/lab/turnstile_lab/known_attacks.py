@@ -116,7 +116,7 @@ def timetable() -> Lesson:
             bars(
                 [
                     {"hour": f"{hour:02}", "share": share, "series": "cells with one vehicle"}
-                    for hour, share in enumerate(hourly_shares)
+                    for hour, share in enumerate(hourly)
                 ],
                 x="hour",
                 y="share",
@@ -124,12 +124,9 @@ def timetable() -> Lesson:
                 y_axis=axis([0.0, 1.0]),
             ),
         )
-        for minutes, hourly_shares in shares.items()
+        for minutes, hourly in shares.items()
     )
-    figures = {
-        f"{minutes} minutes": float(np.mean(hourly_shares))
-        for minutes, hourly_shares in shares.items()
-    }
+    figures = {f"{minutes} minutes": float(np.mean(hourly)) for minutes, hourly in shares.items()}
     return Lesson(
         "timetable",
         "Counts by stop and five minutes, beside a public timetable",

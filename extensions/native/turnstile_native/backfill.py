@@ -128,7 +128,6 @@ def _message(line: str) -> str:
 
 
 def _dag_id(programme: Programme) -> str:
-    """Name the DAG of a programme."""
     return f"release_{programme.name}"
 
 

@@ -98,18 +98,15 @@ def _with_instant(record: Record, column: str, programme: Programme) -> Record:
 
 
 def _json_lines(records: Sequence[Record], path: Path, _: datetime) -> None:
-    """A record a line."""
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
 
 
 def _csv(records: Sequence[Record], path: Path, _: datetime) -> None:
-    """A table."""
     header, lines = csv_lines(list(records))
     path.write_text("\n".join((header, *lines, "")))
 
 
 def _semicolons(records: Sequence[Record], path: Path, _: datetime) -> None:
-    """A table with semicolons."""
     spec = FileSpec(delimiter=Delimiter.SEMICOLON)
     header, lines = csv_lines(list(records), spec)
     path.write_bytes(as_delivered("\n".join((header, *lines, "")).encode(), spec))

@@ -36,7 +36,6 @@ def unit_zone(settings: Settings, zone: str) -> UnitZone | None:
 
 
 def _unit_zone(settings: Settings, store: ZoneStore) -> UnitZone:
-    """Return a zone with its store."""
     from turnstile_stores.opened import opened
     from turnstile_stores.unit_zone import UnitZone
 

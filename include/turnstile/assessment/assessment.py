@@ -12,13 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from turnstile.assessment.attacks.presence import averaged
-from turnstile.assessment.attacks.risk import (
-    Forecast,
-    as_figures,
-    forecast,
-    over_weeks,
-    weeks_left,
-)
+from turnstile.assessment.attacks.risk import Forecast, as_figures, forecast, over_weeks, weeks_left
 from turnstile.assessment.attacks.timetable_view import NOT_GIVEN, TimetableView, as_json
 from turnstile.assessment.audits.one_run import WHAT_IT_MEANS
 from turnstile.assessment.audits.release_audit import DrawAudit
@@ -106,7 +100,7 @@ def assess_release(drawn: Drawn, evidence: Evidence | None = None) -> Assessment
 
 def content_of(assessment: Assessment) -> dict[str, Any]:
     """Return an assessment as plain values for JSON."""
-    drawn = assessment.drawn
+    drawn, losses = assessment.drawn, assessment.losses
     one_of_each = one_of_each_label(drawn.events)
     return {
         "release": str(drawn.attempt.key),
@@ -123,7 +117,7 @@ def content_of(assessment: Assessment) -> dict[str, Any]:
                 "rho": None if loss.rho is None else str(loss.rho),
                 "delta": str(loss.delta),
             }
-            for unit, loss in assessment.losses.items()
+            for unit, loss in losses.items()
         },
         "risk_by_unit": [as_figures(risk) for risk in assessment.risk.units],
         "risk_notes": list(assessment.risk.notes),
@@ -135,12 +129,9 @@ def content_of(assessment: Assessment) -> dict[str, Any]:
         "differencing": [asdict(differencing) for differencing in assessment.differencing],
         "timetable": NOT_GIVEN if assessment.timetable is None else as_json(assessment.timetable),
         "ledger": [
-            {
-                **_balance(balance),
-                "weeks_left": weeks_left(balance, assessment.losses[balance.unit]),
-            }
+            {**_balance(balance), "weeks_left": weeks_left(balance, losses[balance.unit])}
             for balance in assessment.balances
-            if balance.unit in assessment.losses
+            if balance.unit in losses
         ],
         "limits": list(LIMITS),
         "formulas": list(SOURCES),
@@ -182,15 +173,12 @@ def _audit(audit: DrawAudit) -> dict[str, Any]:
 
 def _balance(balance: AccountBalance) -> dict[str, Any]:
     """Return what an account has lost, for JSON."""
-    spent = balance.spent
+    spent, cap = balance.spent, balance.cap
+    cap_micro = None if cap is None else cap.epsilon_micro
     return {
         "unit": str(balance.unit),
         "scope": balance.scope,
         "epsilon": None if spent.epsilon_micro is None else spent.epsilon_micro / MICRO,
         "rho": None if spent.rho_nano is None else spent.rho_nano / NANO,
-        "cap_epsilon": (
-            None
-            if balance.cap is None or balance.cap.epsilon_micro is None
-            else balance.cap.epsilon_micro / MICRO
-        ),
+        "cap_epsilon": None if cap_micro is None else cap_micro / MICRO,
     }

@@ -42,17 +42,12 @@ def labels_of_tables(
         slots |= set(_distinct(table, _SLOTS))
         modes: list[str | None] = [*_distinct(table, ("mode",))] or [None]
         for mode in modes:
-            mode_table = table
+            mode_rows = table
             if mode is not None:
-                mode_table = table.filter(
-                    pc.equal(pc.cast(table.column("mode"), pa.string()), mode)
-                )
-            areas[mode] |= set(_distinct(mode_table, _AREAS))
-    return CellLabels(
-        frozenset(slots),
-        {mode: frozenset(mode_areas) for mode, mode_areas in areas.items()},
-        lookup,
-    )
+                mode_rows = table.filter(pc.equal(pc.cast(table.column("mode"), pa.string()), mode))
+            areas[mode] |= set(_distinct(mode_rows, _AREAS))
+    by_mode = {mode: frozenset(names) for mode, names in areas.items()}
+    return CellLabels(frozenset(slots), by_mode, lookup)
 
 
 def read_lookup(path: Path) -> dict[tuple[str, str], str]:

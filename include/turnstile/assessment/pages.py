@@ -25,5 +25,4 @@ def render(name: str, **values: Any) -> str:  # noqa: ANN401 - a template takes 
 
 @cache
 def _environment() -> Environment:
-    """Return the one environment."""
     return environment_of("turnstile.assessment")

@@ -158,7 +158,6 @@ def _write(out: Path, built: BuiltDomain, hours: str, record: dict[str, Any]) ->
 
 
 def _print(out: Path, record: dict[str, Any]) -> None:
-    """Print the report."""
     lines = [f"{out}: sha256 {record['sha256']}"]
     for mode, locations in record["locations"].items():
         hours = record["service_hours"].get(mode)

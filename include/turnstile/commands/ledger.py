@@ -66,7 +66,6 @@ def _print(lines: Iterable[str]) -> None:
 
 
 def _print_json(value: object) -> None:
-    """Write a value as JSON."""
     sys.stdout.write(json.dumps(value, indent=1) + "\n")
 
 

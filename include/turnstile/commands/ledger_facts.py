@@ -168,7 +168,6 @@ def _no_release(args: argparse.Namespace) -> int:
 
 
 def _recover(args: argparse.Namespace) -> int:
-    """Recover."""
     from turnstile.pipeline.delivered_files import delivered_files
 
     families = dict(pair.split("=", 1) for pair in args.family if "=" in pair)
@@ -233,7 +232,6 @@ def _rotate_bounding_key(args: argparse.Namespace) -> int:
 
 
 def _confirm_clock(args: argparse.Namespace) -> int:
-    """Confirm the clock."""
     return _print(args, {"confirmed_at": open_to_write().confirm_clock(*_said(args)).at})
 
 
@@ -244,13 +242,11 @@ def _admit_family(args: argparse.Namespace) -> int:
 
 
 def _add_witness(args: argparse.Namespace) -> int:
-    """Add a witness."""
     name = open_to_write().add_witness(args.folder, *_said(args))
     return _print(args, {"witness": name, "folder": str(args.folder)})
 
 
 def _remove_witness(args: argparse.Namespace) -> int:
-    """Remove a witness."""
     return _print(args, {"removed": open_to_write().remove_witness(args.witness, *_said(args))})
 
 

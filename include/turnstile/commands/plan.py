@@ -78,7 +78,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _plan(args: argparse.Namespace) -> int:
-    """Print the plan."""
     if args.compare or args.grains or args.year_to_date or args.weeks is not None:
         return _tables(_looked_at(args.programme, args.week or _ANY_WEEK), args)
     if args.week is None:

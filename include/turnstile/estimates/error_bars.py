@@ -43,5 +43,4 @@ def error_bar(event: DrawEvent) -> ErrorBar:
 
 @lru_cache(maxsize=256)  # days and weeks of a table are drawn with one noise
 def _half_width(term: Term, level: float) -> int:
-    """Return the half-width of one noise."""
     return int(half_width([term], level))

@@ -262,12 +262,7 @@ def _shared(of_class: Floats) -> Floats:
 
 
 def _kappa(
-    errors: Floats,
-    expected: Floats,
-    spread: Floats,
-    least: float,
-    *,
-    prior_sd: float = _PRIOR_SD,
+    errors: Floats, expected: Floats, spread: Floats, least: float, *, prior_sd: float = _PRIOR_SD
 ) -> Floats:
     """Return factors drawn towards 1, each as far as its own noise asks for."""
     is_seen = expected > 0

@@ -165,7 +165,7 @@ def _of_ends(flows: Flows) -> Floats:
 class _Judged:
     """Pairs of one mode: as reconciled, as estimated, and the mean of a month."""
 
-    own: Flows
+    flows: Flows
     estimate: Flows
     month: Flows
 
@@ -225,7 +225,7 @@ def _table(
     def laid(values: Sequence[Numbers]) -> list[Numbers]:
         pairs = zip(values, parts, strict=True)
         return [
-            np.concatenate([laid_out(numbers, part.own.shape, spec) for numbers, part in pairs])
+            np.concatenate([laid_out(numbers, part.flows.shape, spec) for numbers, part in pairs])
         ]
 
     estimates = [part.estimate.values.round(_DECIMALS) for part in parts]
@@ -238,8 +238,8 @@ def _table(
         columns[f"low_{level}"] = laid([low for low, _ in ends])
         columns[f"high_{level}"] = laid([high for _, high in ends])
     columns["is_flow"] = laid(is_flow)
-    columns["reconciled"] = laid([part.own.values.round(_RECONCILED_DECIMALS) for part in parts])
-    columns["standard_deviation"] = laid([_deviation(part.own) for part in parts])
+    columns["reconciled"] = laid([part.flows.values.round(_RECONCILED_DECIMALS) for part in parts])
+    columns["standard_deviation"] = laid([_deviation(part.flows) for part in parts])
     columns["month_mean"] = laid([part.month.values.round(_RECONCILED_DECIMALS) for part in parts])
     columns["month_deviation"] = laid([_deviation(part.month) for part in parts])
     return labelled(week.domain, spec, [None], columns)

@@ -120,7 +120,6 @@ def _axes(spec: TableSpec) -> list[str]:
 
 
 def _of_mode(week: WeekToEstimate, specs: Mapping[str, TableSpec], mode: str) -> ModeFlows:
-    """Return the flows of one mode."""
     drawn = {grain: _drawn(week, spec, mode) for grain, spec in specs.items()}
     if "zone" not in specs:
         return ModeFlows(mode, drawn["region"], None, np.arange(0))

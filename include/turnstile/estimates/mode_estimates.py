@@ -36,13 +36,13 @@ class ModeEstimates:
     """Tap-ons or tap-offs of one mode with their estimates.
 
     Args:
-        own: numbers and looks.
+        drawn: numbers and looks.
         estimates: rounded.
         of_looks: of each look.
         index: among all results.
     """
 
-    own: ModeTaps
+    drawn: ModeTaps
     estimates: TapEstimates
     of_looks: tuple[TapEstimates, ...]
     index: int
@@ -99,10 +99,7 @@ def with_spread(result: ModeEstimates, model: ErrorModel, quantity: Quantity) ->
 
 
 def numbers_of(
-    result: ModeEstimates,
-    estimates: TapEstimates,
-    quantity: Quantity,
-    blocks: Blocks,
+    result: ModeEstimates, estimates: TapEstimates, quantity: Quantity, blocks: Blocks
 ) -> Numbers:
     """Return the estimates of a quantity, flat, with what their errors depend on."""
     return _numbers(result, estimates, values_of(estimates, quantity, blocks), quantity, blocks)
@@ -112,7 +109,7 @@ def seen_numbers(
     result: ModeEstimates, look: int, quantity: Quantity, blocks: Blocks
 ) -> SeenNumbers:
     """Return the same of one look, and what they are judged on."""
-    estimates, judge = result.of_looks[look], result.own.looks[look][1]
+    estimates, judge = result.of_looks[look], result.drawn.looks[look][1]
     values = values_of(estimates, quantity, blocks)
     return SeenNumbers(
         numbers=_numbers(result, estimates, values, quantity, blocks),
@@ -129,7 +126,7 @@ def _numbers(
     blocks: Blocks,
 ) -> Numbers:
     """Put beside each value what its error depends on."""
-    variance = np.broadcast_to(noise_variance(result.own.numbers, quantity, blocks), values.shape)
+    variance = np.broadcast_to(noise_variance(result.drawn.numbers, quantity, blocks), values.shape)
     scale = np.ones(values.shape) if quantity[0] is Part.CELLS else np.sqrt(variance)
     _, days, slots = np.indices(values.shape)
     classes = size_classes((values / scale).ravel(), edges_of(quantity))

@@ -187,7 +187,6 @@ def _marginal_weights(fissions: Sequence[Look], variance: float) -> Floats:
 
 
 def _weighted(fit_values: Floats, variance: float, weights: Floats) -> Floats:
-    """Return the weighted fits of a marginal."""
     return weighted(fit_values, size_classes(fit_values[-1], _edges(variance)), weights)
 
 

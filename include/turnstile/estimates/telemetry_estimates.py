@@ -53,14 +53,14 @@ class _Counted:
     Args:
         draws: tables and statistics that count them.
         drawn: numbers of this week.
-        found: what they say.
+        buses: what they say.
         usual_drawn: numbers of the earlier weeks, as if each had as many days as this one.
         usual: what they say.
     """
 
     draws: Sequence[tuple[TableSpec, str]]
     drawn: _Drawn
-    found: BusDays
+    buses: BusDays
     usual_drawn: _Drawn | None
     usual: BusDays | None
 
@@ -204,7 +204,7 @@ def _means(week: WeekToEstimate, table: TableSpec, counted: _Counted) -> BusMean
         in_sds = counts.values.sum(axis=0) / noise
         return SumLook(sums.values, sums.deviation, buses, in_sds, span, is_delay, weeks)
 
-    this_week = look(now, counted.drawn, counted.found, 1)
+    this_week = look(now, counted.drawn, counted.buses, 1)
     if counted.usual is None or counted.usual_drawn is None:
         return bus_means.bus_means(this_week)
     before = [_drawn(week, numbers, draw) for numbers in week.earlier]
@@ -218,7 +218,7 @@ def _over_limits(week: WeekToEstimate, table: TableSpec, kind: BusesOver) -> Est
     """Return buses a day beyond each limit, one stretch of rows for each."""
     parts, errors = [], []
     for limit, statistic in zip(table.options, table.statistics, strict=True):
-        buses = _counted(week, [(table, statistic)]).found
+        buses = _counted(week, [(table, statistic)]).buses
         rows = _labelled(week, table, _bus_columns(buses, _days(week.numbers)))
         limits = column(np.full(len(rows), limit, dtype=np.int64))
         parts.append(rows.add_column(len(table.by), kind.label, limits))
@@ -229,9 +229,8 @@ def _over_limits(week: WeekToEstimate, table: TableSpec, kind: BusesOver) -> Est
 def _bus_table(
     week: WeekToEstimate, table: TableSpec, counted: _Counted, shares: Sequence[dict[str, Any]]
 ) -> Estimates:
-    """Return buses a day."""
-    rows = _labelled(week, table, _bus_columns(counted.found, _days(week.numbers)))
-    errors = [_bus_errors(week, counted.found)]
+    rows = _labelled(week, table, _bus_columns(counted.buses, _days(week.numbers)))
+    errors = [_bus_errors(week, counted.buses)]
     return Estimates({table.name: rows}, {table.name: errors}, {table.name: shares})
 
 
@@ -263,7 +262,6 @@ def _bus_columns(buses: BusDays, days: int) -> dict[str, Floats]:
 
 
 def _bus_errors(week: WeekToEstimate, buses: BusDays) -> dict[str, Any]:
-    """Return the estimated error of buses a day."""
     error = float(np.sqrt(buses.variance.mean())) / _days(week.numbers)
     return {
         "numbers": buses.mean.size,

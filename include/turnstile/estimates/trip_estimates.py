@@ -70,7 +70,7 @@ class Estimates:
 def trip_estimates(week: WeekToEstimate) -> Estimates:
     """Return the estimates of a week of trips; no table of taps whose cells were not drawn."""
     results = tuple(estimates_by_mode(week))
-    drawn = {result.own.taps for result in results}
+    drawn = {result.drawn.taps for result in results}
     published = [
         table for table in published_tables(week.promise, week.domain) if table.taps in drawn
     ]
@@ -85,7 +85,9 @@ def trip_estimates(week: WeekToEstimate) -> Estimates:
         shares = trip_correlations(group, results, fissions, model)
         for published_table in group:
             correlations[published_table.table.name] = shares
-            mode_results = [result for result in results if result.own.taps == published_table.taps]
+            mode_results = [
+                result for result in results if result.drawn.taps == published_table.taps
+            ]
             tables[published_table.table.name], errors[published_table.table.name] = _table(
                 week, published_table, mode_results, model
             )
@@ -105,7 +107,7 @@ def _looks(
         return []
 
     def seen(result: ModeEstimates, look: int) -> SeenNumbers:
-        return seen_numbers(result, look, quantity, blocks[result.own.taps][result.own.mode])
+        return seen_numbers(result, look, quantity, blocks[result.drawn.taps][result.drawn.mode])
 
     return [[seen(result, look) for result in results] for look in range(len(results[0].of_looks))]
 
@@ -147,7 +149,7 @@ def _table(
     variances, classes = [], []
     by_mode = []
     for result in results:  # in the domain's order of modes
-        blocks = table.blocks[result.own.mode]
+        blocks = table.blocks[result.drawn.mode]
         numbers = numbers_of(result, result.estimates, table.quantity, blocks)
         variances.append(numbers.noise_variance if model is None else model.variances(numbers))
         classes.append(numbers.classes)

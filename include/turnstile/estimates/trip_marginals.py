@@ -102,24 +102,24 @@ class MarginalErrors:
     Args:
         axes: whose errors.
         estimate: least squares of tables of zeros, for its precisions.
-        own: noise of their tables.
+        noise: of their tables.
         other: of the other tap's, where both share a total.
     """
 
     axes: Axes
     estimate: Reconciled
-    own: MarginalNoise
+    noise: MarginalNoise
     other: MarginalNoise | None
 
     @property
     def shape(self) -> tuple[int, int]:
         """Slots and locations."""
-        return self.own.shape
+        return self.noise.shape
 
     @cache  # noqa: B019 - lives as long as its handful of objects, a few sizes each
     def of_block(self, slots: int, locations: int) -> SumError:
         """Return the error of the sum over some slots and some locations, whichever they are."""
-        return sum_error(self.estimate, self._block(slots, locations), self.own, self.other)
+        return sum_error(self.estimate, self._block(slots, locations), self.noise, self.other)
 
     def deviation_of_block(self, slots: int, locations: int) -> float:
         """Return the standard deviation of such a sum alone, which is quicker to have."""
@@ -165,7 +165,6 @@ def marginal_errors(
 
 
 def _noise(event: DrawEvent) -> Noise:
-    """Return the noise of a draw."""
     return Noise(event.noise, Fraction(event.scale))
 
 

@@ -43,7 +43,9 @@ def trip_correlations(
     return correlations(
         [
             [
-                _blocks(tables[result.own.taps], result.own, seen, result.own.looks[n][1], model)
+                _blocks(
+                    tables[result.drawn.taps], result.drawn, seen, result.drawn.looks[n][1], model
+                )
                 for result, seen in zip(results, look, strict=True)
             ]
             for n, look in enumerate(fissions)

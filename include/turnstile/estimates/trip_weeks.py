@@ -73,11 +73,7 @@ def taps_by_mode(week: WeekToEstimate) -> Iterator[ModeTaps]:
 
 
 def _drawn_days(
-    numbers: Numbers,
-    domain: PublicDomain,
-    table: TableSpec,
-    mode: str,
-    days: Sequence[int],
+    numbers: Numbers, domain: PublicDomain, table: TableSpec, mode: str, days: Sequence[int]
 ) -> DrawnDays:
     """Return one mode's part of one drawn table on some days; zeros for one that was not drawn."""
     segment = next(candidate for candidate in layout(domain, table) if candidate.mode == mode)
@@ -100,11 +96,7 @@ def _looks(
 
 
 def _earlier(
-    weeks: Sequence[Numbers],
-    domain: PublicDomain,
-    table: TableSpec,
-    mode: str,
-    days: Sequence[int],
+    weeks: Sequence[Numbers], domain: PublicDomain, table: TableSpec, mode: str, days: Sequence[int]
 ) -> Earlier | None:
     """Return the prior; None if there is no earlier week, or one of the days is a gap in all."""
     if not weeks:

@@ -126,7 +126,6 @@ def _tables_from(stated: list[dict[str, Any]]) -> tuple[TableSpec, ...]:
 
 
 def _promise_values(promise: Promise) -> dict[str, Any]:
-    """Return a promise as plain values."""
     flows = {"flows": _tables_values(promise.flows)} if promise.flows else {}
     regions = {"regions": dict(promise.regions)} if promise.regions else {}
     return {
@@ -141,7 +140,6 @@ def _promise_values(promise: Promise) -> dict[str, Any]:
 
 
 def _tables_values(tables: tuple[TableSpec, ...]) -> list[dict[str, Any]]:
-    """Return tables as plain values."""
     return [
         {
             "name": table.name,

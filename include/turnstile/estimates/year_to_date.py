@@ -162,5 +162,4 @@ def _order(key: str) -> tuple[ServiceWeek, int]:
 
 
 def _week(key: str) -> ServiceWeek:
-    """Return the week of a release."""
     return ServiceWeek.parse(ReleaseKey.parse(key).period)

@@ -64,7 +64,6 @@ class FoldedAccounts:
         self.cap_figures.update((change.row, (None, None, None)) for change in changes)
 
     def _add(self, changes: Iterable[Change]) -> None:
-        """Add changes to rows."""
         for change in changes:
             self.spent[change.row] = self.spent[change.row].plus(change.spent)
             self.held[change.row] = self.held[change.row].plus(change.held)

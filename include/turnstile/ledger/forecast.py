@@ -78,7 +78,6 @@ def forecasts(fold: Fold, family: str | None = None) -> tuple[CapForecast, ...]:
 
 
 def _of_family(fold: Fold, family: str) -> Iterator[CapForecast]:
-    """Forecast every cap of a family."""
     accounts = fold.accounts[family]
     live = [
         attempt

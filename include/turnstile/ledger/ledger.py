@@ -180,7 +180,6 @@ class Ledger(Stewardship):
         return [PublicLog(public, begun, tree) for begun in history.parties.logs]
 
     def _sign_as(self, begun: LogBegun) -> Callable[[str], str]:
-        """Return what signs a text as a log."""
         signer = log_signer(self._custody.witnesses, begun)
         return lambda text: signer.note(begun.origin, text)
 

@@ -40,7 +40,6 @@ def account_balances(
 
 
 def _of_family(connection: Connection, family: str) -> Iterator[AccountBalance]:
-    """Yield the accounts of one family."""
     caps = family_caps(connection, family)
     stated = caps_by_programme(connection, family)
     set_by = {id(cap): setters(stated, cap) for cap in caps}

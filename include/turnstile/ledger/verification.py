@@ -205,5 +205,4 @@ def _accounts(connection: Connection, fold: Fold, family: str) -> Iterator[Findi
 
 
 def _named(row: AccountRow) -> str:
-    """Name an account row."""
     return f"{row.unit} ({row.scope}{', ' if row.week else ''}{row.week})"

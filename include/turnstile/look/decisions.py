@@ -25,13 +25,7 @@ from turnstile.look.fields_found import (
     words_of,
 )
 from turnstile.look.file_form import FoundForm, yaml_of
-from turnstile.programme.source_spec import (
-    Encoding,
-    FileSpec,
-    RowShape,
-    SpeedUnit,
-    TimeForm,
-)
+from turnstile.programme.source_spec import Encoding, FileSpec, RowShape, SpeedUnit, TimeForm
 from turnstile.programme.spec import Programme
 from turnstile.quality.findings import QualityReport
 from turnstile.quality.kinds_set_aside import CARDS_AT_LEAST
@@ -151,7 +145,9 @@ def needs(programme: Programme, names: Mapping[str, str], columns: Iterable[str]
     source, there = programme.source, {*columns}
     asked: dict[str, str | None] = {"mode": source.without_mode}
     asked |= {"action": source.without_action} if asks_for_action(source.feed) else {}
-    return {one for one, said in asked.items() if said is None and names.get(one) not in there}
+    return {
+        field for field, said in asked.items() if said is None and names.get(field) not in there
+    }
 
 
 def encoding_of(written: FileSpec, detected: FileSpec) -> Encoding:
@@ -167,10 +163,7 @@ def unit_of(programme: Programme) -> str:
 
 
 def as_said(
-    connection: DuckDBPyConnection,
-    asked: Asked,
-    programme: Programme,
-    week: ServicePeriod | None,
+    connection: DuckDBPyConnection, asked: Asked, programme: Programme, week: ServicePeriod | None
 ) -> Programme:
     """Return a programme with the form of dates, and modes that nobody named, of its files.
 
@@ -378,10 +371,12 @@ def _hint(field: str, words: list[Word]) -> str:
 
 def _of_findings(seen: Seen) -> Iterator[Decision]:
     """Yield keys for the rules that stop the week, but for what follows from others of them."""
-    stopping = [one for one in (seen.report.findings if seen.report else ()) if one.stops]
-    are_aside = any(one.rule.endswith("_many") for one in stopping)
+    stopping = [
+        finding for finding in (seen.report.findings if seen.report else ()) if finding.stops
+    ]
+    are_aside = any(finding.rule.endswith("_many") for finding in stopping)
     said = _SAID_BY_OTHERS | (_CONSEQUENCES if are_aside else frozenset())
-    for finding in (one for one in stopping if one.rule not in said):
+    for finding in (finding for finding in stopping if finding.rule not in said):
         key, line = _MENDS.get(finding.rule, (finding.rule, ""))
         rule = finding.rule.removesuffix("_many")
         if rule in shares_at_most(seen.programme) and finding.rule not in _MENDS:
@@ -399,6 +394,5 @@ def _share_of(seen: Seen, rule: str) -> str:
 
 
 def _value(share: str) -> float:
-    """Return a share as a number."""
     above, _, below = share.partition("/")
     return int(above) / int(below or 1)

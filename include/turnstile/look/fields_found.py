@@ -284,5 +284,4 @@ def asks_for_action(feed: Feed) -> bool:
 
 
 def _share(part: int, whole: int) -> str:
-    """Return a share in words."""
     return f"{part / max(whole, 1):.2%}"

@@ -110,7 +110,7 @@ def instants_and_numbers(feed: Feed, names: Mapping[str, str]) -> tuple[list[str
         names: column of each field that there is.
     """
     instants = () if feed in _EPOCHS_READ else INSTANTS
-    return tuple([names[one] for one in kind if one in names] for kind in (instants, NUMBERS))  # type: ignore[return-value]
+    return tuple([names[name] for name in kind if name in names] for kind in (instants, NUMBERS))  # type: ignore[return-value]
 
 
 def found_form(file: RawFile, wanted: Iterable[str] = ()) -> FoundForm | None:
@@ -169,7 +169,7 @@ def _form_of_cells(
 ) -> FoundForm:
     """Return the form of a file whose columns hold these cells."""
     decimals, offsets, dated, named = (
-        tuple(column for column, own in cells.items() if _mostly(pattern, own))
+        tuple(column for column, texts in cells.items() if _mostly(pattern, texts))
         for pattern in (_BEHIND_COMMA, _WITH_OFFSET, _YEAR_LAST, _WITH_NAME)
     )
     epochs = tuple(_epochs(cells.items()))
@@ -178,8 +178,8 @@ def _form_of_cells(
 
 def _of_parquet(file: RawFile) -> Iterator[tuple[str, str]]:
     """Yield the cells of the first records of a file of Parquet."""
-    with pq.ParquetFile(file.path) as own:
-        for batch in islice(own.iter_batches(_LINES, columns=_flat(own.schema_arrow)), 1):
+    with pq.ParquetFile(file.path) as parquet:
+        for batch in islice(parquet.iter_batches(_LINES, columns=_flat(parquet.schema_arrow)), 1):
             yield from _texts(batch)
 
 
@@ -224,11 +224,7 @@ def _cells(record: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - any JSON
             yield column, f"{value:f}" if isinstance(value, float) else str(value)
 
 
-_CELLS = {
-    FileForm.PARQUET: _of_parquet,
-    FileForm.ARROW: _of_arrow,
-    FileForm.JSON: _of_json,
-}
+_CELLS = {FileForm.PARQUET: _of_parquet, FileForm.ARROW: _of_arrow, FileForm.JSON: _of_json}
 
 
 def has_records(file: RawFile, spec: FileSpec) -> bool:
@@ -358,9 +354,7 @@ def _is_told(lines: Sequence[str], row: int, delimiter: Delimiter) -> bool:
     )
 
 
-def _epochs(
-    columns: Iterable[tuple[str, Sequence[str]]],
-) -> Iterator[tuple[str, TimeForm]]:
+def _epochs(columns: Iterable[tuple[str, Sequence[str]]]) -> Iterator[tuple[str, TimeForm]]:
     """Yield the columns of numbers that may be instants."""
     for name, cells in columns:
         if _mostly(_EPOCH, cells):

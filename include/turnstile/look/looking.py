@@ -143,9 +143,9 @@ class _Looking:
             return programme
         names = names_in_source(layout_of(programme.source.feed), programme)
         columns = instants_and_numbers(programme.source.feed, names)
-        found = [form for form in forms.values() if form is not None]
-        texts = [form for form in found if form.is_text]  # others are read as they are typed
-        specs = Counter(form.stated(*columns) for form in texts or found)
+        known = [form for form in forms.values() if form is not None]
+        texts = [form for form in known if form.is_text]  # others are read as they are typed
+        specs = Counter(form.stated(*columns) for form in texts or known)
         if not specs:
             return programme
         (spec, _), *_ = specs.most_common(1)
@@ -155,7 +155,7 @@ class _Looking:
         encoding = told.most_common(1)[0][0] if told else written.encoding
         spec = replace(spec, encoding=encoding)
         # the short name of a zone is read as one of the stated zone's, if it is one
-        is_named = any({*columns[0]} & {*form.named} for form in found)
+        is_named = any({*columns[0]} & {*form.named} for form in known)
         zone = written.zone or (programme.time.zone if is_named else None)
         spec = replace(spec, zone=zone, encoding=decisions.encoding_of(written, spec))
         return replace(programme, source=replace(programme.source, file=spec))
@@ -224,7 +224,7 @@ class _Looking:
         if programme.source.feed.shape is RowShape.TELEMETRY and snapshot.days:
             rows = counts_of(snapshot)["rows_out"]
             _, off = vehicles_of_another_unit(self.connection, rows)
-            lines = tuple(f"- {one}: {ratio:.3f}" for one, ratio in off.items())
+            lines = tuple(f"- {vehicle}: {ratio:.3f}" for vehicle, ratio in off.items())
             title = "Vehicles of another unit: what they say of what their positions tell"
             self.sections += [(title, lines)] if lines else []
 

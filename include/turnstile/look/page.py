@@ -41,7 +41,6 @@ def write_page(look: Look, title: str, folder: Path) -> Path:
 
 
 def _text(look: Look, title: str) -> str:
-    """Return the page."""
     parts = [f"# A look at {title}", _NOTICE]
     parts.append("## Ready" if look.is_ready else "## To decide")
     if not look.decisions:

@@ -134,9 +134,7 @@ class AirflowApi:
         return tuple(TaskState(row["task_id"], row["state"], row["try_number"]) for row in rows)
 
     def now(
-        self,
-        question: Question,
-        period_of: Callable[[str, datetime | None, str], str],
+        self, question: Question, period_of: Callable[[str, datetime | None, str], str]
     ) -> AirflowNow:
         """Return what Airflow says of some programmes.
 

@@ -193,7 +193,6 @@ _ANSWERED = frozenset({Happening.RESUMED, Happening.FAILED, Happening.ENDED, Hap
 
 
 def _question(rule: str, line: Line, subject: str, lead: str) -> Alert:
-    """Tell of one question."""
     sentence = f"{lead}{line.details.get('sentence', '')}"
     return Alert(rule, line.programme, line.week, subject, sentence, line.run_id)
 

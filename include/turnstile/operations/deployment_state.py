@@ -202,16 +202,14 @@ class DeploymentState:
             for attempt in snapshot.attempts
             if attempt.is_open or attempt.is_sealed
         }
-        asked_for = [
+        asked = [
             self._plan(group[name], mark.week)
             for name, calendar in calendars.items()
             for mark in (week_mark.correction or week_mark for week_mark in calendar)
             if mark.state in LIVE and mark.run_id
         ]
         before = [
-            plan
-            for plan in asked_for
-            if f"{plan.programme}/{plan.week}/r{plan.revision}" not in taken
+            plan for plan in asked if f"{plan.programme}/{plan.week}/r{plan.revision}" not in taken
         ]
         others = in_the_way(spec, (attempt.key for attempt in snapshot.attempts), include)
 

@@ -25,12 +25,12 @@ class LastVerification:
     Args:
         at: when, ISO 8601 in UTC.
         head: number and hash of the ledger's last entry then.
-        found: names of the checks that found something, sorted; empty if nothing differs.
+        differing: names of the checks that found something, sorted; empty if nothing differs.
     """
 
     at: str
     head: tuple[int, str]
-    found: tuple[str, ...]
+    differing: tuple[str, ...]
 
 
 def tell_verification(
@@ -60,7 +60,7 @@ def last_verification(journal: Journal, lines: Sequence[EntryLine]) -> LastVerif
         said,
         key=lambda verification: (
             datetime.fromisoformat(verification.at),
-            bool(verification.found),
+            bool(verification.differing),
         ),
         default=None,
     )
@@ -90,8 +90,8 @@ def ledger_trouble(last: LastVerification | None, snapshot: LedgerSnapshot) -> s
         return "entries contradict those before them"
     if last is None:
         return ""
-    if last.found:
-        return f"the verification of {last.at} found a difference ({', '.join(last.found)})"
+    if last.differing:
+        return f"the verification of {last.at} found a difference ({', '.join(last.differing)})"
     sequence, hash_then = last.head
     if sequence and (
         sequence > len(snapshot.lines) or snapshot.lines[sequence - 1].hash != hash_then

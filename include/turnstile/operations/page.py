@@ -89,11 +89,7 @@ class BudgetPage(DeploymentState):
             for balance in most_spent(snapshot.balances)
             if balance.family == programme.family
         ]
-        used = [
-            cap_state.used
-            for cap_state in cap_states(mine, snapshot.forecasts)
-            if cap_state.forecast
-        ]
+        used = [cap.used for cap in cap_states(mine, snapshot.forecasts) if cap.forecast]
         troubles = [f"{attention.weeks}: {attention.reason}" for attention in state.attention]
         return f"{state.verdict}: {'; '.join([state.answer.rstrip('.'), *used, *troubles])}"
 
@@ -182,7 +178,7 @@ class BudgetPage(DeploymentState):
             title="Release weeks",
             programmes=self.seen_by(visible),
             wanted={name: wanted.get(name, "") for name in ("programme", "first", "last")},
-            found=preview,
+            preview=preview,
             seen=seen(spec, preview) if spec and preview else "",
             not_at_once=state.not_at_once if state else "",
             may_release=may_release,

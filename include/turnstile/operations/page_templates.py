@@ -59,7 +59,6 @@ def render(name: str, *, root: str, **values: Any) -> str:  # noqa: ANN401 - a t
 
 @cache
 def _environment() -> Environment:
-    """Return the one environment."""
     made = environment_of("turnstile.operations")
     made.globals |= {function.__name__: function for function in _WORDS} | {"figure": number}
     return made

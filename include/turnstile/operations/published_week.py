@@ -228,12 +228,10 @@ def _row_and_slot(labels: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _slot(labels: Mapping[str, str]) -> str:
-    """Return the slot of a row."""
     return next(value for name, value in labels.items() if name.endswith("slot"))
 
 
 def _location(labels: Mapping[str, str]) -> str:
-    """Return the location of a row."""
     return next(value for name, value in labels.items() if name.endswith(("location", "cell")))
 
 

@@ -112,11 +112,7 @@ def _stuck(
         for line in picture.lines
         if line.kind in {EntryKind.RESERVED, EntryKind.DRAW_BEGUN}
     }
-    live = {
-        current_mark.week
-        for mark in marks
-        if (current_mark := mark.correction or mark).state in LIVE
-    }
+    live = {current.week for mark in marks if (current := mark.correction or mark).state in LIVE}
     held = ("hold_stuck", EntryKind.RESERVED, HOLD_LASTS_AT_MOST)
     drawn = ("draw_stuck", EntryKind.DRAW_BEGUN, DRAW_LASTS_AT_MOST)
     for attempt in picture.attempts:

@@ -62,7 +62,7 @@ def observed_sensitivities(
         if trial.others not in without:
             days = trial.days[:1] if trial.are_alike else trial.days
             without[trial.others] = counted(programme, domain, trial, days, [], turn)
-        with_own = counted(programme, domain, trial, trial.days, trial.own, turn)
+        with_own = counted(programme, domain, trial, trial.days, trial.records, turn)
         for change in changes(programme, domain, trial, without[trial.others], with_own):
             for label, labels in pieces.items():
                 moved = np.concatenate(

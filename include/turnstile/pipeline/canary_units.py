@@ -52,7 +52,7 @@ class Trial:
     Args:
         unit: what they are.
         groups: the units, by the first day of their scope.
-        own: their records.
+        records: of them.
         others: records on a day that are there with and without them.
         are_alike: True if those of others are counted alike on all days.
         hostile: True if lines that are no records come with the own ones.
@@ -60,7 +60,7 @@ class Trial:
 
     unit: ProtectionUnit
     groups: Groups
-    own: Rows
+    records: Rows
     others: Callable[[date], Rows]
     are_alike: bool = True
     hostile: bool = True

@@ -93,5 +93,4 @@ def _published_keys(release: Release) -> Iterator[ReleaseKey]:
 
 
 def _first_day(key: ReleaseKey) -> date:
-    """Return the first service day of a release."""
     return parse_period(key.period).first_day

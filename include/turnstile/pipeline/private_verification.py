@@ -63,10 +63,7 @@ def _of_release(
     def finding(problem: str) -> Finding:
         return Finding("private", sequence, f"{key}: {problem}; restore private/{key}")
 
-    notes = {
-        "snapshot": sealed.bindings.snapshot_digest,
-        "exact": reserved.body.get("exact", ""),
-    }
+    notes = {"snapshot": sealed.bindings.snapshot_digest, "exact": reserved.body.get("exact", "")}
     for name, committed in notes.items():
         note = folder / name
         if not note.is_file():

@@ -105,11 +105,7 @@ def _unknown_columns(release: Release) -> Iterator[str]:
         for event in events
     )
     drawn = Drawn(
-        release.programme,
-        release.domain,
-        release.plan,
-        _no_attempt(release),
-        Artefact(zeros, ()),
+        release.programme, release.domain, release.plan, _no_attempt(release), Artefact(zeros, ())
     )
     parts = {"measurements": measurements(drawn)}
     if not any(event.step > 1 for event in events):  # sums over the year need its other weeks

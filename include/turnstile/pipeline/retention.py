@@ -272,7 +272,6 @@ def _spec(programme: Programme) -> RetentionSpec:
 
 
 def _days(spec: RetentionSpec, part: Part) -> int:
-    """Return the days of a part."""
     return spec.exact_days if part is Part.EXACT else spec.raw_days
 
 

@@ -50,7 +50,7 @@ class Movement:
         bound: k, in the place of the programme's own bounds.
         records: of the unit in a world, at most.
         composed: of the steps for that bound; None: nothing bounds it.
-        found: in all worlds; zeros if no world moved it.
+        farthest: in all worlds; zeros if no world moved it.
     """
 
     vector: str
@@ -58,7 +58,7 @@ class Movement:
     bound: int
     records: int
     composed: Sensitivity | None
-    found: Sensitivity
+    farthest: Sensitivity
 
     @property
     def is_within(self) -> bool:
@@ -66,7 +66,7 @@ class Movement:
         return self.composed is None or all(
             observed <= composed
             for observed, composed in zip(
-                _numbers(self.found), _numbers(self.composed), strict=True
+                _numbers(self.farthest), _numbers(self.composed), strict=True
             )
         )
 
@@ -82,7 +82,7 @@ def moved_too_far(programme: Programme, kept: Path | None = None) -> str | None:
         if moved.composed is not None and not moved.is_within:
             return (
                 f"one {moved.unit} moves {moved.vector} by (l0, l1, l2^2, linf) = "
-                f"{_numbers(moved.found)} in a world of at most {moved.records} records under a "
+                f"{_numbers(moved.farthest)} in a world of at most {moved.records} records under a "
                 f"bound of {moved.bound}, where {_numbers(moved.composed)} is composed; this is a "
                 "fault of the program: release nothing, and report it"
             )
@@ -107,7 +107,7 @@ def beside_each_other(movements: Sequence[Movement]) -> Iterator[str]:
         if moved.bound == largest and moved.composed is not None:
             composed, observed = (
                 f"l1 {sensitivity.l1}, l2^2 {sensitivity.l2_squared}"
-                for sensitivity in (moved.composed, moved.found)
+                for sensitivity in (moved.composed, moved.farthest)
             )
             vectors.setdefault((str(moved.unit), composed, observed), []).append(moved.vector)
     yield f"{f'small worlds, bound {largest}':22} {'composed':>24} {'found at most':>24}"
@@ -131,11 +131,7 @@ def _vectors(programme: Programme) -> Iterator[Vector]:
         for statistic in table.statistics:
             yield (table,), statistic
     for tap in ("tap_on", "tap_off") if programme.mechanism.joint_marginals else ():
-        pair = tuple(
-            shared_table
-            for shared_table in programme.shared_tables
-            if shared_table.by in marginals_of(tap)
-        )
+        pair = tuple(shared for shared in programme.shared_tables if shared.by in marginals_of(tap))
         if len(pair) > 1:
             yield pair, "count"
 

@@ -46,7 +46,7 @@ def week_plan(release: Release) -> dict[str, Any]:
                 "bound": moved.bound,
                 "records": moved.records,
                 "composed": asdict(moved.composed),
-                "found": asdict(moved.found),
+                "found": asdict(moved.farthest),
             }
             for moved in small_worlds(release.programme, release.settings.small_worlds)
             if moved.composed is not None

@@ -97,9 +97,7 @@ def _declared(planned: set[tuple[str, str]], folder: Path) -> frozenset[str]:
 
 
 def unknown_in_series(
-    index: Mapping[str, Any],
-    tombstones: Iterable[Mapping[str, Any]],
-    packages: Mapping[str, Any],
+    index: Mapping[str, Any], tombstones: Iterable[Mapping[str, Any]], packages: Mapping[str, Any]
 ) -> tuple[str, ...]:
     """Name every field and column without a source: in index, tombstones, packages of a series."""
     unknown = [*_unknown(index, SERIES), *_unknown(packages, SERIES_PACKAGES)]

@@ -355,7 +355,6 @@ def _if_there(columns: Columns, name: str) -> str:
 
 
 def _rows(piece: _Piece, read: Read, week: Week) -> pa.Table:
-    """Return the rows of one piece."""
     estimates = read(ESTIMATES, piece.source.estimates) if piece.source.estimates else None
     if estimates is not None and piece.limit is not None:
         label, value = piece.limit
@@ -377,11 +376,9 @@ def _rows(piece: _Piece, read: Read, week: Week) -> pa.Table:
     )
     numbers = {name: np.where(is_gap, np.nan, values) for name, values in numbers.items()}
     ends = ("90", "95") if np.isfinite(numbers["high_90"]).any() else ("95", "95")
-    grade_codes = grades(
-        numbers[VALUE], numbers[f"low_{ends[0]}"], numbers[f"high_{ends[0]}"], is_gap
-    )
+    codes = grades(numbers[VALUE], numbers[f"low_{ends[0]}"], numbers[f"high_{ends[0]}"], is_gap)
     columns |= {name: column(numbers[name]) for name in (VALUE, *ENDS)}
-    columns[USABLE] = pa.DictionaryArray.from_arrays(column(grade_codes), texts(list(GRADES)))
+    columns[USABLE] = pa.DictionaryArray.from_arrays(column(codes), texts(list(GRADES)))
     if error is not None:
         columns["unbiased"] = column(np.where(is_gap, np.nan, _rounded(unbiased, error)))
         columns["unbiased_sd"] = column(np.where(is_gap, np.nan, error.round(4)))

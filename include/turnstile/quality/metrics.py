@@ -264,10 +264,7 @@ def _distinct_keys(connection: DuckDBPyConnection, days: pd.DataFrame, shape: Ro
 
 
 def _counts_of_days(
-    connection: DuckDBPyConnection,
-    week: ServicePeriod,
-    programme: Programme,
-    days: pd.DataFrame,
+    connection: DuckDBPyConnection, week: ServicePeriod, programme: Programme, days: pd.DataFrame
 ) -> dict[tuple[str, str], float]:
     """Rows of each day of the week by each mode that the programme knows, and unknown tap-offs."""
     counts: dict[tuple[str, str], float] = {
@@ -317,12 +314,7 @@ def _shares(totals: pd.DataFrame) -> dict[str, float]:
 
 
 def _totals(
-    counts: dict[str, int],
-    days: pd.DataFrame,
-    *,
-    keys: int,
-    earlier: list[int],
-    expected: set[str],
+    counts: dict[str, int], days: pd.DataFrame, *, keys: int, earlier: list[int], expected: set[str]
 ) -> pd.DataFrame:
     """One row: what ingest counted as shares of the records read, and the volume.
 

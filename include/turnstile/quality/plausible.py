@@ -157,7 +157,7 @@ def vehicles_of_another_unit(
         if pairs >= _PAIRS_OF_A_VEHICLE and 0 < high <= low * _TIGHT:
             told[str(vehicle)] = (pairs, middle, max(middle, 1 / middle) > _OFF_OF_A_VEHICLE)
     total = sum(pairs for pairs, _, _ in told.values())
-    off = {vehicle: one for vehicle, one in told.items() if one[2]}
+    off = {vehicle: said for vehicle, said in told.items() if said[2]}
     share = sum(pairs for pairs, _, _ in off.values()) / max(total, 1)
     return share, {vehicle: ratio for vehicle, (_, ratio, _) in off.items()}
 
@@ -212,11 +212,11 @@ def files_of_another_clock(
     by_file: dict[str, dict[int, int]] = {}
     for file, hour, rows in connection.execute(f"{select} GROUP BY ALL").fetchall():
         by_file.setdefault(file, {})[hour] = rows
-    total = sum(sum(own.values()) for own in by_file.values())
+    total = sum(sum(hourly.values()) for hourly in by_file.values())
     off = (
-        sum(own.values())
-        for own in by_file.values()
-        if _off_night(own, source.quiet_hours, most=_QUIET_HOURS_OF_A_FILE) > 1
+        sum(hourly.values())
+        for hourly in by_file.values()
+        if _off_night(hourly, source.quiet_hours, most=_QUIET_HOURS_OF_A_FILE) > 1
     )
     return sum(off) / max(total, 1)
 
@@ -258,14 +258,14 @@ def unlisted(
         domain: with the lists.
         categories: that rows carry.
     """
-    found = {}
+    shares = {}
     for category in categories:
         known = (value for name, value, _ in domain.listed if name == category)
         values = ", ".join(map(text, known)) or "NULL"
         named = f"rows_read WHERE {name(category)} IS NOT NULL"
         strange = f"{named} AND coalesce({name(category)} NOT IN ({values}), true)"
-        found[category] = _share(connection, strange, named)
-    return found
+        shares[category] = _share(connection, strange, named)
+    return shares
 
 
 def nowhere(connection: DuckDBPyConnection, feed: Feed, domain: PublicDomain) -> float:

@@ -191,13 +191,13 @@ class _Vector:
     """What is drawn as one: a table on some days, or several tables, or several days.
 
     Args:
-        own: the table whose draw is meant.
+        table: the one whose draw is meant.
         tables: of the vector.
         days: of the vector.
         joint: its name; None if the draw is all of it.
     """
 
-    own: TableSpec
+    table: TableSpec
     tables: tuple[TableSpec, ...]
     days: tuple[date, ...]
     joint: str | None
@@ -210,7 +210,7 @@ def _event(
     mechanism = programme.mechanism
     bounds = sensitivities(programme, vector.tables, statistic, vector.days)
     sensitivity = dict(bounds)[mechanism.unit]
-    age = None if vector.own.year_from is None else age_in_year(vector.own.year_from, days[0])
+    age = None if vector.table.year_from is None else age_in_year(vector.table.year_from, days[0])
     if sensitivity is None:
         raise ProgrammeError(
             where=f"{programme.name}.yaml",
@@ -227,19 +227,21 @@ def _event(
         raise ProgrammeError(
             where=f"{programme.name}.yaml",
             field=f"mechanism.{mechanism.kind.amount}",
-            rule=f"buys noise of scale {float(noise.scale):.3g} on {vector.own.name}, which hides "
-            f"every number; at most {_MOST_SCALE} is drawn and judged: raise the amount",
+            rule=f"buys noise of scale {float(noise.scale):.3g} on {vector.table.name}, "
+            f"which hides every number; at most {_MOST_SCALE} is drawn and judged: "
+            "raise the amount",
         )
     if noise.scale < _LEAST_SCALE:
         raise ProgrammeError(
             where=f"{programme.name}.yaml",
             field=f"mechanism.{mechanism.kind.amount}",
-            rule=f"buys noise of scale {float(noise.scale):.3g} on {vector.own.name}, which leaves "
-            f"nearly every number as it is; at least {_LEAST_SCALE} is drawn: lower the amount",
+            rule=f"buys noise of scale {float(noise.scale):.3g} on {vector.table.name}, "
+            f"which leaves nearly every number as it is; at least {_LEAST_SCALE} is drawn: "
+            "lower the amount",
         )
     blocks = tuple(Block(day, mode) for day in days for mode in programme.source.modes)
     return DrawEvent(
-        table=vector.own.name,
+        table=vector.table.name,
         statistic=statistic,
         noise=mechanism.kind.noise,
         scale=noise.scale,
@@ -248,7 +250,7 @@ def _event(
         delta=noise.delta,
         threshold=noise.threshold,
         joint=vector.joint,
-        own_records=vector.own.trips_max is not None,
+        own_records=vector.table.trips_max is not None,
         mechanism=mechanism.kind.named_in_events,
         step=1 if age is None else UNIT,
         carried=() if age is None else carried_days(programme, days[0], age),

@@ -108,7 +108,6 @@ def decode(content: bytes) -> Artefact:
 
 
 def _rows(noisy: NoisyTable, schema: pa.Schema) -> pa.Table:
-    """Return one draw as rows."""
     cells = len(noisy.values)
     first = column(np.zeros(cells, dtype=np.int32))
     columns = [

@@ -31,7 +31,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _add_report(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `report`."""
     parser = actions.add_parser("report", help="private planning tables of an ingested period")
     parser.add_argument("programme", nargs="?", default="itms")
     parser.add_argument("--week", required=True, help="ISO week or days FIRST..LAST")
@@ -55,7 +54,6 @@ def _report(args: argparse.Namespace) -> int:
 
 
 def _add_cells(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `cells`."""
     parser = actions.add_parser("cells", help="choose public cells from a published noisy survey")
     parser.add_argument("package", type=Path, help="published survey, var/public/itms_survey/...")
     parser.add_argument("--table", default="traffic")
@@ -96,7 +94,6 @@ def _cells(args: argparse.Namespace) -> int:
 
 
 def _add_accounting(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `accounting`."""
     parser = actions.add_parser(
         "accounting", help="the ITMS report's own epsilon, beside what it is worth"
     )
@@ -147,7 +144,6 @@ def _accounting(args: argparse.Namespace) -> int:
 
 
 def _add_rolling(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `rolling`."""
     parser = actions.add_parser("rolling", help="mean speeds over several published weeks, free")
     parser.add_argument("programme", nargs="?", default="itms")
     parser.add_argument("--weeks", required=True, help="2016-W30:2016-W33")

@@ -25,8 +25,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--area", type=Path, help="vehicles: public GeoJSON polygon")
     parser.add_argument("--mode", help="the one mode of the rows, where they name none")
     parser.add_argument(
-        "--zone",
-        help="IANA time zone (default: the feed agency's, if times state offsets)",
+        "--zone", help="IANA time zone (default: the feed agency's, if times state offsets)"
     )
     parser.add_argument(
         "--feed", type=Feed, choices=list(Feed), help="what a row is: the layout of the files"

@@ -185,12 +185,7 @@ def _clear(pairs: _Pairs, threshold: float) -> _Pairs:
 
 
 def _ends(
-    mode: str | None,
-    locations: tuple[str, str],
-    lag: int,
-    pairs: _Pairs,
-    *,
-    alpha: float,
+    mode: str | None, locations: tuple[str, str], lag: int, pairs: _Pairs, *, alpha: float
 ) -> Ends | None:
     """Return the pairs of a lag, if they agree."""
     from scipy.stats import binom

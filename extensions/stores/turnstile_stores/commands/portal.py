@@ -37,7 +37,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _send(args: argparse.Namespace) -> int:
-    """Send to every portal."""
     for delivery in _deliveries(args):
         number = delivery.send()
         print(f"{delivery.portal.name}: {number} sent, the rest was there; pages are as here")

@@ -113,14 +113,12 @@ class Delivery:
         self.say(f"{revision.key}: at {self.portal.name}, every byte read back")
 
     def _store(self) -> Store:
-        """Return the store of the portal."""
         if self.portal.kind == FOLDER:
             return FolderStore(self.portal.folder)
         prefix = self.portal.path.strip("/")
         return S3Store(self.portal.host, prefix, self.portal.options.get("endpoint"))
 
     def _catalogue(self) -> Ckan:
-        """Return the catalogue of the portal."""
         options = self.portal.options
         return Ckan(
             self.portal.host,

@@ -182,10 +182,7 @@ def forecast(
 
 
 def _course(
-    weeks: int,
-    seen: Sequence[ChargedRelease],
-    units: Iterable[ProtectionUnit],
-    finest: DrawEvent,
+    weeks: int, seen: Sequence[ChargedRelease], units: Iterable[ProtectionUnit], finest: DrawEvent
 ) -> Course:
     """Return where the units of every week stand after so many of them."""
     return Course(
@@ -223,9 +220,8 @@ def _risks(
         seen[Span.YEAR] = seen[Span.LEDGER]
     for span, releases in seen.items():
         is_year = span is Span.YEAR
-        loss = max(
-            (_loss(releases, unit, scope, with_later=is_year) for scope in scopes), key=_costly
-        )
+        costs = [_loss(releases, unit, scope, with_later=is_year) for scope in scopes]
+        loss = max(costs, key=_costly)
         for is_worst in (False, True):
             guess = partial(_guess_of, unit, scopes=scopes, is_worst=is_worst)
             yield UnitRisk(
@@ -265,24 +261,23 @@ def _guess_of(
 
     A typical unit shows no more than the worst: what passes a bound is not counted.
     """
-    worst = [_changes(unit, seen, scope, is_worst=True, with_later=with_later) for scope in scopes]
-    most = (
-        None
-        if None in worst
-        else max(_guess(frozenset((counts or {}).items())) for counts in worst)
-    )
+    changes = partial(_changes, unit, seen, with_later=with_later)
+    worst = [changes(scope, is_worst=True) for scope in scopes]
+    most = None if None in worst else max(map(_guess, worst))
     if is_worst:
         return most
-    changes = [
-        _changes(unit, seen, scope, is_worst=False, with_later=with_later) for scope in scopes
-    ]
-    guess = max(_guess(frozenset((counts or {}).items())) for counts in changes)
+    guess = max(_guess(changes(scope, is_worst=False)) for scope in scopes)
     return guess if most is None else min(guess, most)
 
 
+def _guess(changes: Changes | None) -> float:
+    """Return the chance of the best guess; that of a coin where nothing changes."""
+    return _guess_by(frozenset((changes or {}).items()))
+
+
 @lru_cache(maxsize=512)
-def _guess(changes: frozenset[tuple[Change, int]]) -> float:
-    """Return the chance of the best guess; many scopes and spans hold the same changes."""
+def _guess_by(changes: frozenset[tuple[Change, int]]) -> float:
+    """Return it once: many scopes and spans hold the same changes."""
     return best_guess(dict(changes))
 
 
@@ -313,10 +308,8 @@ def _loss(
     total = NO_LOSS
     for release in seen:
         for step in sorted({event.step for event in release.events}):
-            events = [
-                event for event in draws_on(release.events, unit, scope) if event.step == step
-            ]
-            loss = losses(events).get((unit, scope), NO_LOSS)
+            draws = [draw for draw in draws_on(release.events, unit, scope) if draw.step == step]
+            loss = losses(draws).get((unit, scope), NO_LOSS)
             if with_later and step > 1 and not unit.is_lifetime and loss.rho is not None:
                 loss = Loss(None, loss.rho * column_squared() / step**2, loss.delta)
             total += loss.times(release.times)
@@ -350,16 +343,11 @@ def _alike(seen: Iterable[ChargedRelease]) -> list[ChargedRelease]:
     times: Counter[object] = Counter()
     one_of: dict[object, ChargedRelease] = {}
     for release in seen:
-        days = [len({block.service_date for block in event.blocks}) for event in release.events]
-        joints = [str(event.joint) for event in release.events]
-        shape = (
-            tuple(
-                replace(event, blocks=(), joint=None, carried=_ages(event))
-                for event in release.events
-            ),
-            tuple(days),
-            tuple(joints.index(joint) for joint in joints),
-        )
+        events = release.events
+        draws = [replace(event, blocks=(), joint=None, carried=_ages(event)) for event in events]
+        days = [len({block.service_date for block in event.blocks}) for event in events]
+        joints = [str(event.joint) for event in events]
+        shape = tuple(draws), tuple(days), tuple(joints.index(joint) for joint in joints)
         one_of.setdefault(shape, release)
         times[shape] += release.times
     return [replace(charged, times=times[shape]) for shape, charged in one_of.items()]

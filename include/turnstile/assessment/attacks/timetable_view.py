@@ -207,9 +207,7 @@ def _h3(row: Any, resolutions: Iterable[int]) -> list[str]:  # noqa: ANN401 - a 
 
     if not (math.isfinite(row.latitude) and math.isfinite(row.longitude)):
         return []
-    return [
-        h3.latlng_to_cell(row.latitude, row.longitude, resolution) for resolution in resolutions
-    ]
+    return [h3.latlng_to_cell(row.latitude, row.longitude, level) for level in resolutions]
 
 
 def _slots(labels: Iterable[str]) -> dict[int, str]:

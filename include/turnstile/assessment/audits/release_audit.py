@@ -100,22 +100,19 @@ def audit_release(
     """
     pipeline = copy or PipelineCopy()
     draws_alike: defaultdict[_Kind, list[DrawEvent]] = defaultdict(list)
-    for audited_unit in (unit, *others):
+    for audited in (unit, *others):
         for event in one_of_each_label(events):
-            declared = dict(event.sensitivities).get(audited_unit)
+            declared = dict(event.sensitivities).get(audited)
             if declared is not None:
                 noise = (event.noise, event.scale, event.threshold)
                 draws_alike[
-                    noise,
-                    audited_unit,
-                    declared,
-                    pipeline.sensitivity(event, audited_unit, declared),
+                    noise, audited, declared, pipeline.sensitivity(event, audited, declared)
                 ].append(event)
     audits = []
-    for (_, audited_unit, declared, _), draws in draws_alike.items():
-        canaries = CANARIES if audited_unit is unit else CANARIES_OF_OTHERS
-        run = run_canaries(pipeline, draws[0], audited_unit, declared, canaries=canaries)
-        first = _audited(draws[0], audited_unit, declared, run=run, error=ALPHA / len(draws_alike))
+    for (_, audited, declared, _), draws in draws_alike.items():
+        canaries = CANARIES if audited is unit else CANARIES_OF_OTHERS
+        run = run_canaries(pipeline, draws[0], audited, declared, canaries=canaries)
+        first = _audited(draws[0], audited, declared, run=run, error=ALPHA / len(draws_alike))
         audits.append(replace(first, label=", ".join(event.label for event in draws)))
     return tuple(audits)
 
@@ -128,7 +125,6 @@ def _audited(
     run: CanaryRun,
     error: float,
 ) -> DrawAudit:
-    """Judge one run."""
     judged = _laplace if event.noise.record.is_pure else _gaussian
     bound, is_refuted = judged(event, sensitivity, run, error)
     return DrawAudit(

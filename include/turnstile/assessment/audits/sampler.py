@@ -66,10 +66,8 @@ def misfit_of(noise: NDArray[np.int64], event: DrawEvent, *, alpha: float) -> st
         equal = int((pairs[:, 0] == pairs[:, 1]).sum())
         if binomial_at_least(equal, len(pairs), same) < each / 2:
             return f"{equal} of {len(pairs)} pairs of draws are equal"
-    numbers, deviation = (
-        values.astype(np.float64),
-        math.sqrt(values.astype(np.float64) ** 2 @ chances),
-    )
+    numbers = values.astype(np.float64)
+    deviation = math.sqrt(numbers**2 @ chances)
     for words, of, observed in (
         ("mean", numbers, float(noise.mean())),
         ("mean size", np.abs(numbers), float(np.abs(noise).mean())),

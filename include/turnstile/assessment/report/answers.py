@@ -38,12 +38,12 @@ class Answers:
     not_protected: tuple[str, ...]
 
 
-def answers_of(programme: Programme, risk: Forecast) -> Answers:
+def answers_of(programme: Programme, forecast: Forecast) -> Answers:
     """Return the answers of a programme, for the report of a release and for those who sign.
 
     Args:
         programme: whose bounds hold.
-        risk: of its releases.
+        forecast: of its releases.
     """
     unit = programme.mechanism.unit
     bounds = "; ".join(
@@ -60,14 +60,12 @@ def answers_of(programme: Programme, risk: Forecast) -> Answers:
         what,
         _WHOM,
         _HOW_LONG,
-        _figures(unit, risk),
+        _figures(unit, forecast),
         (
             *dict.fromkeys(
-                unit_risk.sentence
-                if unit_risk.guess_right is None
-                else f"{unit_risk.verdict}.".capitalize()
-                for unit_risk in risk.units
-                if unit_risk.guess_right is None or "does not hide" in unit_risk.verdict
+                risk.sentence if risk.guess_right is None else f"{risk.verdict}.".capitalize()
+                for risk in forecast.units
+                if risk.guess_right is None or "does not hide" in risk.verdict
             ),
             (
                 "Facts about groups, lines and places: that many people travel somewhere is what "
@@ -78,23 +76,13 @@ def answers_of(programme: Programme, risk: Forecast) -> Answers:
     )
 
 
-def _figures(unit: ProtectionUnit, risk: Forecast) -> tuple[tuple[str, str], ...]:
+def _figures(unit: ProtectionUnit, forecast: Forecast) -> tuple[tuple[str, str], ...]:
     """Return four chances: of the protected unit as charged, and of whoever is there all year."""
-    chosen = [
-        unit_risk
-        for unit_risk in risk.units
-        if unit_risk.unit is unit and unit_risk.span is Span.LEDGER
-    ]
-    chosen += [
-        unit_risk
-        for unit_risk in risk.units
-        if unit_risk.unit.is_lifetime and unit_risk.span is Span.YEAR
-    ]
+    risks = forecast.units
+    chosen = [risk for risk in risks if risk.unit is unit and risk.span is Span.LEDGER]
+    chosen += [risk for risk in risks if risk.unit.is_lifetime and risk.span is Span.YEAR]
     return tuple(
-        (
-            percent(unit_risk.guess_right),
-            f"{unit_risk.who}{', over a year' * (unit_risk.span is Span.YEAR)}",
-        )
-        for unit_risk in chosen
-        if unit_risk.guess_right is not None
+        (percent(risk.guess_right), f"{risk.who}{', over a year' * (risk.span is Span.YEAR)}")
+        for risk in chosen
+        if risk.guess_right is not None
     )

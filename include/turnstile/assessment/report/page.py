@@ -11,13 +11,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from turnstile.assessment.assessment import (
-    LIMITS,
-    SOURCES,
-    Assessment,
-    assess_release,
-    content_of,
-)
+from turnstile.assessment.assessment import LIMITS, SOURCES, Assessment, assess_release, content_of
 from turnstile.assessment.evidence import Evidence
 from turnstile.assessment.gates.result import GateResult, headline
 from turnstile.assessment.pages import render

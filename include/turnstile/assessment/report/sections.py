@@ -32,18 +32,16 @@ def risk(assessment: Assessment) -> Section:
     head = ("unit", "who", "seen", "best guess", "this release alone", "rho", "epsilon", "in words")
     rows = [
         (
-            unit_risk.unit.noun,
-            f"{unit_risk.who}{' (worst)' if unit_risk.is_worst else ' (typical)'}",
-            "the year ahead"
-            if unit_risk.span is Span.YEAR
-            else f"{unit_risk.releases} in the ledger",
-            _figure(unit_risk.guess_right, ".3f"),
-            _figure(unit_risk.alone, ".3f"),
-            _figure(unit_risk.rho, ".4g"),
-            _figure(unit_risk.epsilon, ".4g"),
-            unit_risk.sentence,
+            risk.unit.noun,
+            f"{risk.who}{' (worst)' if risk.is_worst else ' (typical)'}",
+            "the year ahead" if risk.span is Span.YEAR else f"{risk.releases} in the ledger",
+            _figure(risk.guess_right, ".3f"),
+            _figure(risk.alone, ".3f"),
+            _figure(risk.rho, ".4g"),
+            _figure(risk.epsilon, ".4g"),
+            risk.sentence,
         )
-        for unit_risk in assessment.risk.units
+        for risk in assessment.risk.units
     ]
     return {"head": head, "rows": rows}
 
@@ -136,33 +134,25 @@ def audits(assessment: Assessment) -> Section:
 def attacks(assessment: Assessment) -> Section:
     """Return what is proven of presence, and differencing."""
     is_thresholded = any(event.threshold is not None for event in assessment.drawn.events)
+    head = ("total", "parts", "mode", "noises", "cell from total, +- (95 %)", "itself, +-")
+    rows = [
+        (
+            pair.total,
+            pair.parts,
+            pair.mode,
+            pair.terms,
+            f"{pair.half_width_95:g}",
+            f"{pair.own_half_width_95:g}",
+        )
+        for pair in assessment.differencing
+    ]
     return {
         "proof": (
             "Tables are thresholded: a released cell proves that it was not empty."
             if is_thresholded
             else "No number proves that a cell was not empty: empty cells are noised like others."
         ),
-        "differencing": {
-            "head": (
-                "total",
-                "parts",
-                "mode",
-                "noises",
-                "cell from total, +- (95 %)",
-                "itself, +-",
-            ),
-            "rows": [
-                (
-                    differencing.total,
-                    differencing.parts,
-                    differencing.mode,
-                    differencing.terms,
-                    f"{differencing.half_width_95:g}",
-                    f"{differencing.own_half_width_95:g}",
-                )
-                for differencing in assessment.differencing
-            ],
-        },
+        "differencing": {"head": head, "rows": rows},
     }
 
 
@@ -213,7 +203,6 @@ def ledger(assessment: Assessment) -> Section:
 
 
 def _figure(value: float | None, shown: str) -> str:
-    """Return a figure as text."""
     return NO_BOUND if value is None else format(value, shown)
 
 

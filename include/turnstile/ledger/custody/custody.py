@@ -196,7 +196,6 @@ class Custody:
                 self.note((attempt.key, attempt.manifest_digest.removeprefix("sha256:")))
 
     def _entries_after(self, sequence: int) -> tuple[Entry, ...]:
-        """Return the entries after a number."""
         return self.store.read(lambda c: facts.entries_after(c, sequence))
 
 

@@ -260,10 +260,8 @@ def _publish(
     """Say again that a sealed release is public, where its package proves it."""
     history, published = read_history(connection), []
     for trace in all_traces:
-        past_attempts = history.attempts.get(trace.key, [])
-        sealed = next(
-            (attempt for attempt in past_attempts if attempt.state is ReleaseState.SEALED), None
-        )
+        past = history.attempts.get(trace.key, [])
+        sealed = next((attempt for attempt in past if attempt.state is ReleaseState.SEALED), None)
         if trace.kind is not TraceKind.PACKAGE or sealed is None:
             continue
         if trace.sealed != sealed.artefact_digest or file_problems(trace.path):

@@ -223,7 +223,6 @@ def key_id(name: str, kind: bytes, raw: bytes) -> bytes:
 
 
 def _b64(raw: bytes) -> str:
-    """Encode bytes."""
     return base64.b64encode(raw).decode()
 
 
@@ -233,7 +232,5 @@ def _new_key() -> bytes:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     return Ed25519PrivateKey.generate().private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )

@@ -193,7 +193,6 @@ class Witnesses:
         return self._key_path().with_name("log-policy.txt")
 
     def _key_path(self) -> Path:
-        """Return where the key is."""
         if self.key is None:
             rule = "a checkpoint needs a signing key; name a public zone or a key file"
             raise InputError(where="ledger", field="key", rule=rule)

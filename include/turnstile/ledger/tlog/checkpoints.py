@@ -186,7 +186,6 @@ def step_text(old: int, path: Iterable[bytes], checkpoint: str) -> str:
 
 
 def _signature(line: str) -> tuple[str, bytes, bytes]:
-    """Read one signature line."""
     dash, name, encoded = line.split(" ")
     content = _decoded(encoded)
     if dash != "—" or not name or len(content) <= KEY_ID_BYTES:
@@ -215,7 +214,6 @@ def _hashes(lines: str) -> tuple[bytes, ...]:
 
 
 def _hash(encoded: str) -> bytes:
-    """Read one hash."""
     content = _decoded(encoded)
     if len(content) != _HASH_BYTES:
         raise ValueError("a hash has 32 bytes")

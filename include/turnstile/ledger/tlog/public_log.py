@@ -277,7 +277,6 @@ class PublicLog:
         return is_in_package or (self.folder / "checkpoints" / str(checkpoint.size)).exists()
 
     def _is_signed(self, checkpoint: LogCheckpoint) -> bool:
-        """Return whether this log signed a checkpoint."""
         try:
             return checkpoint.is_signed_by(self.verifier) and checkpoint.origin == self.begun.origin
         except ValueError:

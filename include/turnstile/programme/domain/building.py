@@ -211,7 +211,6 @@ def _station_names(stops: Sequence[Stop]) -> dict[str, str]:
 
 
 def _place(stop: Stop, mode: str, area: str, location: LocationName) -> BuiltPlace:
-    """Return one line."""
     called = stop.stop_id if location is LocationName.STOP_ID else stop.name
     return BuiltPlace(mode, called, area, stop.latitude or 0.0, stop.longitude or 0.0)
 

@@ -105,7 +105,6 @@ def _visits(path: Path) -> set[tuple[str, str]]:
 
 
 def _csv(pairs: set[tuple[str, str]]) -> str:
-    """Return pairs as a file."""
     sink = io.StringIO()
     writer = csv.writer(sink, lineterminator="\n")
     writer.writerow(_HEADER)

@@ -116,7 +116,6 @@ def _period_labels(stretches: Sequence[Listed], time: TimeSpec) -> tuple[str, ..
 
 
 def _values(file: PublicFile, dimension: str) -> Iterator[Listed]:
-    """Yield the values of a list."""
     seen: set[str] = set()
     for where, (value, label) in file.rows("value", "label"):
         if label == UNKNOWN:

@@ -91,10 +91,7 @@ def _records(table: TableFile) -> dict[str, Any]:
                 "name": f"{table.name}/{name}",
                 "description": entry.description if (entry := field_of(name)) else title_of(name),
                 "dataType": _TYPES[kind],
-                "source": {
-                    "fileObject": {"@id": table.parquet},
-                    "extract": {"column": name},
-                },
+                "source": {"fileObject": {"@id": table.parquet}, "extract": {"column": name}},
             }
             for name, kind in table.columns
         ],

@@ -59,16 +59,12 @@ def write(contents: Contents) -> bytes:
         "@type": "dcat:DatasetSeries",
         "dct:title": programme.title,
         "dct:description": programme.description,
-        "dcat:temporalResolution": {
-            "@type": "xsd:duration",
-            "@value": f"P{period.days}D",
-        },
+        "dcat:temporalResolution": {"@type": "xsd:duration", "@value": f"P{period.days}D"},
     }
     return json_bytes({"@context": _DCAT_CONTEXT, "@graph": [dataset, group]})
 
 
 def _distribution(record: FileRecord, dataset: str) -> dict[str, Any]:
-    """Describe one file."""
     return {
         "@id": f"{dataset}:{record.path}",
         "@type": "dcat:Distribution",
@@ -91,5 +87,4 @@ def _suffix(record: FileRecord) -> str | None:
 
 
 def _date(text: str) -> dict[str, str]:
-    """Return a typed date."""
     return {"@type": "xsd:date", "@value": text}

@@ -102,7 +102,6 @@ def place_tables(package: Path) -> PlaceTables | None:
 
 
 def _rows(sums: Sums, table: Layout) -> Iterator[PlaceRow]:
-    """Yield the rows of a table."""
     rows = sums.published.rows(table.name)
     if TAP in rows.column_names:
         rows = where(rows, {TAP: "on"})

@@ -89,7 +89,6 @@ def week_of_places(programme: Programme, package: Path, period: str) -> WeekOfPl
 
 
 def _grouped(rows: Iterable[PlaceRow]) -> defaultdict[Place, list[PlaceRow]]:
-    """Return the rows of each place."""
     by_place: defaultdict[Place, list[PlaceRow]] = defaultdict(list)
     for row in rows:
         if row.place != UNKNOWN:

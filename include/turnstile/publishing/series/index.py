@@ -79,7 +79,6 @@ def tombstones(periods: Sequence[Period]) -> dict[str, dict[str, Any]]:
 
 
 def _facts(period: Period) -> list[Fact]:
-    """Return every fact about a period."""
     facts = [
         fact for revision in period.revisions for fact in (revision.published, revision.withdrawn)
     ]

@@ -132,7 +132,6 @@ def _atom(about: Index, entries: Sequence[Mapping[str, str]]) -> bytes:
 
 
 def _add(parent: ET.Element, name: str, text: str) -> None:
-    """Add an element with a text."""
     ET.SubElement(parent, name).text = text
 
 

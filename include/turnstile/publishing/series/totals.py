@@ -34,7 +34,6 @@ def totals_of(package: Tables, period: str) -> list[dict[str, object]]:
 
 
 def _total(period: str, mode: str, what: str, value: float, variance: float) -> dict[str, object]:
-    """Return one total."""
     half = NORMAL_95 * float(variance) ** 0.5
     named: dict[str, object] = {"period": period, "mode": mode, "what": what}
     return named | {"total": round(float(value), 1), "half_width_95": round(half, 1)}

@@ -87,7 +87,6 @@ def _hexagons(domain: PublicDomain) -> tuple[Feature, ...]:
 
 
 def _mean(positions: list[Position]) -> Position:
-    """Return the mean of positions."""
     return _rounded(
         sum(x for x, _ in positions) / len(positions), sum(y for _, y in positions) / len(positions)
     )

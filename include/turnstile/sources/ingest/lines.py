@@ -96,7 +96,7 @@ def sort_lines(
     with _Sorter(file.path, folder, text, has_quotes=has_quotes) as sorter:
         for block in _blocks(text.chunks):
             sorter.add(block)
-    return sorter.found()
+    return sorter.lines()
 
 
 def first_character(file: RawFile) -> str:
@@ -173,7 +173,7 @@ class _Sorter:
             if written is not None:
                 written.close()
 
-    def found(self) -> PhysicalLines:
+    def lines(self) -> PhysicalLines:
         """Return what was found; call it when all is written."""
         first, is_first_clean = self._first or (b"", False)
         return PhysicalLines(

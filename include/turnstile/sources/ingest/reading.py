@@ -125,17 +125,12 @@ def _unreadable_part(file: RawFile) -> str:
 
     if file.form is not FileForm.PARQUET:
         return ""
-    with (
-        suppress(pa.ArrowException, OSError, ValueError),
-        pq.ParquetFile(file.path) as parquet_file,
-    ):
-        for group, column in product(
-            range(parquet_file.num_row_groups), parquet_file.schema_arrow.names
-        ):
+    with suppress(pa.ArrowException, OSError, ValueError), pq.ParquetFile(file.path) as parquet:
+        for group, column in product(range(parquet.num_row_groups), parquet.schema_arrow.names):
             try:
                 sum(
                     batch.num_rows
-                    for batch in parquet_file.iter_batches(row_groups=[group], columns=[column])
+                    for batch in parquet.iter_batches(row_groups=[group], columns=[column])
                 )
             except (pa.ArrowException, OSError, ValueError):
                 return f" (row group {group}, column {column[:_LONGEST_NAME]!r})"

@@ -25,7 +25,7 @@ class _Records:
         self._path: list[str] | None = None
         self._text, self._size = [""], 0
         self._record: dict[str, str] = {}
-        self.found: list[Found] = []
+        self.records: list[Found] = []
         self.parser = expat.ParserCreate(namespace_separator=" ")
         self.parser.StartElementHandler = self._begin
         self.parser.EndElementHandler = self._end
@@ -53,7 +53,7 @@ class _Records:
             self._text = []
             self._path.pop()
         elif self._path is not None:
-            self.found.append(self._record)
+            self.records.append(self._record)
             self._path = None
 
 
@@ -71,9 +71,9 @@ def records(chunks: Iterator[bytes], wanted: tuple[str, ...]) -> Iterator[Found]
     try:
         for chunk in chunks:
             reader.parser.Parse(chunk)
-            yield from reader.found
-            reader.found.clear()
+            yield from reader.records
+            reader.records.clear()
         reader.parser.Parse(b"", True)
     except expat.ExpatError:
         raise EOFError from None
-    yield from reader.found
+    yield from reader.records
