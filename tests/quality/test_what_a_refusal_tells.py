@@ -24,7 +24,7 @@ def test_the_bits_of_a_year_are_those_of_its_rules(shape: str, programme: str) -
     text = " ".join((ROOT / "docs/PRIVACY.md").read_text().split())
     bits = rules(programme) * WEEKS * BITS_OF_FOUR_WORDS
     assert f"{rules(programme)} " in text[text.index("shipped programmes have") :][:80]
-    assert f"{bits:,}" in text[text.index("48 rules (trips)") :][:120]
+    assert f"{bits:,}" in text[text.index("rules (trips)") :][:120]
     assert shape in text
     assert "pass, warn, fail or broken" in str(verdicts.__doc__)  # the four words
 

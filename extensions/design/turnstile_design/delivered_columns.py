@@ -173,7 +173,7 @@ def look_at(
         written="" if form is None else yaml_of(form.stated(instants, numbers)),
         tells_instants=is_told or best_feed in _OF_INSTANTS,
         has_dates="tap_date" in field_of
-        or (form is not None and bool({*instants} & {*form.dated})),
+        or (best_feed not in _OWN_DATES and form is not None and bool({*instants} & {*form.dated})),
     )
 
 
@@ -314,7 +314,7 @@ def _names(file: RawFile) -> Iterator[str]:
         yield from GEOMETRY
         record = record.get("properties", {})
     yield from _paths(record, "")
-    if len(record) == 1:  # an envelope, named by what happened
+    if isinstance(record, dict) and len(record) == 1:  # an envelope, named by what happened
         (payload,) = record.values()
         yield from _paths(payload, "")
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from turnstile.duckdb_engine import one_file
 from turnstile.look.asked import Asked
 from turnstile.look.fields_found import (
-    DATED,
     Word,
     action_like,
     asks_for_action,
@@ -25,11 +24,18 @@ from turnstile.look.fields_found import (
     words_of,
 )
 from turnstile.look.file_form import FoundForm, yaml_of
-from turnstile.programme.source_spec import Encoding, FileSpec, RowShape, SpeedUnit, TimeForm
+from turnstile.programme.source_spec import (
+    Encoding,
+    Feed,
+    FileSpec,
+    RowShape,
+    SpeedUnit,
+    TimeForm,
+)
 from turnstile.programme.spec import Programme
 from turnstile.quality.findings import QualityReport
 from turnstile.quality.kinds_set_aside import CARDS_AT_LEAST
-from turnstile.quality.plausible import said_by_covered
+from turnstile.quality.plausible import DATED, said_by_covered
 from turnstile.quality.rules import shares_at_most
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.feeds.layout import names_in_source
@@ -57,6 +63,7 @@ _MENDS = {
     ),
     "days_complete": ("source.rows_per_day_at_least", ""),
     "clock": ("source.file.zone", "file: {zone: UTC}   # or quiet_hours, or another time.zone"),
+    "dates": ("source.date_form", ""),
     "coordinates_swapped_many": (
         "source.columns",
         "columns: {latitude: ..., longitude: ...}   # exchanged",
@@ -175,7 +182,7 @@ def as_said(
     """
     source = programme.source
     columns = {str(row[0]) for row in connection.execute("DESCRIBE said").fetchall()}
-    days = () if week is None else week.days
+    days = () if week is None or source.feed is Feed.IST_DATEN else week.days  # has its own
     for field in columns & {*DATED} if days else ():
         source = replace(source, date_form=date_form(connection, field, days) or source.date_form)
     if _MODES in asked.undecided and "mode" in columns:

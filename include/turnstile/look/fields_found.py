@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
-from turnstile.duckdb_engine import name, number_of, text
+from turnstile.duckdb_engine import name, number_of
 from turnstile.programme.source_spec import DateForm, Feed, TapAction
 from turnstile.quality.kinds_set_aside import CARDS_AT_LEAST
-from turnstile.sources.feeds.layout import INSTANTS
+from turnstile.quality.plausible import DATED, PATTERNS, day_sql
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-DATED = ("tap_date", *INSTANTS)
-"""Fields whose dates are written as `source.date_form` says, where no year comes first."""
 WORDS = ("action", "mode", "direction", "route", "fare_product", "vehicle_trip", "occupancy")
 _TIMES = (
     *("tapped_at", "observed_at", "tap_date", "tap_time", "service_date", "start_date"),
@@ -29,7 +27,6 @@ _TIMES = (
 )
 _NUMBERS = ("latitude", "longitude", "speed", "delay", "passengers", "riders")
 _DAYS = ("service_date", "tap_on_date", *DATED)
-_PATTERNS = {DateForm.DAY_FIRST: "%d/%m/%Y", DateForm.MONTH_FIRST: "%m/%d/%Y"}
 _LISTED, _FORMS_LISTED = 60, 6
 _FEW_WORDS = 30  # of a column that may say enter or leave, or by what one goes
 _LOOKED_AT = 200_000
@@ -190,18 +187,12 @@ def date_form(
     """
     listed = ", ".join(f"DATE '{day}'" for day in days)
     asked = ", ".join(
-        f"count(*) FILTER ({_day_sql(field, form)} IN ({listed}))" for form in _PATTERNS
+        f"count(*) FILTER ({day_sql(field, form)} IN ({listed}))" for form in PATTERNS
     )
     row = connection.execute(f"SELECT {asked} FROM said").fetchone()
-    counts = dict(zip(_PATTERNS, row or (), strict=False))
+    counts = dict(zip(PATTERNS, row or (), strict=False))
     best = max(counts, key=lambda form: counts[form])
     return best if counts[best] > min(counts.values()) else None
-
-
-def _day_sql(field: str, form: DateForm) -> str:
-    """SQL of the date with which a text begins, if a day or a month comes first."""
-    begin = rf"regexp_extract({field}, '^\d\d?[-/.]\d\d?[-/.]\d{{4}}')"
-    return f"TRY_STRPTIME(translate({begin}, '-.', '//'), {text(_PATTERNS[form])})::DATE"
 
 
 def _iso_day_sql(field: str) -> str:
@@ -216,7 +207,7 @@ def week_of(connection: DuckDBPyConnection, fields: Iterable[str]) -> date | Non
     if not told:
         return None
     days = [_iso_day_sql(field) for field in told]
-    days += [_day_sql(field, form) for field in told for form in _PATTERNS]
+    days += [day_sql(field, form) for field in told for form in PATTERNS]
     # each reading of a date votes: wrong ones are scattered over the weeks of a year
     row = connection.execute(
         f"SELECT date_trunc('week', day) AS monday, count(*) "

@@ -22,12 +22,13 @@ from turnstile.quality.earlier_figures import Figures, earlier_figures
 from turnstile.quality.plausible import (
     clock_off,
     files_of_another_clock,
+    files_of_other_dates,
     nowhere,
     speeds_off_unit,
     unlisted,
     vehicles_of_another_unit,
 )
-from turnstile.quality.rules import CLOCK, PLACE, UNIT, unlisted_at_most
+from turnstile.quality.rules import CLOCK, DATES, PLACE, UNIT, unlisted_at_most
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.ingest.canonical import (
     SPEED_SCALE,
@@ -151,9 +152,13 @@ def measure(  # noqa: PLR0913 - the keyword-only rest is where it runs
             counts = _counts_of_days(connection, week, programme, days)
             hours, most = snapshot.folder / HOURS_FILE, unlisted_at_most(programme)
             others = files_of_another_clock(connection, hours, programme.source)
+            other_dates = files_of_other_dates(
+                connection, snapshot, programme.source, programme.days_of(week)
+            )
             plausible = {
                 "clock_off": clock_off(connection, programme.source),
                 "files_off": others / most[CLOCK],
+                "dates_off": other_dates / most[DATES],
                 **_off_lists(connection, programme, domain),
             }
             if programme.source.feed.shape is RowShape.TELEMETRY:
@@ -298,7 +303,7 @@ def _off_lists(
     if domain is None:
         return {"words_off": 0.0, "places_off": 0.0}
     most = unlisted_at_most(programme)
-    words = unlisted(connection, domain, {*most} - {PLACE, CLOCK, UNIT})
+    words = unlisted(connection, domain, {*most} - {PLACE, CLOCK, DATES, UNIT})
     off = (share / most[name] for name, share in words.items())
     places = nowhere(connection, programme.source.feed, domain)
     return {"words_off": max(off, default=0.0), "places_off": places / most[PLACE]}

@@ -21,8 +21,10 @@ import numpy as np
 from turnstile.duckdb_engine import name, number_of, one_file, text
 from turnstile.programme.domain.public_domain import UNKNOWN, PublicDomain
 from turnstile.programme.fields import STOP
-from turnstile.programme.source_spec import Feed, RowShape, SourceSpec
+from turnstile.programme.source_spec import DateForm, Feed, RowShape, SourceSpec
+from turnstile.sources.feeds.layout import INSTANTS
 from turnstile.sources.ingest.canonical import MINUTE, SPEED_SCALE
+from turnstile.sources.ingest.snapshot import HOURS_FILE, Snapshot, counts_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,6 +56,9 @@ _QUIET_HOURS_AT_LEAST, _QUIET_HOURS_AT_MOST, _QUIET_HOURS_OF_A_FILE = 3, 16, 11
 _NIGHT, _APART = 2.5, 4.25  # hours: the middle of a night, and how far it may be from there
 _RECORDS_AT_LEAST = 500
 ENDS = ("tap_on", "tap_off")
+DATED = ("tap_date", *INSTANTS)
+"""Fields whose dates are written as `source.date_form` says, where no year comes first."""
+PATTERNS = {DateForm.DAY_FIRST: "%d/%m/%Y", DateForm.MONTH_FIRST: "%m/%d/%Y"}
 
 _BESIDE = f"""
     WITH looked AS (
@@ -181,6 +186,8 @@ def _off_unit(pairs: int, low: float, middle: float, high: float) -> float:
 def clock_off(connection: DuckDBPyConnection, source: SourceSpec) -> float:
     """Return how far the middle of the quiet hours is from a night's; above 1 is too far.
 
+    Of trips that of their ends too: the larger one counts.
+
     Args:
         connection: engine with `rows_read`.
         source: says when it is quietest, where that is not at night.
@@ -188,10 +195,13 @@ def clock_off(connection: DuckDBPyConnection, source: SourceSpec) -> float:
     Returns:
         NaN where records are few, or too few or too many hours are quiet to tell.
     """
-    hours = (
-        f"SELECT {MINUTE[source.feed.shape]} // 60 % {_HOURS}, count(*) FROM rows_read GROUP BY 1"
-    )
-    return _off_night(dict(connection.execute(hours).fetchall()), source.quiet_hours)
+    is_trip = source.feed.shape is RowShape.TRIPS  # whose ends may be of another clock
+    off = []
+    for minute in (MINUTE[source.feed.shape], *(("tap_off_minute",) if is_trip else ())):
+        hours = f"SELECT {minute} // 60 % {_HOURS} AS hour, count(*) FROM rows_read "
+        rows = connection.execute(f"{hours} WHERE hour IS NOT NULL GROUP BY 1").fetchall()
+        off.append(_off_night(dict(rows), source.quiet_hours))
+    return max((figure for figure in off if not math.isnan(figure)), default=nan)
 
 
 def files_of_another_clock(
@@ -219,6 +229,45 @@ def files_of_another_clock(
         if _off_night(hourly, source.quiet_hours, most=_QUIET_HOURS_OF_A_FILE) > 1
     )
     return sum(off) / max(total, 1)
+
+
+def files_of_other_dates(
+    connection: DuckDBPyConnection, snapshot: Snapshot, source: SourceSpec, days: Iterable[object]
+) -> float:
+    """Return the share of the records that lie in the week with day and month exchanged.
+
+    Only of files that have more of these than rows of the week: of a whole year few days are such.
+
+    Args:
+        connection: engine.
+        snapshot: what was read, and set aside.
+        source: says in which form dates are written.
+        days: of the week that have service.
+    """
+    aside, hours = snapshot.folder / "quarantine/outside_week.parquet", snapshot.folder / HOURS_FILE
+    if not (aside.exists() and hours.exists()):
+        return 0.0
+    listed = ", ".join(f"DATE '{day}'" for day in days)
+    said = ", ".join(f"json_extract_string(fields, '$.{field}')" for field in DATED)
+    others = [form for form in PATTERNS if form is not source.date_form]
+    is_other = " OR ".join(f"{day_sql('said', form)} IN ({listed})" for form in others)
+    exchanged = number_of(
+        connection,
+        f"""SELECT coalesce(sum(others), 0)::BIGINT FROM (
+            SELECT file, count(*) FILTER ({is_other}) AS others, count(*) AS outside
+            FROM (SELECT file, coalesce({said}) AS said FROM read_parquet({one_file(aside)}))
+            GROUP BY 1
+        ) LEFT JOIN (
+            SELECT file, sum(rows) AS inside FROM read_parquet({one_file(hours)}) GROUP BY 1
+        ) USING (file) WHERE 2 * others > outside + coalesce(inside, 0)""",
+    )
+    return exchanged / max(counts_of(snapshot)["rows_in"], 1)
+
+
+def day_sql(field: str, form: DateForm) -> str:
+    """SQL of the date with which a text begins, if a day or a month comes first."""
+    begin = rf"regexp_extract({field}, '^\d\d?[-/.]\d\d?[-/.]\d{{4}}')"
+    return f"TRY_STRPTIME(translate({begin}, '-.', '//'), {text(PATTERNS[form])})::DATE"
 
 
 def _off_night(

@@ -24,8 +24,8 @@ _MANY_UNREADABLE = 0.01
 _MANY_QUARANTINED = 0.2
 _MANY_OF_A_RULE = 0.02
 _DIRECTION, _LATER = "direction", "future_date"
-PLACE, CLOCK, UNIT = "place", "clock", "unit"
-"""Of the public cells that rows lie in, whatever the feed; a file's time; a vehicle's speeds."""
+PLACE, CLOCK, DATES, UNIT = "place", "clock", "dates", "unit"
+"""Of the public cells that rows lie in, whatever the feed; a file's times; a vehicle's speeds."""
 # What no sender can help, or what is delivered so by design: it has shares of its own.
 _MANY_OF_THESE = {
     "card_id_missing": 0.2,
@@ -214,6 +214,11 @@ def _meaning_rules() -> tuple[Rule, ...]:
         "when it is quietest; if it is one file of many, deliver it in the clock of the others, or "
         "state in source.set_aside_at_most.unknown_clock what share of the rows such files have"
     )
+    dates = (
+        "files have dates that lie in the week the other way round, day and month exchanged, and "
+        "were set aside as outside_week: correct source.date_form, deliver all files in one form, "
+        "or state in source.set_aside_at_most.unknown_dates what share of the records they have"
+    )
     words = (
         "rows name directions, routes, fare products, trips or visits that no public list has "
         "(domain.lists); add them, or state the share that is right in source.set_aside_at_most "
@@ -228,6 +233,7 @@ def _meaning_rules() -> tuple[Rule, ...]:
     return (
         _ranged("clock", error, week, ("clock_off", None, 1), clock),
         _ranged("clock", error, week, ("files_off", None, 1), clock),
+        _ranged("dates", error, week, ("dates_off", None, 1), dates),
         _ranged("unlisted_words", error, week, ("words_off", None, 1), words),
         _ranged("unlisted_places", error, week, ("places_off", None, 1), places),
     )
@@ -321,7 +327,7 @@ def shares_at_most(programme: Programme) -> dict[str, float]:
 
 def unlisted_at_most(programme: Programme) -> dict[str, float]:
     """Return what share of the rows may name none of a list, no place, or have another meaning."""
-    usual = dict.fromkeys({*programme.listed, PLACE, CLOCK, UNIT} - {STOP}, _MANY_OF_A_RULE)
+    usual = dict.fromkeys({*programme.listed, PLACE, CLOCK, DATES, UNIT} - {STOP}, _MANY_OF_A_RULE)
     if _DIRECTION in usual:
         usual[_DIRECTION] = _MANY_UNKNOWN
     stated = dict(programme.source.set_aside_at_most)

@@ -46,7 +46,7 @@ _NO_STATUS = (
     f"WHEN {_OCCUPANCY} IS NULL AND upper(occupancy) NOT IN {_SAYS_NOTHING} THEN 'unknown_status' "
 )
 _SPLIT = ("location/coordinates/0", "location/coordinates/1")
-_NESTED = "location"
+_PAIR_COLUMN, _NESTED = "location.coordinates", "location"
 _NUMBER = r"\s*([0-9.eE+-]+)\s*"
 # whichever way it goes on is told by its next character, so it is matched in one pass; where more
 # than two numbers follow the text must end as a list does
@@ -88,13 +88,15 @@ def _coordinates(columns: frozenset[str], names: Mapping[str, str]) -> tuple[str
 
 
 def _shapes(columns: frozenset[str], names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """SQL of latitude and longitude in each shape that the columns allow."""
+    """SQL of latitude and longitude in each shape that the columns allow; a named pair first."""
+    if names["coordinates"] in columns - {_PAIR_COLUMN}:
+        yield _of_pair(name(names["coordinates"]))
     if names["latitude"] in columns and names["longitude"] in columns:
         yield name(names["latitude"]), name(names["longitude"])
     if set(_SPLIT) <= columns:
         longitude, latitude = (name(column) for column in _SPLIT)
         yield latitude, longitude
-    if names["coordinates"] in columns:
+    if names["coordinates"] in columns & {_PAIR_COLUMN}:
         yield _of_pair(name(names["coordinates"]))
     if _NESTED in columns:
         yield _of_pair(f"json_extract_string(TRY_CAST({name(_NESTED)} AS JSON), '$.coordinates')")
@@ -172,7 +174,7 @@ LAYOUT = FeedLayout(
         ("speed", "speed"),
         ("latitude", "latitude"),
         ("longitude", "longitude"),
-        ("coordinates", "location.coordinates"),
+        ("coordinates", _PAIR_COLUMN),
         ("delay", "trip_delay"),
         ("route", "route_id"),
         ("direction", "trip_direction"),
