@@ -275,7 +275,12 @@ def _of_units(asked: Asked, seen: Seen) -> Iterator[Decision]:
     ratio = said_by_covered(seen.connection, counts_of(seen.snapshot)["rows_out"])
     is_open = "source.speed_unit" in asked.undecided
     stops = seen.stops("speed_unit")
-    if stops and (ratio is None or abs(ratio - 1) < _NEAR):
+    near = source.speed_unit
+    if ratio is not None:
+        told = source.speed_unit.milli_kmh / ratio_of(ratio)
+        near = min(SpeedUnit, key=lambda unit: abs(unit.milli_kmh / told - 1))
+    # knots under miles an hour are near the stated unit too, and nearer to their own
+    if stops and near is source.speed_unit and (ratio is None or abs(ratio - 1) < _NEAR):
         why = "vehicles do not say what their positions tell; the page names those of another unit"
         yield Decision("source.speed_unit", "", f"{why}: ask who delivers them", must=True)
         return
@@ -284,15 +289,10 @@ def _of_units(asked: Asked, seen: Seen) -> Iterator[Decision]:
             why = "positions are too far apart to tell the unit of speeds; ask who delivers them"
             yield Decision("source.speed_unit", "", why, must=True)
         return
-    told = source.speed_unit.milli_kmh / ratio_of(ratio)
-    near = min(SpeedUnit, key=lambda unit: abs(unit.milli_kmh / told - 1))
     fits = abs(near.milli_kmh / told - 1) < _NEAR
     if is_open or stops or (fits and near is not source.speed_unit):
-        line = (
-            f"speed_unit: {near}   # vehicles say {ratio:.3f} of what positions tell"
-            if fits
-            else ""
-        )
+        said = f"speed_unit: {near}   # vehicles say {ratio:.3f} of what positions tell"
+        line = said if fits else ""
         why = "what vehicles say of their speed is not what their positions tell in the stated unit"
         if is_open and not stops:
             why = "nobody has decided the unit of speeds; positions tell which it is"
