@@ -23,6 +23,7 @@ Floats = NDArray[np.float64]
 Random = np.random.Generator
 STOPS, SLOTS, DAYS = 40, 48, 4
 _CUT = 15
+_CUT_LOW = 5  # a key of cells may leave no smaller count either
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ class Truth:
         cut_unrounded: where numbers were cut before they were rounded, and not moved later.
         is_moved: whether numbers were moved after the cut.
         is_without_zeros: whether rows of nobody were left out.
+        factor: that all were multiplied by before they were rounded.
+        least: that small counts were moved to or beyond, by a key of cells or by weights.
         mark: number below 0 that stands for no count.
         deviation: of the noise of each number, where totals, pairs or reruns show it.
         is_fresh: whether cells were drawn anew.
@@ -61,6 +64,8 @@ class Truth:
     cut_unrounded: float | None = None
     is_moved: bool = False
     is_without_zeros: bool = False
+    factor: float | None = None
+    least: int | None = None
     mark: float | None = None
     deviation: float | None = None
     is_fresh: bool = False
@@ -91,7 +96,7 @@ def is_said(disclosure: Disclosure) -> bool:
 
 _PREDICATES: dict[str, Callable[[dict, Truth], bool]] = {
     "grid": lambda f, t: abs(f["base"] - float(t.step)) < 1e-9,  # noqa: PLR2004
-    "coarse": lambda _, t: t.step != 1 or t.digits > 0,
+    "coarse": lambda _, t: t.step != 1 or t.digits > 0 or t.factor is not None,
     "digits": lambda f, t: f["digits"] == t.digits,
     "decimals": lambda f, t: f["surely_zero"] <= t.empty or t.noise is None,
     "share": lambda f, t: t.share is not None and t.share % f["share"] == 0,
@@ -110,6 +115,11 @@ _PREDICATES: dict[str, Callable[[dict, Truth], bool]] = {
         and abs(f["smallest_published"] - t.cut) <= (6 if t.is_moved else 2 + 0.2 * t.cut)
         and (f["cut"] is None or (not t.is_moved and _holds(f, t)))
     ),
+    "none_small": lambda f, t: (
+        (t.least is not None and t.least <= f["smallest_published"])
+        or _PREDICATES["left_out"](f, t)
+    ),
+    "factor": lambda f, t: t.factor is not None and f["low"] <= t.factor <= f["high"],
     "zeros_omitted": lambda _, t: t.is_without_zeros,
     "noise": lambda f, t: (
         t.deviation is not None
@@ -139,7 +149,9 @@ def true_features(truth: Truth) -> set[str]:
         "bottom": truth.bottom is not None,
         "scale": truth.scale > 0 and truth.step == 1 and truth.deviation is None,
         "zeros": truth.is_partial,
-        "left_out": truth.cut is not None,
+        "left_out": truth.cut is not None and truth.cut > _CUT_LOW,
+        "none_small": (truth.cut or truth.least or _CUT) <= _CUT_LOW and truth.factor is None,
+        "factor": truth.factor is not None,
         "zeros_omitted": truth.is_without_zeros,
         "noise": truth.deviation is not None and not truth.is_fresh,
         "fresh_noise": truth.is_fresh,

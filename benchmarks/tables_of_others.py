@@ -1,6 +1,7 @@
-"""What is said of tables of others: of 120 made ones with their truth, and of real ones.
+"""What is said of tables of others: of made ones with their truth, and of real ones.
 
 python benchmarks/tables_of_others.py made [OFFSET]  features: how many tables have them, and say so
+python benchmarks/tables_of_others.py rules          likewise, of those made by another's rules
 python benchmarks/tables_of_others.py control        the same tables read with odds of 1 to 1
 python benchmarks/tables_of_others.py real FOLDER    what is said of the files of ../shared/data
 """
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 from made_tables import Made, corpus, is_said, is_true, true_features
+from tables_by_rules import by_rules
 
 from turnstile_lab.external import odds
 from turnstile_lab.external.files import read_external_tables
@@ -33,13 +35,13 @@ def false_statements(made: Made) -> list[str]:
     ]
 
 
-def made_tables(offset: int) -> None:
+def made_tables(tables: list[Made]) -> None:
     """Print the share of features that are said, and what is false."""
     has: Counter[str] = Counter()
     said: Counter[str] = Counter()
     statements = untold = 0
     wrong: list[str] = []
-    for made in corpus(offset):
+    for made in tables:
         disclosures = assess_external(made.table)
         claims = {disclosure.figures["claim"] for disclosure in disclosures if is_said(disclosure)}
         statements += sum(is_said(disclosure) for disclosure in disclosures)
@@ -137,7 +139,7 @@ def main() -> None:
     elif name == "control":
         control()
     else:
-        made_tables(int(rest[0]) if rest else 0)
+        made_tables(by_rules() if name == "rules" else corpus(int(rest[0]) if rest else 0))
 
 
 if __name__ == "__main__":

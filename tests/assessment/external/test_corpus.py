@@ -7,15 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 from made_tables import Made, Truth, corpus, is_said, is_true, table_of, true_features
+from tables_by_rules import by_rules
 from tables_of_others import false_statements, real_tables
 
+from turnstile.cli import main
 from turnstile_lab.disclosures import Disclosure
-from turnstile_lab.external import grids, odds
+from turnstile_lab.external import grids, odds, small_cells
 from turnstile_lab.external.files import read_external_tables
 from turnstile_lab.external.of_table import assess_external
 from turnstile_lab.external.table import ExternalTable
 
 CORPUS = corpus()
+BY_RULES = by_rules()
 
 
 def said(table: ExternalTable) -> set[str]:
@@ -25,9 +28,10 @@ def said(table: ExternalTable) -> set[str]:
 
 def test_the_corpus_has_120_tables() -> None:
     assert len({made.name for made in CORPUS}) == 120
+    assert len({made.name for made in BY_RULES}) == len(BY_RULES)
 
 
-@pytest.mark.parametrize("made", CORPUS, ids=lambda made: made.name)
+@pytest.mark.parametrize("made", [*CORPUS, *BY_RULES], ids=lambda made: made.name)
 def test_nothing_false_is_said_of_a_made_table(made: Made) -> None:
     assert false_statements(made) == []
 
@@ -41,10 +45,61 @@ def test_what_was_done_is_said_where_it_shows() -> None:
             of.setdefault(feature, []).append(feature in claims)
     for feature, least in (("grid", 0.7), ("digits", 0.5), ("share", 0.7), ("top", 0.6)):
         assert np.mean(of[feature]) >= least, feature
-    for feature, least in (("left_out", 0.4), ("scale", 0.3), ("noise", 0.3), ("fresh_noise", 1)):
+    for feature, least in (
+        ("left_out", 0.4),
+        ("none_small", 0.4),
+        ("scale", 0.3),
+        ("noise", 0.3),
+        ("fresh_noise", 1),
+    ):
         assert np.mean(of[feature]) >= least, feature
     for feature in ("mark_below", "bottom", "zeros", "zeros_omitted"):
         assert any(of[feature]), feature
+
+
+def test_of_counts_that_stand_for_more_the_factor_is_said() -> None:
+    whole = [made for made in BY_RULES if made.truth.factor is not None]
+    assert len(whole) > 10
+    assert [made.name for made in whole if "factor" not in said(made.table)] == []
+    assert [made.name for made in CORPUS if "factor" in said(made.table)] == []
+
+
+@pytest.mark.parametrize("name", ["times 3.37", "key that leaves none below 3 [20]"])
+def test_a_file_of_weighted_or_keyed_counts_is_not_said_to_be_cut(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both were: "counts below about 3 are left out or set to 0", with what that proves."""
+    path = tmp_path / "table.csv"
+    written(path, next(made.table for made in BY_RULES if made.name == name))
+    main(["assess", str(path)])
+    words = capsys.readouterr().out
+    assert "rounded multiples of a number" in words or "moved to 0 or 3" in words
+    assert "are left out or set to 0;" not in words
+    assert "presence" not in words
+
+
+def test_of_zeros_alone_nothing_is_said_of_a_factor() -> None:
+    assert said(table_of(np.zeros((2, 3, 4)))) == set()
+
+
+def test_more_cells_than_are_looked_at_leave_open_what_a_record_stands_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cut = next(made.table for made in CORPUS if made.name.startswith("busy, below 18 rows"))
+    assert "left_out" in said(cut)
+    monkeypatch.setattr(small_cells, "_CELLS_MOST", 10)
+    assert "none_small" in said(cut)
+
+
+def test_without_the_explanations_of_weights_and_keys_what_is_false_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(grids, "factor_of", lambda _: None)
+    monkeypatch.setattr(small_cells, "_KEYED_MOST", 0)
+    monkeypatch.setattr(small_cells, "single_units", lambda *_: 50.0)
+    wrong = {made.name for made in BY_RULES if false_statements(made)}
+    assert {"times 3.37", "key that leaves none below 3 [20]"} <= wrong
+    assert any("a record" in name for name in wrong)
 
 
 def test_even_odds_say_what_is_false(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,8 +112,6 @@ def test_even_odds_say_what_is_false(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_wrong_model_says_what_is_false(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: numbers that may end anywhere by themselves are left out of the comparison."""
-    from turnstile_lab.external import small_cells
-
     monkeypatch.setattr(small_cells, "hidden_where_small", lambda _: 50.0)
     assert any(false_statements(made) for made in CORPUS if made.name.startswith("floored, holed"))
 
@@ -111,17 +164,22 @@ def test_of_the_real_tables_nothing_is_said_that_their_publishers_did_not_do(
                 assert disclosure.figures["low"] <= 17.588 <= disclosure.figures["high"]
 
 
-@pytest.mark.parametrize("kind", ["plain", "thousands", "word_mark"])
-def test_the_same_is_said_of_a_file(kind: str, tmp_path: Path) -> None:
-    example = next(made for made in CORPUS if made.name.startswith("busy, nearest 100"))
+def written(path: Path, table: ExternalTable, kind: str = "plain") -> None:
+    """Write a table as a file."""
     lines = []
-    for cell, count in zip(example.table.cells, example.table.counts, strict=True):
+    for cell, count in zip(table.cells, table.counts, strict=True):
         text = f'"{count:,.0f}"' if kind == "thousands" else f"{count:.0f}"
         lines.append(f"{cell.mode},{cell.date},{cell.tap},{cell.time},{cell.loc},{text}")
     if kind == "word_mark":
         lines[5] = lines[5].rpartition(",")[0] + ",n.p."
-    path = tmp_path / "table.csv"
     path.write_text("mode,date,tap,time,loc,count\n" + "\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize("kind", ["plain", "thousands", "word_mark"])
+def test_the_same_is_said_of_a_file(kind: str, tmp_path: Path) -> None:
+    example = next(made for made in CORPUS if made.name.startswith("busy, nearest 100"))
+    path = tmp_path / "table.csv"
+    written(path, example.table, kind)
     expected = {"grid"} | ({"mark"} if kind == "word_mark" else set())
     assert said(read_external_tables([path])) == expected
 

@@ -25,7 +25,7 @@ _MEANS = np.geomspace(0.2, 5, 9)
 _MARKS_LEAST = 5
 
 
-def piles(name: str, counts: NDArray[np.int64], unit: int = 1) -> list[Disclosure]:
+def piles(name: str, counts: NDArray[np.int64], unit: float = 1) -> list[Disclosure]:
     """Return what stands at the ends of a table of numbers, in units of their grid."""
     disclosures: list[Disclosure] = []
     positive = counts[counts > 0]
@@ -43,7 +43,7 @@ def piles(name: str, counts: NDArray[np.int64], unit: int = 1) -> list[Disclosur
             f"{name}: {int((away == 0).sum()):,} cells stand at the {where} number, more than runs "
             "on from those beside it: a code for all beyond, or a limit that many cells have"
         )
-        figures = {"claim": "top" if where == "largest" else "bottom", "at": end * unit}
+        figures = {"claim": "top" if where == "largest" else "bottom", "at": round(end * unit)}
         disclosures.append(told(f"{where}_number", words, weight, figures))
     return disclosures
 

@@ -1,4 +1,4 @@
-"""The grid that the numbers of a table lie on: multiples of a base, few digits, decimals, shares.
+"""The grid that numbers lie on: multiples of a base or a factor, few digits, decimals, shares.
 
 Each grid allows so many numbers up to the largest one, and a table holds some of them: without any
 knowledge of what was counted, every choice of as many different numbers is equally likely. A number
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnstile_lab.disclosures import Disclosure
+from turnstile_lab.external.factors import factor_of
 from turnstile_lab.external.odds import SURE, is_sure, log_odds, told
 
 _DECIMALS_MOST = 9  # more are a number that was never cut
@@ -42,6 +43,7 @@ class Grid:
         share: whole number q such that all are rounded multiples of 1/q; None if none shows.
         share_odds: logarithm of the odds of that.
         digits: significant digits, where that is likelier than multiples of a step; else 0.
+        factor: between which numbers one lies that all are rounded multiples of; None if none does.
     """
 
     step: Fraction
@@ -51,6 +53,7 @@ class Grid:
     share: int | None = None
     share_odds: float = -math.inf
     digits: int = 0
+    factor: tuple[float, float] | None = None
 
     @property
     def may_hide(self) -> bool:
@@ -91,11 +94,16 @@ def grid_of(counts: NDArray[np.float64]) -> Grid:
         if best != 1
         else on_grid
     )
+    factor, ends = factor_of(units) if step == 1 and units.size else None, None
+    if factor is not None:
+        if factor.weight > max([fine, *on_grid]):
+            ends, best = (factor.low, factor.high), step
+            chosen, others = factor.weight, [fine, *on_grid, factor.others]
+        on_grid += [factor.weight, factor.others]
     any_odds = -log_odds(fine, on_grid) if on_grid else -math.inf
     most = math.inf if units.size >= _NUMBERS_LEAST else 0.0
-    on_best = min(most, log_odds(chosen, others))
-    digits_most = max(0, -best)
-    return Grid(Fraction(step, scale), decimals, min(most, any_odds), on_best, digits=digits_most)
+    odds = min(most, any_odds), min(most, log_odds(chosen, others))
+    return Grid(Fraction(step, scale), decimals, *odds, digits=max(0, -best), factor=ends)
 
 
 def decimals_of(value: float) -> int:
@@ -118,10 +126,15 @@ def described(name: str, counts: NDArray[np.float64], grid: Grid) -> list[Disclo
     if grid.digits:
         what = f"numbers of at most {grid.digits} significant digits"
         figures = {"claim": "digits", "digits": grid.digits}
+    if grid.factor is not None:
+        low, high = grid.factor
+        what = f"rounded multiples of a number between {low:.4f} and {high:.4f}"
+        ways = "multiplied by it, as by the weight of a survey, or counted in such steps"
+        figures = {"claim": "factor", "low": low, "high": high}
     if is_sure(weight) and not is_sure(grid.step_odds):
-        what += ", of a number that divides it, or of few digits (which, cannot be told)"
+        what += ", of another number, or of few digits (which, cannot be told)"
         figures = {"claim": "coarse", "base": base}
-    if grid.digits or grid.step > Fraction(1, 10**grid.decimals):
+    if grid.digits or grid.factor or grid.step > Fraction(1, 10**grid.decimals):
         words = f"{name}: all are {what}, by more than chance: {ways}"
         disclosures.append(told("rounding", words, weight, figures))
     if grid.decimals:

@@ -30,10 +30,14 @@ def log_mean(logs: Floats) -> float:
     return top + math.log(float(np.exp(logs - top).mean())) if math.isfinite(top) else top
 
 
+def log_sum(logs: Floats) -> float:
+    """Return the logarithm of the sum of numbers given by theirs; minus infinity of none."""
+    return log_mean(logs) + math.log(logs.size) if logs.size else -math.inf
+
+
 def log_odds(weight: float, others: Iterable[float]) -> float:
     """Return the logarithm of a weight over the sum of others, all given by their logarithms."""
-    rest = np.array([*others])
-    return math.inf if rest.size == 0 else weight - log_mean(rest) - math.log(rest.size)
+    return weight - log_sum(np.array([*others]))
 
 
 def is_sure(log_odds_of_it: float) -> bool:

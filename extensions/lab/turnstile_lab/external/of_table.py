@@ -19,7 +19,7 @@ from turnstile_lab.external.below_zero import below_zero
 from turnstile_lab.external.cell_kinds import EVERY, by_kind, spanned
 from turnstile_lab.external.differences import noise_of_differences
 from turnstile_lab.external.ends import mark_below, piles
-from turnstile_lab.external.grids import described, grid_of
+from turnstile_lab.external.grids import Grid, described, grid_of
 from turnstile_lab.external.marks import marks
 from turnstile_lab.external.odds import told
 from turnstile_lab.external.paired_counts import GROUPS_LEAST, residuals
@@ -58,14 +58,17 @@ def assess_external(table: ExternalTable) -> tuple[Disclosure, ...]:
     numbers = {name: table.counts[indices[~marked[indices]]] for name, indices in kinds.items()}
     grids = {name: grid_of(counts) for name, counts in numbers.items()}
     is_fine = not any(grid.may_hide for grid in grids.values())
-    different = {(grid.step, grid.decimals, grid.digits) for grid in grids.values()}
+    different = {
+        (grid.step, grid.decimals, grid.digits, f"{grid.factor[0]:.1g}" if grid.factor else "")
+        for grid in grids.values()
+    }
     if len(grids) > len(different) == 1:
         disclosures += described("every table", counted.counts, grid_of(counted.counts))
     else:
         for name, part in numbers.items():
             disclosures += described(name, part, grids[name])
     for name, part in kinds.items():
-        disclosures += _of_one_table(name, table, part, marked, grids[name].may_hide)
+        disclosures += _of_one_table(name, table, part, marked, grids[name])
     disclosures += noise_of_differences(counted) if is_fine else []
     scales = [disclosure for disclosure in disclosures if disclosure.name == "scale"]
     if not any(scale.figures["identified"] for scale in scales):
@@ -92,17 +95,17 @@ def _of_one_table(
     table: ExternalTable,
     indices: NDArray[np.int64],
     marked: NDArray[np.bool_],
-    is_coarse: bool,  # noqa: FBT001 - one table, or one on a grid
+    grid: Grid,
 ) -> list[Disclosure]:
     """Return what the ends of one table, its numbers below zero and its missing cells say."""
     numbers = table.counts[indices[~marked[indices]]]
     if not np.array_equal(numbers, np.rint(numbers)):
         return []
     whole = numbers.astype(np.int64)
-    unit = max(1, math.gcd(*(int(number) for number in np.unique(whole))))
-    disclosures = piles(name, whole // unit, unit)
-    below = below_zero(name, whole, is_coarse=is_coarse)
-    if is_coarse or below:
+    unit = sum(grid.factor) / 2 if grid.factor else float(grid.step)
+    disclosures = piles(name, np.rint(whole / unit).astype(np.int64), unit)
+    below = below_zero(name, whole, is_coarse=grid.may_hide)
+    if grid.may_hide or below:
         return disclosures + below
     cells = tuple(table.cells[index] for index in indices)
     values = np.where(marked[indices], 0, table.counts[indices]).astype(np.int64)

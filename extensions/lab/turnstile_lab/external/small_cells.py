@@ -13,6 +13,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,11 @@ _SLOTS_A_PEAK = 4  # neighboring times are alike: so many count as one
 _PRIOR = 0.1
 _RELATED = -0.8  # what runs less at small places is related to size too, but not so closely
 _ONES_LEAST = 20
+_KEYED_MOST = 5  # a key of cells that leaves no small number leaves none below so much at most
+_UNITS, _UNITS_MOST = 4, 8  # so many records in two numbers together show how they scatter
+_LAGS = (1, 7)  # days
+_CELLS_MOST = 30_000_000  # that labels span: of more it is not asked
+_SCATTER_LEAST = 0.5  # what scatters less than counts do is the same thing again
 _BUSY, _BUSY_LEAST, _HIDDEN_MOST = 12.0, 20, 0.02  # a usual number, cells, share that is hidden
 
 
@@ -119,6 +125,37 @@ def hidden_where_small(pattern: _Pattern) -> float:
     return best
 
 
+def single_units(part: Part, least: int) -> float:
+    """Return the log odds that the numbers are counts, not sums of what stands for several each.
+
+    Where each record lies in either of two numbers of a place by an even chance, and stands for w,
+    their squared difference over their sum is w on average; it is more where chances are uneven or
+    records differ. The odds are those of a scatter as it is, on two days or times, against w.
+    """
+    shape, places = [], []
+    for key in (itemgetter(0, 2, 4), itemgetter(1), itemgetter(3)):
+        labels = [str(key(cell)) for cell in part.cells]
+        names, indices = np.unique(labels, return_inverse=True)
+        shape.append(names.size)
+        places.append(indices)
+    if math.prod(shape) > _CELLS_MOST:
+        return -math.inf
+    numbers = np.zeros(shape)
+    numbers[tuple(places)] = np.maximum(part.counts, 0)
+    pairs = [(numbers[:, :, :-1], numbers[:, :, 1:])]
+    for lag in _LAGS:
+        pairs += [(numbers[:, n], numbers[:, n + lag]) for n in range(shape[1] - lag)]
+    best = -math.inf
+    for first, second in pairs:
+        both = first + second
+        used = (both >= _UNITS * least) & (both <= _UNITS_MOST * least)
+        scatter = float(((first - second)[used] ** 2 / both[used]).mean()) if used.any() else 0.0
+        if _SCATTER_LEAST <= scatter < least:
+            share = scatter / least
+            best = max(best, int(used.sum()) / 2 * (share - 1 - math.log(share)))
+    return best - math.log(len(pairs))
+
+
 def pattern_of(part: Part) -> _Pattern:
     """Return which cells of a table hold no count; labels without any number are left out."""
     is_shown = part.counts > 0
@@ -200,6 +237,15 @@ def _left_out(part: Part, weight: float) -> Disclosure | None:
         "hidden": part.hidden,
         "identified": False,
     }
+    single = single_units(part, least)
+    if threshold.is_located and is_sure(weight) and (least <= _KEYED_MOST or not is_sure(single)):
+        words = (
+            f"{part.name}: counts below {least} are not there, though some are likely: left out, "
+            f"set to 0, moved to 0 or {least} and more by a key of cells, or every record stands "
+            "for several; which, cannot be told"
+        )
+        return told("threshold", words, weight, figures | {"claim": "none_small"})
+    weight = min(weight, single) if threshold.is_located else weight
     if not threshold.is_located or not is_sure(weight):
         why = (
             "numbers may end there by themselves"
