@@ -50,7 +50,17 @@ def _new(city: Any, file: Path, feed: str, columns: tuple[str, ...], *more: str)
     pairs = [f"--column={column}" for column in columns]
     given = ("--feed", feed, "--gtfs", city.stops, "--mode", "bus", "--protect", "day")
     code, said = city.tells(
-        "new", "city", "--from", file, *given, "--zone", ZONE.key, *pairs, *more
+        "new",
+        "city",
+        "--from",
+        file,
+        *given,
+        "--zone",
+        ZONE.key,
+        "--accept-no-gain",
+        "made",
+        *pairs,
+        *more,
     )
     assert code == 0, said
     return str(said)
