@@ -157,7 +157,7 @@ _ENTRY_OF_FILE = """    PackageFile("counts.txt", (Source.DECLARED,), counts.wri
 """
 _TABLES, _NUMBERS = "publishing/data_tables.py", "programme/fields_of_numbers.csv"
 _FIRST_COLUMN = "    if measured is not None:\n"
-_COLUMN = '    found["pairs"] = column(np.floor(numbers[VALUE] / 2))\n'
+_COLUMN = '    columns["pairs"] = column(np.floor(numbers[VALUE] / 2))\n'
 _LINE_OF_COLUMN = "pairs,number,pairs,presentation,Pairs of trips,Two trips each.\n"
 CHANGES = {
     "dimension": Change(
