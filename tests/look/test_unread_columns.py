@@ -12,7 +12,7 @@ from city_week import BUS_COLUMNS, WEEK, ZONE, Form, readings, taps, written
 
 from turnstile.look.fields_found import is_named_as_mode
 
-GIVEN = ("--mode", "bus", "--protect", "day", "--zone", ZONE.key)
+GIVEN = ("--mode", "bus", "--protect", "day", "--zone", ZONE.key, "--accept-no-gain", "made")
 TAPS = ("card_id=id_tarjeta", "place=parada", "tapped_at=momento", "action=tipo")
 
 
@@ -87,6 +87,7 @@ def test_vehicles_of_several_modes_are_asked_about(city: Any) -> None:
     assert code == 2
     (line,) = [one["line"] for one in record["decisions"] if one["key"] == "source.without_mode"]
     city.adopt(line)
+    city.edit("\nsource:", '\nsource:\n  set_aside_at_most: {unknown_place: "1"}')
     code, said, _ = city.look()
     assert code == 0, said
     assert city.tells("check", "city")[0] == 0
