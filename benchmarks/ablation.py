@@ -9,9 +9,10 @@ import numpy as np
 from compared_weeks import SEED, rmse
 from estimate_weeks import Floats, Noise, dice, made_week, week_of
 
-from turnstile.estimates import cell_fits, tap_estimates
-from turnstile.estimates.cell_fits import Earlier, fits
-from turnstile.estimates.trip_weeks import ModeTaps, taps_by_mode
+from turnstile.estimates.fitting import cell_fits
+from turnstile.estimates.fitting.cell_fits import Earlier, fits
+from turnstile.estimates.trips import tap_estimates
+from turnstile.estimates.trips.trip_weeks import ModeTaps, taps_by_mode
 
 WEEKS, SHARE = 7, 0.3
 FITS = ("clipped", "this week alone", "departure from the prior", "all days")

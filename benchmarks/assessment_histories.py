@@ -24,7 +24,7 @@ from cards_of_weeks import History, shipped
 
 from turnstile.assessment.attacks.presence import log_ratios
 from turnstile.assessment.attacks.risk import Forecast, Span, UnitRisk, forecast
-from turnstile.ledger.charged_releases import ChargedRelease
+from turnstile.ledger.balances.charged_releases import ChargedRelease
 from turnstile.ledger.records import ReleaseKey
 from turnstile.privacy.accounts import vectors
 from turnstile.privacy.events import DrawEvent, Sensitivity

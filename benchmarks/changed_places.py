@@ -9,8 +9,8 @@ import numpy as np
 from compared_weeks import rmse
 from estimate_weeks import Floats, Noise, dice, made_week, week_of
 
-from turnstile.estimates.tap_estimates import estimated
-from turnstile.estimates.trip_weeks import taps_by_mode
+from turnstile.estimates.trips.tap_estimates import estimated
+from turnstile.estimates.trips.trip_weeks import taps_by_mode
 
 CHANGED, WEEKS = 20, 8  # places, earlier weeks
 AT_MOST = 1.03

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from estimate_weeks import CELLS, LOCATION, TIME, Floats, Noise, dice, made_week, week_of
 
-from turnstile.estimates.trip_estimates import Estimates, trip_estimates
-from turnstile.estimates.trip_weeks import taps_by_mode
+from turnstile.estimates.trips.trip_estimates import Estimates, trip_estimates
+from turnstile.estimates.trips.trip_weeks import taps_by_mode
 from turnstile.estimates.week_to_estimate import WeekToEstimate
 
 SEED = 2016

@@ -14,8 +14,8 @@ from compared_weeks import Compared, compared
 from estimate_weeks import CELLS, FIRST_DAY, LOCATION, OPAL, TIME, Floats, dice, made_rates
 
 from turnstile.estimates.labelled import labelled, parquet_bytes
-from turnstile.estimates.telemetry_estimates import telemetry_estimates
-from turnstile.estimates.trip_weeks import taps_by_mode
+from turnstile.estimates.trips.trip_weeks import taps_by_mode
+from turnstile.estimates.vehicles.telemetry_estimates import telemetry_estimates
 from turnstile.estimates.week_to_estimate import Promise, WeekToEstimate
 from turnstile.measures.registry import Measure
 from turnstile.privacy.events import DrawEvent

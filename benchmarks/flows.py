@@ -22,7 +22,7 @@ import numpy as np
 from estimate_weeks import Random, dice
 from numpy.typing import NDArray
 
-from turnstile.estimates.flow_estimates import flow_tables
+from turnstile.estimates.flows.flow_estimates import flow_tables
 from turnstile.estimates.week_to_estimate import Promise, WeekToEstimate
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms.dense import draw

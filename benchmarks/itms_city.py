@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from turnstile.counting.exact_tables import count
-from turnstile.estimates.mean_intervals import RatioNoise
+from turnstile.estimates.vehicles.mean_intervals import RatioNoise
 from turnstile.privacy.mechanisms.dispatch import draw
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain.files import load_domain

@@ -35,7 +35,7 @@ from itms_city import (
     true_means,
 )
 
-from turnstile.estimates.mean_intervals import RatioNoise, means_of
+from turnstile.estimates.vehicles.mean_intervals import RatioNoise, means_of
 from turnstile.privacy.mechanisms.dispatch import draw
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.loading import load_programme

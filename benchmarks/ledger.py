@@ -38,9 +38,9 @@ from sqlalchemy import create_engine, delete, insert, select, text, update
 from sqlalchemy.engine import make_url
 from sqlalchemy.pool import NullPool
 
-from turnstile.ledger.amounts import Cap
+from turnstile.ledger.balances.amounts import Cap
 from turnstile.ledger.custody.custody import Custody
-from turnstile.ledger.database_tables import ACCOUNT, ATTEMPT, CAPS, ENTRY, FAMILY, HEAD
+from turnstile.ledger.database.database_tables import ACCOUNT, ATTEMPT, CAPS, ENTRY, FAMILY, HEAD
 from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.promise import plan_digest

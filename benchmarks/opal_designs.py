@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from opal_partitions import INCLUDE, WEEK, Days, Floats, Ints, Tables, exact_tables
 
-from turnstile.estimates.reconciliation import Measured, Partition, reconcile
+from turnstile.estimates.fitting.reconciliation import Measured, Partition, reconcile
 from turnstile.privacy.accounts import losses
 from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.guarantees import rho_for

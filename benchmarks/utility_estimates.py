@@ -37,8 +37,8 @@ from hostile_weeks import EARLIER_WEEKS, TABLE_LIMIT, scenarios
 from patronage import seasons
 from utility_estimates_sums import SumCoverage, sum_coverage
 
-from turnstile.estimates.tap_estimates import SIZE_EDGES, estimated
-from turnstile.estimates.trip_weeks import taps_by_mode
+from turnstile.estimates.trips.tap_estimates import SIZE_EDGES, estimated
+from turnstile.estimates.trips.trip_weeks import taps_by_mode
 
 WEEKS = 7
 BARS = {  # times less RMSE of a cell than clipped: one week, with seven earlier ones

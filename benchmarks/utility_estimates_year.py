@@ -21,7 +21,7 @@ from compared_weeks import rmse, true_tables
 from estimate_weeks import CELLS, OPAL, Floats, Random, dice, made_rates, made_week, week_of
 
 from turnstile.estimates.labelled import labelled
-from turnstile.estimates.trip_estimates import trip_estimates
+from turnstile.estimates.trips.trip_estimates import trip_estimates
 from turnstile.estimates.week_estimates import EARLIER_AT_MOST
 from turnstile.estimates.week_to_estimate import Promise, WeekToEstimate
 from turnstile.ledger.encoding import encode_event

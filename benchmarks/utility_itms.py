@@ -33,7 +33,7 @@ from itms_city import (
     true_means,
 )
 
-from turnstile.estimates.mean_intervals import means_of
+from turnstile.estimates.vehicles.mean_intervals import means_of
 from turnstile.privacy.guarantees import rho_for
 from turnstile.privacy.mechanisms.bounded_mean import mean_sd_kmh, sum_sensitivity
 from turnstile.privacy.mechanisms.calibration import gaussian_scale

@@ -38,7 +38,7 @@ from itms_city import (
 from numpy.typing import NDArray
 from utility_itms import DELTA, compared
 
-from turnstile.estimates.telemetry_estimates import telemetry_estimates
+from turnstile.estimates.vehicles.telemetry_estimates import telemetry_estimates
 from turnstile.estimates.week_to_estimate import Promise, WeekToEstimate
 from turnstile.measures.registry import Measure
 from turnstile.privacy.guarantees import rho_for

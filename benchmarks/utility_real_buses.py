@@ -33,8 +33,8 @@ from real_bus_days import (
     surat,
 )
 
-from turnstile.estimates import bus_means
-from turnstile.estimates.telemetry_estimates import telemetry_estimates
+from turnstile.estimates.vehicles import bus_means
+from turnstile.estimates.vehicles.telemetry_estimates import telemetry_estimates
 from turnstile.estimates.week_to_estimate import Promise, WeekToEstimate
 from turnstile.measures.registry import Measure
 from turnstile.privacy.guarantees import rho_for

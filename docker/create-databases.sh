@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs once, when PostgreSQL makes its data folder: a database and a role for Airflow, a database for
 # the ledger with its owner, and the two logins that use the ledger. Neither side can open the
-# other's database; who may do what inside the ledger is said by ledger/roles.sql.
+# other's database; who may do what inside the ledger is said by ledger/database/roles.sql.
 set -euo pipefail
 
 secret() { cat "${SECRETS:-/run/secrets}/$1"; }

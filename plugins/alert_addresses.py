@@ -17,7 +17,7 @@ from airflow.sdk import Connection
 from airflow.sdk.exceptions import AirflowNotFoundException
 
 if TYPE_CHECKING:
-    from turnstile.operations.alerts import Severity
+    from turnstile.operations.watchdog.alerts import Severity
 
 CONNECTION = "turnstile_alerts"
 _log = logging.getLogger("turnstile")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI, params
 
     from turnstile.operations.airflow_now import AirflowNow
-    from turnstile.operations.page import BudgetPage
+    from turnstile.operations.budget_page.page import BudgetPage
 
 _CHOICES = ("Approve", "Reject")
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
     from run_reports import RunOfWeek
 
-    from turnstile.operations.approval import Answer
+    from turnstile.operations.people.approval import Answer
     from turnstile.programme.spec import Programme
 
 
@@ -43,7 +43,7 @@ class AskApproval(AskPeople, ApprovalOperator):
 
     def open_question(self, context: Context, run: RunOfWeek) -> dict[str, str]:
         """Prepare the question, unless enough people have said yes about these very bytes."""
-        from turnstile.operations.approval import is_to_be_asked, question, question_in_short
+        from turnstile.operations.people.approval import is_to_be_asked, question, question_in_short
 
         release = release_of_run(self.programme, context)
         started = known_starters(release, context["dag_run"])
@@ -58,7 +58,7 @@ class AskApproval(AskPeople, ApprovalOperator):
 
     def record(self, context: Context, answer: Answer, about: Mapping[str, str]) -> str:
         """Write an answer down, unless another revision is up by now: nobody saw its bytes."""
-        from turnstile.operations.approval import record_answer
+        from turnstile.operations.people.approval import record_answer
 
         release = release_of_run(self.programme, context)
         if str(release.key) != about["asked"]:

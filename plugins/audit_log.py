@@ -22,7 +22,7 @@ from turnstile.operations.airflow_api import AirflowApi
 
 if TYPE_CHECKING:
     from turnstile.operations.airflow_now import AirflowNow
-    from turnstile.operations.page import BudgetPage
+    from turnstile.operations.budget_page.page import BudgetPage
 
 _log = logging.getLogger("turnstile")
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context
 
-    from turnstile.operations.approval import Answer
+    from turnstile.operations.people.approval import Answer
     from turnstile.pipeline.context import Release
     from turnstile.programme.spec import Programme
 
@@ -46,13 +46,13 @@ class AskCorrection(AskPeople):
     def open_question(self, context: Context, run: RunOfWeek) -> dict[str, str]:
         """Prepare the question; return key and files that it is about, nothing if none is open."""
         from turnstile.ledger.revisions import next_after
-        from turnstile.operations.correction_question import (
+        from turnstile.operations.people.correction_question import (
             is_to_be_asked,
             revision_cost,
             revision_question,
         )
+        from turnstile.pipeline.landing.redelivered_files import changed_files
         from turnstile.pipeline.ledger_preview import refusal_of_correction
-        from turnstile.pipeline.redelivered_files import changed_files
 
         release = release_of_run(self.programme, context)
         with release.copies.in_step(raw=True, files=True):
@@ -77,7 +77,7 @@ class AskCorrection(AskPeople):
     def record(self, context: Context, answer: Answer, about: Mapping[str, str]) -> str:
         """Write an answer down, and say what it does to the budget."""
         from turnstile.ledger.revisions import next_after
-        from turnstile.operations.correction_question import record_revision_answer
+        from turnstile.operations.people.correction_question import record_revision_answer
         from turnstile.pipeline.ledger_preview import refusal_of_correction
 
         release = release_of_run(self.programme, context)

@@ -8,7 +8,7 @@ from airflow.sdk import BaseOperator
 from step_task import of_run
 
 from turnstile.errors import TurnstileError
-from turnstile.pipeline.fetching import address_of, fetch_new
+from turnstile.pipeline.landing.fetching import address_of, fetch_new
 from turnstile.programme.loading import load_programme
 from turnstile.service_calendar import parse_period
 

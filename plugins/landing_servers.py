@@ -11,7 +11,7 @@ from stat import S_ISDIR
 from typing import TYPE_CHECKING, Any
 
 from turnstile.errors import InputError
-from turnstile.pipeline.fetching import SETTING, Address, Elsewhere, Server
+from turnstile.pipeline.landing.fetching import SETTING, Address, Elsewhere, Server
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
     from run_reports import RunOfWeek
 
-    from turnstile.operations.approval import Answer
+    from turnstile.operations.people.approval import Answer
     from turnstile.pipeline.context import Release
     from turnstile.programme.spec import Programme
 
@@ -147,7 +147,7 @@ def answer_in(event: Mapping[str, Any], yes: str) -> Answer:
         event: what Airflow hands on when the wait ends.
         yes: the option that approves.
     """
-    from turnstile.operations.approval import Answer
+    from turnstile.operations.people.approval import Answer
 
     person: Mapping[str, str] | None = event["responded_by_user"]
     written = event.get("params_input") or {}

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fastapi.responses import Response
 
     from turnstile.operations.airflow_now import AirflowNow
-    from turnstile.operations.page import BudgetPage
+    from turnstile.operations.budget_page.page import BudgetPage
 
 PREFIX = "/privacy-budget"
 FILES = Path(__file__).resolve().parent / "page_files"
@@ -51,7 +51,7 @@ def make_app() -> "FastAPI":
     """Return the web application."""
     from fastapi import Depends, FastAPI, HTTPException
 
-    from turnstile.operations.page import BudgetPage
+    from turnstile.operations.budget_page.page import BudgetPage
     from turnstile.settings import Settings, system_clock
 
     budget = BudgetPage(Settings.from_environment(), system_clock)

@@ -26,7 +26,7 @@ from wait_task import WaitUntilFinal
 
 from turnstile.errors import TurnstileError
 from turnstile.pipeline import steps
-from turnstile.pipeline.fetching import address_of
+from turnstile.pipeline.landing.fetching import address_of
 from turnstile.programme.calendar.release_schedule import period_containing, starts_at
 from turnstile.programme.examples import example_programmes
 from turnstile.programme.loading import load_programme, programme_files

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI, Request, params
 
     from turnstile.operations.airflow_now import AirflowNow
-    from turnstile.operations.page import BudgetPage
+    from turnstile.operations.budget_page.page import BudgetPage
     from turnstile.operations.week_requests import WeekRequest
 
 _FIELDS = ("programme", "first", "last")
@@ -33,7 +33,7 @@ def add_release_form(
     from fastapi.responses import HTMLResponse, Response
 
     from turnstile.operations.deployment_state import periods_asked_for
-    from turnstile.operations.release_preview import seen as digest_of
+    from turnstile.operations.people.release_preview import seen as digest_of
     from turnstile.operations.week_requests import week_requests
     from turnstile.programme.loading import load_programme
 

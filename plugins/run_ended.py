@@ -39,7 +39,7 @@ class ReportKilled(BaseNotifier):
         from audit_log import airflow_of_api
         from run_reports import send_alerts
 
-        from turnstile.operations.page import BudgetPage
+        from turnstile.operations.budget_page.page import BudgetPage
 
         settings = Settings.from_environment()
         if not (settings.home / FOLDER).is_dir():

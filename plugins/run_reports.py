@@ -15,7 +15,6 @@ from urllib.parse import quote
 from airflow_interfaces import address_of_ui
 from alert_addresses import addresses_of
 
-from turnstile.operations.alerts import Severity, of_budget, of_questions, of_run, runbook_link
 from turnstile.operations.journal import (
     Happening,
     Journal,
@@ -24,13 +23,20 @@ from turnstile.operations.journal import (
     instant,
     open_runs,
 )
-from turnstile.operations.lineage import ZONES, lineage_events, lineage_file
+from turnstile.operations.watchdog.alerts import (
+    Severity,
+    of_budget,
+    of_questions,
+    of_run,
+    runbook_link,
+)
+from turnstile.operations.watchdog.lineage import ZONES, lineage_events, lineage_file
 from turnstile.service_calendar import parse_period
 from turnstile.settings import Settings, system_clock
 
 if TYPE_CHECKING:
     from turnstile.errors import TurnstileError
-    from turnstile.operations.alerts import Alert
+    from turnstile.operations.watchdog.alerts import Alert
 
 LAST_STEP = "audit"
 _log = logging.getLogger("turnstile")
@@ -146,8 +152,8 @@ class RunOfWeek:
 
     def _note(self) -> str:
         """Say what running the steps of the week will do to the budget."""
-        from turnstile.operations.plan_view import cost_in_words
-        from turnstile.operations.run_notes import effect_on_budget
+        from turnstile.operations.budget_page.plan_view import cost_in_words
+        from turnstile.operations.people.run_notes import effect_on_budget
         from turnstile.pipeline.context import open_release
 
         release = open_release(self.programme, self.week, self.revision)
@@ -226,7 +232,7 @@ def _try(report: Callable[[], None]) -> None:
 
 def send_alerts(alerts: Iterable[Alert], settings: Settings) -> tuple[Alert, ...]:
     """Send what was not sent before to Airflow's connections; return it."""
-    from turnstile.operations.delivery import deliver, send_by_apprise
+    from turnstile.operations.watchdog.delivery import deliver, send_by_apprise
 
     return deliver(
         alerts,

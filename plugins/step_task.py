@@ -19,7 +19,7 @@ from run_reports import LAST_STEP, RunOfWeek, report_failure, report_resumed, re
 
 from turnstile.errors import StoreError, TurnstileError
 from turnstile.pipeline import steps
-from turnstile.pipeline.drawing_apart import draw_apart
+from turnstile.pipeline.draw.drawing_apart import draw_apart
 from turnstile.settings import Settings, system_clock
 
 T = TypeVar("T")

@@ -71,7 +71,7 @@ class WaitUntilFinal(BaseOperator):
         Raises:
             NotArrived: the wait is over.
         """
-        from turnstile.pipeline.arrival import arrival_of
+        from turnstile.pipeline.landing.arrival import arrival_of
         from turnstile.release.zone_copies import zones
 
         if run.is_sealed():

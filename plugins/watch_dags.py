@@ -19,7 +19,7 @@ from turnstile.settings import Settings, system_clock
 
 if TYPE_CHECKING:
     from turnstile.operations.airflow_now import AirflowNow
-    from turnstile.operations.page import BudgetPage
+    from turnstile.operations.budget_page.page import BudgetPage
 
 
 def operations_dag(
@@ -60,8 +60,8 @@ def audit_ledger() -> str:
     """Recompute chain, balances, signatures, manifests and every public byte; alert and fail."""
     from turnstile.ledger.of_deployment import open_ledger
     from turnstile.operations.journal import Journal
-    from turnstile.operations.last_verification import tell_verification
-    from turnstile.operations.watch import audited, cosigned
+    from turnstile.operations.watchdog.last_verification import tell_verification
+    from turnstile.operations.watchdog.watch import audited, cosigned
     from turnstile.release.zone_copies import zones
 
     settings = Settings.from_environment()
@@ -81,8 +81,8 @@ def audit_ledger() -> str:
 
 def watch() -> str:
     """Look for what nobody reported, and report it; set the gauges."""
-    from turnstile.operations.gauges import gauges
-    from turnstile.operations.page import BudgetPage
+    from turnstile.operations.budget_page.page import BudgetPage
+    from turnstile.operations.watchdog.gauges import gauges
 
     settings = Settings.from_environment()
     page = BudgetPage(settings, system_clock)
@@ -117,8 +117,8 @@ def _airflow_now(page: BudgetPage) -> AirflowNow:
 def delete_what_is_due() -> str:
     """Delete private data after their programme's days; compare what stays with the ledger."""
     from turnstile.ledger.of_deployment import open_ledger
-    from turnstile.operations.retention_day import RetentionDay
-    from turnstile.pipeline.private_verification import private_findings
+    from turnstile.operations.watchdog.retention_day import RetentionDay
+    from turnstile.pipeline.private_zone.private_verification import private_findings
 
     settings = Settings.from_environment()
     try:
@@ -137,8 +137,8 @@ def delete_what_is_due() -> str:
 
 def weekly_digest() -> str:
     """Say how every programme stands."""
-    from turnstile.operations.alerts import Alert
-    from turnstile.operations.page import BudgetPage
+    from turnstile.operations.budget_page.page import BudgetPage
+    from turnstile.operations.watchdog.alerts import Alert
 
     settings, now = Settings.from_environment(), system_clock()
     page = BudgetPage(settings, system_clock)

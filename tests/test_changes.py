@@ -43,7 +43,7 @@ import csv, logging, os, sys
 from pathlib import Path
 from turnstile.cli import main
 from turnstile.operations.airflow_now import AirflowNow
-from turnstile.operations.page import BudgetPage
+from turnstile.operations.budget_page.page import BudgetPage
 from turnstile.settings import Settings, system_clock
 
 logging.basicConfig(stream=sys.stdout, format="%(message)s")

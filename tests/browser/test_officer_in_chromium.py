@@ -13,7 +13,7 @@ from real_airflow import DAG, RealAirflow, running
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from turnstile.ledger.amounts import AccountLoss
+from turnstile.ledger.balances.amounts import AccountLoss
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.presentation import balance_json, most_spent
 from turnstile.operations.amount_words import epsilon_words

@@ -22,7 +22,7 @@ import pytest
 
 from turnstile.counting.bounding import message
 from turnstile.counting.exact_tables import count
-from turnstile.estimates.mean_intervals import RatioNoise, means_of
+from turnstile.estimates.vehicles.mean_intervals import RatioNoise, means_of
 from turnstile.measures.registry import Measure
 from turnstile.privacy.noise import noise_pmf
 from turnstile.privacy.noise_families import NoiseFamily

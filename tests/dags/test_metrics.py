@@ -26,8 +26,8 @@ from pytest_httpserver import HTTPServer
 from small_deployment import Deployment
 from watched_place import INCLUDE, OPAL, Place
 
-from turnstile.operations.gauges import gauges
 from turnstile.operations.ledger_snapshot import LedgerFollower
+from turnstile.operations.watchdog.gauges import gauges
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.loading import programme_files
 

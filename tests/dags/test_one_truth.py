@@ -15,11 +15,11 @@ from matrix_of_weeks import (
 )
 from real_airflow import RealAirflow, running
 
-from turnstile.ledger.amounts import AccountLoss
+from turnstile.ledger.balances.amounts import AccountLoss
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.records import ReleaseKey
-from turnstile.operations.alerts import Alert
 from turnstile.operations.amount_words import epsilon_words
+from turnstile.operations.watchdog.alerts import Alert
 
 HEALTHY, CLEARED, KILLED, GONE = WEEKS = tuple(f"2016-W{n}" for n in range(30, 34))
 EXTRA = SETTINGS | {"AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False"}

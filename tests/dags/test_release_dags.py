@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from turnstile.errors import InputError
-from turnstile.pipeline.fetching import Address
+from turnstile.pipeline.landing.fetching import Address
 from turnstile.pipeline.steps import STEPS
 from turnstile.programme.calendar.release_schedule import period_of_interval
 from turnstile.programme.loading import load_programme

@@ -10,8 +10,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from turnstile.estimates.above_noise import cells_above_noise
 from turnstile.estimates.error_bars import error_bar
+from turnstile.estimates.fitting.above_noise import cells_above_noise
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_pmf
 from turnstile.privacy.noise_families import NoiseFamily

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from estimate_weeks import Floats, dice
 
-from turnstile.estimates.bus_counts import BusDays, bus_days
+from turnstile.estimates.vehicles.bus_counts import BusDays, bus_days
 
 PLACES, HOURS, NOISE = 120, 24, 10.0
 

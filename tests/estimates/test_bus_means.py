@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from estimate_weeks import Floats, dice
 
-from turnstile.estimates.bus_counts import bus_days
-from turnstile.estimates.bus_means import (
+from turnstile.estimates.vehicles.bus_counts import bus_days
+from turnstile.estimates.vehicles.bus_means import (
     MOST_EMPTY,
     MOST_RATIO,
     BusMeans,

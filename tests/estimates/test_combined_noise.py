@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from turnstile.estimates.combined_noise import (
+from turnstile.estimates.fitting.combined_noise import (
     MarginalNoise,
     Noise,
     SumError,
@@ -17,7 +17,12 @@ from turnstile.estimates.combined_noise import (
     integer_sum_error,
     sum_error,
 )
-from turnstile.estimates.reconciliation import Measured, Partition, Reconciled, reconcile_pair
+from turnstile.estimates.fitting.reconciliation import (
+    Measured,
+    Partition,
+    Reconciled,
+    reconcile_pair,
+)
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms import dense
 from turnstile.privacy.noise import noise_pmf

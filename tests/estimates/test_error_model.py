@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from estimate_weeks import Floats, dice
 
-from turnstile.estimates.error_model import (
+from turnstile.estimates.fitting.error_model import (
     OF_CELLS,
     ErrorModel,
     Judged,
     Numbers,
     calibrated,
 )
-from turnstile.estimates.fission import FITTED_TIMES, JUDGED_TIMES
+from turnstile.estimates.fitting.fission import FITTED_TIMES, JUDGED_TIMES
 
 NOISE_SD, LOOKS, CLASSES = 10.0, 8, 3
 SIZES = (20.0, 100.0, 400.0)

@@ -11,8 +11,8 @@ import pytest
 from estimate_weeks import dice
 from flows import FLOWS, compared, drawn_week, events_of_programme, made_city, of_regions
 
-from turnstile.estimates.flow_estimates import flow_tables
-from turnstile.estimates.flow_numbers import Flows, reconciled
+from turnstile.estimates.flows.flow_estimates import flow_tables
+from turnstile.estimates.flows.flow_numbers import Flows, reconciled
 
 SIZES = (100_000, 1_000_000, 5_000_000)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from turnstile.estimates.fission import public_normals
-from turnstile.estimates.guard import guarded
+from turnstile.estimates.fitting.fission import public_normals
+from turnstile.estimates.fitting.guard import guarded
 
 SHAPE = (40, 7, 96)
 DEVIATION = 10.0

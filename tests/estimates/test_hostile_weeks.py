@@ -9,9 +9,9 @@ import pytest
 from estimate_weeks import OPAL, Floats, dice, made_rates, made_week, week_of
 from hostile_weeks import EARLIER_WEEKS, TABLE_LIMIT, Harm, Scenario, scenarios
 
-from turnstile.estimates import cell_fits
-from turnstile.estimates.tap_estimates import estimated
-from turnstile.estimates.trip_weeks import taps_by_mode
+from turnstile.estimates.fitting import cell_fits
+from turnstile.estimates.trips.tap_estimates import estimated
+from turnstile.estimates.trips.trip_weeks import taps_by_mode
 
 SEED = 15
 SCENARIOS = list(scenarios(made_rates(), dice(SEED)))

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from turnstile.estimates.mean_intervals import Means, RatioNoise, means_of
+from turnstile.estimates.vehicles.mean_intervals import Means, RatioNoise, means_of
 from turnstile.privacy.noise import noise_pmf
 from turnstile.privacy.noise_families import NoiseFamily
 

@@ -13,8 +13,8 @@ import pytest
 from small_deployment import INCLUDE, Deployment
 
 from turnstile.errors import BudgetExceeded, InputError
-from turnstile.estimates.mean_intervals import RatioNoise
-from turnstile.estimates.rolling_means import WeekOfMeans, rolling_means
+from turnstile.estimates.vehicles.mean_intervals import RatioNoise
+from turnstile.estimates.vehicles.rolling_means import WeekOfMeans, rolling_means
 from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.records import Bindings, ReleaseKey, Request
 from turnstile.privacy.mechanisms import dense

@@ -7,8 +7,8 @@ import pytest
 from changed_places import AT_MOST, changed
 from estimate_weeks import Noise, dice, made_rates, made_week
 
-from turnstile.estimates import cell_fits
-from turnstile.estimates.level_breaks import recent_weeks, without_breaks
+from turnstile.estimates.fitting import cell_fits
+from turnstile.estimates.fitting.level_breaks import recent_weeks, without_breaks
 
 RATES = 3 * made_rates(80)
 NOISE = Noise(33.2, None)

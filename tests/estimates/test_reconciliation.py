@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from turnstile.estimates.reconciliation import (
+from turnstile.estimates.fitting.reconciliation import (
     Measured,
     Partition,
     Reconciled,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from estimate_weeks import Floats, Random, dice
 
-from turnstile.estimates.sum_errors import JudgedBlocks, correlations, stretches_of
+from turnstile.estimates.fitting.sum_errors import JudgedBlocks, correlations, stretches_of
 from turnstile.publishing.carried.sums import Together, Way
 
 PLACES, DAYS, SLOTS = 40, 7, 24

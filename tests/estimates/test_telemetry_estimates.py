@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from estimate_weeks import Floats, Random, dice
 
-from turnstile.estimates.telemetry_estimates import telemetry_estimates
+from turnstile.estimates.vehicles.telemetry_estimates import telemetry_estimates
 from turnstile.estimates.week_to_estimate import Promise, WeekToEstimate
 from turnstile.measures.registry import Measure
 from turnstile.programme.domain.public_domain import Dimension, ModeCells, public_domain

@@ -16,12 +16,14 @@ from compared_weeks import Compared, compared
 from estimate_weeks import CELLS, OPAL, YEARLY, Floats, made_rates
 from numpy.lib.stride_tricks import sliding_window_view
 
-from turnstile.estimates import error_model, mode_estimates, published_tables
+from turnstile.estimates import published_tables
+from turnstile.estimates.fitting import error_model
 from turnstile.estimates.labelled import csv_bytes
 from turnstile.estimates.published_tables import SMALLEST_RATE, Quantity, values_of
 from turnstile.estimates.roll_ups import Blocks
-from turnstile.estimates.tap_estimates import TapEstimates
-from turnstile.estimates.trip_estimates import trip_estimates
+from turnstile.estimates.trips import mode_estimates
+from turnstile.estimates.trips.tap_estimates import TapEstimates
+from turnstile.estimates.trips.trip_estimates import trip_estimates
 from turnstile.estimates.week_estimates import MODEL
 
 RATES = made_rates()

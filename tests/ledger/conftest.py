@@ -20,9 +20,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from ledger_asks import noon
 
-from turnstile.ledger.guards import guard_findings
+from turnstile.ledger.database.guards import guard_findings
+from turnstile.ledger.database.store import LATEST
 from turnstile.ledger.ledger import Ledger
-from turnstile.ledger.store import LATEST
 
 NUMBERS = count()
 KINDS = ("sqlite", "postgresql")

@@ -15,7 +15,7 @@ from ledger_asks import CARD, LOSS_MICRO, TRIP, ask, week_number
 
 from conftest import Stores
 from turnstile.cli import main
-from turnstile.ledger.amounts import Cap
+from turnstile.ledger.balances.amounts import Cap
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import Attempt, Request

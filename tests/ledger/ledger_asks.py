@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, cast
 
-from turnstile.ledger.amounts import Cap
+from turnstile.ledger.balances.amounts import Cap
 from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.promise import plan_digest

@@ -25,7 +25,7 @@ from ledger_asks import (
 from sqlalchemy import event
 
 from turnstile.errors import BudgetExceeded, IntegrityError, RefusedError, RevisionNeeded
-from turnstile.ledger.amounts import Cap
+from turnstile.ledger.balances.amounts import Cap
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.states import ReleaseState
 

@@ -31,7 +31,7 @@ from ledger_asks import BINDINGS, CARD, LOSS_MICRO, TRIP, Task, ask, noon, trip_
 from conftest import Stores
 from turnstile.errors import RefusedError
 from turnstile.ledger import charging
-from turnstile.ledger.amounts import Cap
+from turnstile.ledger.balances.amounts import Cap
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import ReleaseKey, Request
 from turnstile.ledger.states import ReleaseState

@@ -22,8 +22,8 @@ from ledger_asks import (
 )
 
 from turnstile.errors import BudgetExceeded, InputError, RevisionNeeded
-from turnstile.ledger.amounts import Cap
-from turnstile.ledger.changes import AccountRow, Amount
+from turnstile.ledger.balances.amounts import Cap
+from turnstile.ledger.balances.changes import AccountRow, Amount
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import MOST, Request
 from turnstile.programme.domain.files import load_domain
@@ -143,7 +143,7 @@ class TestALongPeriod:
     @pytest.mark.parametrize("window_weeks", [1, 2, 3, 5])
     def test_windows_agree_with_adding_up_releases_by_hand(self, window_weeks: int) -> None:
         from turnstile.ledger.admission import most_spent_window
-        from turnstile.ledger.changes import rows_of
+        from turnstile.ledger.balances.changes import rows_of
 
         releases = [(0, 3, 5), (2, 2, 7), (3, 6, 11), (9, 10, 13)]
         taken: dict[AccountRow, Amount] = {}

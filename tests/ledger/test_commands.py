@@ -16,12 +16,12 @@ from ledger_asks import CAPS, CARD, LOSS_MICRO, ask, drawn, published, week_numb
 from conftest import Stores
 from turnstile.cli import main
 from turnstile.errors import BudgetExceeded
-from turnstile.ledger.amounts import Cap
+from turnstile.ledger.balances.amounts import Cap
 from turnstile.ledger.custody.export import verify_export
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import ReleaseKey, Request
 from turnstile.operations.airflow_now import AirflowNow
-from turnstile.operations.page import BudgetPage
+from turnstile.operations.budget_page.page import BudgetPage
 from turnstile.service_calendar import parse_period
 from turnstile.settings import Settings, system_clock
 

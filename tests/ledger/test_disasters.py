@@ -37,7 +37,7 @@ from tampers import (
 
 from conftest import Stores
 from turnstile.errors import IntegrityError
-from turnstile.ledger.amounts import Cap
+from turnstile.ledger.balances.amounts import Cap
 from turnstile.ledger.entries import EntryKind
 
 

@@ -109,7 +109,10 @@ def test_every_finding_has_a_row_in_the_runbook() -> None:
 
 def test_every_check_of_the_verification_has_a_repair() -> None:
     root = Path(__file__).parents[2] / "include/turnstile"
-    rooms = (*(root / "ledger").rglob("*.py"), root / "pipeline/private_verification.py")
+    rooms = (
+        *(root / "ledger").rglob("*.py"),
+        root / "pipeline/private_zone/private_verification.py",
+    )
     text = "".join(path.read_text() for path in rooms)
     checks = {part.split('"')[1] for part in text.split("Finding(")[1:] if part[:1] == '"'}
     assert checks

@@ -10,8 +10,9 @@ import pytest
 from ledger_asks import ask, drawn
 
 from turnstile.errors import TurnstileError
-from turnstile.ledger import accounts, attempts, charging, states
-from turnstile.ledger.changes import NOTHING, Change, amounts_by_row, changes_of
+from turnstile.ledger import attempts, charging, states
+from turnstile.ledger.balances import accounts
+from turnstile.ledger.balances.changes import NOTHING, Change, amounts_by_row, changes_of
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import ReleaseKey, Request
@@ -58,7 +59,8 @@ def no_cap_check(patch: Patch) -> None:
 
 
 def windows_that_look_back_only(patch: Patch) -> None:
-    from turnstile.ledger import admission, changes
+    from turnstile.ledger import admission
+    from turnstile.ledger.balances import changes
 
     real = admission.most_spent_window
 

@@ -13,8 +13,9 @@ from ledger_asks import CARD, TRIP, posting, week_number
 
 from turnstile.errors import InputError
 from turnstile.ledger.admission import binding_caps, most_spent_window
-from turnstile.ledger.amounts import AccountLoss, Cap, amount_text
-from turnstile.ledger.changes import NOTHING, AccountRow, Amount, amounts_by_row
+from turnstile.ledger.balances.amounts import AccountLoss, Cap, amount_text
+from turnstile.ledger.balances.changes import NOTHING, AccountRow, Amount, amounts_by_row
+from turnstile.ledger.balances.stored_accounts import _most_spent
 from turnstile.ledger.encoding import (
     canonical,
     decode_cap,
@@ -27,7 +28,6 @@ from turnstile.ledger.encoding import (
 from turnstile.ledger.entries import GENESIS, EntryKind, make_entry, read_entry
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.states import TRANSITIONS, ReleaseState, Transition, is_allowed, is_repeat
-from turnstile.ledger.stored_accounts import _most_spent
 from turnstile.privacy.accounts import Posting
 from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.noise_families import NoiseFamily

@@ -15,9 +15,9 @@ from sqlalchemy.pool import NullPool
 
 from conftest import Stores
 from turnstile.errors import BudgetExceeded
-from turnstile.ledger import accounts
-from turnstile.ledger.amounts import Cap
-from turnstile.ledger.changes import Change, changes_of
+from turnstile.ledger.balances import accounts
+from turnstile.ledger.balances.amounts import Cap
+from turnstile.ledger.balances.changes import Change, changes_of
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.service_calendar import ServiceWeek

@@ -19,7 +19,7 @@ from ledger_asks import (
 )
 
 from turnstile.errors import BudgetExceeded, InputError, RefusedError, RevisionNeeded
-from turnstile.ledger.amounts import AccountLoss, Cap
+from turnstile.ledger.balances.amounts import AccountLoss, Cap
 from turnstile.ledger.ledger import Ledger
 from turnstile.privacy.accounts import Posting
 from turnstile.privacy.units import NeighboringRelation, ProtectionUnit

@@ -21,7 +21,7 @@ from ledger_asks import LOSS_MICRO, TRIP, Task, ask, noon, published, sealed, sp
 
 from turnstile.errors import BudgetExceeded, RefusedError
 from turnstile.ledger import facts
-from turnstile.ledger.amounts import Cap
+from turnstile.ledger.balances.amounts import Cap
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import ReleaseKey

@@ -18,7 +18,7 @@ from turnstile.errors import InputError
 from turnstile.ledger.ledger import Ledger
 
 pytestmark = pytest.mark.parametrize("stores", ["postgresql"], indirect=True)
-SCRIPT = files("turnstile.ledger").joinpath("roles.sql").read_text()
+SCRIPT = files("turnstile.ledger.database").joinpath("roles.sql").read_text()
 
 
 def logged_in_as(url: str, role: str) -> str:

@@ -17,7 +17,7 @@ from sqlalchemy.pool import NullPool
 
 from conftest import Stores
 from turnstile.errors import TurnstileError
-from turnstile.ledger.amounts import Cap
+from turnstile.ledger.balances.amounts import Cap
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.privacy.units import ProtectionUnit

@@ -13,10 +13,10 @@ from sqlalchemy.pool import NullPool
 
 from conftest import Stores
 from turnstile.errors import InputError, IntegrityError
-from turnstile.ledger import guards
+from turnstile.ledger.database import guards
+from turnstile.ledger.database.store import LATEST, Store
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.states import SEALED_STATES, TRANSITIONS, ReleaseState
-from turnstile.ledger.store import LATEST, Store
 
 
 def test_an_empty_database_gets_its_tables_and_keeps_them(stores: Stores) -> None:

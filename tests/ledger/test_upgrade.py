@@ -14,8 +14,8 @@ from sqlalchemy.pool import NullPool
 
 from conftest import Stores
 from turnstile.cli import main
-from turnstile.ledger import store
-from turnstile.ledger.database_tables import ACCOUNT, ATTEMPT, CAPS, ENTRY, FAMILY, HEAD
+from turnstile.ledger.database import store
+from turnstile.ledger.database.database_tables import ACCOUNT, ATTEMPT, CAPS, ENTRY, FAMILY, HEAD
 from turnstile.ledger.ledger import Ledger
 from turnstile.settings import system_clock
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from ledger_asks import LOSS_MICRO, TRIP, ask, drawn, published, sealed
 
-from turnstile.ledger.amounts import Cap
+from turnstile.ledger.balances.amounts import Cap
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.revisions import RevisionDecision

@@ -12,9 +12,10 @@ import pytest
 from pytest_httpserver import HTTPServer
 from sinks import Inbox, sinks
 
-from turnstile.ledger.amounts import Cap
-from turnstile.ledger.forecast import CapForecast
-from turnstile.operations.alerts import (
+from turnstile.ledger.balances.amounts import Cap
+from turnstile.ledger.balances.forecast import CapForecast
+from turnstile.operations.journal import Happening, Journal, Line
+from turnstile.operations.watchdog.alerts import (
     RULES,
     Alert,
     Severity,
@@ -23,8 +24,7 @@ from turnstile.operations.alerts import (
     of_questions,
     of_run,
 )
-from turnstile.operations.delivery import deliver, send_by_apprise
-from turnstile.operations.journal import Happening, Journal, Line
+from turnstile.operations.watchdog.delivery import deliver, send_by_apprise
 from turnstile.privacy.units import ProtectionUnit
 
 ROOT = Path(__file__).resolve().parents[2]

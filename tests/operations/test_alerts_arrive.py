@@ -28,11 +28,11 @@ from receivers import (
 from watched_place import INCLUDE, Place
 
 from turnstile.ledger.records import Bindings, Finding
-from turnstile.operations.alerts import RULES, Alert, Severity
-from turnstile.operations.delivery import deliver, send_by_apprise
 from turnstile.operations.journal import Happening
 from turnstile.operations.programme_now import BrokenProgramme
-from turnstile.operations.watch import audited
+from turnstile.operations.watchdog.alerts import RULES, Alert, Severity
+from turnstile.operations.watchdog.delivery import deliver, send_by_apprise
+from turnstile.operations.watchdog.watch import audited
 from turnstile.settings import Settings
 
 CANARY = "3085220012345678"

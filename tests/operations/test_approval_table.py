@@ -15,15 +15,15 @@ from small_deployment import WEEK, Deployment
 from turnstile.errors import NotApproved
 from turnstile.operations import deployment_state
 from turnstile.operations.airflow_now import AirflowNow, RunNow, TaskNow
-from turnstile.operations.approval import (
+from turnstile.operations.budget_page.page import BudgetPage
+from turnstile.operations.journal import Happening, Journal, Line, instant
+from turnstile.operations.people.approval import (
     Answer,
     is_to_be_asked,
     question,
     record_answer,
     standing,
 )
-from turnstile.operations.journal import Happening, Journal, Line, instant
-from turnstile.operations.page import BudgetPage
 from turnstile.pipeline import steps
 from turnstile.pipeline.context import Release, open_release, state_revision
 from turnstile.programme.approval_rule import ApprovalStanding

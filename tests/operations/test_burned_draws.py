@@ -12,12 +12,12 @@ from small_deployment import WEEK, Deployment
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.states import ReleaseState
 from turnstile.operations.airflow_now import AirflowNow
-from turnstile.operations.alerts import Alert, Severity, digest
-from turnstile.operations.delivery import deliver
 from turnstile.operations.deployment_state import DeploymentState
 from turnstile.operations.journal import Happening, Journal
+from turnstile.operations.watchdog.alerts import Alert, Severity, digest
+from turnstile.operations.watchdog.delivery import deliver
 from turnstile.pipeline.context import open_release
-from turnstile.pipeline.drawing import report_death
+from turnstile.pipeline.draw.drawing import report_death
 from turnstile.pipeline.steps import step_named
 from turnstile.settings import Settings, system_clock
 
@@ -25,7 +25,7 @@ from turnstile.settings import Settings, system_clock
 # nothing is stored yet.
 DRAW_AND_DIE = f"""
 import os, signal
-from turnstile.pipeline import charged_draw, steps
+from turnstile.pipeline import steps; from turnstile.pipeline.draw import charged_draw
 charged_draw.write_once = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 steps.draw("opal", "{WEEK}")
 """

@@ -11,7 +11,7 @@ import pytest
 from watched_place import INCLUDE, Place
 
 from turnstile.operations.airflow_now import AirflowNow, RunNow
-from turnstile.operations.page import BudgetPage
+from turnstile.operations.budget_page.page import BudgetPage
 from turnstile.settings import Settings
 
 OPAL = frozenset({"opal"})

@@ -11,7 +11,7 @@ from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.records import Attempt, Bindings, ReleaseKey
 from turnstile.ledger.states import ReleaseState
 from turnstile.operations.journal import Happening, Journal, Line, open_runs
-from turnstile.operations.run_notes import effect_on_budget
+from turnstile.operations.people.run_notes import effect_on_budget
 
 AT = "2026-11-20T10:00:00+00:00"
 COST = "epsilon 4 for a trip"

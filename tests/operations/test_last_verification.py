@@ -11,9 +11,9 @@ from watched_place import INCLUDE, OPAL, Place
 from turnstile.cli import main
 from turnstile.ledger.records import ReleaseKey
 from turnstile.operations.airflow_now import AirflowNow
+from turnstile.operations.budget_page.page import BudgetPage
 from turnstile.operations.journal import FOLDER, Journal
-from turnstile.operations.last_verification import last_verification, tell_verification
-from turnstile.operations.page import BudgetPage
+from turnstile.operations.watchdog.last_verification import last_verification, tell_verification
 from turnstile.settings import Settings
 
 ALL = frozenset({"opal"})

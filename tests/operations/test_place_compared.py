@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from turnstile.operations.page_templates import render
-from turnstile.operations.place_compared import place_in
+from turnstile.operations.budget_page.page_templates import render
+from turnstile.operations.budget_page.place_compared import place_in
 
 HOSTILE = "<script>alert(1)</script>"
 

@@ -14,10 +14,10 @@ from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import Bindings, ReleaseKey, Request
 from turnstile.ledger.revisions import RevisionDecision
 from turnstile.operations.airflow_now import AirflowNow, RunNow
+from turnstile.operations.budget_page.page import BudgetPage
+from turnstile.operations.budget_page.plan_view import plan_of
 from turnstile.operations.deployment_state import DeploymentState
 from turnstile.operations.journal import Happening, Journal, Line
-from turnstile.operations.page import BudgetPage
-from turnstile.operations.plan_view import plan_of
 from turnstile.operations.programme_now import ProgrammeNow
 from turnstile.programme.approval_rule import ApprovalStanding
 from turnstile.programme.loading import load_programme

@@ -11,11 +11,11 @@ from watched_place import INCLUDE, Place
 
 from turnstile.ledger.records import Bindings, Finding, ReleaseKey
 from turnstile.operations.airflow_now import AirflowNow, RunNow, TaskNow
-from turnstile.operations.alerts import Alert
 from turnstile.operations.calendar_of_weeks import calendar_of, next_week
 from turnstile.operations.journal import Happening, Line, instant
 from turnstile.operations.ledger_snapshot import LedgerFollower
-from turnstile.operations.watch import audited
+from turnstile.operations.watchdog.alerts import Alert
+from turnstile.operations.watchdog.watch import audited
 from turnstile.operations.week_states import Evidence
 from turnstile.programme.loading import load_programme
 from turnstile.settings import Settings

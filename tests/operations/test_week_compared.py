@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from turnstile.operations.picture_shapes import Bar
-from turnstile.operations.week_compared import compared
+from turnstile.operations.budget_page.picture_shapes import Bar
+from turnstile.operations.budget_page.week_compared import compared
 
 PLACES, DEVIATION = 300, 30.0
 

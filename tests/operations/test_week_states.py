@@ -11,8 +11,8 @@ from watched_place import MONDAY, Place
 
 from turnstile.ledger.records import Bindings, ReleaseKey
 from turnstile.operations.airflow_now import AirflowNow, RunNow
+from turnstile.operations.budget_page.page import BudgetPage
 from turnstile.operations.journal import Happening, Journal, Line, instant
-from turnstile.operations.page import BudgetPage
 from turnstile.operations.week_states import STATES, WeekMark
 from turnstile.settings import Settings
 

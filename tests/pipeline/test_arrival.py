@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from turnstile.errors import ProgrammeError
-from turnstile.pipeline.arrival import QUIET_FOR, arrival_of
+from turnstile.pipeline.landing.arrival import QUIET_FOR, arrival_of
 from turnstile.programme.loading import load_programme, parse_programme
 from turnstile.programme.source_spec import MissingDay
 from turnstile.service_calendar import parse_period

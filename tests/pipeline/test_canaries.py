@@ -18,7 +18,7 @@ from turnstile.assessment.audits.release_audit import CANARIES, DrawAudit, audit
 from turnstile.counting import exact_tables, telemetry, trips
 from turnstile.counting.bounding import Bounding, keep_at_most
 from turnstile.counting.engine import Connection
-from turnstile.pipeline.canaries import observed_sensitivities
+from turnstile.pipeline.trials.canaries import observed_sensitivities
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms.dispatch import draw
 from turnstile.privacy.mechanisms.registry import MechanismKind

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from raw_cases import CASES
 
-from turnstile.pipeline.canaries import raw_files
-from turnstile.pipeline.canary_grammar import (
+from turnstile.pipeline.trials.canaries import raw_files
+from turnstile.pipeline.trials.canary_grammar import (
     Case,
     Group,
     Way,
@@ -21,7 +21,7 @@ from turnstile.pipeline.canary_grammar import (
     placed,
     twice,
 )
-from turnstile.pipeline.canary_units import trials_of
+from turnstile.pipeline.trials.canary_units import trials_of
 from turnstile.sources.feeds.layout import FeedLayout
 from turnstile.sources.feeds.made_ids import spellings
 from turnstile.sources.feeds.made_records import MadeTrip

@@ -13,7 +13,7 @@ import pytest
 
 from turnstile.cli import main
 from turnstile.errors import BudgetExceeded, ProgrammeError
-from turnstile.ledger.amounts import Cap
+from turnstile.ledger.balances.amounts import Cap
 from turnstile.ledger.encoding import decode_event, encode_event
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.presentation import forecast_lines

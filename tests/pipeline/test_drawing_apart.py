@@ -21,14 +21,14 @@ from turnstile.ledger.charging import ChargingLedger
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.records import AccountBalance, ReleaseKey
 from turnstile.ledger.states import ReleaseState
-from turnstile.pipeline import charged_draw, drawing, drawing_apart
 from turnstile.pipeline.context import open_release
-from turnstile.pipeline.drawing import report_death
-from turnstile.pipeline.drawing_apart import draw_apart
+from turnstile.pipeline.draw import charged_draw, drawing, drawing_apart
+from turnstile.pipeline.draw.drawing import report_death
+from turnstile.pipeline.draw.drawing_apart import draw_apart
 from turnstile.pipeline.steps import step_named
 
 KEY = ReleaseKey("opal", WEEK)
-ASK = f"from turnstile.pipeline.drawing_apart import draw_apart; draw_apart('opal', '{WEEK}')"
+ASK = f"from turnstile.pipeline.draw.drawing_apart import draw_apart; draw_apart('opal', '{WEEK}')"
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def _begin_drawing_with(patch: pytest.MonkeyPatch, folder: Path, *lines: str) ->
     (folder / "sitecustomize.py").write_text(
         "import sys\n"
         f"if {drawing_apart.__name__!r} in sys.orig_argv:\n"
-        "    from turnstile.pipeline import charged_draw\n"
+        "    from turnstile.pipeline.draw import charged_draw\n"
         f"{begin}"
     )
     patch.setenv("PYTHONPATH", str(folder))

@@ -11,7 +11,7 @@ import pytest
 from small_deployment import Deployment
 
 from turnstile.errors import InputError, StoreError
-from turnstile.pipeline.fetching import Address, Elsewhere, address_of, fetch_new
+from turnstile.pipeline.landing.fetching import Address, Elsewhere, address_of, fetch_new
 from turnstile.programme.loading import load_programme
 from turnstile.service_calendar import parse_period
 from turnstile.settings import Settings

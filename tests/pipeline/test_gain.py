@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from turnstile.pipeline.gain import no_gain
+from turnstile.pipeline.trials.gain import no_gain
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
 

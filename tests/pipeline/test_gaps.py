@@ -12,9 +12,9 @@ from small_deployment import WEEK, Deployment
 
 from turnstile.pipeline.before_charge import verdicts
 from turnstile.pipeline.context import open_release
-from turnstile.pipeline.current_snapshot import gaps_of
-from turnstile.pipeline.drawn_release import drawn_of
-from turnstile.pipeline.sealed_release import sealed_attempt
+from turnstile.pipeline.draw.current_snapshot import gaps_of
+from turnstile.pipeline.draw.drawn_release import drawn_of
+from turnstile.pipeline.draw.sealed_release import sealed_attempt
 from turnstile.pipeline.steps import step_named
 
 Cli = Callable[..., int]

@@ -23,8 +23,10 @@ from turnstile.assessment.audits.pipeline_copy import (
 from turnstile.assessment.gates import pipeline_copy
 from turnstile.commands import run
 from turnstile.errors import RefusedError
-from turnstile.pipeline import canaries, drawing, preflight, small_worlds
+from turnstile.pipeline import preflight
 from turnstile.pipeline.context import Release, open_release
+from turnstile.pipeline.draw import drawing
+from turnstile.pipeline.trials import canaries, small_worlds
 from turnstile.privacy.mechanisms import dispatch
 from turnstile.privacy.units import ProtectionUnit
 

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from small_deployment import WEEK, Deployment
 
 from turnstile.errors import RefusedError
-from turnstile.pipeline import canaries, preflight
+from turnstile.pipeline import preflight
 from turnstile.pipeline.context import open_release
 from turnstile.pipeline.steps import STEPS, step_named
+from turnstile.pipeline.trials import canaries
 from turnstile.privacy import stability
 from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.mechanisms import dispatch

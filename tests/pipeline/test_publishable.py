@@ -144,10 +144,10 @@ AFTER_THE_CHARGE: dict[str, tuple[str, ...]] = {
         f"require_intact: {_BYTES}",
         f"require_own: {_BYTES}",
     ),
-    "pipeline/sealed_release.py": (
+    "pipeline/draw/sealed_release.py": (
         f"sealed_attempt: {_ORDER}, or the programme was changed since",
     ),
-    "pipeline/drawn_release.py": (
+    "pipeline/draw/drawn_release.py": (
         f"_add_carried: {_BYTES}; the step reserve asks for them by require_state",
     ),
     "pipeline/after_seal.py": (),

@@ -20,7 +20,7 @@ from raw_neighbours import pairs_of, violations
 from row_table import SEEDS
 
 from turnstile.errors import InputError
-from turnstile.pipeline.canaries import observed_sensitivities
+from turnstile.pipeline.trials.canaries import observed_sensitivities
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme

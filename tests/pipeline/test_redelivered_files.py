@@ -10,7 +10,7 @@ import pytest
 from small_deployment import WEEK, Deployment
 
 from turnstile.pipeline.context import Release, open_release
-from turnstile.pipeline.redelivered_files import changed_files
+from turnstile.pipeline.landing.redelivered_files import changed_files
 from turnstile.sources.ingest import week as ingest
 
 

@@ -24,9 +24,9 @@ from small_deployment import WEEK, Deployment
 from turnstile.errors import InputError, ProgrammeError, TurnstileError
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import open_ledger
-from turnstile.operations.retention_day import RetentionDay
-from turnstile.pipeline import retention
-from turnstile.pipeline.private_data import landing_data
+from turnstile.operations.watchdog.retention_day import RetentionDay
+from turnstile.pipeline.private_zone import retention
+from turnstile.pipeline.private_zone.private_data import landing_data
 from turnstile.programme.loading import load_programme, parse_programme
 from turnstile.programme.spec import RetentionSpec
 from turnstile.release.retention_rule import exact_due, is_carried_by, rows_due

@@ -13,8 +13,8 @@ from small_deployment import WEEK, Deployment
 from turnstile.errors import BudgetExceeded
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Bindings, ReleaseKey, Request
-from turnstile.pipeline.room import crash_sentence, shortage, tightest_room
 from turnstile.pipeline.steps import step_named
+from turnstile.pipeline.trials.room import crash_sentence, shortage, tightest_room
 from turnstile.programme.calendar.periods import period_named
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme, parse_programme

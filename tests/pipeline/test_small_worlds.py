@@ -11,9 +11,9 @@ from small_deployment import WEEK, Deployment
 
 from turnstile.cli import main
 from turnstile.counting import reference
-from turnstile.pipeline import canaries
-from turnstile.pipeline import small_worlds as searched
-from turnstile.pipeline.small_worlds import Movement, moved_too_far, small_worlds
+from turnstile.pipeline.trials import canaries
+from turnstile.pipeline.trials import small_worlds as searched
+from turnstile.pipeline.trials.small_worlds import Movement, moved_too_far, small_worlds
 from turnstile.privacy import stability
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme import counting_chain

@@ -20,9 +20,9 @@ from small_deployment import WEEK, Deployment
 from turnstile.errors import IntegrityError
 from turnstile.ledger.charging import ChargingLedger
 from turnstile.ledger.records import Attempt
-from turnstile.pipeline import charged_draw
 from turnstile.pipeline.context import open_release
-from turnstile.pipeline.drawing import draw
+from turnstile.pipeline.draw import charged_draw
+from turnstile.pipeline.draw.drawing import draw
 from turnstile.pipeline.steps import step_named
 from turnstile.publishing.describe.licences import path_of
 from turnstile.release.sealed import Artefact

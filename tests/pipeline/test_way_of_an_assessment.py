@@ -10,12 +10,12 @@ from house_entered import entered
 from small_deployment import WEEK, Deployment
 
 from turnstile.assessment.assessment import assess_release
-from turnstile.ledger.store import Store
+from turnstile.ledger.database.store import Store
 from turnstile.pipeline.assessing import assess
 from turnstile.pipeline.context import Release, open_release
-from turnstile.pipeline.drawn_release import drawn_of
+from turnstile.pipeline.draw.drawn_release import drawn_of
+from turnstile.pipeline.draw.sealed_release import sealed_attempt
 from turnstile.pipeline.evidence import evidence_of
-from turnstile.pipeline.sealed_release import sealed_attempt
 from turnstile.pipeline.steps import step_named
 
 ROOMS = ("assessment", "pipeline")

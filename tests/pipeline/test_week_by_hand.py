@@ -22,8 +22,9 @@ from small_deployment import WEEK, Deployment
 from turnstile.errors import TurnstileError
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.records import ReleaseKey
-from turnstile.pipeline import after_seal, charged_draw
+from turnstile.pipeline import after_seal
 from turnstile.pipeline.context import open_release
+from turnstile.pipeline.draw import charged_draw
 from turnstile.pipeline.steps import STEPS, step_named
 from turnstile.publishing.package_reader import csv_content
 from turnstile.release.zones import write_once

@@ -22,7 +22,7 @@ from scipy.stats import beta
 
 from turnstile.assessment.audits.pipeline_copy import ObservedSensitivity
 from turnstile.counting import exact_tables
-from turnstile.pipeline.canaries import observed_sensitivities
+from turnstile.pipeline.trials.canaries import observed_sensitivities
 from turnstile.privacy.events import one_of_each_label
 from turnstile.privacy.mechanisms.dispatch import draw
 from turnstile.privacy.units import ProtectionUnit

@@ -28,8 +28,9 @@ from turnstile.commands.doctor import findings
 from turnstile.errors import InputError, IntegrityError, StoreError
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import open_ledger
-from turnstile.pipeline import after_seal, charged_draw
-from turnstile.pipeline.arrival import QUIET_FOR, arrival_of
+from turnstile.pipeline import after_seal
+from turnstile.pipeline.draw import charged_draw
+from turnstile.pipeline.landing.arrival import QUIET_FOR, arrival_of
 from turnstile.pipeline.steps import STEPS, step_named
 from turnstile.programme.loading import load_programme
 from turnstile.service_calendar import ServiceWeek

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnstile.cli import main
-from turnstile.pipeline.room import shortage, tightest_room
+from turnstile.pipeline.trials.room import shortage, tightest_room
 from turnstile.privacy.accounts import MICRO, NANO, rounded_up
 from turnstile.programme.domain.building import Stop
 from turnstile.programme.domain.files import load_domain

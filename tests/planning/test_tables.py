@@ -10,7 +10,7 @@ import h3
 import numpy as np
 import pytest
 
-from turnstile.estimates.mean_intervals import RatioNoise
+from turnstile.estimates.vehicles.mean_intervals import RatioNoise
 from turnstile.privacy.noise_families import NoiseFamily
 from turnstile_design.bus_pairs import BusPairs
 from turnstile_design.exact_tables_of_buses import (

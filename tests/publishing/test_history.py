@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from turnstile.ledger.amounts import Cap
+from turnstile.ledger.balances.amounts import Cap
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Bindings, ReleaseKey, Request
 from turnstile.privacy.accounts import Posting

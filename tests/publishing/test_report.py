@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from turnstile.estimates.rolling_means import over_slots, rolling_means
+from turnstile.estimates.vehicles.rolling_means import over_slots, rolling_means
 from turnstile.html_pages import environment_of
 from turnstile.publishing.carried.sums import Package
 from turnstile.publishing.package_numbers import read_week

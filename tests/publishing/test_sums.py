@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from turnstile.estimates.reconciliation import Measured, Partition, reconcile_pair
+from turnstile.estimates.fitting.reconciliation import Measured, Partition, reconcile_pair
 from turnstile.publishing.carried import sums
 
 _TRIALS = 1_000

@@ -21,7 +21,7 @@ from cards_of_weeks import INCLUDE, History, shipped
 from kept_homes import OF_0_1_0, unpacked
 
 from turnstile.cli import main
-from turnstile.ledger import stored_accounts
+from turnstile.ledger.balances import stored_accounts
 from turnstile.ledger.entries import EntryKind
 from turnstile.privacy import accounts
 from turnstile.privacy.events import DrawEvent, Sensitivity

@@ -16,8 +16,8 @@ from typing import Any
 from unittest.mock import patch
 
 from turnstile.ledger.custody import signed_note
+from turnstile.ledger.database.store import Store
 from turnstile.ledger.entries import read_entry
-from turnstile.ledger.store import Store
 from turnstile.ledger.tlog import checkpoints, merkle
 from turnstile.ledger.view import LedgerView
 from turnstile.programme.domain.files import load_domain

@@ -22,9 +22,9 @@ import numpy as np
 from turnstile.counting.exact import ExactTable
 from turnstile.durable_files import replace_durably, sha256_of, sync_tree
 from turnstile.errors import IntegrityError
-from turnstile.pipeline.bounding_key import require_known_key
 from turnstile.pipeline.context import Release
-from turnstile.pipeline.publishable import require_place
+from turnstile.pipeline.private_zone.bounding_key import require_known_key
+from turnstile.pipeline.trials.publishable import require_place
 from turnstile.publishing.describe.manifest import MANIFEST, manifest_bytes
 from turnstile.release.sealed import Artefact, NoisyTable, day_of_draw
 from turnstile.sources.ingest.landing import fingerprints
@@ -219,9 +219,9 @@ def light_parts(noise: Noise) -> Iterator[None]:
         patch("turnstile.pipeline.before_charge.ingest_files", ingest),
         patch("turnstile.pipeline.before_charge.read_calls", lambda *_: None),
         patch("turnstile.pipeline.before_charge.require_decided", lambda *_: None),
-        patch("turnstile.pipeline.drawing.require_preflight", require_preflight),
-        patch("turnstile.pipeline.charged_draw.encode", encode),
-        patch("turnstile.pipeline.drawn_release.decode", decode),
+        patch("turnstile.pipeline.draw.drawing.require_preflight", require_preflight),
+        patch("turnstile.pipeline.draw.charged_draw.encode", encode),
+        patch("turnstile.pipeline.draw.drawn_release.decode", decode),
     ):
         yield
 

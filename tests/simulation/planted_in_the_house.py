@@ -14,12 +14,14 @@ from sqlalchemy import text
 
 from turnstile import durable_files
 from turnstile.durable_files import replace_durably
-from turnstile.ledger import attempts, charging, store
+from turnstile.ledger import attempts, charging
 from turnstile.ledger.charging import ChargingLedger
 from turnstile.ledger.custody.custody import Custody
+from turnstile.ledger.database import store
 from turnstile.ledger.records import Attempt
 from turnstile.ledger.states import ReserveAnswer, Transition
-from turnstile.pipeline import charged_draw, retention
+from turnstile.pipeline.draw import charged_draw
+from turnstile.pipeline.private_zone import retention
 from turnstile_stores import unit_zone
 from turnstile_stores.unit import UnitState
 from turnstile_stores.unit_zone import UnitZone
@@ -137,7 +139,7 @@ def a_sealed_key_is_drawn_again() -> AbstractContextManager[Any]:
 
     return _two(
         patch.object(charging, "answer_to_reserve", answer),
-        patch("turnstile.pipeline.planned_release.PlannedRelease.sealed", None),
+        patch("turnstile.pipeline.draw.planned_release.PlannedRelease.sealed", None),
     )
 
 
@@ -158,7 +160,7 @@ class _two:  # noqa: N801 - reads as a function
 
 def caps_of_windows_forgotten() -> AbstractContextManager[Any]:
     """No cap refuses anything."""
-    return patch("turnstile.ledger.accounts.excess_of", lambda *_: None)
+    return patch("turnstile.ledger.balances.accounts.excess_of", lambda *_: None)
 
 
 PLANTED: Mapping[str, Planted] = {

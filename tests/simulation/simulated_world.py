@@ -47,8 +47,8 @@ import turnstile.pipeline.approvals
 import turnstile.pipeline.assessing
 import turnstile.pipeline.auditing
 import turnstile.pipeline.before_charge
-import turnstile.pipeline.drawing
-import turnstile.pipeline.private_verification
+import turnstile.pipeline.draw.drawing
+import turnstile.pipeline.private_zone.private_verification
 import turnstile_stores.commands.stores
 import turnstile_stores.plain_zone
 import turnstile_stores.private_copies
@@ -63,12 +63,13 @@ from turnstile.errors import (
     RefusedError,
     TurnstileError,
 )
-from turnstile.ledger import leases, store
+from turnstile.ledger import leases
 from turnstile.ledger.custody import release_files, signed_note, space
+from turnstile.ledger.database import store
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.revisions import RevisionDecision
-from turnstile.operations.retention_day import RetentionDay
+from turnstile.operations.watchdog.retention_day import RetentionDay
 from turnstile.pipeline.steps import STEPS, step_named
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
@@ -749,15 +750,15 @@ class World:
                     enter(patch.object(module, "system_clock", self.clock))
                 if vars(module).get("changed_here") is copies_of_zones.changed_here:
                     enter(patch.object(module, "changed_here", self.changed_at))
-            for module in (turnstile.pipeline.drawing, turnstile_stores.zone_copies):
+            for module in (turnstile.pipeline.draw.drawing, turnstile_stores.zone_copies):
                 enter(patch.object(module, "time", time))
             for module in (
                 turnstile_stores.unit_zone,
                 turnstile_stores.plain_zone,
-                sys.modules["turnstile.pipeline.charged_draw"],
+                sys.modules["turnstile.pipeline.draw.charged_draw"],
             ):
                 enter(patch.object(module, "ThreadPoolExecutor", OneByOne))
-            enter(patch("turnstile.pipeline.charged_draw.Thread", NoThread))
+            enter(patch("turnstile.pipeline.draw.charged_draw.Thread", NoThread))
             enter(patch.object(secrets, "token_hex", lambda n: self.names.randbytes(n).hex()))
             enter(patch.object(secrets, "token_bytes", self.names.randbytes))
             enter(patch.object(signed_note, "_new_key", self.new_key))

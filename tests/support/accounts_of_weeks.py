@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from turnstile.ledger.amounts import AccountLoss
+from turnstile.ledger.balances.amounts import AccountLoss
 from turnstile.ledger.charging import DRAWS_MAX
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger

@@ -129,7 +129,7 @@ def write(contents: Contents) -> bytes:
     """Return the number of tables."""
     return b"%d tables" % len(contents.tables)
 '''
-_NOW, _PAGE = "operations/programme_now.py", "operations/templates/budget.html"
+_NOW, _PAGE = "operations/programme_now.py", "operations/budget_page/templates/budget.html"
 _FIGURE = '''    @property
     def to_take(self) -> str:
         """What anybody can have."""

@@ -21,7 +21,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from sinks import Sinks
 
-from turnstile.ledger.amounts import AccountLoss
+from turnstile.ledger.balances.amounts import AccountLoss
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.presentation import balance_json, most_spent
 from turnstile.operations.amount_words import epsilon_words

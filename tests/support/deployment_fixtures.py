@@ -20,10 +20,11 @@ from turnstile.assessment.attacks.presence import best_guess
 from turnstile.assessment.audits import sampler
 from turnstile.assessment.gates.pipeline_copy import audits_of
 from turnstile.cli import main
-from turnstile.pipeline import canaries, drawing, planned_release, small_worlds
-from turnstile.pipeline.canaries import observed_sensitivities
+from turnstile.pipeline.draw import drawing, planned_release
 from turnstile.pipeline.preflight import require_preflight
 from turnstile.pipeline.steps import STEPS
+from turnstile.pipeline.trials import canaries, small_worlds
+from turnstile.pipeline.trials.canaries import observed_sensitivities
 from turnstile.release.plan import make_plan
 
 STEADY_ITMS = Path(__file__).parent / "programmes/itms.yaml"

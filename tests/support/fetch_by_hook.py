@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 from landing_servers import server_of
 
-from turnstile.pipeline.fetching import address_of, fetch_new
+from turnstile.pipeline.landing.fetching import address_of, fetch_new
 from turnstile.programme.loading import load_programme
 from turnstile.service_calendar import parse_period
 from turnstile.settings import Settings

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 _PAUSE_S = 0.05
-_DRAWS_APART = "turnstile.pipeline.drawing_apart"
+_DRAWS_APART = "turnstile.pipeline.draw.drawing_apart"
 
 
 def wait_at(moment: str, week: str) -> None:
@@ -33,7 +33,7 @@ def hold_tasks() -> None:
     import step_task
 
     from turnstile.pipeline import before_charge
-    from turnstile.pipeline.drawing_apart import draw_apart
+    from turnstile.pipeline.draw.drawing_apart import draw_apart
 
     count = inspect.unwrap(before_charge.count)  # Airflow may load the plugins twice
 
@@ -51,7 +51,7 @@ def hold_tasks() -> None:
 
 def hold_seal() -> None:
     """Let the draw of this process stop before its seal."""
-    from turnstile.pipeline import charged_draw
+    from turnstile.pipeline.draw import charged_draw
 
     write_once = charged_draw.write_once
 

@@ -21,11 +21,11 @@ from weakref import WeakSet
 import pytest
 
 from turnstile.durable_files import exclusively, replace_durably
-from turnstile.pipeline import small_worlds
 from turnstile.pipeline.code_version import code_version
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.preflight import require_preflight
-from turnstile.pipeline.worlds_of_units import Shape
+from turnstile.pipeline.trials import small_worlds
+from turnstile.pipeline.trials.worlds_of_units import Shape
 from turnstile.privacy.stability import Chain
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain.public_domain import PublicDomain

@@ -21,9 +21,9 @@ from real_airflow import PASSWORD, RealAirflow, week_at
 
 from turnstile.operations.airflow_api import AirflowApi
 from turnstile.operations.airflow_now import ASKS, UNDER_WAY, AirflowNow, RunNow, TaskNow
-from turnstile.operations.alerts import Alert
 from turnstile.operations.deployment_state import DeploymentState
 from turnstile.operations.journal import Happening, Journal
+from turnstile.operations.watchdog.alerts import Alert
 from turnstile.operations.week_states import OF_PEOPLE, TURNS_AND_ENDS
 from turnstile.settings import Settings, system_clock
 

@@ -15,7 +15,7 @@ from real_airflow import SYDNEY, RealAirflow, running
 from row_table import Row
 from sinks import Sinks, sinks
 
-from turnstile.pipeline import drawing_apart
+from turnstile.pipeline.draw import drawing_apart
 from turnstile.service_calendar import ServiceWeek
 from turnstile.settings import system_clock
 

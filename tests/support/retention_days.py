@@ -12,12 +12,12 @@ from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
-from turnstile.operations.alerts import Alert, Severity, of_retention
-from turnstile.operations.delivery import deliver
 from turnstile.operations.journal import Journal
-from turnstile.operations.retention_day import RetentionDay
-from turnstile.pipeline.private_data import Part
-from turnstile.pipeline.retention import Verdict
+from turnstile.operations.watchdog.alerts import Alert, Severity, of_retention
+from turnstile.operations.watchdog.delivery import deliver
+from turnstile.operations.watchdog.retention_day import RetentionDay
+from turnstile.pipeline.private_zone.private_data import Part
+from turnstile.pipeline.private_zone.retention import Verdict
 from turnstile.settings import Settings, system_clock
 
 Cli = Callable[..., int]

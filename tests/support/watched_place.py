@@ -8,22 +8,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
-from turnstile.ledger.amounts import Cap
+from turnstile.ledger.balances.amounts import Cap
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Bindings, ReleaseKey, Request
 from turnstile.operations.airflow_now import AirflowNow, RunNow, TaskNow
-from turnstile.operations.alerts import Alert
 from turnstile.operations.calendar_of_weeks import calendar_of
 from turnstile.operations.journal import Happening, Journal, Line, instant
 from turnstile.operations.ledger_snapshot import LedgerFollower
+from turnstile.operations.people.release_preview import WeekPreview
 from turnstile.operations.programme_now import (
     BrokenProgramme,
     ProgrammeNow,
     programme_now,
     weeks_to_go_on_with,
 )
-from turnstile.operations.release_preview import WeekPreview
-from turnstile.operations.watch import watched
+from turnstile.operations.watchdog.alerts import Alert
+from turnstile.operations.watchdog.watch import watched
 from turnstile.operations.week_states import Evidence, WeekMark
 from turnstile.privacy.accounts import Posting
 from turnstile.privacy.units import ProtectionUnit

@@ -14,7 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from turnstile.estimates.roll_ups import MINUTES_PER_HOUR
-from turnstile.estimates.trip_marginals import marginal_errors
+from turnstile.estimates.trips.trip_marginals import marginal_errors
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight, rho_for
 from turnstile.privacy.mechanisms.registry import Calibration, MechanismKind
 from turnstile.privacy.noise import noise_variance

@@ -15,9 +15,9 @@ import h3
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.estimates.bus_counts import BusDays, bus_days
-from turnstile.estimates.bus_means import BusMeans, SumLook, bus_means
-from turnstile.estimates.fission import public_normals
+from turnstile.estimates.fitting.fission import public_normals
+from turnstile.estimates.vehicles.bus_counts import BusDays, bus_days
+from turnstile.estimates.vehicles.bus_means import BusMeans, SumLook, bus_means
 from turnstile.privacy.mechanisms.bounded_mean import STEPS_PER_KMH
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import Programme, TableSpec

@@ -8,7 +8,7 @@ from math import inf
 from pathlib import Path
 
 from turnstile.errors import InputError
-from turnstile.estimates.bus_means import MOST_RATIO
+from turnstile.estimates.vehicles.bus_means import MOST_RATIO
 from turnstile.pipeline.context import Release
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.source_spec import RowShape

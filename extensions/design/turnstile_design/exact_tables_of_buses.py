@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from turnstile.estimates.mean_intervals import RatioNoise
+from turnstile.estimates.vehicles.mean_intervals import RatioNoise
 from turnstile_design.bus_pairs import BusPairs
 
 LEAST_BUSES_A_DAY = 10

@@ -19,7 +19,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from turnstile.errors import InputError
-from turnstile.pipeline.gain import no_gain
+from turnstile.pipeline.trials.gain import no_gain
 from turnstile.privacy.accounts import posted_whole
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain.building import BuildRules, BuiltDomain, Stop, build_domain

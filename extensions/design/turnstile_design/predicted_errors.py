@@ -15,10 +15,10 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.estimates.cell_fits import prior
-from turnstile.estimates.fission import public_normals
-from turnstile.estimates.tap_estimates import estimated
-from turnstile.estimates.tap_numbers import DrawnDays, TapNumbers, tap_numbers
+from turnstile.estimates.fitting.cell_fits import prior
+from turnstile.estimates.fitting.fission import public_normals
+from turnstile.estimates.trips.tap_estimates import estimated
+from turnstile.estimates.trips.tap_numbers import DrawnDays, TapNumbers, tap_numbers
 from turnstile.estimates.usable import Usable, usable
 from turnstile.privacy.noise_sums import normal_half_width
 from turnstile.programme.domain.public_domain import Place

@@ -15,7 +15,7 @@ import pandas as pd
 
 from turnstile.durable_files import OWNER_ONLY, replace_durably
 from turnstile.errors import InputError
-from turnstile.estimates.mean_intervals import RatioNoise
+from turnstile.estimates.vehicles.mean_intervals import RatioNoise
 from turnstile.measures.registry import OF_SPEEDS, Measure
 from turnstile.privacy.noise import noise_variance
 from turnstile.privacy.units import ProtectionUnit

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from turnstile.errors import InputError
-from turnstile.estimates.fission import public_normals
+from turnstile.estimates.fitting.fission import public_normals
 from turnstile.programme.domain.public_domain import UNKNOWN, Place, PublicDomain
 from turnstile.programme.fields import TAPS
 from turnstile.publishing.package_reader import Tables

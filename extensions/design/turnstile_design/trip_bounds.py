@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from turnstile.counting.exact_tables import count
 from turnstile.pipeline.context import Release
-from turnstile.pipeline.current_snapshot import current_snapshot
+from turnstile.pipeline.draw.current_snapshot import current_snapshot
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.spec import Outside, UnitBound

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from turnstile.assessment.attacks.timetable_view import TimetableView
 from turnstile.assessment.audits.pipeline_copy import PipelineCopy
-from turnstile.ledger.charged_releases import ChargedRelease
+from turnstile.ledger.balances.charged_releases import ChargedRelease
 from turnstile.ledger.records import AccountBalance
 from turnstile.release.numbers import Vector
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from turnstile.errors import InputError, ProgrammeError, TurnstileError
 from turnstile.extensions import PLANNING, PORTALS, brought
 from turnstile.ledger.of_deployment import open_ledger
-from turnstile.pipeline.first_look import action_unsaid
-from turnstile.pipeline.gain import no_gain
-from turnstile.pipeline.room import shortage, tightest_room
+from turnstile.pipeline.landing.first_look import action_unsaid
+from turnstile.pipeline.trials.gain import no_gain
+from turnstile.pipeline.trials.room import shortage, tightest_room
 from turnstile.programme.calendar.release_schedule import period_containing
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.gtfs.timetable import read_calls
@@ -154,7 +154,7 @@ def _check_small_worlds(programme: Programme) -> None:
     Raises:
         ProgrammeError: a fault of the program that this programme shows.
     """
-    from turnstile.pipeline.small_worlds import moved_too_far
+    from turnstile.pipeline.trials.small_worlds import moved_too_far
 
     too_far = moved_too_far(programme, Settings.from_environment().small_worlds)
     if too_far is not None:

@@ -115,7 +115,7 @@ def _ledger(settings: Settings) -> Iterator[Found]:
     """Look at the database, what it says, and what lies beside it."""
     from turnstile.ledger.custody.custody import clock_known_until
     from turnstile.ledger.custody.traces import traces
-    from turnstile.ledger.damaged_database import damage_in
+    from turnstile.ledger.database.damaged_database import damage_in
     from turnstile.ledger.of_deployment import open_ledger
 
     file = settings.ledger_file
@@ -136,7 +136,7 @@ def _ledger(settings: Settings) -> Iterator[Found]:
     if clock_known_until(ledger.entries(), now) < now:
         yield Found("clock", "it jumped, or the ledger was quiet for long: nothing is deleted")
     if settings.private.is_dir():
-        from turnstile.pipeline.private_verification import private_findings
+        from turnstile.pipeline.private_zone.private_verification import private_findings
 
         for finding in private_findings(settings, ledger):
             yield Found("private", finding.problem)
@@ -144,7 +144,7 @@ def _ledger(settings: Settings) -> Iterator[Found]:
 
 def _airflow(_: Settings) -> Iterator[Found]:
     """Look at Airflow's own database, where it is a file."""
-    from turnstile.ledger.damaged_database import damage_in
+    from turnstile.ledger.database.damaged_database import damage_in
 
     url = os.environ.get("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "")  # noqa: TID251 - not ours
     file = sqlite_file(url)

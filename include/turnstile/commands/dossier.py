@@ -20,7 +20,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def _dossier(args: argparse.Namespace) -> int:
     """Write the page and name the file."""
     from turnstile.operations.deployment_state import DeploymentState
-    from turnstile.operations.dossier import dossier_page
+    from turnstile.operations.people.dossier import dossier_page
 
     state = DeploymentState(Settings.from_environment(), system_clock)
     page = dossier_page(state, args.programme)

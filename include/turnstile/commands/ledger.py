@@ -94,7 +94,7 @@ def _entries(args: argparse.Namespace) -> int:
 def _forecast(args: argparse.Namespace) -> int:
     """Show when caps are reached."""
     from turnstile.ledger.presentation import forecast_json, forecast_lines
-    from turnstile.operations.forecast_picture import forecast_svg
+    from turnstile.operations.budget_page.forecast_picture import forecast_svg
 
     forecasts = open_to_read().forecast(args.family)
     if args.plot:
@@ -139,7 +139,7 @@ def _verify(args: argparse.Namespace) -> int:
         where, findings = "the ledger", ledger.verify(_scope(args))
         _tell_page(head, findings)
         if args.private:
-            from turnstile.pipeline.private_verification import private_findings
+            from turnstile.pipeline.private_zone.private_verification import private_findings
 
             findings += tuple(private_findings(Settings.from_environment(), ledger))
     if args.json:
@@ -161,7 +161,7 @@ def _verify(args: argparse.Namespace) -> int:
 def _tell_page(head: tuple[int, str], findings: tuple[Finding, ...]) -> None:
     """Let the budget page know what was found, where there is a journal that can be written."""
     from turnstile.operations.journal import FOLDER, Journal
-    from turnstile.operations.last_verification import tell_verification
+    from turnstile.operations.watchdog.last_verification import tell_verification
 
     settings = Settings.from_environment()
     if (settings.home / FOLDER).is_dir():

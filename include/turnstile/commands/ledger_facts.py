@@ -168,7 +168,7 @@ def _no_release(args: argparse.Namespace) -> int:
 
 
 def _recover(args: argparse.Namespace) -> int:
-    from turnstile.pipeline.delivered_files import delivered_files
+    from turnstile.pipeline.landing.delivered_files import delivered_files
 
     families = dict(pair.split("=", 1) for pair in args.family if "=" in pair)
     if len(families) != len(args.family):

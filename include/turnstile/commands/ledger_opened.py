@@ -63,7 +63,12 @@ def set_damage_aside() -> tuple[str, tuple[Entry, ...]]:
     Raises:
         IntegrityError: entries were altered, and no witness holds them.
     """
-    from turnstile.ledger.damaged_database import damage_in, entries_left, newest_aside, set_aside
+    from turnstile.ledger.database.damaged_database import (
+        damage_in,
+        entries_left,
+        newest_aside,
+        set_aside,
+    )
 
     settings = Settings.from_environment()
     file = settings.ledger_file
@@ -83,7 +88,7 @@ def set_damage_aside() -> tuple[str, tuple[Entry, ...]]:
 def _is_altered(settings: Settings, file: Path) -> bool:
     """Return whether an entry is not what its hash says, and a witness holds all as they were."""
     from turnstile.ledger.custody.shipped import last_shipped
-    from turnstile.ledger.damaged_database import first_altered
+    from turnstile.ledger.database.damaged_database import first_altered
 
     altered, length = first_altered(file)
     if altered and not any(last_shipped(folder) >= length for folder in settings.witness):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from turnstile.operations.airflow_now import AirflowNow
-    from turnstile.operations.page import BudgetPage
+    from turnstile.operations.budget_page.page import BudgetPage
     from turnstile.operations.week_states import WeekMark
     from turnstile.programme.spec import Programme
 
@@ -35,7 +35,7 @@ def add_weeks(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def _weeks(args: argparse.Namespace) -> int:
     """Show where every programme stands, and its weeks."""
-    from turnstile.operations.page import BudgetPage
+    from turnstile.operations.budget_page.page import BudgetPage
 
     open_to_read()  # says what to do where there is none
     page = BudgetPage(Settings.from_environment(), system_clock)

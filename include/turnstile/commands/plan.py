@@ -14,9 +14,9 @@ from turnstile.estimates.error_bars import error_bar
 from turnstile.extensions import PLANNING, brought, installed
 from turnstile.ledger.of_deployment import open_ledger_to_look
 from turnstile.pipeline.context import Release, open_release
-from turnstile.pipeline.gain import no_gain
-from turnstile.pipeline.room import crash_sentence, tightest_room
-from turnstile.pipeline.small_worlds import beside_each_other, small_worlds
+from turnstile.pipeline.trials.gain import no_gain
+from turnstile.pipeline.trials.room import crash_sentence, tightest_room
+from turnstile.pipeline.trials.small_worlds import beside_each_other, small_worlds
 from turnstile.planning.week_plan import (
     left_under_caps,
     losses,

@@ -1,8 +1,8 @@
 """Counting in plain Python, step by step as a chain says: the measure of the engines.
 
-For small worlds (`pipeline.small_worlds`) and for tests, which hold the engines' tables against it.
-Records come in the keyed order of their unit (PRIVACY 4.2), as labels: what a label is of a slot, a
-place or a position, the engines alone know.
+For small worlds (`pipeline.trials.small_worlds`) and for tests, which hold the engines' tables
+against it. Records come in the keyed order of their unit (PRIVACY 4.2), as labels: what a label is
+of a slot, a place or a position, the engines alone know.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from turnstile.estimates.combined_noise import CONFIDENCES
+from turnstile.estimates.fitting.combined_noise import CONFIDENCES
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_variance
 from turnstile.privacy.noise_sums import half_width

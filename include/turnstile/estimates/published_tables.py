@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnstile.estimates.roll_ups import REGION_OF, Blocks, roll_ups
-from turnstile.estimates.tap_estimates import (
+from turnstile.estimates.trips.tap_estimates import (
     MARGINAL_EDGES_SDS,
     PUBLISHED_AS_0,
     SIZE_EDGES,
     SMALLEST_RATE,
     TapEstimates,
 )
-from turnstile.estimates.tap_numbers import TapNumbers
-from turnstile.estimates.trip_marginals import Axes, axes_of
+from turnstile.estimates.trips.tap_numbers import TapNumbers
+from turnstile.estimates.trips.trip_marginals import Axes, axes_of
 from turnstile.estimates.week_to_estimate import Promise
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import TableSpec

@@ -8,9 +8,9 @@ from __future__ import annotations
 import pyarrow as pa
 
 from turnstile.estimates.labelled import labelled, with_gap_days
-from turnstile.estimates.telemetry_tables import telemetry_tables
 from turnstile.estimates.thresholded_tables import released
-from turnstile.estimates.trip_tables import trip_tables
+from turnstile.estimates.trips.trip_tables import trip_tables
+from turnstile.estimates.vehicles.telemetry_tables import telemetry_tables
 from turnstile.estimates.year_to_date import gaps_of_rows
 from turnstile.programme.source_spec import RowShape
 from turnstile.release.drawn import Drawn

@@ -18,7 +18,7 @@ from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import TableSpec
 
 if TYPE_CHECKING:
-    from turnstile.estimates.trip_estimates import Estimates
+    from turnstile.estimates.trips.trip_estimates import Estimates
 
 MODEL = "shrunken singular values with earlier weeks, version 7"
 FOLDER = "estimates"
@@ -51,9 +51,9 @@ class EarlierRelease:
 def estimates_of(week: WeekToEstimate) -> Estimates:
     """Return the estimates of a week; none of a thresholded one, which left out what it needs."""
     # What fits loads SciPy; whoever reads or copies estimates needs none of it.
-    from turnstile.estimates.flow_estimates import flow_tables
-    from turnstile.estimates.telemetry_estimates import telemetry_estimates
-    from turnstile.estimates.trip_estimates import Estimates, trip_estimates
+    from turnstile.estimates.flows.flow_estimates import flow_tables
+    from turnstile.estimates.trips.trip_estimates import Estimates, trip_estimates
+    from turnstile.estimates.vehicles.telemetry_estimates import telemetry_estimates
 
     if not week.promise.is_dense:
         return Estimates({}, {}, {})

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from turnstile.estimates.roll_ups import regions_of
-from turnstile.estimates.trip_marginals import shares_total
+from turnstile.estimates.trips.trip_marginals import shares_total
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import TableSpec

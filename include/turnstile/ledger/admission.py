@@ -7,8 +7,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from turnstile.ledger.amounts import Cap
-from turnstile.ledger.changes import ALL_WEEKS, NOTHING, AccountRow, Amount, pair_of, week_names
+from turnstile.ledger.balances.amounts import Cap
+from turnstile.ledger.balances.changes import (
+    ALL_WEEKS,
+    NOTHING,
+    AccountRow,
+    Amount,
+    pair_of,
+    week_names,
+)
 from turnstile.privacy.units import NeighboringRelation, ProtectionUnit
 from turnstile.service_calendar import ServiceWeek
 

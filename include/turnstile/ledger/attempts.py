@@ -10,9 +10,9 @@ from sqlalchemy import insert, select, update
 from sqlalchemy.engine import Connection
 
 from turnstile.errors import InputError, RefusedError
-from turnstile.ledger.accounts import change_accounts, family_caps
-from turnstile.ledger.changes import changes_of, postings_in, weeks_in
-from turnstile.ledger.database_tables import ATTEMPT, ENTRY
+from turnstile.ledger.balances.accounts import change_accounts, family_caps
+from turnstile.ledger.balances.changes import changes_of, postings_in, weeks_in
+from turnstile.ledger.database.database_tables import ATTEMPT, ENTRY
 from turnstile.ledger.encoding import encode_posting
 from turnstile.ledger.entries import Entry, EntryKind, read_entry
 from turnstile.ledger.facts import append, entry_at, facts

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
-from turnstile.ledger.database_tables import ENTRY
+from turnstile.ledger.database.database_tables import ENTRY
 from turnstile.ledger.entries import EntryKind, read_entry
 
 _KINDS = (EntryKind.RESERVED.value, EntryKind.BOUNDING_KEY.value)

@@ -17,9 +17,11 @@ from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
 from turnstile.errors import BudgetExceeded, DrawGoesOn, IntegrityError, RefusedError
-from turnstile.ledger import accounts, attempts, facts, landing_paths, leases, revisions
+from turnstile.ledger import attempts, facts, landing_paths, leases, revisions
 from turnstile.ledger.admission import setters
-from turnstile.ledger.database_tables import ATTEMPT, ENTRY
+from turnstile.ledger.balances import accounts
+from turnstile.ledger.database.database_tables import ATTEMPT, ENTRY
+from turnstile.ledger.database.store import Store
 from turnstile.ledger.entries import read_entry
 from turnstile.ledger.promise import plan_digest
 from turnstile.ledger.records import Attempt, Bindings, Difference, ReleaseKey, Request
@@ -33,7 +35,6 @@ from turnstile.ledger.states import (
     is_allowed,
     is_repeat,
 )
-from turnstile.ledger.store import Store
 from turnstile.ledger.weeks import PUBLIC_KINDS, Week
 from turnstile.ledger.weeks import weeks_of as history_of
 

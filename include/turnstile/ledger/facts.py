@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import insert, select, update
 from sqlalchemy.engine import Connection
 
-from turnstile.ledger.database_tables import ENTRY, HEAD
+from turnstile.ledger.database.database_tables import ENTRY, HEAD
 from turnstile.ledger.entries import Entry, EntryKind, make_entry, read_entry
 from turnstile.ledger.records import ReleaseKey
 

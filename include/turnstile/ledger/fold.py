@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from turnstile.errors import InputError
+from turnstile.ledger.balances.changes import postings_in, weeks_in
+from turnstile.ledger.balances.folded_accounts import FoldedAccounts
 from turnstile.ledger.chain import Chain
-from turnstile.ledger.changes import postings_in, weeks_in
 from turnstile.ledger.entries import Entry, EntryKind
-from turnstile.ledger.folded_accounts import FoldedAccounts
 from turnstile.ledger.parties import Parties
 from turnstile.ledger.records import Attempt, Bindings, Finding, ReleaseKey
 from turnstile.ledger.states import (

@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 
 from turnstile.errors import InputError, RefusedError
 from turnstile.ledger import facts
-from turnstile.ledger.database_tables import ATTEMPT, ENTRY
+from turnstile.ledger.database.database_tables import ATTEMPT, ENTRY
 from turnstile.ledger.entries import Entry, EntryKind, read_entry
 from turnstile.ledger.states import ReleaseState
 

@@ -11,7 +11,7 @@ from sqlalchemy import insert, select, text, update
 from sqlalchemy.engine import Connection
 from sqlalchemy.sql.elements import ColumnElement
 
-from turnstile.ledger.database_tables import ATTEMPT, LEASE
+from turnstile.ledger.database.database_tables import ATTEMPT, LEASE
 from turnstile.ledger.states import ReleaseState
 
 LEASE_S = 60

@@ -7,9 +7,9 @@ from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
 
-from turnstile.ledger.amounts import AccountLoss, Cap, amount_text, cap_text
+from turnstile.ledger.balances.amounts import AccountLoss, Cap, amount_text, cap_text
+from turnstile.ledger.balances.forecast import CapForecast
 from turnstile.ledger.entries import Entry
-from turnstile.ledger.forecast import CapForecast
 from turnstile.ledger.records import AccountBalance
 from turnstile.privacy.accounts import FEMTO, MICRO, NANO
 from turnstile.privacy.guarantees import ApproxDp, PureDp, Zcdp, epsilon_shown

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from turnstile.ledger.changes import postings_in
+from turnstile.ledger.balances.changes import postings_in
 from turnstile.ledger.encoding import decode_event
 from turnstile.ledger.entries import Entry
 from turnstile.ledger.records import ReleaseKey

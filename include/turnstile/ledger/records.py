@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnstile.errors import InputError
-from turnstile.ledger.amounts import AccountLoss, Cap
-from turnstile.ledger.changes import week_names
+from turnstile.ledger.balances.amounts import AccountLoss, Cap
+from turnstile.ledger.balances.changes import week_names
 from turnstile.ledger.states import CHARGED_STATES, OPEN_STATES, SEALED_STATES, ReleaseState
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.service_calendar import ServiceWeek

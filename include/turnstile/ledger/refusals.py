@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from turnstile.errors import BudgetExceeded, RevisionNeeded
 from turnstile.ledger.admission import Excess
-from turnstile.ledger.amounts import amount_text, cap_text
+from turnstile.ledger.balances.amounts import amount_text, cap_text
 from turnstile.ledger.records import Attempt, Difference, ReleaseKey
 
 _PERCENT = 100

@@ -17,10 +17,11 @@ from sqlalchemy.engine import Connection
 
 from turnstile.errors import InputError
 from turnstile.ledger import facts
-from turnstile.ledger.accounts import families, family_caps
 from turnstile.ledger.admission import binding_caps
 from turnstile.ledger.attempts import to_attempt
-from turnstile.ledger.changes import NOTHING, AccountRow
+from turnstile.ledger.balances.accounts import families, family_caps
+from turnstile.ledger.balances.changes import NOTHING, AccountRow
+from turnstile.ledger.balances.stored_accounts import cap_columns_in, rows_in
 from turnstile.ledger.custody.custody import Custody, clock_findings
 from turnstile.ledger.custody.export import key_findings
 from turnstile.ledger.custody.notes import LATEST_NOTE, TrustedAt, note_findings
@@ -28,14 +29,13 @@ from turnstile.ledger.custody.release_files import file_findings
 from turnstile.ledger.custody.shipped import entry_findings, last_shipped
 from turnstile.ledger.custody.traces import trace_findings, traces
 from turnstile.ledger.custody.zone_index import ZoneState, zone_findings
-from turnstile.ledger.database_tables import ATTEMPT, ENTRY
+from turnstile.ledger.database.database_tables import ATTEMPT, ENTRY
+from turnstile.ledger.database.guards import guard_findings
 from turnstile.ledger.entries import GENESIS, Entry, EntryKind, read_entry
 from turnstile.ledger.facts import head
 from turnstile.ledger.fold import Fold
-from turnstile.ledger.guards import guard_findings
 from turnstile.ledger.promise import promise_problems
 from turnstile.ledger.records import Attempt, Finding
-from turnstile.ledger.stored_accounts import cap_columns_in, rows_in
 from turnstile.ledger.tlog.cosigners import cosigners_of
 from turnstile.ledger.tlog.public_log import log_findings
 from turnstile.ledger.weeks import PUBLIC_KINDS

@@ -10,8 +10,10 @@ from typing import Self
 from sqlalchemy import func, select
 
 from turnstile.ledger import attempts, facts, leases, revisions, words
+from turnstile.ledger.balances.charged_releases import ChargedRelease, charged_releases
+from turnstile.ledger.balances.forecast import CapForecast, forecasts
+from turnstile.ledger.balances.stored_accounts import account_balances
 from turnstile.ledger.bounding_keys import BoundingKeys, bounding_keys_in
-from turnstile.ledger.charged_releases import ChargedRelease, charged_releases
 from turnstile.ledger.charging import ChargingLedger
 from turnstile.ledger.custody.custody import Custody
 from turnstile.ledger.custody.export import write_export
@@ -19,11 +21,11 @@ from turnstile.ledger.custody.known_history import parties_in, read_history
 from turnstile.ledger.custody.traces import CARD, TraceKind, package_trace, trace_findings
 from turnstile.ledger.custody.witness import Witnesses
 from turnstile.ledger.custody.zone_index import signed_list
-from turnstile.ledger.damaged_database import damage_in
-from turnstile.ledger.database_tables import ENTRY
+from turnstile.ledger.database.damaged_database import damage_in
+from turnstile.ledger.database.database_tables import ENTRY
+from turnstile.ledger.database.store import Store
 from turnstile.ledger.entries import Entry, EntryKind, read_entry
 from turnstile.ledger.fold import Fold
-from turnstile.ledger.forecast import CapForecast, forecasts
 from turnstile.ledger.parties import Parties
 from turnstile.ledger.records import (
     AccountBalance,
@@ -34,8 +36,6 @@ from turnstile.ledger.records import (
     Publication,
     ReleaseKey,
 )
-from turnstile.ledger.store import Store
-from turnstile.ledger.stored_accounts import account_balances
 from turnstile.ledger.verification import Scope, verify_store
 from turnstile.ledger.weeks import PUBLIC_KINDS, Week
 

@@ -20,10 +20,10 @@ from turnstile.ledger.custody.known_history import parties_in
 from turnstile.ledger.custody.shipped import make_witness, witness_id
 from turnstile.ledger.custody.signed_note import Signer
 from turnstile.ledger.custody.witness import Witnesses, naming
+from turnstile.ledger.database.store import Store
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.parties import Parties
 from turnstile.ledger.records import Assessed, Decision, ReleaseKey, for_the_public
-from turnstile.ledger.store import Store
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from turnstile.ledger.amounts import AccountLoss, amount_text
-from turnstile.ledger.forecast import CapForecast
+from turnstile.ledger.balances.amounts import AccountLoss, amount_text
+from turnstile.ledger.balances.forecast import CapForecast
 from turnstile.ledger.presentation import epsilon_at_delta
 from turnstile.ledger.records import AccountBalance
-from turnstile.operations.picture_shapes import BurnDown, burn_down
+from turnstile.operations.budget_page.picture_shapes import BurnDown, burn_down
 
 _DIGITS = 3
 _CAPPED = ("rho", "epsilon")

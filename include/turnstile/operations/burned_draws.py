@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from turnstile.ledger.amounts import AccountLoss, amount_text, cap_text, is_lifetime_unit
-from turnstile.ledger.forecast import COORDINATES, costliest
+from turnstile.ledger.balances.amounts import AccountLoss, amount_text, cap_text, is_lifetime_unit
+from turnstile.ledger.balances.forecast import COORDINATES, costliest
 from turnstile.ledger.records import AccountBalance
-from turnstile.operations.alerts import Alert
 from turnstile.operations.amount_words import epsilon_words
 from turnstile.operations.ledger_snapshot import LedgerSnapshot
+from turnstile.operations.watchdog.alerts import Alert
 from turnstile.privacy.accounts import Posting
 from turnstile.privacy.units import ProtectionUnit
 

@@ -13,19 +13,19 @@ from datetime import datetime
 from typing import Any
 
 from turnstile.errors import InputError, TurnstileError
-from turnstile.ledger.charged_releases import ChargedRelease
+from turnstile.ledger.balances.charged_releases import ChargedRelease
 from turnstile.ledger.view import LedgerView
 from turnstile.operations.airflow_now import AirflowNow, Question
-from turnstile.operations.alerts import Alert
+from turnstile.operations.budget_page.plan_view import (
+    cost_in_words,
+    crash_words,
+    plan_of,
+    plan_view,
+)
 from turnstile.operations.calendar_of_weeks import calendar_of, next_week
 from turnstile.operations.journal import Happening, Journal, Line, starters
-from turnstile.operations.last_verification import (
-    LastVerification,
-    last_verification,
-    ledger_trouble,
-)
 from turnstile.operations.ledger_snapshot import LedgerFollower, LedgerSnapshot
-from turnstile.operations.plan_view import cost_in_words, crash_words, plan_of, plan_view
+from turnstile.operations.people.release_preview import Preview, WeekPreview, named, preview
 from turnstile.operations.programme_now import (
     BrokenProgramme,
     ProgrammeNow,
@@ -35,8 +35,13 @@ from turnstile.operations.programme_now import (
     standing_still,
     weeks_to_go_on_with,
 )
-from turnstile.operations.release_preview import Preview, WeekPreview, named, preview
-from turnstile.operations.watch import watched
+from turnstile.operations.watchdog.alerts import Alert
+from turnstile.operations.watchdog.last_verification import (
+    LastVerification,
+    last_verification,
+    ledger_trouble,
+)
+from turnstile.operations.watchdog.watch import watched
 from turnstile.operations.week_states import LIVE, TURNS_AND_ENDS, Evidence, WeekMark
 from turnstile.pipeline.approvals import standing_of
 from turnstile.pipeline.ledger_preview import in_the_way

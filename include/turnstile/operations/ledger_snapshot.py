@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 
-from turnstile.ledger.amounts import amount_text
-from turnstile.ledger.changes import postings_in
+from turnstile.ledger.balances.amounts import amount_text
+from turnstile.ledger.balances.changes import postings_in
+from turnstile.ledger.balances.folded_accounts import FoldedAccounts
+from turnstile.ledger.balances.forecast import CapForecast, forecasts
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.fold import Fold
-from turnstile.ledger.folded_accounts import FoldedAccounts
-from turnstile.ledger.forecast import CapForecast, forecasts
 from turnstile.ledger.records import AccountBalance, Attempt
 from turnstile.ledger.view import LedgerView
 from turnstile.ledger.weeks import PUBLIC_KINDS, Week, weeks_of

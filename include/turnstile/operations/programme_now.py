@@ -21,7 +21,7 @@ from turnstile.operations.calendar_of_weeks import (
 )
 from turnstile.operations.journal import Happening, Line
 from turnstile.operations.ledger_snapshot import EntryLine
-from turnstile.operations.release_preview import WeekPreview
+from turnstile.operations.people.release_preview import WeekPreview
 from turnstile.operations.week_states import LIVE, PUBLIC, TROUBLE, WeekMark
 from turnstile.programme.calendar.release_schedule import final_at, final_words
 from turnstile.programme.spec import Programme

@@ -19,9 +19,9 @@ from turnstile.ledger.records import Attempt
 from turnstile.pipeline.approvals import require_approval
 from turnstile.pipeline.assessing import assess, is_assessed
 from turnstile.pipeline.context import Release
-from turnstile.pipeline.drawn_release import drawn_of
+from turnstile.pipeline.draw.drawn_release import drawn_of
+from turnstile.pipeline.draw.sealed_release import sealed_attempt
 from turnstile.pipeline.public_package import is_public, require_intact, require_own
-from turnstile.pipeline.sealed_release import sealed_attempt
 from turnstile.programme.loading import load_programme
 from turnstile.publishing.describe.manifest import MANIFEST
 from turnstile.release.zone_copies import zones

@@ -11,7 +11,7 @@ from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.view import LedgerView
 from turnstile.pipeline.context import Release
-from turnstile.pipeline.sealed_release import sealed_attempt
+from turnstile.pipeline.draw.sealed_release import sealed_attempt
 from turnstile.programme.approval_rule import ApprovalStanding, approval_standing
 from turnstile.programme.people import holders
 from turnstile.programme.spec import Programme

@@ -13,9 +13,9 @@ from pathlib import Path
 from turnstile.errors import TurnstileError
 from turnstile.ledger.records import Assessed, Attempt
 from turnstile.pipeline.context import Release
-from turnstile.pipeline.drawn_release import drawn_of
+from turnstile.pipeline.draw.drawn_release import drawn_of
+from turnstile.pipeline.draw.sealed_release import sealed_attempt
 from turnstile.pipeline.public_package import is_public
-from turnstile.pipeline.sealed_release import sealed_attempt
 
 PASSED, FAILED = "passed", "failed"
 REPORT_FILES = ("assessment.json", "assessment.html")

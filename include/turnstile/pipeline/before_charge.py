@@ -17,11 +17,11 @@ from turnstile.ledger.custody.custody import clock_known_until
 from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.records import Attempt
 from turnstile.look.file_form import has_records
-from turnstile.pipeline.bounding_key import require_known_key
 from turnstile.pipeline.context import Release
-from turnstile.pipeline.current_snapshot import current_snapshot
-from turnstile.pipeline.first_look import require_decided
-from turnstile.pipeline.redelivered_files import changed_files
+from turnstile.pipeline.draw.current_snapshot import current_snapshot
+from turnstile.pipeline.landing.first_look import require_decided
+from turnstile.pipeline.landing.redelivered_files import changed_files
+from turnstile.pipeline.private_zone.bounding_key import require_known_key
 from turnstile.programme.calendar.release_schedule import final_at
 from turnstile.programme.gtfs.timetable import read_calls
 from turnstile.quality.findings import Finding

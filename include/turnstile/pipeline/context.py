@@ -10,7 +10,7 @@ from turnstile.errors import InputError
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
-from turnstile.pipeline.planned_release import PlannedRelease, Statement
+from turnstile.pipeline.draw.planned_release import PlannedRelease, Statement
 from turnstile.pipeline.revision_in_force import words_that_allow
 from turnstile.programme.calendar.periods import period_named
 from turnstile.programme.domain.files import load_domain

@@ -14,11 +14,11 @@ from turnstile.assessment.attacks.timetable_view import TimetableView, view
 from turnstile.assessment.audits.pipeline_copy import PipelineCopy
 from turnstile.assessment.cell_labels import labels_of_domain
 from turnstile.assessment.evidence import Evidence
-from turnstile.ledger.charged_releases import ChargedRelease
+from turnstile.ledger.balances.charged_releases import ChargedRelease
 from turnstile.ledger.custody.folders import release_folders
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.preflight import trials
-from turnstile.pipeline.sampler_fits import misfits_of
+from turnstile.pipeline.trials.sampler_fits import misfits_of
 from turnstile.programme.domain.public_file import open_public_file
 from turnstile.release.numbers import Vector
 from turnstile.release.sealed import decode

@@ -14,12 +14,12 @@ from typing import Any
 
 from turnstile.assessment.audits.pipeline_copy import ObservedSensitivity, PipelineCopy
 from turnstile.errors import RefusedError
-from turnstile.pipeline.bounding_key import require_known_key
 from turnstile.pipeline.code_version import code_version
 from turnstile.pipeline.context import Release
-from turnstile.pipeline.gain import no_gain
-from turnstile.pipeline.publishable import require_columns, require_place
-from turnstile.pipeline.sampler_fits import misfits_of
+from turnstile.pipeline.private_zone.bounding_key import require_known_key
+from turnstile.pipeline.trials.gain import no_gain
+from turnstile.pipeline.trials.publishable import require_columns, require_place
+from turnstile.pipeline.trials.sampler_fits import misfits_of
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.release.zones import write_atomically
 
@@ -34,7 +34,7 @@ def require_preflight(release: Release) -> None:
         RefusedError: the release would be stopped after its charge; nothing was held.
     """
     from turnstile.assessment.gates.pipeline_copy import audits_of, plan_gates
-    from turnstile.pipeline.small_worlds import moved_too_far
+    from turnstile.pipeline.trials.small_worlds import moved_too_far
 
     require_known_key(release.settings, release.ledger)  # both may be others at any moment
     require_place(release)
@@ -68,7 +68,7 @@ def trials(release: Release) -> Trials:
 
 def _tried(release: Release) -> Trials:
     """Put synthetic units through the product's own reading, bounding and counting."""
-    from turnstile.pipeline.canaries import observed_sensitivities
+    from turnstile.pipeline.trials.canaries import observed_sensitivities
 
     return observed_sensitivities(release.programme, release.domain)
 

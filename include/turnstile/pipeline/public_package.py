@@ -7,7 +7,7 @@ from pathlib import Path
 from turnstile.errors import IntegrityError
 from turnstile.ledger.records import Attempt
 from turnstile.pipeline.context import Release
-from turnstile.pipeline.drawn_release import read_sealed_bytes
+from turnstile.pipeline.draw.drawn_release import read_sealed_bytes
 from turnstile.publishing.describe.manifest import MANIFEST, differences
 from turnstile.release.zones import digest_of
 

@@ -71,14 +71,14 @@ def count(programme: str, week: str, revision: int = 0) -> str:
 
 def reserve(programme: str, week: str, revision: int = 0) -> str:
     """Hold the loss in the ledger; refused when a cap would be passed."""
-    from turnstile.pipeline import drawing
+    from turnstile.pipeline.draw import drawing
 
     return _done(reserve, drawing.reserve, programme, week, revision)
 
 
 def draw(programme: str, week: str, revision: int = 0) -> str:
     """Charge, draw the noise once, store and seal the bytes."""
-    from turnstile.pipeline import drawing
+    from turnstile.pipeline.draw import drawing
 
     return _done(draw, drawing.draw, programme, week, revision)
 

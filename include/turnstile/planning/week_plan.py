@@ -8,10 +8,10 @@ from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
 
-from turnstile.ledger.amounts import AccountLoss
+from turnstile.ledger.balances.amounts import AccountLoss
 from turnstile.pipeline.before_charge import described
 from turnstile.pipeline.context import Release
-from turnstile.pipeline.small_worlds import small_worlds
+from turnstile.pipeline.trials.small_worlds import small_worlds
 from turnstile.privacy.accounts import MICRO, NANO
 from turnstile.privacy.events import one_of_each_label
 from turnstile.privacy.mechanisms.registry import Calibration

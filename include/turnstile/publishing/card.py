@@ -13,10 +13,10 @@ from fractions import Fraction
 from importlib.metadata import version
 from typing import Any
 
-from turnstile.estimates.above_noise import cells_above_noise, sentences
 from turnstile.estimates.error_bars import error_bar
-from turnstile.estimates.stated_errors import stated_errors
-from turnstile.ledger.amounts import AccountLoss, decimal_text
+from turnstile.estimates.fitting.above_noise import cells_above_noise, sentences
+from turnstile.estimates.trips.stated_errors import stated_errors
+from turnstile.ledger.balances.amounts import AccountLoss, decimal_text
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import AccountBalance, ReleaseKey
 from turnstile.privacy.accounts import Loss, Posting, rounded_up

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnstile.errors import InputError, IntegrityError
-from turnstile.estimates.rolling_means import WeekOfMeans, week_of_means
+from turnstile.estimates.vehicles.rolling_means import WeekOfMeans, week_of_means
 from turnstile.estimates.week_estimates import (
     EARLIER_AT_MOST,
     EarlierRelease,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from turnstile.ledger.amounts import Cap
+from turnstile.ledger.balances.amounts import Cap
 from turnstile.privacy.accounts import FEMTO, MICRO, NANO
 from turnstile.programme.mechanism_spec import CapSpec
 

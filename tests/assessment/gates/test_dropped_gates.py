@@ -12,8 +12,8 @@ from kept_homes import OF_0_1_0, OF_PACKAGES_1, lived_in
 from turnstile.assessment.gates.registry import NUMBER_GATES
 from turnstile.cli import main
 from turnstile.operations.airflow_now import AirflowNow
-from turnstile.operations.approval import question
-from turnstile.operations.page import BudgetPage
+from turnstile.operations.budget_page.page import BudgetPage
+from turnstile.operations.people.approval import question
 from turnstile.pipeline.context import open_release
 from turnstile.settings import Settings, system_clock
 

@@ -16,7 +16,7 @@ from turnstile.assessment.assessment import LIMITS
 from turnstile.assessment.attacks.risk import epsilon_of, forecast, weeks_left
 from turnstile.assessment.evidence import Evidence
 from turnstile.assessment.report.page import JSON_NAME, PAGE_NAME, write_report
-from turnstile.ledger.amounts import AccountLoss, Cap
+from turnstile.ledger.balances.amounts import AccountLoss, Cap
 from turnstile.ledger.records import AccountBalance
 from turnstile.privacy.accounts import UNBOUNDED
 from turnstile.privacy.accounts import Loss as DrawLoss

@@ -41,7 +41,7 @@ def _report(args: argparse.Namespace) -> int:
     """Write the private report and print its folder, never a number."""
     from turnstile.pipeline.before_charge import ingest
     from turnstile.pipeline.context import open_release
-    from turnstile.pipeline.current_snapshot import current_snapshot
+    from turnstile.pipeline.draw.current_snapshot import current_snapshot
     from turnstile_design.private_report import write_report
 
     release = open_release(args.programme, args.week)
@@ -155,7 +155,7 @@ def _add_rolling(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -
 def _rolling(args: argparse.Namespace) -> int:
     """Add up published weeks."""
     from turnstile.estimates.labelled import csv_bytes
-    from turnstile.estimates.rolling_means import rolling_means
+    from turnstile.estimates.vehicles.rolling_means import rolling_means
     from turnstile.programme.loading import load_programme
     from turnstile.publishing.package_numbers import read_week
 

@@ -29,7 +29,7 @@ from turnstile.assessment.attacks.unit_changes import (
     units_of_events,
     worst_changes,
 )
-from turnstile.ledger.charged_releases import ChargedRelease
+from turnstile.ledger.balances.charged_releases import ChargedRelease
 from turnstile.ledger.records import AccountBalance, ReleaseKey
 from turnstile.privacy.accounts import MICRO, NANO, NO_LOSS, Loss, losses
 from turnstile.privacy.events import DrawEvent, one_of_each_label

@@ -11,7 +11,7 @@ from turnstile.assessment.attacks.timetable_view import LISTED_MOST, MEANING, NO
 from turnstile.assessment.audits.one_run import WHAT_IT_MEANS
 from turnstile.assessment.audits.release_audit import DrawAudit
 from turnstile.assessment.report.pictures import axis, lines
-from turnstile.ledger.amounts import amount_text
+from turnstile.ledger.balances.amounts import amount_text
 from turnstile.ledger.records import AccountBalance
 from turnstile.publishing.card import loss_figures
 

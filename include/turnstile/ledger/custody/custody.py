@@ -21,11 +21,11 @@ from turnstile.ledger.custody.shipped import last_shipped, make_witness, newest_
 from turnstile.ledger.custody.space import require_space
 from turnstile.ledger.custody.traces import Trace, TraceKind, trace_findings, traces
 from turnstile.ledger.custody.witness import Witnesses, naming
+from turnstile.ledger.database.store import Store
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.parties import FIRST_USE
 from turnstile.ledger.records import Finding, ReleaseKey
 from turnstile.ledger.states import ReleaseState
-from turnstile.ledger.store import Store
 from turnstile.ledger.tlog.beginning import begin_log
 
 _CLOCK_SLACK = timedelta(days=1)

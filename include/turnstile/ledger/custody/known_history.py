@@ -9,7 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
 from turnstile.ledger.attempts import to_attempt
-from turnstile.ledger.database_tables import ATTEMPT, ENTRY
+from turnstile.ledger.database.database_tables import ATTEMPT, ENTRY
 from turnstile.ledger.entries import GENESIS, EntryKind, read_entry
 from turnstile.ledger.parties import PARTY_KINDS, Parties
 from turnstile.ledger.records import Attempt

@@ -19,7 +19,8 @@ from pathlib import Path
 from sqlalchemy.engine import Connection
 
 from turnstile.errors import InputError, IntegrityError
-from turnstile.ledger import accounts, attempts, facts
+from turnstile.ledger import attempts, facts
+from turnstile.ledger.balances import accounts
 from turnstile.ledger.custody.custody import Custody
 from turnstile.ledger.custody.evidence_of_draws import Proof, proofs
 from turnstile.ledger.custody.known_history import History, read_history

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from sqlalchemy.engine import Connection
 
-from turnstile.ledger import accounts, attempts, facts
-from turnstile.ledger.changes import changes_of, declared_changes, postings_in, weeks_in
+from turnstile.ledger import attempts, facts
+from turnstile.ledger.balances import accounts
+from turnstile.ledger.balances.changes import changes_of, declared_changes, postings_in, weeks_in
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.states import Transition
 

@@ -20,7 +20,7 @@ from turnstile.ledger.custody.known_history import parties_in
 from turnstile.ledger.custody.signed_note import Signer
 from turnstile.ledger.custody.witness import Witnesses, naming
 from turnstile.ledger.custody.zone_index import LOG
-from turnstile.ledger.database_tables import ENTRY
+from turnstile.ledger.database.database_tables import ENTRY
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.parties import LogBegun
 from turnstile.ledger.tlog.checkpoints import Verifier

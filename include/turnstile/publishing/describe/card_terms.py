@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from turnstile.ledger.amounts import amount_text
+from turnstile.ledger.balances.amounts import amount_text
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.records import AccountBalance, Attempt
 from turnstile.privacy.year_to_date import multiples

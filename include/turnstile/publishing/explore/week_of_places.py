@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from turnstile.errors import InputError
-from turnstile.estimates.rolling_means import over_slots, rolling_means
+from turnstile.estimates.vehicles.rolling_means import over_slots, rolling_means
 from turnstile.programme.domain.public_domain import UNKNOWN
 from turnstile.programme.spec import Programme
 from turnstile.publishing.contents import NORMAL_95

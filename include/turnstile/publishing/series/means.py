@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from turnstile.arrow_columns import dates
 from turnstile.errors import InputError
-from turnstile.estimates.rolling_means import rolling_means
+from turnstile.estimates.vehicles.rolling_means import rolling_means
 from turnstile.publishing.contents import NORMAL_95
 from turnstile.publishing.data_tables import labels_of
 from turnstile.publishing.package_numbers import read_week

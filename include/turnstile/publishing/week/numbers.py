@@ -16,8 +16,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from turnstile.estimates.rolling_means import over_slots, rolling_means
 from turnstile.estimates.usable import MOSTLY, Grade, Usable
+from turnstile.estimates.vehicles.rolling_means import over_slots, rolling_means
 from turnstile.publishing.carried.sums import Sum
 from turnstile.publishing.contents import NORMAL_95, Contents, TableFile, label_of
 from turnstile.publishing.data_tables import DAY, MODE, TAP, USABLE, VALUE, Layout

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from turnstile.errors import InputError
-from turnstile.estimates.combined_noise import Noise, SumError, integer_sum_error
+from turnstile.estimates.fitting.combined_noise import Noise, SumError, integer_sum_error
 from turnstile.privacy.events import one_of_each_label
 from turnstile.publishing.carried.sums import Package, Row, Sum
 from turnstile.publishing.data_tables import VALUE, labels_of

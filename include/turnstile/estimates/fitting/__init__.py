@@ -1,0 +1,1 @@
+"""Ways to fit noisy numbers, and what is known of their errors: arrays in, arrays out, pure."""

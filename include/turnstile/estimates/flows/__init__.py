@@ -1,0 +1,1 @@
+"""Estimates of flows between regions and zones."""

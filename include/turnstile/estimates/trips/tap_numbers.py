@@ -1,0 +1,136 @@
+"""A week of one mode's tap-ons or tap-offs as numbers: drawn cells beside reconciled marginals.
+
+Least squares over the drawn tables of each day (`reconciliation`) gives marginals that are unbiased
+and add up; cells stay as drawn, because least squares hardly changes them and makes their noise
+dependent. The same is made of every look at the noise (`fission`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnstile.estimates.fitting.fission import FITTED_TIMES, JUDGED_TIMES, split
+from turnstile.estimates.fitting.reconciliation import Measured, Reconciled
+from turnstile.estimates.trips.trip_marginals import Axes, By, reconciled_marginals
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnDays:
+    """One drawn table of one mode on the days of a week.
+
+    Args:
+        values: shape (days, *dimensions).
+        variance: of the noise of each value.
+    """
+
+    values: Floats
+    variance: float
+
+    def looks(self, seed: str) -> tuple[DrawnDays, DrawnDays]:
+        """Return two independent looks: one to fit, one to judge."""
+        fitted, judge = split(self.values, sqrt(self.variance), seed)
+        return (
+            DrawnDays(fitted, self.variance * FITTED_TIMES),
+            DrawnDays(judge, self.variance * JUDGED_TIMES),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TapNumbers:
+    """Tap-ons (or tap-offs) of one mode in one week.
+
+    Args:
+        cells: as drawn, shape (places, days, slots).
+        slots: reconciled sums over places, shape (days, slots).
+        places: reconciled sums over slots, shape (places, days).
+        totals: reconciled, shape (days,).
+        cell_variance: of the noise of a drawn cell.
+        reconciled: least squares of one day, for its variances, which are the same on every day.
+        has_slots: True if sums over places were drawn as a table of their own.
+        has_places: the same of sums over slots.
+    """
+
+    cells: Floats
+    slots: Floats
+    places: Floats
+    totals: Floats
+    cell_variance: float
+    reconciled: Reconciled
+    has_slots: bool
+    has_places: bool
+
+    @property
+    def slot_variance(self) -> float:
+        """Variance of a reconciled sum over places."""
+        return self.reconciled.row_variance
+
+    @property
+    def place_variance(self) -> float:
+        """Variance of a reconciled sum over slots."""
+        return self.reconciled.column_variance
+
+    def variance_of_slots(self, count: int) -> float:
+        """Return the variance of the reconciled sum over some slots and all places."""
+        chosen = np.zeros(self.reconciled.shape, dtype=np.bool_)
+        chosen[:count] = True
+        return self.reconciled.variance_of_sum(chosen)
+
+    def variance_of_places(self, count: int) -> float:
+        """Return the variance of the reconciled sum over some places and all slots."""
+        chosen = np.zeros(self.reconciled.shape, dtype=np.bool_)
+        chosen[:, :count] = True
+        return self.reconciled.variance_of_sum(chosen)
+
+
+def tap_numbers(
+    tables: Mapping[By, DrawnDays], shapes: Mapping[Axes, tuple[int, int]], *, shares_total: bool
+) -> dict[Axes, TapNumbers]:
+    """Reconcile the drawn tables of one mode, day by day.
+
+    Args:
+        tables: by their dimensions; those of taps whose cells were not drawn are left out.
+        shapes: slots and places of tap-on and tap-off.
+        shares_total: True if both count the same trips.
+    """
+    days = len(next(iter(tables.values())).values)
+    by_day = [
+        reconciled_marginals(
+            shapes,
+            {
+                by: Measured(drawn_days.values[day], drawn_days.variance)
+                for by, drawn_days in tables.items()
+            },
+            shares_total=shares_total,
+        )
+        for day in range(days)
+    ]
+    return {
+        taps: _tap_numbers(tables, taps, [estimates[taps] for estimates in by_day])
+        for taps in by_day[0]
+        if taps in tables
+    }
+
+
+def _tap_numbers(
+    tables: Mapping[By, DrawnDays], taps: Axes, by_day: list[Reconciled]
+) -> TapNumbers:
+    """Put the days together."""
+    cells = tables[taps]
+    rows, columns = [day.rows for day in by_day], [day.columns for day in by_day]
+    return TapNumbers(
+        cells=np.ascontiguousarray(cells.values.transpose(2, 0, 1)),
+        slots=np.array(rows),
+        places=np.array(columns).T,
+        totals=np.array([day.total for day in by_day]),
+        cell_variance=cells.variance,
+        reconciled=by_day[0],
+        has_slots=taps[:1] in tables,
+        has_places=taps[1:] in tables,
+    )

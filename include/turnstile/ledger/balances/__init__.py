@@ -1,0 +1,1 @@
+"""What every account has lost and may lose: amounts, caps, forecasts."""

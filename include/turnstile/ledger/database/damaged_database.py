@@ -1,0 +1,88 @@
+"""An SQLite file that a disk or a copy damaged: what is wrong, and which entries still read."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from turnstile.ledger.database.store import reading_uri
+from turnstile.ledger.entries import Entry, read_entry
+from turnstile.ledger.fold import Fold
+
+_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_CODE = 0xFF
+"""Of an extended error code: what went wrong, without how."""
+_BESIDE = ("-wal", "-shm")
+_ROW = "SELECT record, hash FROM entry NOT INDEXED WHERE sequence = ?"
+
+
+def is_damage(error: object) -> bool:
+    """Return whether an error says that the file is no sound database."""
+    return getattr(error, "sqlite_errorcode", 0) & _CODE in _DAMAGE
+
+
+def damage_in(file: Path) -> str:
+    """Return the first thing that is wrong with a database; empty if it is sound or not there."""
+    if not file.exists():
+        return ""
+    if not file.stat().st_size:
+        return "it is empty"
+    try:
+        with closing(_opened(file)) as connection:
+            (report,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    except UnicodeDecodeError as error:  # of a name in its schema
+        return str(error)
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise
+        return str(error)
+    return "" if report == "ok" else str(report).splitlines()[-1]
+
+
+def entries_left(file: Path) -> Iterator[Entry]:
+    """Yield the entries that a damaged database still holds, from the first on, up to a hole.
+
+    Whether they follow each other is for the reader to check.
+    """
+    sequence = 1
+    try:
+        with closing(_opened(file)) as connection:
+            while row := connection.execute(_ROW, (sequence,)).fetchone():
+                yield read_entry(*row)
+                sequence += 1
+    except (sqlite3.DatabaseError, ValueError):
+        return
+
+
+def first_altered(file: Path) -> tuple[int, int]:
+    """Return the number of the first entry that is not what its hash says, and how many there are.
+
+    0 if all are; a file that SQLite finds sound may hold other texts than were written.
+    """
+    fold, number = Fold(), 0
+    with closing(_opened(file)) as connection:
+        (length,) = connection.execute("SELECT count(*) FROM entry").fetchone()
+    for number, entry in enumerate(entries_left(file), 1):
+        if any(fold.follow(entry)):
+            return number, length
+    return (number + 1 if number < length else 0), length
+
+
+def newest_aside(file: Path) -> Path | None:
+    """Return where a damaged database of this place was set aside last; None if none ever was."""
+    paths = file.parent.glob(f"{file.name}.damaged-*")
+    return max((path for path in paths if not path.name.endswith(_BESIDE)), default=None)
+
+
+def set_aside(file: Path, aside: Path) -> None:
+    """Rename a database and what SQLite keeps beside it; a repeat goes on where one stopped."""
+    for ending in ("", *_BESIDE):
+        beside = file.with_name(file.name + ending)
+        if beside.exists():
+            beside.rename(aside.with_name(aside.name + ending))
+
+
+def _opened(file: Path) -> sqlite3.Connection:
+    return sqlite3.connect(reading_uri(file.resolve()), uri=True)

@@ -1,0 +1,148 @@
+"""What the next week of a programme will cost each unit, and what it leaves. Sees no data."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from turnstile.estimates.error_bars import error_bar
+from turnstile.ledger.balances.amounts import Cap, is_lifetime_unit
+from turnstile.ledger.records import AccountBalance
+from turnstile.operations.amount_words import rounded_up
+from turnstile.pipeline.trials.room import crash_sentence, tightest_room
+from turnstile.privacy.accounts import Posting
+from turnstile.programme.domain.files import load_domain
+from turnstile.programme.loading import load_programme
+from turnstile.programme.spec import Programme
+from turnstile.publishing.card import loss_figures
+from turnstile.release.plan import ReleasePlan, loss_by_unit, make_plan
+from turnstile.service_calendar import parse_period
+
+_COORDINATES = ("epsilon_micro", "rho_nano")
+
+
+def plan_of(programme: Programme, include: Path, week: str, revision: int = 0) -> ReleasePlan:
+    """Return the plan of a week, or of a correction, remembered by the programme's digest."""
+    return _planned(programme.name, str(include), week, programme.digest, revision)
+
+
+@lru_cache(maxsize=64)
+def _planned(name: str, include: str, week: str, digest: str, revision: int) -> ReleasePlan:
+    """Plan a week once for each text of the programme's file."""
+    programme = load_programme(name, Path(include))
+    if programme.digest != digest:  # the file changed between two reads: plan what is there now
+        digest = programme.digest
+    domain = load_domain(programme, Path(include))
+    return make_plan(programme, domain, parse_period(week), revision=revision)
+
+
+@lru_cache(maxsize=64)
+def crash_words(programme: Programme, include: Path, week: str) -> str:
+    """Say what a draw of a week costs that dies before its seal; worked out once for each text."""
+    room = tightest_room(programme, load_domain(programme, include), parse_period(week))
+    return "" if room is None else crash_sentence(room)
+
+
+def plan_view(planned: ReleasePlan, balances: tuple[AccountBalance, ...]) -> dict[str, Any]:
+    """Return draws, losses and what every capped unit has left before and after the week.
+
+    Args:
+        planned: of the next week.
+        balances: every account of the family.
+    """
+    draws = [
+        {
+            "draw": event.label,
+            "noise": str(event.noise),
+            "scale": str(event.scale),
+            "standard_deviation": round(error_bar(event).standard_deviation, 3),
+            "half_width_95": error_bar(event).half_width_95,
+        }
+        for event in {event.label: event for event in planned.events}.values()
+    ]
+    losses = {str(u): loss_figures(loss) for u, loss in loss_by_unit(planned.events).items()}
+    return {
+        "week": str(planned.week),
+        "plan_digest": planned.digest,
+        "draws": draws,
+        "loss": losses,
+        "left": _left(planned, balances),
+    }
+
+
+def cost_in_words(planned: ReleasePlan) -> str:
+    """Return what one draw charges: `epsilon 4 for a trip, epsilon 20 for a card_day`.
+
+    Where a unit's loss is rho, its epsilon at delta 1e-6 is said, rounded up.
+    """
+    words, is_pure = [], True
+    for unit, loss in loss_by_unit(planned.events).items():
+        figures = loss_figures(loss)
+        if loss.epsilon is not None:
+            words.append(f"epsilon {figures['epsilon']} for a {unit}")
+        elif loss.rho is not None:
+            shown = rounded_up(Fraction(figures["epsilon_at_delta_1e-6"]))
+            words.append(f"epsilon {shown} for a {unit}")
+            is_pure = False
+    text = ", ".join(words)
+    return (text if is_pure else f"{text} (at delta 1e-6)") if words else "an unbounded loss"
+
+
+def _left(planned: ReleasePlan, balances: tuple[AccountBalance, ...]) -> list[dict[str, Any]]:
+    """Return cap, taken, asked and left of the account that has least left, unit by unit."""
+    costliest: dict[str, Posting] = {}
+    for posting in planned.postings:
+        known = costliest.get(posting.unit.value)
+        if known is None or (posting.epsilon_micro or 0) > (known.epsilon_micro or 0):
+            costliest[posting.unit.value] = posting
+    lines: dict[tuple[str, str, int], dict[str, Any]] = {}
+    accounts = {(posting.unit, posting.scope) for posting in planned.postings}
+    for balance in balances:
+        asked = costliest.get(balance.unit.value)
+        if balance.cap is None or asked is None or balance.family != planned.family:
+            continue
+        is_same_account = (
+            is_lifetime_unit(balance.unit) or (balance.unit, balance.scope) in accounts
+        )
+        if planned.revision and not is_same_account:
+            continue
+        is_fresh = not (planned.revision or is_lifetime_unit(balance.unit))
+        for line in _lines(balance, balance.cap, asked, is_fresh=is_fresh):
+            account = (line["unit"], line["coordinate"], line["window_weeks"] or 0)
+            known_line = lines.get(account)
+            if known_line is None or (line["taken"] or 0) > (known_line["taken"] or 0):
+                lines[account] = line
+    return list(lines.values())
+
+
+def _lines(
+    balance: AccountBalance, cap: Cap, asked: Posting, *, is_fresh: bool
+) -> list[dict[str, Any]]:
+    """Return a line for each coordinate that the cap limits.
+
+    A unit of a day or a week meets a new week with fresh accounts, and a correction with those of
+    the week itself; a lifetime one with what is taken (in its most spent window, which is at least
+    that of the next).
+    """
+    lines = []
+    taken = balance.spent + balance.held
+    for name in _COORDINATES:
+        limit, cost = getattr(cap, name), getattr(asked, name)
+        if limit is None:
+            continue
+        before = 0 if is_fresh else getattr(taken, name)
+        after = None if None in (before, cost) else limit - before - cost
+        lines.append(
+            {
+                "unit": balance.unit.value,
+                "coordinate": name.partition("_")[0],
+                "window_weeks": cap.window_weeks,
+                "cap": limit,
+                "taken": before,
+                "asked": cost,
+                "left_after": after,
+            }
+        )
+    return lines

@@ -1,0 +1,294 @@
+"""A published week as the page shows it: map, heat map, error bars, gates; public bytes only.
+
+Sums over cells add variances of the published standard deviations; where tables were reconciled
+that is an upper picture of the error, and the published tables hold the exact ones.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from turnstile.errors import InputError
+from turnstile.estimates.error_bars import error_bar
+from turnstile.ledger.records import ReleaseKey
+from turnstile.measures.buses import Mean
+from turnstile.operations.budget_page.picture_shapes import (
+    Bar,
+    Columns,
+    Location,
+    MapPicture,
+    Shape,
+    columns,
+    heat_map,
+    map_of,
+    number,
+)
+from turnstile.operations.budget_page.week_compared import WeekCompared, compared
+from turnstile.privacy.noise_sums import normal_half_width
+from turnstile.programme.spec import Programme, TableSpec
+from turnstile.publishing.data_tables import VALUE, labels_of
+from turnstile.publishing.package_reader import Tables
+from turnstile.settings import Settings
+
+_WEEK = "the week"
+_WHOLE = "all days"
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedWeek:
+    """What is shown of one package.
+
+    Args:
+        card: release card as published.
+        gates: gate, whether it passed, and its statement.
+        locations: of the map, with their numbers.
+        rows: service days, or the one word for the week.
+        slots: names of the time slots, in order.
+        heat: (row, slot) to the number there.
+        series: numbers by slot over the whole week.
+        unit: what the numbers are.
+        adds_up: whether they are counts.
+    """
+
+    card: Mapping[str, Any]
+    gates: tuple[Mapping[str, Any], ...]
+    locations: tuple[Location, ...]
+    rows: tuple[str, ...]
+    slots: tuple[str, ...]
+    heat: Mapping[tuple[str, str], Bar]
+    series: tuple[Bar, ...]
+    unit: str
+    adds_up: bool = True
+
+    def by_row(self) -> dict[str, Bar]:
+        """Return the sum of each row of the heat map, by the day of the week, and of all."""
+        sums: dict[str, list[Bar]] = {}
+        for (row, _), bar in self.heat.items():
+            if bar.value is not None:
+                sums.setdefault(_day_of_week(row), []).append(bar)
+        totals = {name: _sum(name, bars) for name, bars in sums.items()}
+        return totals | ({_WHOLE: _sum(_WHOLE, list(totals.values()))} if totals else {})
+
+    def by_place(self) -> dict[str, Bar]:
+        """Return the number of each place of the map."""
+        return {
+            location.name: Bar(location.name, location.value, location.deviation)
+            for location in self.locations
+        }
+
+    @property
+    def map(self) -> MapPicture | None:
+        """Locations where they lie."""
+        return map_of(self.locations)
+
+    @property
+    def heat_shapes(self) -> tuple[Shape, ...]:
+        """Day by time."""
+        return heat_map(self.rows, self.slots, self.heat)
+
+    @property
+    def columns(self) -> Columns:
+        """By time, over the whole week."""
+        return columns(self.series)
+
+    @property
+    def noise_words(self) -> str:
+        """Say how large the noise of a number is, by the middle one of the map or of the times."""
+        bars: Sequence[Bar | Location] = self.locations or self.series
+        widths = sorted(
+            normal_half_width(bar.deviation, level=95) for bar in bars if bar.value is not None
+        )
+        if not widths:
+            return "no number is shown"
+        what = "a location" if self.locations else "a time of day"
+        middle = number(widths[len(widths) // 2])
+        return f"95 % of the numbers of {what} are within \N{PLUS-MINUS SIGN} {middle} of the truth"
+
+
+def card_of(package: Path) -> dict[str, Any]:
+    """Return the release card of a package."""
+    card: dict[str, Any] = json.loads((package / "release_card.json").read_bytes())
+    return card
+
+
+def week_in(
+    package: Path, programme: Programme, include: Path, card: Mapping[str, Any]
+) -> PublishedWeek:
+    """Read tables and gates of a package, or of a week that is still under embargo.
+
+    Args:
+        package: folder of a package, or of a release under embargo that was assessed.
+        programme: whose week it is.
+        include: folder of the public domain files.
+        card: what is said of it: title, guarantee, ledger entry.
+    """
+    gates = json.loads((package / "assessment.json").read_bytes())["gates"]
+    in_time, in_space = _table_by(programme, "slot"), _table_by(programme, "location")
+    tables = Tables(package)
+    heat = _summed(tables, in_time, _row_and_slot) if in_time else {}
+    series = _summed(tables, in_time, _slot) if in_time else {}
+    space = _summed(tables, in_space, _location) if in_space else {}
+    rows = tuple(dict.fromkeys(row for row, _ in heat))
+    slots = tuple(sorted({slot for _, slot in heat}))  # modes have their own; UNKNOWN is last
+    chosen = in_time or in_space
+    return PublishedWeek(
+        card=card,
+        gates=tuple(gates),
+        locations=tuple(_locations(space, programme, include)),
+        rows=rows,
+        slots=slots,
+        heat=heat,
+        series=tuple(series[slot] for slot in slots),
+        unit=_unit(chosen) if chosen else "",
+        adds_up=chosen is not None and chosen.measure.kind.is_of_trips,
+    )
+
+
+def _day_of_week(row: str) -> str:
+    """Return the name of a service day's day, so that two weeks can be set side by side."""
+    try:
+        return f"{date.fromisoformat(row):%A}"
+    except ValueError:  # the one word for the week
+        return row
+
+
+def _sum(name: str, bars: Sequence[Bar]) -> Bar:
+    """Add numbers up."""
+    deviation = math.hypot(*(bar.deviation for bar in bars))
+    return Bar(name, math.fsum(bar.value or 0.0 for bar in bars), deviation)
+
+
+def _table_by(programme: Programme, what: str) -> TableSpec | None:
+    """Return the smallest table that has a time, or a location, among its dimensions."""
+    wanted = "slot" if what == "slot" else ("location", "cell")
+    names = (wanted,) if isinstance(wanted, str) else wanted
+    fitting = [t for t in programme.tables if any(by.endswith(n) for by in t.by for n in names)]
+    return min(fitting, key=lambda table: len(table.by), default=None)
+
+
+def _unit(table: TableSpec) -> str:
+    """Say what a table's numbers are."""
+    kind = table.measure.kind
+    if isinstance(kind, Mean):
+        return f"mean of the mean {kind.noun}s shown, {kind.unit}"
+    return "taps" if kind.is_of_trips else "buses a day, mean of the cells"
+
+
+def _summed(tables: Tables, table: TableSpec, key_of: Any) -> dict[Any, Bar]:  # noqa: ANN401 - a key
+    """Add a table's unbiased numbers up by a key; counts are summed, other numbers averaged."""
+    rows = tables.of_draw(table.name, table.statistics[0])
+    columns = {name: rows.column(name).to_pylist() for name in rows.column_names}
+    size = rows.num_rows
+    if "unbiased" in columns:
+        values, deviations = columns["unbiased"], columns["unbiased_sd"]
+    else:  # of a thresholded table, or of headways, nothing is unbiased
+        values = columns[VALUE]
+        deviations = [_deviation(tables, table) if table.measure.kind.is_of_trips else 0.0] * size
+    labels = {name: columns[name] for name in labels_of(rows.column_names)}
+    labels.setdefault("service_date", [_WEEK] * size)
+    totals: dict[Any, list[float]] = {}
+    for n in range(size):
+        key = key_of({name: str(column[n]) for name, column in labels.items()})
+        total = totals.setdefault(key, [0.0, 0.0, 0.0])
+        value, deviation = values[n], deviations[n]
+        if value is not None:
+            total[0] += value
+            total[1] += (deviation or 0.0) ** 2
+            total[2] += 1
+    is_sum = table.measure.kind.is_of_trips
+    return {key: _bar(key, total, is_sum=is_sum) for key, total in totals.items()}
+
+
+def _deviation(tables: Tables, table: TableSpec) -> float:
+    """Return the standard deviation of a drawn number."""
+    event = next(draw_event for draw_event in tables.events if draw_event.table == table.name)
+    return error_bar(event).standard_deviation
+
+
+def _bar(key: object, total: list[float], *, is_sum: bool) -> Bar:
+    """Make a number of a sum, a sum of variances and how many went in."""
+    value, variance, parts = total
+    name = key if isinstance(key, str) else ", ".join(key) if isinstance(key, tuple) else str(key)
+    if not parts:
+        return Bar(name, None, 0.0)
+    divisor = 1.0 if is_sum else parts
+    return Bar(name, value / divisor, math.sqrt(variance) / divisor)
+
+
+def _row_and_slot(labels: Mapping[str, str]) -> tuple[str, str]:
+    """Return service day and slot of a row."""
+    return labels["service_date"], _slot(labels)
+
+
+def _slot(labels: Mapping[str, str]) -> str:
+    return next(value for name, value in labels.items() if name.endswith("slot"))
+
+
+def _location(labels: Mapping[str, str]) -> str:
+    return next(value for name, value in labels.items() if name.endswith(("location", "cell")))
+
+
+def _locations(space: Mapping[str, Bar], programme: Programme, include: Path) -> Iterable[Location]:
+    """Give each number its location on the map, from the public domain; others are left out."""
+    if programme.domain.h3_resolution is not None:
+        import h3
+
+        for name, bar in space.items():
+            if h3.is_valid_cell(name):
+                outline = tuple((lng, lat) for lat, lng in h3.cell_to_boundary(name))
+                yield Location(name, outline, bar.value, bar.deviation)
+        return
+    points = _points(include / str(programme.domain.locations))
+    for name, bar in space.items():
+        if name in points:
+            yield Location(name, (points[name],), bar.value, bar.deviation)
+
+
+def _points(path: Path) -> dict[str, tuple[float, float]]:
+    """Return the middle of each published area, from the public file of locations."""
+    sums: dict[str, list[float]] = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if not (row.get("latitude") and row.get("longitude")):
+                continue
+            total = sums.setdefault(row["area"] or row["location"], [0.0, 0.0, 0.0])
+            total[0] += float(row["longitude"])
+            total[1] += float(row["latitude"])
+            total[2] += 1
+    return {name: (x / n, y / n) for name, (x, y, n) in sums.items()}
+
+
+def week_beside(
+    shown: PublishedWeek, last: ReleaseKey | None, programme: Programme, settings: Settings
+) -> WeekCompared | None:
+    """Return a week beside the last public one; None where there is none yet.
+
+    Args:
+        shown: the week that is looked at.
+        last: release in force of the last public week.
+        programme: whose weeks they are.
+        settings: where the public zone is.
+    """
+    if last is None:
+        return None
+    package = settings.public / last.programme / last.period / f"r{last.revision}"
+    if not (package / "assessment.json").is_file():
+        return None
+    try:
+        before = week_in(package, programme, settings.include, card_of(package))
+    except (KeyError, FileNotFoundError, InputError):  # it had other tables or columns
+        return None
+    is_count = shown.adds_up
+    return compared(
+        last.period,
+        (before.by_row(), shown.by_row()) if is_count else ({}, {}),
+        (before.by_place(), shown.by_place()),
+        adds_up=is_count,
+    )

@@ -1,0 +1,1 @@
+"""What people are shown before they say yes: approvals, corrections, previews, dossiers."""

@@ -1,0 +1,127 @@
+"""One day of retention: who is told, what goes, what stays. Knows the journal and the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from turnstile.ledger.of_deployment import open_ledger
+from turnstile.operations.journal import Happening, Journal, Line, instant
+from turnstile.pipeline.private_zone.retention import Retention, Verdict
+from turnstile.programme.spec import Programme
+from turnstile.settings import Settings
+
+_ALL_WEEKS = "all"
+_PATIENCE = timedelta(days=7)
+"""How long data may stay beyond their days before somebody is told why."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionDay:
+    """Retention of a deployment at one moment.
+
+    Args:
+        settings: of the deployment.
+        now: aware.
+        is_said: whether a person says that all that is due may go, however much it is.
+    """
+
+    settings: Settings
+    now: datetime
+    is_said: bool = False
+
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Return what becomes of all private data; changes nothing."""
+        return self._retention().verdicts()
+
+    def act(self) -> tuple[Verdict, ...]:
+        """Write down whom to tell, delete what may go, and return that.
+
+        The watchdog sends what is written down: whoever sees private data reaches no web.
+
+        Raises:
+            TurnstileError: something cannot be deleted.
+        """
+        retention = self._retention()
+        for programme in retention.programmes():
+            self._say_changed(programme)
+        verdicts = retention.verdicts()
+        self._announce(verdicts)
+        gone = tuple(verdict for verdict in verdicts if verdict.may_go(self.now))
+        for expired in gone:
+            retention.delete(expired)
+        retention.delete_reports()
+        return gone
+
+    def _retention(self) -> Retention:
+        """Open what decides."""
+        return Retention(
+            self.settings,
+            open_ledger(self.settings),
+            self.now,
+            self._alarmed_at,
+            self._in_force_since,
+            self.is_said,
+        )
+
+    def _in_force_since(self, programme: Programme) -> datetime:
+        """Return when a day of retention first met the present file of a programme, unbroken."""
+        lines = Journal.of(self.settings).of_week(programme.name, _ALL_WEEKS)
+        changes = [line for line in lines if line.happening is Happening.CHANGED]
+        if changes and changes[-1].details["digest"] == programme.digest:
+            return datetime.fromisoformat(changes[-1].at)
+        return self.now
+
+    def _say_changed(self, programme: Programme) -> None:
+        """Write down the file of a programme that is another than the day before."""
+        since = self._in_force_since(programme)
+        if since == self.now:
+            details = {"digest": programme.digest}
+            line = Line(instant(since), Happening.CHANGED, programme.name, _ALL_WEEKS, "", details)
+            Journal.of(self.settings).write(line)
+
+    def _alarmed_at(
+        self, programme: str, period: str, after: datetime, words: str
+    ) -> datetime | None:
+        """Return when somebody was first told of a period, after its data were written."""
+        lines = Journal.of(self.settings).of_week(programme, period)
+        told = (datetime.fromisoformat(line.at) for line in lines if _is_alarm_sent(line, words))
+        return min((at for at in told if at > after), default=None)
+
+    def _announce(self, verdicts: Iterable[Verdict]) -> None:
+        """Write a line about each period whose data go unfinished, or stay too long."""
+        for verdict in verdicts:
+            if verdict.due is None:
+                continue
+            if verdict.needs_alarm(self.now):
+                for programme, period in verdict.unfinished:
+                    self._say(
+                        Happening.EXPIRES, programme, period, day=f"{verdict.due:%Y-%m-%d %H:%M}"
+                    )
+            if verdict.held and (verdict.is_changed or verdict.due + _PATIENCE < self.now):
+                why = {
+                    "why": verdict.held,
+                    "of": verdict.kept.name,
+                    "part": verdict.kept.part.value,
+                }
+                for user, of in verdict.kept.users:
+                    self._say(Happening.OVERSTAYS, user.name, str(of), **why)
+
+    def _say(self, happening: Happening, programme: str, period: str, **details: str) -> None:
+        """Write a line, unless the period has the same already."""
+        journal = Journal.of(self.settings)
+        said = ((line.happening, line.details) for line in journal.of_week(programme, period))
+        if (happening, details) not in said:
+            at = instant(self.now)
+            journal.write(Line(at, happening, programme, period, details=details))
+
+
+def _is_alarm_sent(line: Line, words: str) -> bool:
+    """Return whether a line says that somebody was told something of data that go."""
+    identity = str(line.details.get("identity", ""))
+    return (
+        line.happening is Happening.NOTIFIED
+        and identity.startswith("retention_")
+        and words in identity
+    )

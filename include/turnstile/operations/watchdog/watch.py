@@ -1,0 +1,184 @@
+"""The watchdog's eyes: what nobody reported, because whoever should have died or never began.
+
+It judges no week itself: the state of each is that of the page (`week_states`), and what it sends
+says the same words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+
+from turnstile.errors import IntegrityError, TurnstileError
+from turnstile.ledger.custody.folders import release_folders
+from turnstile.ledger.entries import EntryKind
+from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.tlog.cosigners import Answer
+from turnstile.operations.burned_draws import of_burned
+from turnstile.operations.calendar_of_weeks import behind
+from turnstile.operations.journal import Happening, Line
+from turnstile.operations.ledger_snapshot import LedgerSnapshot
+from turnstile.operations.programme_now import Attention, BrokenProgramme, ProgrammeNow
+from turnstile.operations.watchdog.alerts import (
+    Alert,
+    of_budget,
+    of_questions,
+    of_retention,
+    of_run,
+)
+from turnstile.operations.week_states import LIVE, OF_PEOPLE, TROUBLE, WeekMark
+from turnstile.publishing.describe.manifest import differences
+from turnstile.settings import Settings
+
+HOLD_LASTS_AT_MOST = timedelta(hours=24)
+DRAW_LASTS_AT_MOST = timedelta(hours=1)
+RUN_LASTS_AT_MOST = timedelta(hours=6)
+_LATENESS = frozenset({"hold_stuck", "draw_stuck", "release_overdue"})
+_OF_A_STOP = frozenset({"week_stopped", "week_refused", "week_missing"})
+"""Rules of which nobody is told any more, late, once the week goes on or is public."""
+_RULE_OF = {"dead": "run_died", "overdue": "release_overdue", "stalled": "run_stalled"}
+
+
+def watched(
+    picture: LedgerSnapshot,
+    programmes: Sequence[tuple[ProgrammeNow, Sequence[WeekMark], Sequence[Line]]],
+    broken: Sequence[BrokenProgramme],
+    now: datetime,
+) -> tuple[Alert, ...]:
+    """Return everything that somebody should know, whether it was reported or not.
+
+    Args:
+        picture: of the ledger.
+        programmes: where each stands, its calendar and its journal.
+        broken: programmes that cannot be read.
+        now: the present instant, aware.
+    """
+    alerts, kept = [*of_budget(picture.forecasts)], [*of_burned(picture)]
+    for state, marks, lines in programmes:
+        alerts += _of_attention(state)
+        alerts += _lasting(state, marks, lines, now)
+        judged = [mark.correction or mark for mark in marks]
+        troubled = {mark.week for mark in judged if mark.state in TROUBLE}
+        for run_id in sorted({line.run_id for line in lines if _speaks(line)}):
+            told = of_run(lines, run_id)
+            alerts += (
+                alert for alert in told if alert.rule not in _OF_A_STOP or alert.week in troubled
+            )
+        asked = {(mark.week, mark.run_id) for mark in judged if mark.state in OF_PEOPLE}
+        questions = of_questions(lines, now, partial(behind, state.programme, marks, now))
+        alerts += (question for question in questions if (question.week, question.run_id) in asked)
+        alerts += _stuck(picture, state.programme.name, marks, now)
+        kept += of_retention(lines)
+    for programme in broken:
+        alerts.append(
+            Alert("programme_broken", programme.name, "all", programme.problem, programme.problem)
+        )
+    # A week whose stop was reported is not reported once more for being late.
+    known = {(alert.programme, alert.week) for alert in alerts if alert.rule not in _LATENESS}
+    late = [alert for alert in alerts if alert.rule in _LATENESS]
+    alerts = [alert for alert in alerts if alert.rule not in _LATENESS]
+    alerts += [alert for alert in late if (alert.programme, alert.week) not in known]
+    return tuple(dict.fromkeys((*alerts, *kept)))
+
+
+def _of_attention(state: ProgrammeNow) -> Iterator[Alert]:
+    """Yield what nobody reported of a programme, in the page's words."""
+    for item in state.attention:
+        if item.state in _RULE_OF:
+            yield Alert(
+                _RULE_OF[item.state],
+                state.programme.name,
+                item.week,
+                _subject(item),
+                f"{item.weeks}: {item.reason}. {item.next_step}",
+                item.run_id,
+            )
+
+
+def _subject(item: Attention) -> str:
+    """Return what tells two deaths or stalls of a week apart, so that each is reported once."""
+    is_once = item.state in {"dead", "stalled"}
+    return f"{item.run_id}, {item.reason.partition(';')[0]}" if is_once else ""
+
+
+def _speaks(line: Line) -> bool:
+    """Return whether a line may give cause for an alert."""
+    return line.happening in {Happening.JUDGED, Happening.FAILED, Happening.RESTATED}
+
+
+def _stuck(
+    picture: LedgerSnapshot, programme: str, marks: Sequence[WeekMark], now: datetime
+) -> Iterator[Alert]:
+    """Yield holds and draws that nobody goes on with."""
+    since = {
+        (dict(line.particulars).get("attempt", ""), line.kind.value): datetime.fromisoformat(
+            line.at
+        )
+        for line in picture.lines
+        if line.kind in {EntryKind.RESERVED, EntryKind.DRAW_BEGUN}
+    }
+    live = {current.week for mark in marks if (current := mark.correction or mark).state in LIVE}
+    held = ("hold_stuck", EntryKind.RESERVED, HOLD_LASTS_AT_MOST)
+    drawn = ("draw_stuck", EntryKind.DRAW_BEGUN, DRAW_LASTS_AT_MOST)
+    for attempt in picture.attempts:
+        if not attempt.is_open or attempt.key.programme != programme or attempt.key.period in live:
+            continue
+        rule, kind, limit = held if attempt.is_held else drawn
+        began = since.get((attempt.attempt_id, kind.value))
+        if began is not None and now - began > limit:
+            yield Alert(rule, programme, attempt.key.period, attempt.attempt_id)
+
+
+def _lasting(
+    state: ProgrammeNow, marks: Sequence[WeekMark], lines: Sequence[Line], now: datetime
+) -> Iterator[Alert]:
+    """Yield runs that work for too long.
+
+    A run that waits, for its week, for people or for a DAG that is paused, may wait.
+    """
+    programme = state.programme.name
+    for mark in ((week_mark.correction or week_mark) for week_mark in marks):
+        if mark.state != "under_way" or not mark.reason or state.in_airflow == "paused":
+            continue
+        heard = [line for line in lines if line.run_id == mark.run_id and line.week == mark.week]
+        if heard and now - datetime.fromisoformat(heard[-1].at) > RUN_LASTS_AT_MOST:
+            taken_up = next((line.at for line in heard if line.happening is Happening.BEGUN), "")
+            subject = f"{mark.run_id}, taken up {taken_up or heard[0].at}"
+            yield Alert("run_lasts", programme, mark.week, subject, "", mark.run_id)
+
+
+def audited(verify: Callable[[], tuple[object, ...]], settings: Settings) -> tuple[Alert, ...]:
+    """Verify ledger, checkpoints, manifests and every public byte; return what differs.
+
+    Args:
+        verify: the ledger's own verification.
+        settings: where the public zone is.
+    """
+    alerts = []
+    try:
+        problems = [getattr(finding, "check", "ledger") for finding in verify()]
+    except (IntegrityError, TurnstileError) as error:
+        problems = [type(error).__name__]
+    alerts += [Alert("audit_failed", "ledger", "all", check) for check in sorted(set(problems))]
+    for name, package in release_folders(settings.public):
+        if differences(package):
+            programme, week, revision = name.split("/")
+            alerts.append(Alert("audit_failed", programme, week, f"package {revision}"))
+    return tuple(alerts)
+
+
+def cosigned(send: Callable[[Callable[[], object]], None], ledger: Ledger) -> tuple[Alert, ...]:
+    """Ask the cosigners of the transparency log once more; return who knows another history.
+
+    Args:
+        send: brings what a call signs to where the public zone is.
+        ledger: that signs.
+    """
+    said = list[Answer]()
+    send(lambda: said.extend(ledger.sign_public_zone()))
+    return tuple(
+        Alert("audit_failed", "ledger", "all", f"cosigner {answer.name}")
+        for answer in said
+        if answer.is_alarm
+    )

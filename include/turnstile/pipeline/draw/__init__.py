@@ -1,0 +1,1 @@
+"""The draw: charge, noise, store, seal; and what it is of."""

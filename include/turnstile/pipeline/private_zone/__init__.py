@@ -1,0 +1,1 @@
+"""What the private zone holds, how long, and whether it is what the ledger says."""

@@ -1,0 +1,86 @@
+"""The private zone against the ledger: what is gone or altered, while backups still hold it.
+
+Behind `turnstile ledger verify --private` and the daily retention. Rows and counts are compared by
+their keyed commitments; a finding names a release and a rule, and no figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from turnstile.counting.exact_store import load_exact
+from turnstile.errors import TurnstileError
+from turnstile.ledger.entries import Entry, EntryKind
+from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.records import Attempt, Finding
+from turnstile.pipeline.private_zone.bounding_key import require_known_key, secret_as_sealed
+from turnstile.pipeline.private_zone.private_data import Part
+from turnstile.release.zone_copies import zones
+from turnstile.release.zones import commitment
+from turnstile.settings import Settings
+from turnstile.sources.ingest.snapshot import load_snapshot
+
+
+def private_findings(settings: Settings, ledger: Ledger) -> Iterator[Finding]:
+    """Yield what of the private zone is not as it was when a release was reserved.
+
+    What retention has deleted is not missed; what is deleted before its day is.
+
+    Raises:
+        StoreError: the store of the private zone is away, so that nobody can say.
+    """
+    zones(settings).fetch_private()
+    try:
+        require_known_key(settings, ledger)
+    except TurnstileError as error:
+        yield Finding("private", None, str(error))
+        return
+    entries, keys = list(ledger.entries()), ledger.bounding_keys()
+    deleted = {
+        (entry.body["programme"], entry.body["period"], entry.body["part"])
+        for entry in entries
+        if entry.kind is EntryKind.DELETED
+    }
+    reserved = {e.body["attempt"]: e for e in entries if e.kind is EntryKind.RESERVED}
+    for programme in dict.fromkeys(entry.body["key"].split("/")[0] for entry in reserved.values()):
+        for week in ledger.weeks(programme).values():
+            for sealed in week.attempts:
+                gone = {part for *of, part in deleted if of == [programme, week.period]}
+                entry = reserved.get(sealed.attempt_id)
+                if entry and sealed.is_sealed and Part.EXACT not in gone:
+                    secret = secret_as_sealed(settings, keys, sealed)
+                    yield from _of_release(settings.private, secret, sealed, entry, gone)
+
+
+def _of_release(
+    private: Path, secret: bytes | None, sealed: Attempt, reserved: Entry, gone: set[str]
+) -> Iterator[Finding]:
+    """Compare what is kept of one release."""
+    key, sequence = sealed.key, sealed.reserved_sequence
+    folder = private / str(key)
+
+    def finding(problem: str) -> Finding:
+        return Finding("private", sequence, f"{key}: {problem}; restore private/{key}")
+
+    notes = {"snapshot": sealed.bindings.snapshot_digest, "exact": reserved.body.get("exact", "")}
+    for name, committed in notes.items():
+        note = folder / name
+        if not note.is_file():
+            yield finding(f"the record of its {_WORDS[name]} is gone")
+            continue
+        digest = note.read_text(encoding="ascii", errors="replace")
+        # None: a person declared that key lost
+        if committed and secret is not None and commitment(secret, digest) != committed:
+            yield finding(f"its {_WORDS[name]} are others than it was reserved with")
+        elif name == "exact" or Part.ROWS not in gone:
+            try:
+                if name == "exact":
+                    load_exact(folder, digest)
+                else:
+                    load_snapshot(private, key.programme, key.period, digest)
+            except TurnstileError:
+                yield finding(f"its {_WORDS[name]} are gone or altered")
+
+
+_WORDS = {"snapshot": "rows", "exact": "exact counts"}

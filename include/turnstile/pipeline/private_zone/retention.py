@@ -1,0 +1,291 @@
+"""Retention: private data go after the programme's days, and never before somebody could know.
+
+What decides is the calendar, the programmes and the ledger; no row is read. Data stay longer while
+
+- a run holds or draws the period;
+- the period has no release yet, or a correction is under way: until the window of backfills has
+  passed since anything was last written, and an alarm has been out for ALARM_DAYS;
+- another programme that reads the same files keeps them longer, or for ever;
+- a later week of their year, whose own data are still kept, would carry their counts along;
+- released counts were needed by the text of the programme that they were released under, and the
+  file was changed since: until people have been told of it for ANNOUNCED_DAYS;
+- more is due in a day than ever falls due by itself, and no person says so;
+- the clock jumped, or the ledger is so quiet that nobody can say whether the clock is right.
+
+The ledger is written before anything goes. A crash in between deletes less, never unstated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+
+from turnstile.durable_files import delete_for_good
+from turnstile.errors import TurnstileError
+from turnstile.ledger.custody.custody import clock_known_until
+from turnstile.ledger.ledger import Ledger
+from turnstile.pipeline.private_zone.private_data import Kept, Part, landing_data, private_data
+from turnstile.pipeline.private_zone.unfinished import is_unfinished
+from turnstile.programme.examples import example_programmes
+from turnstile.programme.loading import load_programme, programme_files
+from turnstile.programme.rules import ALARM_DAYS
+from turnstile.programme.spec import Programme, RetentionSpec
+from turnstile.release.retention_rule import exact_due, is_carried_by, rows_due
+from turnstile.release.zone_copies import zones
+from turnstile.service_calendar import ServicePeriod
+from turnstile.settings import Settings
+
+ALARM = timedelta(days=ALARM_DAYS)
+ANNOUNCED_DAYS = 7
+_OF_NO_PERIOD = ("failures/*.txt", "looks/*/", ".look-*", ".landing-*")
+MOST_A_DAY = 30
+"""Of a deployment: a week of ten programmes is 20 or 30 parts; a slip of a file, years of them."""
+Alarmed = Callable[[str, str, datetime, str], datetime | None]
+"""Says when somebody was first told of a programme's period, after an instant, in an alarm whose
+identity holds some words; None: never."""
+InForceSince = Callable[[Programme], datetime]
+"""Says since when the present file of a programme has been in force, unbroken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What becomes of data.
+
+    Args:
+        kept: the data.
+        due: from when on they may go; aware. None: never.
+        held: why they stay beyond that; empty if nothing holds them.
+        unfinished: programmes and periods that could not be released any more without them.
+        is_changed: whether people have to be told first that a changed file lets them go.
+    """
+
+    kept: Kept
+    due: datetime | None
+    held: str
+    unfinished: tuple[tuple[str, str], ...]
+    is_changed: bool = False
+
+    def may_go(self, now: datetime) -> bool:
+        """Return whether the data go now."""
+        return self.due is not None and self.due <= now and not self.held
+
+    def needs_alarm(self, now: datetime) -> bool:
+        """Return whether people have to be told that the data go soon."""
+        return bool(self.unfinished) and self.due is not None and self.due - ALARM <= now
+
+
+@dataclass(frozen=True)  # without slots: what is read of the clock is remembered in the instance
+class Retention:
+    """The private side of a deployment under the days of its programmes.
+
+    Args:
+        settings: where it is.
+        ledger: open, to write.
+        now: the present instant, aware.
+        alarmed: whether somebody was told.
+        in_force_since: since when a file has been as it is.
+        is_said: whether a person says that all that is due may go, however much it is.
+    """
+
+    settings: Settings
+    ledger: Ledger
+    now: datetime
+    alarmed: Alarmed
+    in_force_since: InForceSince
+    is_said: bool = False
+
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Return what becomes of everything that is there, landing zone first."""
+        programmes, copies = self.programmes(), zones(self.settings)
+        copies.fetch_private()
+        holdings = [*landing_data(programmes, self.settings.landing, copies.changed_at)]
+        for programme in programmes:
+            holdings += private_data(programme, self.settings.private, copies.changed_at)
+        raw = [self._verdict(holding) for holding in holdings if holding.part is not Part.EXACT]
+        # What another programme keeps for ever is no reason to keep counts.
+        kept = [
+            verdict for verdict in raw if verdict.due is not None and not verdict.may_go(self.now)
+        ]
+        stays = [user for verdict in kept for user in verdict.kept.users]
+        exact = [
+            self._verdict(holding, stays) for holding in holdings if holding.part is Part.EXACT
+        ]
+        verdicts = (*raw, *exact)
+        if sum(verdict.may_go(self.now) for verdict in verdicts) <= MOST_A_DAY or self.is_said:
+            return verdicts
+        rule = (
+            f"more than {MOST_A_DAY} parts are due at once; see turnstile retention, and if it is "
+            "right: turnstile retention --delete --all"
+        )
+        return tuple(
+            replace(verdict, held=rule) if verdict.may_go(self.now) else verdict
+            for verdict in verdicts
+        )
+
+    def delete(self, verdict: Verdict) -> None:
+        """State and delete data that may go; a repeat deletes what is there again.
+
+        Raises:
+            TurnstileError: something cannot be deleted; the next time tries again.
+        """
+        if not verdict.may_go(self.now):
+            raise ValueError("these data may not go yet")
+        kept = verdict.kept
+        for programme in dict.fromkeys(programme for programme, _ in kept.users):
+            days = _days(_spec(programme), kept.part)
+            self.ledger.record_deletion(programme.name, kept.name, kept.part, days)
+        below = (entry for path in kept.paths for entry in (path, *path.rglob("*")))
+        files = [entry for entry in below if entry.is_symlink() or not entry.is_dir()]
+        for path in kept.paths:
+            _remove(path)
+        zones(self.settings).delete(files)
+        for folder in {path.parent for path in kept.paths if kept.part is Part.FILES}:
+            if folder != self.settings.landing and not any(folder.iterdir()):
+                folder.rmdir()
+
+    def delete_reports(self) -> None:
+        """Delete what holds raw values and is of no period, after the days of raw data.
+
+        Reports of failed tasks are named `<programme>-<task>-<instant>.txt`. Looks at files that no
+        programme names, and what a look that died left, go by the shortest days of any programme.
+        """
+        days = {
+            programme.name: programme.retention.raw_days
+            for programme in self.programmes()
+            if programme.retention
+        }
+        if not days or not self._is_clock_known:
+            return
+        for path in [
+            report for glob in _OF_NO_PERIOD for report in self.settings.private.glob(glob)
+        ]:
+            of_programme = path.stem.rsplit("-", 2)[0] if path.suffix == ".txt" else None
+            kept_days = days.get(of_programme) if of_programme else min(days.values())
+            age = timedelta(seconds=self.now.timestamp() - path.lstat().st_ctime)
+            if kept_days is not None and age > timedelta(days=kept_days):
+                _remove(path)
+
+    def programmes(self) -> tuple[Programme, ...]:
+        """Return every programme that reads data here: those with a DAG, and those ever released.
+
+        Raises:
+            ProgrammeError: one of them cannot be read, so nobody knows what it needs.
+        """
+        include = self.settings.include
+        idle = example_programmes(include) - self.settings.adopted
+        used = {e.key.partition("/")[0] for e in self.ledger.entries() if e.key and e.attempt_id}
+        names = [file.name for file in programme_files(include) if file.name not in idle - used]
+        return tuple(load_programme(name, include) for name in names)
+
+    def _verdict(
+        self, kept: Kept, stays: list[tuple[Programme, ServicePeriod]] | None = None
+    ) -> Verdict:
+        """Judge data.
+
+        Args:
+            kept: the data.
+            stays: programmes and periods whose raw data stay, where `kept` are exact.
+        """
+        for programme, _ in kept.users:
+            if programme.retention is None:
+                return Verdict(kept, None, f"{programme.name} states no retention", ())
+        if not kept.users:
+            return Verdict(kept, None, "no week is called so", ())
+        unfinished = tuple(
+            (programme.name, str(period))
+            for programme, period in kept.users
+            if is_unfinished(self.ledger, self.settings, programme.name, str(period))
+        )
+        due = max(_due(programme, period, kept.part) for programme, period in kept.users)
+        if unfinished or kept.part is Part.FILES:
+            window = max(_spec(programme).backfill_days for programme, _ in kept.users)
+            due = max(due, kept.written_at + timedelta(days=window))
+        is_near = kept.part is Part.EXACT and due - timedelta(days=ANNOUNCED_DAYS) <= self.now
+        changed = self._changed_since(kept) if is_near else ""
+        held = changed or next(self._holds(kept, unfinished, stays or []), "")
+        return Verdict(kept, due, held, unfinished, is_changed=bool(changed))
+
+    def _changed_since(self, kept: Kept) -> str:
+        """Return why people have to be told first that exact tables go; empty where they need not.
+
+        A table that somebody drops from a file by mistake would let the counts of its year go; the
+        same mistake at another time is told again.
+        """
+        for programme, period in kept.users:
+            week = self.ledger.week(programme.name, str(period))
+            bound = {
+                attempt.bindings.programme_digest for attempt in week.attempts if attempt.is_sealed
+            }
+            if not bound - {programme.digest}:
+                continue
+            since = f"since {self.in_force_since(programme):%Y-%m-%d}"
+            words = f"{programme.name}.yaml, {programme.digest[:12]} {since}, was changed"
+            told = self.alarmed(programme.name, str(period), kept.written_at, words)
+            if told is None or self.now - told < timedelta(days=ANNOUNCED_DAYS):
+                return f"{words} since its release; they go when that was told for a week"
+        return ""
+
+    def _holds(
+        self,
+        kept: Kept,
+        unfinished: tuple[tuple[str, str], ...],
+        stays: list[tuple[Programme, ServicePeriod]],
+    ) -> Iterator[str]:
+        """Yield what keeps data beyond their day."""
+        for programme, period in kept.users:
+            if self.ledger.week(programme.name, str(period)).is_open:
+                yield f"{programme.name} {period} is held or drawn now; see turnstile ledger void"
+        for name, week in unfinished:
+            told = self.alarmed(name, week, kept.written_at, "retention_near:")
+            if told is None or self.now - told < ALARM:
+                yield f"{name} {week} is not finished, and its alarm is not {ALARM_DAYS} days out"
+        for programme, period in kept.users:
+            for other, later in stays:
+                if other.name == programme.name and is_carried_by(programme, period, later):
+                    yield f"{programme.name} {later} is kept, and would carry its counts along"
+        if kept.part is Part.FILES and not all(map(self._is_inside, kept.paths)):
+            yield "a link leads out of the landing zone; delete there by hand"
+        if not self._is_clock_known:
+            yield (
+                "the clock jumped, or the ledger was quiet for long; turnstile ledger "
+                "confirm-clock, if it is right"
+            )
+
+    @cached_property
+    def _is_clock_known(self) -> bool:
+        """Whether the clock is known to be right, by all entries until now."""
+        return clock_known_until(self.ledger.entries(), self.now) >= self.now
+
+    def _is_inside(self, path: Path) -> bool:
+        """Return whether the folder of a file really lies in the landing zone."""
+        return path.parent.resolve().is_relative_to(self.settings.landing.resolve())
+
+
+def _spec(programme: Programme) -> RetentionSpec:
+    """Return a programme's days, which it was seen to state."""
+    if programme.retention is None:
+        raise TypeError(f"{programme.name} states no retention")
+    return programme.retention
+
+
+def _days(spec: RetentionSpec, part: Part) -> int:
+    return spec.exact_days if part is Part.EXACT else spec.raw_days
+
+
+def _due(programme: Programme, period: ServicePeriod, part: Part) -> datetime:
+    """Return from when on a part of a period may go, by the calendar alone."""
+    rule = exact_due if part is Part.EXACT else rows_due
+    return rule(programme, _spec(programme), period)
+
+
+def _remove(path: Path) -> None:
+    """Delete a file, a link or a folder with all that is in it."""
+    try:
+        delete_for_good(path)
+    except OSError as error:
+        raise TurnstileError(
+            f"{path.name} cannot be deleted ({error.strerror}); mend the rights, then delete again"
+        ) from None
