@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import cast
 
 from turnstile.ledger.entries import Entry, EntryKind
-from turnstile.ledger.view import LedgerView
+from turnstile.ledger.ledger import Ledger
 from turnstile.programme.loading import load_programme
 from turnstile.publishing.series.writing import write_series
 from turnstile.release.zones import digest_of
@@ -70,7 +70,7 @@ def main() -> None:
         )
         for words, number in (("all anew", -1), ("one more", None), ("nothing new", None)):
             begun = time.process_time()
-            ledger = cast("LedgerView", Weeks(entries[:number]))
+            ledger = cast("Ledger", Weeks(entries[:number]))
             write_series(programme, ledger, Path(scratch), INCLUDE)
             spent = time.process_time() - begun
             print(f"{len(entries[:number])} weeks, {words}: {spent:.1f} CPU s", flush=True)

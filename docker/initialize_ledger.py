@@ -8,11 +8,11 @@ from importlib.resources import files
 
 from sqlalchemy import create_engine
 
-from turnstile.ledger.view import LedgerView
+from turnstile.ledger.ledger import Ledger
 from turnstile.settings import Settings, system_clock
 
 settings = Settings.from_environment()
-LedgerView.open(settings.ledger_url, clock=system_clock)
+Ledger.open(settings.ledger_url, clock=system_clock)
 rights = files("turnstile.ledger.database").joinpath("roles.sql").read_text(encoding="utf-8")
 with create_engine(settings.ledger_url).begin() as connection:
     connection.exec_driver_sql(rights)

@@ -15,7 +15,7 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from turnstile.ledger.view import LedgerView
+from turnstile.ledger.ledger import Ledger
 from turnstile.settings import system_clock
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,7 +68,7 @@ def _run(url: str, statement: str) -> None:
 
 
 def test_the_page_reads_what_a_ledger_holds(url_of: UrlOf) -> None:
-    view = LedgerView.open(url_of("turnstile_page"), clock=system_clock)
+    view = Ledger.open(url_of("turnstile_page"), clock=system_clock)
     assert view.balance() == ()
     assert tuple(view.entries()) == ()
     assert view.head() == (0, "0" * 64)

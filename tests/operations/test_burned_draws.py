@@ -25,7 +25,8 @@ from turnstile.settings import Settings, system_clock
 # nothing is stored yet.
 DRAW_AND_DIE = f"""
 import os, signal
-from turnstile.pipeline import steps; from turnstile.pipeline.draw import charged_draw
+from turnstile.pipeline import steps
+from turnstile.pipeline.draw import charged_draw
 charged_draw.write_once = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 steps.draw("opal", "{WEEK}")
 """

@@ -12,7 +12,7 @@ from retention_days import Cli
 from small_deployment import WEEK, Deployment
 
 from turnstile.ledger.entries import Entry, EntryKind
-from turnstile.ledger.view import LedgerView
+from turnstile.ledger.ledger import Ledger
 from turnstile.pipeline.before_charge import RESTATED
 from turnstile.pipeline.steps import step_named
 
@@ -95,14 +95,14 @@ def test_a_key_that_was_lost_before_the_ledger_named_any_accuses_nobody(
     published: Deployment, turnstile: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A home of an earlier version: its reservations name no key; nothing tells which it was."""
-    plain = LedgerView.entries
+    plain = Ledger.entries
 
-    def unnamed(view: LedgerView) -> Iterator[Entry]:
+    def unnamed(view: Ledger) -> Iterator[Entry]:
         for entry in plain(view):
             body = {name: said for name, said in entry.body.items() if name != "bounding_key"}
             yield entry if entry.kind is EntryKind.BOUNDING_KEY else replace(entry, body=body)
 
-    monkeypatch.setattr(LedgerView, "entries", unnamed)
+    monkeypatch.setattr(Ledger, "entries", unnamed)
     (published.home / "private/bounding.key").unlink()
     assert turnstile("ledger", "rotate-bounding-key", *WHO) == 0
     assert turnstile("ledger", "verify", "--private") == 0

@@ -18,8 +18,8 @@ from unittest.mock import patch
 from turnstile.ledger.custody import signed_note
 from turnstile.ledger.database.store import Store
 from turnstile.ledger.entries import read_entry
+from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.tlog import checkpoints, merkle
-from turnstile.ledger.view import LedgerView
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.terms import binding_terms
 from turnstile.release.plan import make_plan
@@ -60,7 +60,7 @@ class AskedOnce:
     def patches(self) -> Iterator[Any]:
         """Yield what takes the place of the house's own functions."""
         for name in _READINGS:
-            yield patch.object(LedgerView, name, self._reading(getattr(LedgerView, name)))
+            yield patch.object(Ledger, name, self._reading(getattr(Ledger, name)))
         yield patch.object(Store, "_migrate", self._migrating(Store._migrate))
         once: dict[Any, Any] = {make_plan: _plan, load_domain: self._domain, binding_terms: _terms}
         pure = [getattr(module, name) for module, names in _PURE for name in names]

@@ -1,37 +1,69 @@
 """The ledger: what every passenger unit has lost, over every week ever released (PRIVACY 1, 3, 6).
 
-One class in four steps, each on the one before: what charges and seals (`charging`, of the trusted
-core), what is read (`view`), what people say (`stewardship`), and publication here. One durable
-transaction per call; time comes from a clock, signatures from `witness`.
+What charges and seals stands in `charging`, of the trusted core, to be read by itself. The other
+calls are here: what reads, what publishes, what people and audits say, keys and witnesses. One
+durable transaction per call; time comes from a clock, signatures from `custody`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
 from itertools import chain
+from pathlib import Path
 from types import MappingProxyType
+from typing import Self
 
+from sqlalchemy import func, select
 from sqlalchemy.engine import Connection
 
-from turnstile.errors import IntegrityError
-from turnstile.ledger import attempts
-from turnstile.ledger.custody.known_history import read_history
+from turnstile.errors import InputError, IntegrityError, RefusedError
+from turnstile.ledger import attempts, facts, landing_paths, leases, revisions, words
+from turnstile.ledger.balances.charged_releases import ChargedRelease, charged_releases
+from turnstile.ledger.balances.forecast import CapForecast, forecasts
+from turnstile.ledger.balances.stored_accounts import account_balances
+from turnstile.ledger.bounding_keys import BoundingKeys, bounding_keys_in
+from turnstile.ledger.charging import ChargingLedger
+from turnstile.ledger.custody import recovery
+from turnstile.ledger.custody.custody import Custody
+from turnstile.ledger.custody.export import write_export
+from turnstile.ledger.custody.known_history import parties_in, read_history
 from turnstile.ledger.custody.notes import PUBLIC_KEY
-from turnstile.ledger.custody.witness import naming
-from turnstile.ledger.custody.zone_index import LOG, Written, write_index
-from turnstile.ledger.entries import Entry, EntryKind
-from turnstile.ledger.parties import LogBegun
-from turnstile.ledger.records import Publication, ReleaseKey
+from turnstile.ledger.custody.recovery import Delivered, Recovery
+from turnstile.ledger.custody.traces import CARD, TraceKind, package_trace, trace_findings
+from turnstile.ledger.custody.witness import Witnesses, naming
+from turnstile.ledger.custody.zone_index import LOG, Written, signed_list, write_index
+from turnstile.ledger.database.damaged_database import damage_in
+from turnstile.ledger.database.database_tables import ENTRY
+from turnstile.ledger.database.store import Store
+from turnstile.ledger.entries import Entry, EntryKind, read_entry
+from turnstile.ledger.fold import Fold
+from turnstile.ledger.parties import LogBegun, Parties
+from turnstile.ledger.records import (
+    AccountBalance,
+    Assessed,
+    Attempt,
+    Decision,
+    Finding,
+    Publication,
+    ReleaseKey,
+    for_the_public,
+)
 from turnstile.ledger.states import ReleaseState, Transition
-from turnstile.ledger.stewardship import Stewardship
-from turnstile.ledger.tlog.beginning import log_signer
+from turnstile.ledger.tlog.beginning import begin_log, is_log_lost, log_signer, set_key_aside
 from turnstile.ledger.tlog.checkpoints import Verifier
 from turnstile.ledger.tlog.cosigners import Answer, ask_all, cosigners_of
 from turnstile.ledger.tlog.merkle import Tree
-from turnstile.ledger.tlog.public_log import PublicLog
+from turnstile.ledger.tlog.public_log import PublicLog, log_findings
+from turnstile.ledger.verification import Scope, verify_store
+from turnstile.ledger.weeks import PUBLIC_KINDS, Week
 
+Clock = Callable[[], datetime]
+_ROWS_AT_ONCE = 200
 _log = logging.getLogger("turnstile")
 _OF_PACKAGE = ("r{}/manifest.json", "checkpoint-r{}.note", "proof-r{}.tlog-proof")
 _RECORDS = {
@@ -45,8 +77,209 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 _SEALS = {EntryKind.SEALED, EntryKind.LOSS_DECLARED}
 
 
-class Ledger(Stewardship):
-    """A durable account. Open it with `Ledger.open`."""
+class Ledger(ChargingLedger):
+    """A durable account; each call sees or makes one state of it. Open it with `Ledger.open`.
+
+    Its rules, in this order: what is charged is never refunded, and one byte string is sealed for a
+    key (`charging`); what is read changes nothing; what is published is the sealed, under one
+    manifest; what people say is a fact beside the others, and a repeat of it changes nothing; keys
+    and witnesses are named before they are used.
+    """
+
+    def __init__(
+        self, store: Store, *, clock: Clock, witnesses: Witnesses, embargoed: Path | None = None
+    ) -> None:
+        self._witnesses = witnesses
+        self._custody: Custody
+        super().__init__(store, clock, Custody(store, witnesses, embargoed, clock))
+
+    @classmethod
+    def open(  # noqa: PLR0913 - each a folder of the deployment
+        cls,
+        url: str,
+        *,
+        clock: Clock,
+        witnesses: Sequence[Path] = (),
+        public: Path | None = None,
+        embargoed: Path | None = None,
+        key: Path | None = None,
+        read_only: bool = False,
+    ) -> Self:
+        """Open a ledger, and make or migrate its tables first if need be.
+
+        Args:
+            url: `sqlite:///path` or `postgresql+psycopg://user@host/database`.
+            clock: returns the present instant, aware of its zone.
+            witnesses: folders of second places for signed checkpoints.
+            public: public zone; checkpoints go beside its publications.
+            embargoed: zone of sealed bytes; every trace in it is compared before a charge.
+            key: private signing key; by default `ledger-key.pem` beside the public zone, else
+                beside an SQLite file. Made on first use, and known from then on.
+            read_only: make nothing and change nothing, not even the version of the tables.
+
+        Raises:
+            InputError: the store cannot be reached or written.
+        """
+        store = Store(url, read_only=read_only)
+        near = public.parent if public is not None else store.folder
+        key = key or (None if near is None else near / "ledger-key.pem")
+        folders = Witnesses(tuple(witnesses), public, key)
+        return cls(store, clock=clock, witnesses=folders, embargoed=embargoed)
+
+    # -- what is read ------------------------------------------------------------------------------
+
+    def attempts(self, key: ReleaseKey) -> tuple[Attempt, ...]:
+        """Return every attempt at a key, oldest first; the burned ones were charged too."""
+        return self._store.read(lambda c: attempts.attempts(c, key))
+
+    def living_draws(self) -> frozenset[str]:
+        """Return the attempts that a process draws under at this moment."""
+        return self._store.read(leases.living)
+
+    def package_findings(self, key: ReleaseKey, package: Path) -> tuple[Finding, ...]:
+        """Compare what a staged package states with the entries: key, sealed bytes, card's head.
+
+        Args:
+            key: release that it is to be published under.
+            package: its folder.
+        """
+        trace = package_trace(TraceKind.STAGED, str(key), package)
+        if trace.head is None:
+            return (Finding("card", None, f"{package / CARD} names no entry of the ledger"),)
+        history = self._store.read(read_history)
+        return tuple(trace_findings((trace,), history.attempts, history.card_hash_at))
+
+    def week(self, programme: str, period: str) -> Week:
+        """Return what became of one period; an empty one if the ledger knows nothing of it."""
+        return self.weeks(programme).get(period, Week(period))
+
+    def bounding_keys(self) -> BoundingKeys:
+        """Return which bounding key was in force when."""
+        return self._store.read(bounding_keys_in)
+
+    def publication(self, key: ReleaseKey) -> Publication | None:
+        """Return where the ledger stood when a key was published, or None."""
+        return self._store.read(lambda c: attempts.publication(c, key))
+
+    def balance(self, family: str | None = None) -> tuple[AccountBalance, ...]:
+        """Return every account of a family (or of all), sorted, and the most spent windows."""
+        return self._store.read(lambda c: account_balances(c, family))
+
+    def charged(self, family: str) -> tuple[ChargedRelease, ...]:
+        """Return every charged attempt of a family with its draws, the burned ones too."""
+        return self._store.read(lambda c: charged_releases(c, family))
+
+    def entries(self, *, after: int = 0) -> Iterator[Entry]:
+        """Yield every fact after a sequence number, in order, of one state of the ledger."""
+        with self._store.reading() as connection:
+            later = ENTRY.c.sequence > after
+            query = select(ENTRY.c.record, ENTRY.c.hash).where(later).order_by(ENTRY.c.sequence)
+            rows = connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query)
+            for row in rows:
+                yield read_entry(row.record, row.hash)
+
+    def entries_of(self, key: ReleaseKey) -> tuple[Entry, ...]:
+        """Return every fact about a key, oldest first."""
+        return self._store.read(lambda c: facts.facts(c, key, *EntryKind))
+
+    def head(self) -> tuple[int, str]:
+        """Return sequence and hash of the last entry; `(0, 64 zeros)` of an empty ledger."""
+        return self._store.read(facts.head)
+
+    def verify(self, scope: Scope | None = None) -> tuple[Finding, ...]:
+        """Recompute everything that follows from entries and files; return what disagrees.
+
+        Args:
+            scope: how far to go; by default every package file by file.
+        """
+        if self._store.file and (damage := damage_in(self._store.file)):
+            problem = f"the file is damaged ({damage}); stop runs, then turnstile ledger recover"
+            return (Finding("database", None, problem),)
+        how, version = scope or Scope(), self._store.version()
+        return self._store.read(lambda c: tuple(verify_store(c, self._custody, how, version)))
+
+    def checkpoint(self) -> str:
+        """Sign the head, write it to every witness and to the public zone, and return the note.
+
+        Raises:
+            InputError: the ledger has no place for a key, or a folder cannot be written.
+        """
+        self._custody.adopt()
+        self._custody.ship()
+        return self._witnesses.write(self.head(), superseded=self.parties().is_superseded)
+
+    def forecast(self, family: str | None = None) -> tuple[CapForecast, ...]:
+        """Return in which week each cap is reached with the present programmes."""
+        fold = Fold()
+        for entry in self.entries():
+            tuple(fold.follow(entry))
+        return forecasts(fold, family)
+
+    def export(self, folder: Path) -> int:
+        """Write a complete, signed copy that verifies without this database; return its length.
+
+        Raises:
+            InputError: the folder is not empty or cannot be written, or there is no key.
+        """
+        return write_export(self.entries(), folder, self._witnesses, self.parties().key_lines)
+
+    def parties(self) -> Parties:
+        """Return the keys and witnesses that the ledger knows."""
+        return self._store.read(parties_in)
+
+    def public_list(self) -> Mapping[str, str]:
+        """Return digests of the public zone by path, as its signed list has them."""
+        public = self._witnesses.public
+        return {} if public is None else signed_list(public, self.trusted_to_list())
+
+    def trusted_to_list(self) -> tuple[str, ...]:
+        """Return the public lines of which one has to have signed the list of the public zone.
+
+        An earlier key counts until something is published under the next one, and no longer: it may
+        have been stolen.
+        """
+        parties = self.parties()
+        trusted_lines = self._witnesses.trusted_at(parties)(self.head()[0])
+        kinds = [kind.value for kind in PUBLIC_KINDS]
+        query = select(func.max(ENTRY.c.sequence)).where(ENTRY.c.kind.in_(kinds))
+        last = self._store.read(lambda c: c.execute(query).scalar_one())
+        is_new = bool(parties.keys) and parties.keys[-1][0] > (last or 0)
+        return tuple(dict.fromkeys((*trusted_lines, *(parties.key_lines if is_new else ()))))
+
+    def assessment(self, key: ReleaseKey) -> Assessed | None:
+        """Return what the gates last said of a key, or None."""
+        return self._store.read(lambda c: words.assessment(c, key))
+
+    def approvals(self, key: ReleaseKey) -> tuple[Decision, ...]:
+        """Return every decision about a key, approvals and refusals, oldest first."""
+        return self._store.read(lambda c: words.decisions(c, key))
+
+    def deliveries(self, key: ReleaseKey) -> frozenset[str]:
+        """Return the portals at which every byte of a release was read back."""
+        return self._store.read(lambda c: words.deliveries(c, key))
+
+    def decisions_on_revision(self, key: ReleaseKey) -> tuple[revisions.RevisionDecision, ...]:
+        """Return what people said about making a correction, oldest first."""
+        return self._store.read(lambda c: revisions.words(c, key))
+
+    def proof_of_seal(self, key: ReleaseKey) -> str | None:
+        """Return the proof that the seal of a release is in the transparency log.
+
+        None where the ledger has begun no log.
+
+        Args:
+            key: of a sealed release.
+
+        Raises:
+            InputError: the log's key cannot be read.
+        """
+        logs = self._logs()
+        if not logs:
+            return None
+        seals = (entry.sequence for entry in self.entries_of(key) if entry.kind in _SEALS)
+        return str(logs[-1].proof(max(seals), self._sign_as(logs[-1].begun)))
+
+    # -- what is published -------------------------------------------------------------------------
 
     @property
     def has_key(self) -> bool:
@@ -121,6 +354,287 @@ class Ledger(Stewardship):
                 return answers
         return ()
 
+    # -- what people and audits say ----------------------------------------------------------------
+
+    def void_stale(
+        self, older_than: timedelta, reason: str = "timed out", *, person: str | None = None
+    ) -> tuple[Attempt, ...]:
+        """Void every hold that is older; a draw under way never times out."""
+        limit = facts.instant(self._clock() - older_than)
+        stale = self._store.read(lambda c: attempts.reserved_before(c, limit))
+        voided = []
+        for attempt_id in stale:
+            with suppress(RefusedError):  # it began to draw meanwhile, so it is no longer a hold
+                voided.append(self.void(attempt_id, reason, person=person))
+        return tuple(voided)
+
+    def withdraw(
+        self, key: ReleaseKey, person: str, reason: str, *, public_note: str = ""
+    ) -> Attempt:
+        """Flag a published release as withdrawn; nothing is refunded. A repeat changes nothing.
+
+        Args:
+            key: of the release.
+            person: who says so.
+            reason: why; it stays internal.
+            public_note: what the public is told; empty for nothing but the fact.
+
+        Raises:
+            RefusedError: the key is not published.
+        """
+        said = {"person": person, "reason": reason, **for_the_public(public_note)}
+
+        def act(connection: Connection) -> Attempt:
+            attempt = self._locked(connection, attempts.sealed(connection, key).attempt_id)
+            if attempt.state is not ReleaseState.PUBLISHED:
+                raise RefusedError(f"{key} is not published; there is nothing to withdraw")
+            if not attempt.is_withdrawn:
+                attempts.withdraw(connection, self._now(), attempt, said)
+            return attempts.attempt(connection, attempt.attempt_id)
+
+        return self._write(act)
+
+    def declare_no_release(self, key: ReleaseKey, person: str, reason: str) -> Entry:
+        """Write that a period has no release; a repeat changes nothing (PRIVACY 9.2).
+
+        Raises:
+            RefusedError: bytes are sealed under the key.
+        """
+        body = {"key": str(key), "person": person, "reason": reason}
+        return self._write(lambda c: words.declare_no_release(c, self._now(), body))
+
+    def approve(
+        self, key: ReleaseKey, person: str, role: str, reason: str, *, public_note: str = ""
+    ) -> Decision:
+        """Write that a person approves the bytes sealed under a key; a repeat changes nothing.
+
+        The decision names the sealed artefact, or none if nothing is sealed yet. The reason stays
+        internal; the public is told the note, if there is one.
+        """
+        said = {"person": person, "role": role, "reason": reason, **for_the_public(public_note)}
+        return self._decide(EntryKind.APPROVED, key, **said)
+
+    def refuse(self, key: ReleaseKey, person: str, role: str, reason: str) -> Decision:
+        """Write that a person refuses the release of a key; a repeat changes nothing."""
+        return self._decide(EntryKind.REFUSED, key, person=person, role=role, reason=reason)
+
+    def decide_on_revision(
+        self, decision: revisions.RevisionDecision
+    ) -> revisions.RevisionDecision:
+        """Write that a person allows or declines one correction; a repeat changes nothing.
+
+        Whether it is enough to draw, the reader of `decisions_on_revision` judges by roles.
+
+        Raises:
+            RefusedError: the key is not the next correction of a sealed release.
+        """
+        return self._write(lambda c: words.say_on_revision(c, self._now(), decision))
+
+    def admit_family(self, landing: str, family: str, person: str, reason: str) -> Entry:
+        """Write that a second budget group may read a landing path that another one has used.
+
+        Raises:
+            InputError: no other group has used it.
+        """
+        body = {"landing": landing, "family": family, "person": person, "reason": reason}
+        return self._write(lambda c: landing_paths.admit_family(c, self._now(), body))
+
+    def record_assessment(self, assessed: Assessed) -> Assessed:
+        """Write what the gates said of sealed bytes; a repeat of the last one changes nothing."""
+        return self._write(lambda c: words.record_assessment(c, self._now(), assessed))
+
+    def record_audit(self, key: ReleaseKey, *, outcome: str, report_digest: str) -> Entry:
+        """Write that a release was audited; a repeat with the same report changes nothing."""
+        body = {"key": str(key), "outcome": outcome, "report_digest": report_digest}
+        return self._write(lambda c: words.record_audit(c, self._now(), body))
+
+    def record_delivery(self, key: ReleaseKey, portal: str, manifest_digest: str) -> None:
+        """Write that every byte of a release was read back from a portal; a repeat writes nothing.
+
+        Raises:
+            RefusedError: the key is not published with this manifest.
+        """
+        self._write(lambda c: words.record_delivery(c, self._now(), key, portal, manifest_digest))
+
+    def record_deletion(self, programme: str, period: str, part: str, days: int) -> Entry:
+        """Write that private data of a period are deleted by retention, just before they are.
+
+        What comes back, from a copy perhaps, is deleted again, and that is stated again.
+
+        Args:
+            programme: whose promise it is.
+            period: of the data.
+            part: `files`, `rows` or `exact`.
+            days: that the programme keeps them.
+        """
+        body = {"programme": programme, "period": period, "part": part, "days": days}
+        return self._write(lambda c: facts.append(c, self._now(), EntryKind.DELETED, body))
+
+    def recover(
+        self,
+        person: str,
+        reason: str,
+        *,
+        families: Mapping[str, str] | None = None,
+        salvaged: Sequence[Entry] = (),
+        delivered: Delivered | None = None,
+    ) -> Recovery:
+        """Bring the ledger back to what witnesses, packages and sealed files prove.
+
+        A second call finds nothing to do.
+
+        Args:
+            person: who declares what was lost.
+            reason: what happened.
+            families: budget group of a programme, where nothing else names it.
+            salvaged: entries of a damaged database that still read.
+            delivered: of which files releases are whose entries are lost.
+
+        Where a checkpoint of the transparency log holds entries that are lost, another log begins.
+
+        Raises:
+            InputError: a trace cannot be read, or a budget group is not known.
+            IntegrityError: a witness holds another history.
+        """
+        said = (person, reason)
+        done = recovery.recover(self._custody, dict(families or {}), said, salvaged, delivered)
+        if not self.parties().keys and self._witnesses.has_key:
+            # Keys before the present one are named again, or their lines beside packages accuse.
+            public_line = self._witnesses.signer().public_line
+            if earlier := [line for line in self._witnesses.kept_lines() if line != public_line]:
+                self._name_keys((*earlier, public_line), person, reason)
+        self._custody.ship()
+        public, history = self._custody.witnesses.public, self._store.read(read_history)
+        self._custody.note_again(history)
+        logs, hashes = history.parties.logs, history.of_entries
+        if public is not None and (
+            is_log_lost(self._witnesses, logs) or any(log_findings(public, logs, hashes))
+        ):
+            self.begin_log(person, reason)
+        return done
+
+    def begin_log(self, person: str, reason: str, origin: str | None = None) -> LogBegun:
+        """Begin another transparency log over all entries, under a key and an origin of its own.
+
+        Args:
+            person: who says so.
+            reason: why.
+            origin: its name for ever, such as `transport.example.org/opal`; None: after its key.
+
+        Raises:
+            InputError: there is no public zone, no key can be made, or the name cannot be one.
+        """
+        if origin is not None and not re.fullmatch(r"[!-*,-~]+", origin):
+            rule = f"{origin!r} cannot name a log: no blank, no plus sign, letters of ASCII"
+            raise InputError(where="ledger", field="origin", rule=rule)
+        if origin in {log.origin for log in self.parties().logs}:
+            rule = f"{origin!r} names a log that was begun before, whose proofs stay; another one"
+            raise InputError(where="ledger", field="origin", rule=rule)
+        if self._custody.witnesses.public is None:
+            rule = "there is no public zone, where a log is kept"
+            raise InputError(where="ledger", field="log", rule=rule)
+        set_key_aside(self._custody.witnesses)
+        who = {"person": person, "reason": reason}
+        self._write(lambda c: begin_log(c, self._now(), self._custody.witnesses, who, origin))
+        return self.parties().logs[-1]
+
+    # -- keys, witnesses, clock --------------------------------------------------------------------
+
+    def rotate_key(self, person: str, reason: str) -> str:
+        """Take up a new signing key and return its public line; notes before keep the old one.
+
+        The file of the key in force, if there is one, is moved aside. A key file that the ledger
+        does not know is taken up as it is.
+
+        Raises:
+            InputError: there is no place for a key, or it cannot be made.
+        """
+        parties = self.parties()
+        # A key that no entry names signed the notes so far: folders kept its public line.
+        kept = () if parties.keys else self._witnesses.kept_lines()
+        line = words.next_key(self._witnesses, parties, kept).public_line
+        self._name_keys((*kept, line), person, reason)
+        self._witnesses.keep_keys(self.parties().key_lines)
+        self._custody.note()
+        return line
+
+    def add_witness(self, folder: Path, person: str, reason: str) -> str:
+        """Make a folder a witness, ship every entry to it, and return its name.
+
+        Raises:
+            InputError: the folder cannot be written, or is not named in TURNSTILE_WITNESS.
+        """
+        return words.add_witness(self._store, self._custody, folder, (person, reason))
+
+    def remove_witness(self, name: str, person: str, reason: str) -> str:
+        """Let a witness go, by the first digits of its name or by its folder; return its name.
+
+        Raises:
+            InputError: the ledger knows no such witness.
+        """
+        known = self.parties().witnesses
+        matches = [
+            witness_id
+            for witness_id, folder in known.items()
+            if name == folder or witness_id.startswith(name)
+        ]
+        if len(matches) != 1:
+            rule = f"{name!r} names {len(matches)} of this ledger's witnesses: {sorted(known)}"
+            raise InputError(where="ledger", field="witness", rule=rule)
+        body = {"witness": matches[0], "person": person, "reason": reason}
+        self._write(
+            lambda c: facts.append(c, self._now(), EntryKind.WITNESS_REMOVED, body), ship=False
+        )
+        return matches[0]
+
+    def name_bounding_key(self, take_up: Callable[[], tuple[str | None, str]], *said: str) -> str:
+        """Take up a new bounding key and write its name; return it.
+
+        Args:
+            take_up: replaces the key; returns the old one's name, if it is there, and its own.
+            said: person and reason.
+
+        Raises:
+            RefusedError: a release is held or drawn under the old one.
+        """
+
+        def act(connection: Connection) -> str:
+            facts.head(connection, locked=True)
+            for key_attempts in read_history(connection).attempts.values():
+                for attempt in key_attempts:
+                    if attempt.is_open:
+                        raise RefusedError(
+                            f"{attempt.key} is held or drawn under the bounding key; let it end, "
+                            "or turnstile ledger void or burn it, then rotate"
+                        )
+            previous, name = take_up()
+            body = {"name": name, "previous": previous, "person": said[0], "reason": said[1]}
+            facts.append(connection, self._now(), EntryKind.BOUNDING_KEY, body)
+            return name
+
+        return self._write(act)
+
+    def confirm_clock(self, person: str, reason: str) -> Entry:
+        """Write that the clock is right, though the last entry was written later."""
+        body = {"person": person, "reason": reason}
+        return self._write(lambda c: facts.append(c, self._now(), EntryKind.CLOCK_CONFIRMED, body))
+
+    # -- inside ----------------------------------------------------------------------------
+
+    def _name_keys(self, lines: Sequence[str], person: str, reason: str) -> None:
+        """Write which keys sign notes, in their order."""
+
+        def act(connection: Connection) -> None:
+            for line in lines:
+                body = {"public_line": line, "person": person, "reason": reason}
+                facts.append(connection, self._now(), EntryKind.SIGNING_KEY, body)
+
+        self._write(act)
+
+    def _decide(self, kind: EntryKind, key: ReleaseKey, **said: str) -> Decision:
+        """Write a decision: `person`, `role` and `reason`."""
+        return self._write(lambda c: words.decide(c, self._now(), kind, key, said))
+
     def _written(self, made: Mapping[str, str]) -> Written:
         """Return what of the public zone may be signed."""
         told = [entry for entry in self.entries() if entry.kind in _RECORDS]
@@ -153,23 +667,6 @@ class Ledger(Stewardship):
         for answer in answers:
             _log.log(logging.ERROR if answer.is_alarm else logging.INFO, "%s", answer.sentence)
         return answers
-
-    def proof_of_seal(self, key: ReleaseKey) -> str | None:
-        """Return the proof that the seal of a release is in the transparency log.
-
-        None where the ledger has begun no log.
-
-        Args:
-            key: of a sealed release.
-
-        Raises:
-            InputError: the log's key cannot be read.
-        """
-        logs = self._logs()
-        if not logs:
-            return None
-        seals = (entry.sequence for entry in self.entries_of(key) if entry.kind in _SEALS)
-        return str(logs[-1].proof(max(seals), self._sign_as(logs[-1].begun)))
 
     def _logs(self) -> list[PublicLog]:
         """Return every log, that in force last; none where there is nowhere to keep them."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from turnstile.errors import InputError, TurnstileError
 from turnstile.ledger.balances.charged_releases import ChargedRelease
-from turnstile.ledger.view import LedgerView
+from turnstile.ledger.ledger import Ledger
 from turnstile.operations.airflow_now import AirflowNow, Question
 from turnstile.operations.budget_page.plan_view import (
     cost_in_words,
@@ -241,7 +241,7 @@ class DeploymentState:
             file = self.settings.ledger_file
             if file is not None and not file.exists():
                 return None
-            ledger = LedgerView.open(
+            ledger = Ledger.open(
                 self.settings.ledger_url,
                 clock=self.clock,
                 witnesses=self.settings.witness,

@@ -16,8 +16,8 @@ from turnstile.ledger.balances.folded_accounts import FoldedAccounts
 from turnstile.ledger.balances.forecast import CapForecast, forecasts
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.fold import Fold
+from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import AccountBalance, Attempt
-from turnstile.ledger.view import LedgerView
 from turnstile.ledger.weeks import PUBLIC_KINDS, Week, weeks_of
 from turnstile.privacy.accounts import Posting
 
@@ -74,7 +74,7 @@ class LedgerFollower:
         ledger: opened for reading.
     """
 
-    ledger: LedgerView
+    ledger: Ledger
     _fold: Fold = field(default_factory=Fold, init=False)
     _lines: list[EntryLine] = field(default_factory=list, init=False)
     _public: list[Entry] = field(default_factory=list, init=False)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from turnstile.errors import NotApproved, TurnstileError
 from turnstile.ledger.entries import EntryKind
+from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import ReleaseKey
-from turnstile.ledger.view import LedgerView
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.draw.sealed_release import sealed_attempt
 from turnstile.programme.approval_rule import ApprovalStanding, approval_standing
@@ -30,7 +30,7 @@ def approve(release: Release) -> str:
 
 
 def standing_of(
-    ledger: LedgerView,
+    ledger: Ledger,
     key: ReleaseKey,
     programme: Programme,
     settings: Settings,
@@ -59,7 +59,7 @@ def standing_of(
     )
 
 
-def maker_of_correction(ledger: LedgerView, key: ReleaseKey) -> frozenset[str]:
+def maker_of_correction(ledger: Ledger, key: ReleaseKey) -> frozenset[str]:
     """Return who made a correction by hand (`turnstile run --revision`); nobody otherwise.
 
     People who allowed it by their decisions in the ledger made none: as many had to agree.
@@ -71,7 +71,7 @@ def maker_of_correction(ledger: LedgerView, key: ReleaseKey) -> frozenset[str]:
 
 
 def require_approval(
-    ledger: LedgerView, key: ReleaseKey, programme: Programme, settings: Settings
+    ledger: Ledger, key: ReleaseKey, programme: Programme, settings: Settings
 ) -> None:
     """Refuse to go on before enough people, in the right role, approved the sealed bytes.
 

@@ -10,18 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.revisions import RevisionDecision
-from turnstile.ledger.view import LedgerView
 from turnstile.programme.approval_rule import ApprovalStanding, approval_standing
 from turnstile.programme.people import holders
 from turnstile.programme.spec import Programme
 from turnstile.settings import Settings
 
 
-def revision_in_force(
-    ledger: LedgerView, programme: Programme, period: str, settings: Settings
-) -> int:
+def revision_in_force(ledger: Ledger, programme: Programme, period: str, settings: Settings) -> int:
     """Return the highest revision of a period that is sealed, or that may be drawn."""
     sealed = ledger.week(programme.name, period).last_sealed or 0
     correction = ReleaseKey(programme.name, period, sealed + 1)
@@ -30,7 +28,7 @@ def revision_in_force(
 
 
 def words_that_allow(
-    ledger: LedgerView, key: ReleaseKey, programme: Programme, settings: Settings
+    ledger: Ledger, key: ReleaseKey, programme: Programme, settings: Settings
 ) -> tuple[RevisionDecision, ...]:
     """Return the words under which a correction may be drawn; none if they do not suffice."""
     said = ledger.decisions_on_revision(key)

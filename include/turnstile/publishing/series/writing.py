@@ -17,7 +17,7 @@ import pyarrow as pa
 from turnstile.durable_files import delete_for_good, exclusively
 from turnstile.errors import IntegrityError
 from turnstile.estimates.labelled import parquet_bytes
-from turnstile.ledger.view import LedgerView
+from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.weeks import PublishedRevision
 from turnstile.programme.spec import Programme
 from turnstile.publishing.contents_check import unknown_in_series
@@ -49,7 +49,7 @@ Kept = tuple[int, str]
 
 
 def write_series(
-    programme: Programme, ledger: LedgerView, public: Path, include: Path
+    programme: Programme, ledger: Ledger, public: Path, include: Path
 ) -> dict[str, str]:
     """Write index, dataset, means, explorer, pages, tombstones and `latest` of a programme.
 
