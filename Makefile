@@ -66,7 +66,7 @@ test-mutants: env ## small mistakes in what the promise rests on: how many the t
 compose-test: env ## docker-compose.yaml built, started, destroyed, recovered, upgraded, killed (COMPOSE_TEST=--kills 20)
 	$(BIN)/python tests/containers/compose_test.py $(COMPOSE_TEST)
 
-check: env ## lint, types, import rules, unreached definitions, size of rooms, trusted core, measures; says how many seconds it took
+check: env ## lint, types, import rules, unreached definitions, size of rooms, trusted core, what is decided once; says how many seconds it took
 	@began=$$(date +%s); $(MAKE) --no-print-directory checks && echo "$$(($$(date +%s) - began)) seconds"
 
 checks: env
@@ -79,6 +79,7 @@ checks: env
 	$(BIN)/python .ci/code_lines.py
 	$(BIN)/python .ci/trusted_core.py
 	$(BIN)/python .ci/measures.py
+	$(BIN)/python .ci/one_of_each.py
 
 bench: env ## CPU of every step of a week beside the bare work on the same files, and Airflow's part; fails above a limit
 	$(BIN)/python benchmarks/airflow_week.py; airflow=$$?; \

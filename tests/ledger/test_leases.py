@@ -67,7 +67,7 @@ def test_a_lease_that_ended_burns_and_charges_in_full_and_a_late_seal_is_refused
 def test_whoever_holds_the_same_lock_knows_that_the_draw_is_dead(ledger: Ledger) -> None:
     _drawing(ledger, HERE)
     assert ledger.reserve(ask(), holder=HERE).is_held
-    assert ledger.attempts(KEY)[0].is_burned
+    assert ledger.attempts(KEY)[0].state is ReleaseState.BURNED
 
 
 @pytest.mark.parametrize(("renew", "lives"), [(HERE, True), (ELSEWHERE, False), (None, False)])

@@ -10,6 +10,7 @@ import pytest
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.records import Attempt, Bindings, ReleaseKey
 from turnstile.ledger.states import ReleaseState
+from turnstile.ledger.weeks import Revision
 from turnstile.operations.journal import Happening, Journal, Line, open_runs
 from turnstile.operations.people.run_notes import effect_on_budget
 
@@ -98,21 +99,24 @@ def test_a_run_is_open_until_it_says_how_it_ended(
 )
 def test_a_note_says_what_the_ledger_will_do(states: list[ReleaseState], said: str) -> None:
     attempts = [_attempt(state, n) for n, state in enumerate(states, 1)]
-    assert said in effect_on_budget(attempts, (), COST).sentence
+    assert said in effect_on_budget(Revision(tuple(attempts)), (), COST).sentence
 
 
 def test_a_sealed_week_says_when_it_was_sealed_and_that_nothing_is_charged() -> None:
-    published = [_attempt(ReleaseState.PUBLISHED)]
+    published = Revision((_attempt(ReleaseState.PUBLISHED),))
     note = effect_on_budget(published, [_sealed_entry()], COST)
     assert note.sentence == "week sealed on 2026-11-20: re-issued, 0 charged"
-    embargoed = effect_on_budget([_attempt(ReleaseState.SEALED)], [_sealed_entry()], COST)
+    embargoed = effect_on_budget(
+        Revision((_attempt(ReleaseState.SEALED),)), [_sealed_entry()], COST
+    )
     assert embargoed.sentence.endswith("not published yet: the same bytes go on, 0 charged")
 
 
 def test_a_draw_that_lives_is_waited_for_and_only_a_dead_one_costs_another() -> None:
     drawing = _attempt(ReleaseState.DRAWING)
-    alive = effect_on_budget([drawing], (), COST, frozenset({drawing.attempt_id}))
-    dead = effect_on_budget([drawing], (), COST, frozenset({"another"}))
+    revision = Revision((drawing,))
+    alive = effect_on_budget(revision, (), COST, frozenset({drawing.attempt_id}))
+    dead = effect_on_budget(revision, (), COST, frozenset({"another"}))
     assert (alive.charges, dead.charges) == (False, True)
     assert "its seal is waited for, 0 charged; should its process have died, " in alive.sentence
     assert alive.sentence.endswith(dead.sentence)  # its lease outlasts it for some seconds

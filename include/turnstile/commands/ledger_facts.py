@@ -252,10 +252,9 @@ def _remove_witness(args: argparse.Namespace) -> int:
 
 def _state(args: argparse.Namespace, attempt: Attempt) -> int:
     """Say how a release stands now."""
-    state = "withdrawn" if attempt.is_withdrawn else attempt.state.value
     if args.json:
-        return _print(args, {"key": str(attempt.key), "state": state})
-    sys.stdout.write(f"{attempt.key}: {state}\n")
+        return _print(args, {"key": str(attempt.key), "state": attempt.state_name})
+    sys.stdout.write(f"{attempt.key}: {attempt.state_name}\n")
     return 0
 
 

@@ -86,6 +86,11 @@ class ChargingLedger:
         """Return the sealed attempt of a key, else the open one, else the latest, else None."""
         return self._store.read(lambda c: attempts.leading(attempts.attempts(c, key)))
 
+    def sealed(self, key: ReleaseKey) -> Attempt | None:
+        """Return the attempt that has the bytes of a key, or None."""
+        attempt = self.find(key)
+        return attempt if attempt is not None and attempt.is_sealed else None
+
     def differences(
         self, attempt: Attempt, bindings: Bindings, terms: Mapping[str, str]
     ) -> tuple[Difference, ...]:

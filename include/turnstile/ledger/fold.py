@@ -67,6 +67,12 @@ class Fold:
         for problem in self._apply(entry):
             yield Finding("meaning", entry.sequence, problem)
 
+    def burned(self) -> Iterator[tuple[Attempt, tuple[Posting, ...]]]:
+        """Yield each attempt that was charged and never sealed, with what it was charged."""
+        for attempt in self.attempts.values():
+            if attempt.state is ReleaseState.BURNED:
+                yield attempt, self.holds[attempt.attempt_id].postings
+
     def _apply(self, entry: Entry) -> Iterator[str]:
         """Do what the kind of an entry means."""
         try:

@@ -22,9 +22,11 @@ MOST = 4 * 10**18
 
 PUBLIC_NOTE_CHARACTERS = 500
 _YEARS = (1900, 2999)
-_REVISION = re.compile(r"r(0|[1-9][0-9]*)")
+REVISION = r"r(?:0|[1-9][0-9]*)"
+"""What the folder of a revision is called, as a pattern; `r01` is none."""
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-_KEY = re.compile(r"([^/]+)/([^/]+)/r(0|[1-9][0-9]*)")
+_KEY = re.compile(rf"([^/]+)/([^/]+)/({REVISION})")
 
 
 def revision_of(name: str) -> int | None:
@@ -36,7 +38,7 @@ def revision_of(name: str) -> int | None:
         >>> [revision_of(name) for name in ("r0.aside", "latest", "r01")]  # None: not a release
         [None, None, None]
     """
-    return int(name[1:]) if _REVISION.fullmatch(name) else None
+    return int(name[1:]) if re.fullmatch(REVISION, name) else None
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -82,7 +84,7 @@ class ReleaseKey:
         match = _KEY.fullmatch(text)
         if match is None:
             raise InputError(where="ledger", field="key", rule=f"{text!r}: write opal/2016-W30/r0")
-        return cls(match[1], match[2], int(match[3]))
+        return cls(match[1], match[2], int(match[3][1:]))
 
     def __str__(self) -> str:
         """Name of the release, `opal/2016-W30/r0`."""
@@ -261,9 +263,9 @@ class Attempt:
         return self.state is ReleaseState.DRAWING
 
     @property
-    def is_burned(self) -> bool:
-        """It is charged, and what it drew, should that turn up, is refused."""
-        return self.state is ReleaseState.BURNED
+    def state_name(self) -> str:
+        """Its state in a word."""
+        return "withdrawn" if self.is_withdrawn else self.state.value
 
 
 @dataclass(frozen=True, slots=True)

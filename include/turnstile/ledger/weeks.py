@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.records import Attempt, ReleaseKey
-from turnstile.ledger.states import ReleaseState
+from turnstile.ledger.states import CHARGED_STATES, OPEN_STATES, SEALED_STATES, ReleaseState
 from turnstile.service_calendar import is_period
 
 PUBLIC_KINDS = (
@@ -60,6 +60,52 @@ class PublishedRevision:
     withdrawn: Fact | None = None
 
 
+class Standing(StrEnum):
+    """What the ledger has of one revision, the furthest last."""
+
+    NOTHING = "nothing"
+    HELD = "held"
+    CHARGED = "charged"
+    SEALED = "sealed"
+    PUBLIC = "public"
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """What became of one revision of a period.
+
+    Args:
+        attempts: at its key, in the order of their reservation.
+    """
+
+    attempts: tuple[Attempt, ...] = ()
+
+    @property
+    def sealed(self) -> Attempt | None:
+        """The attempt that has its bytes; None if none has."""
+        return next((attempt for attempt in self.attempts if attempt.is_sealed), None)
+
+    @property
+    def drawn(self) -> tuple[Attempt, ...]:
+        """Attempts that were charged."""
+        return tuple(attempt for attempt in self.attempts if attempt.is_charged)
+
+    @property
+    def burned(self) -> int:
+        """How many draws were charged, and will never have a seal."""
+        return sum(attempt.state is ReleaseState.BURNED for attempt in self.attempts)
+
+    @property
+    def standing(self) -> Standing:
+        """How far it came."""
+        if self.sealed is not None:
+            return Standing.PUBLIC if self.sealed.is_public else Standing.SEALED
+        if self.drawn:
+            return Standing.CHARGED
+        is_held = any(attempt.is_open for attempt in self.attempts)
+        return Standing.HELD if is_held else Standing.NOTHING
+
+
 @dataclass(frozen=True, slots=True)
 class Week:
     """One period of a programme.
@@ -83,22 +129,49 @@ class Week:
             (revision for revision in reversed(self.published) if revision.withdrawn is None), None
         )
 
+    def revision(self, number: int) -> Revision:
+        """Return one revision; one without attempts if the ledger knows nothing of it."""
+        return Revision(tuple(a for a in self.attempts if a.key.revision == number))
+
     @property
-    def is_open(self) -> bool:
-        """Whether a revision is held or drawn at this moment."""
-        return any(attempt.is_open for attempt in self.attempts)
+    def held(self) -> tuple[Attempt, ...]:
+        """Attempts that hold something, and were not charged."""
+        return self._in(frozenset({ReleaseState.RESERVED}))
+
+    @property
+    def drawing(self) -> tuple[Attempt, ...]:
+        """Attempts that were charged, and have neither a seal nor an end."""
+        return self._in(frozenset({ReleaseState.DRAWING}))
+
+    @property
+    def sealed(self) -> tuple[Attempt, ...]:
+        """Attempts that have their bytes, for ever."""
+        return self._in(SEALED_STATES)
+
+    @property
+    def withheld(self) -> tuple[Attempt, ...]:
+        """Attempts that have their bytes, of which nothing is public."""
+        return self._in(frozenset({ReleaseState.SEALED}))
+
+    @property
+    def taken(self) -> tuple[Attempt, ...]:
+        """Attempts whose key is held, drawn or sealed, so that another run goes on with it."""
+        return self._in(OPEN_STATES | SEALED_STATES)
 
     @property
     def live(self) -> tuple[Attempt, ...]:
         """Attempts that hold or have taken something of the budget."""
-        return tuple(attempt for attempt in self.attempts if attempt.state is not ReleaseState.VOID)
+        return self._in(OPEN_STATES | CHARGED_STATES)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a revision is held or drawn at this moment."""
+        return bool(self.held or self.drawing)
 
     @property
     def last_sealed(self) -> int | None:
         """The highest revision that has its bytes; None if none has."""
-        return max(
-            (attempt.key.revision for attempt in self.attempts if attempt.is_sealed), default=None
-        )
+        return max((attempt.key.revision for attempt in self.sealed), default=None)
 
     @property
     def state(self) -> WeekState | None:
@@ -107,11 +180,14 @@ class Week:
             if self.in_force is None:
                 return WeekState.WITHDRAWN
             return WeekState.REVISED if len(self.published) > 1 else WeekState.PUBLISHED
-        if any(attempt.is_sealed for attempt in self.attempts):
+        if self.sealed:
             return WeekState.WITHHELD
-        if any(attempt.is_charged for attempt in self.attempts):
+        if self._in(CHARGED_STATES):
             return WeekState.CHARGED
         return WeekState.HELD if self.live else None
+
+    def _in(self, states: frozenset[ReleaseState]) -> tuple[Attempt, ...]:
+        return tuple(attempt for attempt in self.attempts if attempt.state in states)
 
 
 def weeks_of(

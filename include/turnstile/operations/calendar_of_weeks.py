@@ -53,8 +53,7 @@ def calendar_of(
         final = final_at(period, programme.schedule, programme.time)
         week = weeks.get(name, Week(name))
         mark = state_of_week(programme.name, week, evidence, reports.get(name, ()))
-        is_drawn = any(attempt.is_drawing for attempt in week.attempts)
-        if name in declared and mark.state in _GIVES_WAY and not is_drawn:
+        if name in declared and mark.state in _GIVES_WAY and not week.drawing:
             mark = WeekMark(name, "declared", mark.revision, mark.run_id, declared[name])
         elif mark.state == "missing" and final > now:
             mark = WeekMark(name, "waiting")

@@ -204,8 +204,9 @@ class DeploymentState:
         marks = {mark.week: mark for mark in calendars[spec.name]}
         taken = {
             str(attempt.key)
-            for attempt in snapshot.attempts
-            if attempt.is_open or attempt.is_sealed
+            for name in group
+            for week in snapshot.weeks_of(name).values()
+            for attempt in week.taken
         }
         asked = [
             self._plan(group[name], mark.week)
@@ -328,11 +329,10 @@ class DeploymentState:
         standings = {}
         for week in snapshot.weeks_of(programme.name).values():
             started = starters(line for line in lines if line.week == week.period)
-            for attempt in week.attempts:
-                if attempt.is_sealed and not attempt.is_public:
-                    standings[str(attempt.key)] = standing_of(
-                        follower.ledger, attempt.key, programme, self.settings, started
-                    )
+            for attempt in week.withheld:
+                standings[str(attempt.key)] = standing_of(
+                    follower.ledger, attempt.key, programme, self.settings, started
+                )
         return standings
 
     def mark_of(self, programme: Programme, week: str, airflow: AirflowNow) -> WeekMark:

@@ -110,11 +110,7 @@ class LedgerFollower:
             problems=self._problems,
             accounts=self._fold.accounts,
             public=tuple(self._public),
-            burned=tuple(
-                (attempt, self._fold.holds[attempt.attempt_id].postings)
-                for attempt in self._fold.attempts.values()
-                if attempt.is_burned
-            ),
+            burned=tuple(self._fold.burned()),
         )
 
 

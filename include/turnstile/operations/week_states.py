@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from turnstile.ledger.records import Attempt
-from turnstile.ledger.weeks import Week
+from turnstile.ledger.weeks import Revision, Week
 from turnstile.operations.airflow_now import WAITS, AirflowNow, RunNow
 from turnstile.operations.journal import Happening, Line
 from turnstile.programme.approval_rule import ApprovalStanding
@@ -108,13 +107,13 @@ def state_of_week(
     # What was said before it was public is over.
     since = max((revision.published.at[:19] for revision in week.published), default="")
     later = [line for line in lines if line.at[:19] >= since]
-    attempts = [attempt for attempt in week.live if attempt.key.revision == newest]
+    revision = week.revision(newest)
     run_id = next((line.run_id for line in reversed(lines) if line.run_id), "")
     mark = WeekMark(week.period, "missing", newest, run_id)
     if _is_taken_up_since(programme, week.period, run_id, evidence.airflow, lines):
-        mark = replace(mark, state="under_way", of_budget=_of_budget(attempts))
+        mark = replace(mark, state="under_way", of_budget=revision.standing)
     else:
-        mark = _judged(programme, mark, attempts, evidence, later)
+        mark = _judged(programme, mark, revision, evidence, later)
     if not week.published:
         return mark
     public = WeekMark(
@@ -143,7 +142,7 @@ def _is_taken_up_since(
 def _judged(
     programme: str,
     mark: WeekMark,
-    attempts: Sequence[Attempt],
+    revision: Revision,
     evidence: Evidence,
     lines: Sequence[Line],
 ) -> WeekMark:
@@ -151,11 +150,11 @@ def _judged(
     last = next((line for line in reversed(lines) if line.happening in TURNS_AND_ENDS), None)
     run = evidence.airflow.run_of(programme, mark.week, mark.run_id)
     run_id = run.run_id if run is not None else mark.run_id
-    mark = replace(mark, of_budget=_of_budget(attempts), run_id=run_id)
+    mark = replace(mark, of_budget=revision.standing, run_id=run_id)
     standing = next(
         (
             approval
-            for attempt in attempts
+            for attempt in revision.attempts
             if (approval := evidence.approvals.get(str(attempt.key)))
         ),
         None,
@@ -163,7 +162,7 @@ def _judged(
     was_asked = evidence.airflow.was_asked
     if _lives(last, run, was_asked=was_asked):
         return _of_live_run(mark, last, run, standing, evidence.airflow.working(programme))
-    if any(attempt.attempt_id in evidence.drawing for attempt in attempts):
+    if any(attempt.attempt_id in evidence.drawing for attempt in revision.attempts):
         return replace(mark, state="under_way", reason=_DRAWS_ON)
     is_gone = was_asked and run is None  # somebody deleted it in Airflow
     is_ending = run is not None and run.is_live
@@ -173,17 +172,6 @@ def _judged(
 
 # A lease outlasts a machine that lost its power, by a minute at most.
 _DRAWS_ON = "its draw goes on without its run, or died within the last minute: the next one shows"
-
-
-def _of_budget(attempts: Sequence[Attempt]) -> str:
-    """Say what the ledger has of a revision, the furthest first."""
-    if any(attempt.is_public for attempt in attempts):
-        return "public"
-    if any(attempt.is_sealed for attempt in attempts):
-        return "sealed"
-    if any(attempt.is_charged for attempt in attempts):
-        return "charged"
-    return "held" if attempts else "nothing"
 
 
 def _lives(last: Line | None, run: RunNow | None, *, was_asked: bool) -> bool:

@@ -48,8 +48,8 @@ def standing_of(
     Raises:
         TurnstileError: nothing is sealed.
     """
-    attempt = ledger.find(key)
-    if attempt is None or not attempt.is_sealed:
+    attempt = ledger.sealed(key)
+    if attempt is None:
         raise TurnstileError(f"{key}: nothing is sealed; there is nothing to approve")
     return approval_standing(
         (d for d in ledger.approvals(key) if d.artefact_digest == attempt.artefact_digest),

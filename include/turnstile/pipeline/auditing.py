@@ -17,7 +17,7 @@ def audit(release: Release) -> str:
     """
     if release.ledger.publication(release.key) is None:
         attempt = release.ledger.find(release.key)
-        state = "never reserved" if attempt is None else attempt.state.value
+        state = "never reserved" if attempt is None else attempt.state_name
         raise TurnstileError(
             f"{release.key} is not published ({state}): a task before was marked or skipped by "
             "hand; clear the run from the first task that did not do its work"

@@ -88,10 +88,10 @@ def open_release(
         raise InputError(where="--revision", field="revision", rule=rule)
     named, ledger = parse_period(week, where="--week"), opened(settings)
     key = ReleaseKey(spec.name, str(named), revision)
-    attempt = ledger.find(key)
-    if attempt is not None and attempt.is_sealed:  # else it is what the file promises now
+    sealed = ledger.sealed(key)
+    if sealed is not None:  # else it is what the file promises now
         spec = (
-            bound_programme(programme, attempt.bindings.programme_digest, settings.include) or spec
+            bound_programme(programme, sealed.bindings.programme_digest, settings.include) or spec
         )
     period = period_named(spec, week)
     return Release(

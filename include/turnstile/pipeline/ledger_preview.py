@@ -38,8 +38,7 @@ def refusal_before_reading(
         settings: where the other programmes are.
     """
     key = ReleaseKey(programme.name, str(planned.week), planned.revision)
-    attempt = ledger.find(key)
-    if attempt is not None and (attempt.is_sealed or attempt.is_open):
+    if any(attempt.key == key for attempt in ledger.week(key.programme, key.period).taken):
         return None  # charged or held already
     refusal = ledger.refusal_of(_asking(key, programme, planned, settings))
     if not isinstance(refusal, BudgetExceeded):

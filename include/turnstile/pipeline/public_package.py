@@ -19,7 +19,7 @@ def is_public(release: Release, attempt: Attempt) -> bool:
         IntegrityError: a package stands there, and is not the one that the ledger names.
     """
     public = release.folders.public
-    if not attempt.is_public or not public.exists():
+    if attempt.manifest_digest is None or not public.exists():
         return False
     read_sealed_bytes(release, attempt)  # the seal and the package stand or fall together
     require_intact(public)

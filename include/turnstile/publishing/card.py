@@ -106,7 +106,8 @@ def stated_losses(
         key: of the release.
     """
     sequence, head = ledger.head()
-    attempts, balances = ledger.attempts(key), ledger.balance(programme.family)
+    revision = ledger.week(key.programme, key.period).revision(key.revision)
+    balances = ledger.balance(programme.family)
     return {
         "release": str(key),
         "service_days": [str(day) for day in plan.week.days],
@@ -114,10 +115,10 @@ def stated_losses(
         "guarantee": _guarantee(programme, plan),
         "draws": _draws(plan),
         "terms": stated_terms(programme, plan),
-        "charges": stated_charges(ledger.entries_of(key), attempts, plan.digest),
+        "charges": stated_charges(ledger.entries_of(key), revision.drawn, plan.digest),
         "cumulative": _cumulative(plan, balances),
         "windows": stated_windows(balances),
-        "burned_draws": sum(attempt.is_burned for attempt in attempts),
+        "burned_draws": revision.burned,
         "ledger": {"sequence": sequence, "head_sha256": head},
         "plan_sha256": plan.digest,
     }

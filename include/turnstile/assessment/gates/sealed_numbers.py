@@ -41,7 +41,7 @@ def one_byte_string(drawn: Drawn, sealed_digests: Sequence[str] | None) -> GateR
     """
     digest = drawn.attempt.artefact_digest
     detects = "any second file of sealed bytes"
-    if not drawn.attempt.is_sealed or not digest:
+    if not digest:
         unsealed = "the ledger holds no sealed bytes for this key"
         return GateResult("one_sealed", False, unsealed, detects=detects)
     others = set(sealed_digests or ()) - {digest}

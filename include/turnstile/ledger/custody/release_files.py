@@ -14,12 +14,11 @@ from turnstile.ledger.custody.evidence_of_draws import PLAN, plan_beside
 from turnstile.ledger.custody.package_files import file_problems
 from turnstile.ledger.custody.traces import MANIFEST
 from turnstile.ledger.fold import Fold
-from turnstile.ledger.records import Attempt, Finding
+from turnstile.ledger.records import REVISION, Attempt, Finding
 
 APPEARS_WITHIN_S = 2
 _BESIDE = re.compile(
-    r"r(0|[1-9][0-9]*)"
-    r"|(checkpoint|no-release|withdrawn|proof)-r(0|[1-9][0-9]*)\.(note|json|tlog-proof)"
+    rf"{REVISION}|(checkpoint|no-release|withdrawn|proof)-{REVISION}\.(note|json|tlog-proof)"
 )
 
 

@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 from turnstile.durable_files import exclusively, replace_durably, sha256_of
 from turnstile.ledger.custody.notes import LATEST_NOTE
 from turnstile.ledger.custody.signed_note import is_payload_signed_by
-from turnstile.ledger.records import Finding, revision_of
+from turnstile.ledger.records import REVISION, Finding, revision_of
 
 INDEX, SIGNATURE = "zone-index.txt", "zone-index.sig.json"
 KIND = "application/vnd.turnstile.public-zone+json"
@@ -35,15 +35,16 @@ _OF_SERIES = re.compile(
     r"index\.html|ledger\.pub|[^/]+/((index|explore)\.html|feed\.(atom|json)|(series|explore)/.+)"
 )
 _IN_WORK = re.compile(
-    r"(.*/)?\.((zone-index|series)\.lock|[^/]+\.[0-9a-f]{16}|space-[0-9a-f]{16}|r[0-9]+-[0-9a-f]{8}/.+)"
+    r"(.*/)?\.((zone-index|series)\.lock|[^/]+\.[0-9a-f]{16}|space-[0-9a-f]{16}"
+    rf"|{REVISION}-[0-9a-f]{{8}}/.+)"
     r"|\.store/[^/]+"
 )
 _LATEST, _RELEASE = (
     re.compile(r"[^/]+/(latest|\.latest-[0-9a-f]{8})"),
-    re.compile(r"[^/.]+/r[0-9]+"),
+    re.compile(rf"[^/.]+/{REVISION}"),
 )
 _LOG_KEY = re.compile(rf"{LOG}/[0-9a-f]+/log\.pub")
-_NOTE = re.compile(r"[^/]+/[^/]+/checkpoint-r[0-9]+\.note")
+_NOTE = re.compile(rf"[^/]+/[^/]+/checkpoint-{REVISION}\.note")
 Sign = Callable[[str, bytes], tuple[str, bytes]]
 
 

@@ -273,14 +273,10 @@ class BudgetPage(DeploymentState):
         task = run.asks if run is not None else ""
         if run is None or not task.startswith("ask") or task.startswith("ask_revision"):
             return None
-        attempts = self.snapshot().weeks_of(spec.name)[mark.week].attempts
-        sealed = [
-            attempt
-            for attempt in attempts
-            if attempt.key.revision == mark.revision and attempt.is_sealed
-        ]
-        seen_now = f"{sealed[-1].artefact_digest}/{run.run_id}/{task}" if sealed else ""
-        return Question(run.run_id, task, seen_now) if sealed else None
+        sealed = self.snapshot().weeks_of(spec.name)[mark.week].revision(mark.revision).sealed
+        if sealed is None:
+            return None
+        return Question(run.run_id, task, f"{sealed.artefact_digest}/{run.run_id}/{task}")
 
     def _under_embargo(
         self, programme: str, week: str, airflow: AirflowNow

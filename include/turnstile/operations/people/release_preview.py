@@ -97,15 +97,12 @@ def preview(
         week = str(planned.week)
         mark = marks.get(week)
         key = ReleaseKey(programme.name, week, planned.revision)
-        attempts = [
-            attempt for attempt in weeks.get(week, Week(week)).attempts if attempt.key == key
-        ]
+        ledger_week = weeks.get(week, Week(week))
         facts = [line for line in snapshot.lines if line.key == str(key)]
         is_drawn = mark is not None and mark.state == "under_way"
-        drawing = frozenset(
-            attempt.attempt_id for attempt in attempts if is_drawn and attempt.is_drawing
-        )
-        effect = effect_on_budget(attempts, facts, cost_in_words(planned), drawing)
+        drawing = frozenset(attempt.attempt_id for attempt in ledger_week.drawing if is_drawn)
+        revision = ledger_week.revision(key.revision)
+        effect = effect_on_budget(revision, facts, cost_in_words(planned), drawing)
         previews.append(_week(planned, mark, effect, trial))
         last = planned if previews[-1].charge else last
     left = tuple(_left(trial, last)) if last is not None else ()

@@ -6,13 +6,13 @@ come to `reserve` and `draw` (PRIVACY 6). Note, preview and advice say it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
 from turnstile.ledger.charging import DRAWS_MAX
 from turnstile.ledger.entries import EntryKind
-from turnstile.ledger.records import Attempt
+from turnstile.ledger.weeks import Revision, Standing
 
 
 class DatedFact(Protocol):
@@ -43,7 +43,7 @@ class Effect:
 
 
 def effect_on_budget(
-    attempts: Sequence[Attempt],
+    revision: Revision,
     facts: Iterable[DatedFact],
     cost: str,
     drawing: frozenset[str] = frozenset(),
@@ -51,32 +51,31 @@ def effect_on_budget(
     """Say what running the steps of a key again costs.
 
     Args:
-        attempts: at the key, oldest first.
+        revision: what the ledger has of the key.
         facts: about the key, oldest first.
         cost: what one draw charges, in words, such as `epsilon 4 for a trip`.
         drawing: attempts that a process draws under at this moment.
 
     Examples:
-        >>> effect_on_budget((), (), "epsilon 4 for a trip").sentence
+        >>> effect_on_budget(Revision(), (), "epsilon 4 for a trip").sentence
         'never drawn: once its rows pass validation, epsilon 4 for a trip is charged'
     """
-    sealed = next((attempt for attempt in attempts if attempt.is_sealed), None)
-    if sealed is not None:
+    standing = revision.standing
+    if standing in {Standing.SEALED, Standing.PUBLIC}:
         days = [fact.at[:10] for fact in facts if fact.kind is EntryKind.SEALED]
         on = days[-1] if days else "an unknown day"
-        if sealed.is_public:
+        if standing is Standing.PUBLIC:
             return Effect(f"week sealed on {on}: re-issued, 0 charged")
         return Effect(f"week sealed on {on}, not published yet: the same bytes go on, 0 charged")
-    last = attempts[-1] if attempts else None
-    if last is not None and (last.is_drawing or last.is_burned):
-        dead = _after_a_death(sum(attempt.is_charged for attempt in attempts), cost)
-        if last.attempt_id not in drawing:
+    if standing is Standing.CHARGED:
+        dead = _after_a_death(len(revision.drawn), cost)
+        if revision.drawn[-1].attempt_id not in drawing:
             return dead
         # Its lease outlasts a process that was killed, for seconds: both are said.
         lives = "a draw is under way: its seal is waited for, 0 charged"
         return Effect(f"{lives}; should its process have died, {dead.sentence}")
     words = f"never drawn: once its rows pass validation, {cost} is charged"
-    if last is not None and last.is_held:
+    if standing is Standing.HELD:
         words = f"a hold exists and is resumed, no second one: {cost} is charged when it draws"
     return Effect(words, charges=True)
 

@@ -74,7 +74,8 @@ def _of_programme(picture: LedgerSnapshot, programme: Programme, now: datetime) 
     attempts = [attempt for week in weeks for attempt in week.attempts]
     for state, count in attempts_by_state(attempts).items():
         yield Gauge("turnstile.attempts", count, (label, ("state", state)))
-    yield Gauge("turnstile.attempts_open", sum(attempt.is_open for attempt in attempts), (label,))
+    is_open = sum(len(week.held) + len(week.drawing) for week in weeks)
+    yield Gauge("turnstile.attempts_open", is_open, (label,))
     public = [parse_period(week.period) for week in weeks if week.published]
     if not public:
         return

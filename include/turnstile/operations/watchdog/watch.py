@@ -121,13 +121,12 @@ def _stuck(
     live = {current.week for mark in marks if (current := mark.correction or mark).state in LIVE}
     held = ("hold_stuck", EntryKind.RESERVED, HOLD_LASTS_AT_MOST)
     drawn = ("draw_stuck", EntryKind.DRAW_BEGUN, DRAW_LASTS_AT_MOST)
-    for attempt in picture.attempts:
-        if not attempt.is_open or attempt.key.programme != programme or attempt.key.period in live:
-            continue
-        rule, kind, limit = held if attempt.is_held else drawn
-        began = since.get((attempt.attempt_id, kind.value))
-        if began is not None and now - began > limit:
-            yield Alert(rule, programme, attempt.key.period, attempt.attempt_id)
+    for week in picture.weeks_of(programme).values():
+        for attempts, (rule, kind, limit) in ((week.held, held), (week.drawing, drawn)):
+            for attempt in () if week.period in live else attempts:
+                began = since.get((attempt.attempt_id, kind.value))
+                if began is not None and now - began > limit:
+                    yield Alert(rule, programme, week.period, attempt.attempt_id)
 
 
 def _lasting(

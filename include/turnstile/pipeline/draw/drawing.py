@@ -62,7 +62,7 @@ def draw(release: Release) -> str:
         ASKED.get()()  # whoever waited for the lock may be gone: a dead draw is not burned for them
         require_preflight(release)  # programme or code may be others than when it was reserved
         attempt = _reserved(release, release.statement, holder)
-        if attempt.is_sealed and attempt.artefact_digest is not None:
+        if attempt.artefact_digest is not None:
             return attempt.artefact_digest
         return charged_draw(
             ready_to_draw(release), release.ledger, attempt, _around(release, holder)

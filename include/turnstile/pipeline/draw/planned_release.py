@@ -73,8 +73,7 @@ class PlannedRelease:
     @property
     def sealed(self) -> Attempt | None:
         """The sealed attempt, if the key has its bytes."""
-        attempt = self.ledger.find(self.key)
-        return attempt if attempt is not None and attempt.is_sealed else None
+        return self.ledger.sealed(self.key)
 
     @property
     def terms(self) -> dict[str, str]:

@@ -45,10 +45,10 @@ def private_findings(settings: Settings, ledger: Ledger) -> Iterator[Finding]:
     reserved = {e.body["attempt"]: e for e in entries if e.kind is EntryKind.RESERVED}
     for programme in dict.fromkeys(entry.body["key"].split("/")[0] for entry in reserved.values()):
         for week in ledger.weeks(programme).values():
-            for sealed in week.attempts:
+            for sealed in week.sealed:
                 gone = {part for *of, part in deleted if of == [programme, week.period]}
                 entry = reserved.get(sealed.attempt_id)
-                if entry and sealed.is_sealed and Part.EXACT not in gone:
+                if entry and Part.EXACT not in gone:
                     secret = secret_as_sealed(settings, keys, sealed)
                     yield from _of_release(settings.private, secret, sealed, entry, gone)
 

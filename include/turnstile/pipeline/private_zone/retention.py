@@ -216,9 +216,7 @@ class Retention:
         """
         for programme, period in kept.users:
             week = self.ledger.week(programme.name, str(period))
-            bound = {
-                attempt.bindings.programme_digest for attempt in week.attempts if attempt.is_sealed
-            }
+            bound = {attempt.bindings.programme_digest for attempt in week.sealed}
             if not bound - {programme.digest}:
                 continue
             since = f"since {self.in_force_since(programme):%Y-%m-%d}"

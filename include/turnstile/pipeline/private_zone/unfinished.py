@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Attempt, ReleaseKey
+from turnstile.ledger.weeks import Standing
 from turnstile.settings import Settings
 
 
@@ -17,10 +18,10 @@ def is_unfinished(ledger: Ledger, settings: Settings, programme: str, period: st
     release is finished. One whose bytes are nowhere any more is not: only its data bring it back.
     """
     *_, key = _wanted(ledger, settings, programme, period)
-    public = [attempt for attempt in ledger.attempts(key) if attempt.is_public]
-    if not public:
+    revision = ledger.week(programme, period).revision(key.revision)
+    if revision.sealed is None or revision.standing is not Standing.PUBLIC:
         return not _is_declined(ledger, key)
-    return not any(_has_bytes(settings, attempt) for attempt in public)
+    return not _has_bytes(settings, revision.sealed)
 
 
 def _wanted(

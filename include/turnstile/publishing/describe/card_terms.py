@@ -74,17 +74,17 @@ def _table(programme: Programme, table: TableSpec, plan: ReleasePlan) -> dict[st
 
 
 def stated_charges(
-    entries: Iterable[Entry], attempts: Iterable[Attempt], plan_digest: str
+    entries: Iterable[Entry], drawn: Iterable[Attempt], plan_digest: str
 ) -> list[dict[str, Any]]:
     """Return every draw that was charged to a key: of another plan with all that was charged.
 
     Args:
         entries: of the key.
-        attempts: at the key.
+        drawn: attempts at the key that were charged.
         plan_digest: of the release.
     """
-    drawn = {attempt.attempt_id for attempt in attempts if attempt.is_charged}
-    opened = [e.body for e in entries if e.kind in _OPENING and e.attempt_id in drawn]
+    charged = {attempt.attempt_id for attempt in drawn}
+    opened = [e.body for e in entries if e.kind in _OPENING and e.attempt_id in charged]
     return [
         {"draws": body.get("draws", 1)}
         | ({} if body["plan_digest"] == plan_digest else {"postings": body["postings"]})

@@ -1,0 +1,43 @@
+"""What one room decides no other does: states, folders of revisions, keys of a programme."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+import one_of_each
+import pytest
+
+
+@pytest.fixture(scope="module")
+def sources() -> Mapping[str, ast.Module]:
+    return one_of_each.modules(one_of_each.ROOT)
+
+
+def test_nothing_is_decided_twice(sources: Mapping[str, ast.Module]) -> None:
+    assert list(one_of_each.faults(sources)) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "said"),
+    [
+        (
+            "publishing/again.py",
+            "OUT = attempt.is_sealed",
+            "publishing/again.py reads is_sealed",
+        ),
+        ("operations/again.py", 'NUMBER = "r[0-9]+"', "operations/again.py spells folders"),
+        ("programme/again.py", "class Again:\n    speed_unit: str", "speed_unit is declared by"),
+    ],
+)
+def test_a_second_answer_is_named(
+    sources: Mapping[str, ast.Module], module: str, line: str, said: str
+) -> None:
+    (fault,) = one_of_each.faults({**sources, module: ast.parse(line)})
+    assert fault.startswith(said)
+
+
+def test_a_module_that_spells_no_folder_is_not_listed(sources: Mapping[str, ast.Module]) -> None:
+    allowed = next(iter(one_of_each.MAY_SPELL_REVISIONS))
+    (fault,) = one_of_each.faults({**sources, allowed: ast.parse("")})
+    assert fault.startswith(f"{allowed} spells no folder")
