@@ -51,7 +51,7 @@ def counted(landed: Deployment) -> Deployment:
 def test_a_draw_enters_so_many_modules_of_ours() -> None:
     release = open_release("itms", WEEK)
     modules = entered(lambda: draw(release))
-    assert {"pipeline/charged_draw", "ledger/charging", "release/sealed"} <= modules
+    assert {"pipeline/draw/charged_draw", "ledger/charging", "release/sealed"} <= modules
     assert release.sealed is not None
     assert len(modules) <= MODULES_AT_MOST, sorted(modules)
     assert len(outside_of(modules)) <= OUTSIDE_AT_MOST, sorted(outside_of(modules))
