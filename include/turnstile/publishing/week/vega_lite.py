@@ -5,7 +5,9 @@ A chart library writes the same values, and importing one costs more CPU time th
 
 from __future__ import annotations
 
+import hashlib
 import math
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Values = dict[str, Any]
+_NUMBERED = re.compile(r'\bid="((?:gradient_|clip)\d+)"')
+_USED = re.compile(r'(\bid="|url\(#)((?:gradient_|clip)\d+)("|\))')
 _WRITTEN_FOR = {
     "$schema": "https://vega.github.io/schema/vega-lite/v6.4.1.json",
     "config": {"view": {"continuousWidth": 300, "continuousHeight": 300}},
@@ -51,4 +55,17 @@ def svg_of(chart: Mapping[str, object]) -> str:
     """Draw a chart as SVG; vl-convert escapes what its texts hold."""
     import vl_convert as vlc
 
-    return str(vlc.vegalite_to_svg({**_WRITTEN_FOR, **chart}))
+    return _named_by_content(str(vlc.vegalite_to_svg({**_WRITTEN_FOR, **chart})))
+
+
+def _named_by_content(svg: str) -> str:
+    """Name gradients and clips after the picture.
+
+    They come numbered by how many the process drew before, so that the same numbers gave another
+    page in another process, and a page of two processes' pictures two of one name.
+    """
+    names = dict.fromkeys(_NUMBERED.findall(svg))
+    plain = re.sub("|".join(map(re.escape, names)) or "$^", "", svg)
+    picture = hashlib.sha256(plain.encode()).hexdigest()[:8]
+    named = {name: f"of-{picture}-{number}" for number, name in enumerate(names)}
+    return _USED.sub(lambda use: f"{use[1]}{named.get(use[2], use[2])}{use[3]}", svg)
