@@ -49,7 +49,7 @@ def test_a_stop_whose_name_is_markup_is_a_text_in_pictures_and_pages() -> None:
     assert svg.count("alert(1)") >= 2
     assert "<script" not in svg
     assert "<img" not in svg
-    assert environment_of("turnstile.operations").autoescape is True
+    assert environment_of("turnstile.operations.budget_page").autoescape is True
     escapes = _environment().autoescape
     assert callable(escapes)
     pages = _environment().list_templates()
