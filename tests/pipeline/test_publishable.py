@@ -14,6 +14,8 @@ from small_deployment import WEEK, Deployment
 from turnstile.errors import TurnstileError
 from turnstile.estimates import release_tables
 from turnstile.ledger.custody import space
+from turnstile.pipeline import after_seal
+from turnstile.pipeline.public_package import require_intact
 from turnstile.pipeline.steps import step_named
 
 pytestmark = pytest.mark.usefixtures("judged_anew")
@@ -127,6 +129,35 @@ def test_an_earlier_package_that_was_altered_is_refused_at_reserve(
     assert published.spent() == spent
     table.write_bytes(intact)  # negative control: nothing else was in the way
     assert step_named("reserve")("opal", AFTER)
+
+
+def test_a_log_key_that_is_gone_is_found_before_the_charge_and_before_a_week_is_public(
+    published: Deployment, turnstile: Callable[..., int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert turnstile("sample", "opal", "--weeks", AFTER, "--rows", 2000, "--seed", 3) == 0
+    for step in ("ingest", "validate", "plan", "count"):
+        step_named(step)("opal", AFTER)
+    spent, key = published.spent(), published.home / "log-key.pem"
+    aside = key.rename(key.with_name("aside.pem"))
+    with pytest.raises(TurnstileError, match="restore it, or begin another log"):
+        step_named("reserve")("opal", AFTER)
+    assert published.spent() == spent
+    aside.rename(key)
+    for step in ("reserve", "draw", "reconcile", "assess"):
+        step_named(step)("opal", AFTER)
+
+    def and_lose_the_key(staged: Path) -> None:  # as between staging and publication
+        require_intact(staged)
+        key.rename(aside)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(after_seal, "require_intact", and_lose_the_key)
+        with pytest.raises(TurnstileError, match="restore it, or begin another log"):
+            step_named("publish")("opal", AFTER)
+    assert not (published.public / f"opal/{AFTER}/r0").exists()
+    aside.rename(key)  # negative control: nothing else was in the way
+    assert step_named("publish")("opal", AFTER)
+    assert (published.public / f"opal/{AFTER}/r0").exists()
 
 
 # What the steps after the charge may raise, function by function: a new one has to be put here, as

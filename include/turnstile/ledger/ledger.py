@@ -296,6 +296,15 @@ class Ledger(ChargingLedger):
         signer = self._custody.witnesses.signer()
         return signer.public_line, signer.sign_payload(kind, payload)
 
+    def require_log_key(self) -> None:
+        """Refuse where the transparency log in force cannot be signed.
+
+        Raises:
+            InputError: its key is gone, or is another one.
+        """
+        if logs := self.parties().logs:
+            log_signer(self._custody.witnesses, logs[-1])
+
     def publish(self, key: ReleaseKey, manifest_digest: str) -> Publication:
         """Say that a sealed release is public, and write signed checkpoints.
 

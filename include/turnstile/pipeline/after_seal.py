@@ -85,6 +85,7 @@ def _publish(release: Release, attempt: Attempt) -> str:
     release.say("the package is checked (2 of 3); it becomes public next")
     require_intact(staged)
     require_own(release, staged)
+    release.ledger.require_log_key()  # else it would be public before its entry can be signed
     # A package that is gone could not be built again: it says when it was built.
     release.copies.keep(is_charged=False)
     release.say("the package becomes public (3 of 3)")

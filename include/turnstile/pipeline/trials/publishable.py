@@ -40,12 +40,14 @@ def require_columns(release: Release) -> None:
 
 
 def require_place(release: Release) -> None:
-    """Refuse a release for which folders, disk or earlier packages are not ready now.
+    """Refuse a release for which keys, folders, disk or earlier packages are not ready now.
 
     Raises:
         IntegrityError: an earlier package, from which estimates borrow, was altered.
-        InputError: a folder cannot be written, or is full, or something lies in the way.
+        InputError: a folder cannot be written, or is full, or something lies in the way; or the
+            key of the transparency log is gone.
     """
+    release.ledger.require_log_key()
     _require_kinds(release)
     require_space(package_space(release))
     _require_earlier(release)
