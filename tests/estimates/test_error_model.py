@@ -8,8 +8,8 @@ from estimate_weeks import Floats, dice
 from turnstile.estimates.fitting.error_model import (
     OF_CELLS,
     ErrorModel,
+    ErrorTerms,
     Judged,
-    Numbers,
     calibrated,
 )
 from turnstile.estimates.fitting.fission import FITTED_TIMES, JUDGED_TIMES
@@ -19,13 +19,15 @@ SIZES = (20.0, 100.0, 400.0)
 Z_90 = 1.645
 
 
-def numbers_of(counts: tuple[int, ...]) -> tuple[Numbers, Floats]:
+def numbers_of(counts: tuple[int, ...]) -> tuple[ErrorTerms, Floats]:
     """Return numbers of three sizes, so many of each, and which class each is in."""
     classes = np.repeat(np.arange(CLASSES), counts)
     rates = np.array(SIZES)[classes]
     zeros = np.zeros(classes.size, dtype=np.int64)
     variance = np.full(classes.size, NOISE_SD**2)
-    return Numbers(rates, rates, rates, variance, classes, zeros, zeros, zeros, zeros + 1.0), rates
+    return ErrorTerms(
+        rates, rates, rates, variance, classes, zeros, zeros, zeros, zeros + 1.0
+    ), rates
 
 
 def model_of(
@@ -82,7 +84,7 @@ def hidden(mode: int, seed: int) -> tuple[Judged, Floats]:
     truth = coins.poisson(np.repeat([0.02, 4.0], sizes)).astype(float)
     none, noise = np.zeros(truth.size), np.full(truth.size, 30.0**2)
     zeros = np.zeros(truth.size, dtype=np.int64)
-    numbers = Numbers(none, none + 0.1, none + 0.1, noise, zeros, zeros, groups, zeros, none + 1)
+    numbers = ErrorTerms(none, none + 0.1, none + 0.1, noise, zeros, zeros, groups, zeros, none + 1)
     judge = truth + (JUDGED_TIMES * noise) ** 0.5 * coins.standard_normal(truth.size)
     return Judged(numbers, judge), truth[groups == mode]
 

@@ -56,8 +56,8 @@ OF_CELLS, OF_MARGINALS = Floors(0.8, 0.5), Floors(0.7, 0.7)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Numbers:
-    """Estimates with what their error depends on; each shape (numbers,).
+class ErrorTerms:
+    """Estimates with the terms that their error depends on; each shape (numbers,).
 
     Args:
         estimates: >= 0.
@@ -86,7 +86,7 @@ class Numbers:
 class Judged:
     """Estimates that were fitted to one look, and the unbiased numbers of the other look."""
 
-    numbers: Numbers
+    numbers: ErrorTerms
     judge: Floats
 
 
@@ -110,7 +110,7 @@ class ErrorModel:
     of_group: Floats
     of_day: Floats
 
-    def variances(self, numbers: Numbers) -> Floats:
+    def variances(self, numbers: ErrorTerms) -> Floats:
         """Return the variance of each estimate's error, shape (numbers,)."""
         of_count, of_rate, unseen = _parts(numbers, numbers.noise_variance, self.unseen)
         variances: Floats = (
@@ -206,7 +206,7 @@ def _apart(fissions: Sequence[Judged], shape: tuple[int, int]) -> tuple[Ints, Fl
 
 
 def _parts(
-    numbers: Numbers, noise_variance: Floats, unseen: Floats
+    numbers: ErrorTerms, noise_variance: Floats, unseen: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Return f1, f2 and u^2."""
     level = unseen[numbers.groups, numbers.levels] * numbers.weights

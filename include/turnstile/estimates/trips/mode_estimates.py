@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.estimates.fitting.error_model import ErrorModel, Numbers
+from turnstile.estimates.fitting.error_model import ErrorModel, ErrorTerms
 from turnstile.estimates.fitting.fission import FITTED_TIMES
 from turnstile.estimates.fitting.fit_weights import size_classes
 from turnstile.estimates.intervals import PARTS, in_tenths
@@ -58,7 +58,7 @@ class SeenNumbers:
         judge: without bias, same shape.
     """
 
-    numbers: Numbers
+    numbers: ErrorTerms
     values: Floats
     judge: Floats
 
@@ -100,7 +100,7 @@ def with_spread(result: ModeEstimates, model: ErrorModel, quantity: Quantity) ->
 
 def numbers_of(
     result: ModeEstimates, estimates: TapEstimates, quantity: Quantity, blocks: Blocks
-) -> Numbers:
+) -> ErrorTerms:
     """Return the estimates of a quantity, flat, with what their errors depend on."""
     return _numbers(result, estimates, values_of(estimates, quantity, blocks), quantity, blocks)
 
@@ -124,14 +124,14 @@ def _numbers(
     values: Floats,
     quantity: Quantity,
     blocks: Blocks,
-) -> Numbers:
+) -> ErrorTerms:
     """Put beside each value what its error depends on."""
     variance = np.broadcast_to(noise_variance(result.drawn.numbers, quantity, blocks), values.shape)
     scale = np.ones(values.shape) if quantity[0] is Part.CELLS else np.sqrt(variance)
     _, days, slots = np.indices(values.shape)
     classes = size_classes((values / scale).ravel(), edges_of(quantity))
     hours = slots.ravel() * HOURS // values.shape[2]
-    return Numbers(
+    return ErrorTerms(
         estimates=values.ravel(),
         rates=rates_of(estimates, quantity, blocks).ravel(),
         parts=parts_of(estimates, quantity, blocks).ravel(),

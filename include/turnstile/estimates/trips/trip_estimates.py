@@ -19,8 +19,8 @@ from turnstile.estimates.fitting.error_model import (
     OF_CELLS,
     OF_MARGINALS,
     ErrorModel,
+    ErrorTerms,
     Judged,
-    Numbers,
     calibrated,
     calibrated_sums,
 )
@@ -129,12 +129,12 @@ def _model(quantity: Quantity, fissions: Sequence[Sequence[SeenNumbers]]) -> Err
     return calibrated(judged, OF_CELLS if quantity[0] is Part.CELLS else OF_MARGINALS, classes)
 
 
-def _joined(parts: Sequence[Numbers]) -> Numbers:
+def _joined(parts: Sequence[ErrorTerms]) -> ErrorTerms:
     """Put numbers together."""
-    return Numbers(
+    return ErrorTerms(
         *(
             np.concatenate([getattr(part, field.name) for part in parts])
-            for field in fields(Numbers)
+            for field in fields(ErrorTerms)
         )
     )
 
