@@ -32,6 +32,7 @@ class Truth:
 
     Args:
         step: largest number that all were made multiples of; 1 for none.
+        tiers: numbers that they were made multiples of, by their size.
         digits: significant digits that they were rounded to; 0 for all.
         share: q where all were made rounded multiples of 1/q.
         noise: family of the noise of cells, where cells below zero show it as it is.
@@ -52,6 +53,7 @@ class Truth:
     """
 
     step: Fraction = Fraction(1)
+    tiers: tuple[int, ...] = ()
     digits: int = 0
     share: int | None = None
     noise: str | None = None
@@ -95,9 +97,12 @@ def is_said(disclosure: Disclosure) -> bool:
 
 
 _PREDICATES: dict[str, Callable[[dict, Truth], bool]] = {
-    "grid": lambda f, t: abs(f["base"] - float(t.step)) < 1e-9,  # noqa: PLR2004
-    "coarse": lambda _, t: t.step != 1 or t.digits > 0 or t.factor is not None,
-    "digits": lambda f, t: f["digits"] == t.digits,
+    "grid": lambda f, t: (
+        abs(f["base"] - float(t.step)) < 1e-9  # noqa: PLR2004
+        or any(tier % f["base"] == 0 for tier in t.tiers)
+    ),
+    "coarse": lambda _, t: t.step != 1 or t.digits > 0 or t.factor is not None or t.tiers,
+    "digits": lambda f, t: f["digits"] == t.digits or t.tiers,  # it says: or in steps by size
     "decimals": lambda f, t: f["surely_zero"] <= t.empty or t.noise is None,
     "share": lambda f, t: t.share is not None and t.share % f["share"] == 0,
     "mark": lambda f, t: t.cut is None or f["below"] in (None, t.cut),

@@ -2,13 +2,17 @@
 
 Three modes, four days, eighteen hours and twelve places each; the first twenty were made before the
 tool had an answer to number 17 (a weight of 3.37) and 20 (a key of cells without ones and twos),
-of which it said that small counts were left out. Those after them were made with the answer.
+of which it said that small counts were left out. Those after them were made with the answer, and so
+were those that are rounded to other steps where they are large: it said the same where the small
+ones are.
 """
 
 # ruff: noqa: TID251, PLR2004 - made tables, no noise that protects anybody; numbers of the rules
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 from made_tables import Floats, Ints, Made, Random, Truth, laplace, nearest
@@ -48,7 +52,43 @@ def table(
 
 def by_rules() -> list[Made]:
     """Return the twenty tables, and what was made with the answer to them."""
-    return [*_of_rounding(), *_of_records(), *_of_noise(), *_of_weights()]
+    return [*_of_rounding(), *_of_records(), *_of_noise(), *_of_weights(), *in_tiers()]
+
+
+_TIERS: tuple[tuple[tuple[int, float], ...], ...] = (  # a step, and below what it is taken
+    ((10, 50), (1, np.inf)),
+    ((20, 200), (1, np.inf)),
+    ((10, 12), (1, np.inf)),
+    ((5, 30), (1, np.inf)),
+    ((3, 15), (5, np.inf)),
+    ((3, 30), (10, np.inf)),
+    ((5, 50), (10, np.inf)),
+    ((1, 100), (5, np.inf)),
+    ((10, 100), (25, np.inf)),
+    ((2, 20), (5, 100), (10, np.inf)),
+    ((5, 20), (1, 100), (10, np.inf)),
+)
+
+
+def in_tiers(seeds: Sequence[int] = (41, 42)) -> list[Made]:
+    """Return tables that are rounded to steps by size, to the nearest, down and at random."""
+    tables = []
+    for seed, tiers in product(seeds, _TIERS):
+        how = ("nearest", "down", "at random")[(seed + len(tables)) % 3]
+        random, x = counts(seed, 2 + seed % 3)
+        y, low = np.zeros_like(x), 0.0
+        for step, high in tiers:
+            rest = x % step
+            up = {"nearest": 2 * rest > step, "down": rest < 0}.get(
+                how, random.random(x.shape) < rest / step
+            )
+            y = np.where((low <= x) & (x < high), x - rest + step * up, y)
+            low = high
+        steps = tuple(step for step, _ in tiers)
+        words = ", then ".join(f"{step} below {high:g}" for step, high in tiers)
+        truth = Truth(tiers=steps, least=int(y[y > 0].min()))
+        tables.append(Made(f"steps of {words}, {how} [{seed}]", table(y), truth))
+    return tables
 
 
 def _of_rounding() -> list[Made]:

@@ -78,6 +78,20 @@ def test_a_file_of_weighted_or_keyed_counts_is_not_said_to_be_cut(
     assert "presence" not in words
 
 
+def test_of_small_counts_that_were_rounded_none_is_said_to_be_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They were, of tens below 50 and whole numbers beyond."""
+    path, first = tmp_path / "table.csv", "steps of 10 below 50, then 1 below inf"
+    rounded = [made for made in BY_RULES if made.name.startswith(first)]
+    for made in rounded:
+        written(path, made.table)
+        main(["assess", str(path)])
+        assert "are left out or set to 0;" not in capsys.readouterr().out
+    monkeypatch.setattr(small_cells, "single_numbers", lambda *_: 50.0)
+    assert any(false_statements(made) for made in rounded)
+
+
 def test_of_zeros_alone_nothing_is_said_of_a_factor() -> None:
     assert said(table_of(np.zeros((2, 3, 4)))) == set()
 

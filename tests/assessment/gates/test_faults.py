@@ -58,6 +58,7 @@ def test_a_fault_is_caught_before_and_after_a_publication(case: Case, fault: obj
         ("opal_year", "scale too small, all tables (times)", 0.95),
         ("itms", "scale too large, all tables (times)", 1.1),
         ("opal", "scale too small, one table (times)", 0.9),
+        ("opal", "noise clipped from above alone (deviations)", 2.0),
     ],
 )
 def test_small_faults_are_bet_on_in_all_tables_together(name: str, fault: str, size: float) -> None:

@@ -12,6 +12,7 @@ from assessment_releases import Case, Ints, case_of
 from scipy.special import ndtri
 from scipy.stats import binom
 
+from turnstile.assessment.gates import noise_reuse
 from turnstile.assessment.gates.noise_reuse import (
     alike_in_part,
     drawn_once,
@@ -74,6 +75,28 @@ def test_one_stream_of_unit_noise_under_the_scales_of_all_tables_stops_a_release
     gate_result = drawn_once(judged_release(case.with_vectors(by_day(case))))
     assert not gate_result.passed
     assert "noise serves twice" in gate_result.statement
+
+
+def test_noise_of_one_seed_is_seen_many_weeks_later_and_what_is_not_compared_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Newer weeks used up what is compared, and of all it was said that none shares its noise."""
+    case, labels = case_of("opal", slots=24, stops=20), [f"week {n}" for n in range(10)]
+    earlier = [
+        vectors_of_sealed(case_of("opal", slots=24, stops=20, label=n).drawn) for n in labels
+    ]
+    own = judged_release(case.drawn)
+    assert "too many" not in drawn_once(own).statement
+    cells = sum(pair.cells for pair in noise_reuse._moved(own))
+    monkeypatch.setattr(noise_reuse, "CELLS_MOST", 2 * cells)
+    other = case_of("opal", slots=24, stops=20, label=labels[-1])
+    noise = [sealed - exact for sealed, exact in zip(other.honest, other.exact, strict=True)]
+    again = [exact + z for exact, z in zip(case.exact, noise, strict=True)]
+    assert not drawn_once(judged_release(case.with_vectors(again), earlier)).passed
+    honest = drawn_once(judged_release(case.drawn, earlier))
+    assert honest.passed
+    assert "with draws of 10 earlier releases" in honest.statement
+    assert "pairs are too many to compare" in honest.statement
 
 
 REUSED: dict[str, Callable[[np.ndarray], np.ndarray]] = {

@@ -52,9 +52,9 @@ def test_of_empty_cells_a_gate_is_wrong_as_often_as_it_says(event: DrawEvent) ->
     assert poisson.sf(stopped - 1, stated / 20) < 0.05  # one that is stated far too small
 
 
-def test_words_say_of_which_raw_counts_a_chance_is_the_chance_itself() -> None:
+def test_words_say_of_which_raw_counts_a_chance_is_nearly_reached() -> None:
     gate = GateResult("one", True, "", 1e-9, reached_by=ANY_COUNTS)
-    assert gate.false_alarm_in_words == "1e-09, of any raw counts"
+    assert gate.false_alarm_in_words == "at most 1e-09, nearly reached with any raw counts"
     assert GateResult("one", True, "", 1e-9).false_alarm_in_words == "at most 1e-09"
     assert GateResult("one", True, "").false_alarm_in_words == "none"
 

@@ -7,21 +7,27 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from assessment_releases import case_of
 
 from turnstile.assessment.assessment import LIMITS
-from turnstile.assessment.attacks.risk import epsilon_of, forecast, weeks_left
+from turnstile.assessment.attacks.risk import Span, epsilon_of, forecast, percent, weeks_left
 from turnstile.assessment.evidence import Evidence
+from turnstile.assessment.report.answers import answers_of
 from turnstile.assessment.report.page import JSON_NAME, PAGE_NAME, write_report
 from turnstile.ledger.balances.amounts import AccountLoss, Cap
-from turnstile.ledger.records import AccountBalance
+from turnstile.ledger.balances.charged_releases import ChargedRelease
+from turnstile.ledger.records import AccountBalance, ReleaseKey
 from turnstile.privacy.accounts import UNBOUNDED
 from turnstile.privacy.accounts import Loss as DrawLoss
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.release.drawn import Drawn
+from turnstile.release.plan import make_plan
+from turnstile.service_calendar import ServiceWeek
 
 _ELSEWHERE = re.compile(r"""(?:src|href)\s*=\s*["']?\s*(?:https?:)?//|@import|url\(\s*["']?http""")
 
@@ -75,6 +81,29 @@ def test_the_first_page_has_four_figures_and_no_digest(release: Drawn, tmp_path:
     assert len(re.findall(r"<b>(\d+|more than 99)</b>", first)) in (2, 4)
     for asked in ("Who is protected?", "From whom?", "For how long?", "What is not protected?"):
         assert asked in first
+
+
+def test_of_a_card_the_first_page_shows_what_was_charged_where_that_is_more_than_a_year() -> None:
+    """It said 93 of a commuter in the year ahead, where the ledger of 110 weeks said 98."""
+    case = case_of("opal", slots=24, stops=20)
+    plan = partial(make_plan, case.drawn.programme, case.drawn.domain)
+    weeks = [ServiceWeek(year, week) for year in (2013, 2014, 2015) for week in range(1, 53)]
+    history = [
+        ChargedRelease(ReleaseKey("opal", str(week)), tuple(plan(week).events)) for week in weeks
+    ]
+    for number, span, in_words in (
+        (2, Span.YEAR, "in the year that begins with this week"),
+        (110, Span.LEDGER, "from all 110 charged releases of it in 110 weeks"),
+    ):
+        known = forecast(history[-1].events, history[-number:])
+        figures = answers_of(case.drawn.programme, known).figures
+        commuter = next(
+            risk
+            for risk in known.units
+            if risk.unit is ProtectionUnit.CARD and not risk.is_worst and risk.span is span
+        )
+        assert (percent(commuter.guess_right or 0), f"{commuter.who}, {in_words}") in figures
+        assert len(figures) == 4
 
 
 def test_the_search_for_references_finds_one() -> None:

@@ -3,7 +3,8 @@
 Each grid allows so many numbers up to the largest one, and a table holds some of them: without any
 knowledge of what was counted, every choice of as many different numbers is equally likely. A number
 that comes again says nothing, since it may come again for any reason. What made a grid is not told:
-rounding to the nearest, at random or down, and counting in steps look alike.
+rounding to the nearest, at random or down, to steps that differ by size, and counting in steps look
+alike.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def grid_of(counts: NDArray[np.float64]) -> Grid:
     if factor is not None:
         if factor.weight > max([fine, *on_grid]):
             ends, best = (factor.low, factor.high), step
-            chosen, others = factor.weight, [fine, *on_grid, factor.others]
+            chosen, others = factor.weight, [fine, *on_grid, factor.others, _steps_weight(units)]
         on_grid += [factor.weight, factor.others]
     any_odds = -log_odds(fine, on_grid) if on_grid else -math.inf
     most = math.inf if units.size >= _NUMBERS_LEAST else 0.0
@@ -121,7 +122,7 @@ def described(name: str, counts: NDArray[np.float64], grid: Grid) -> list[Disclo
     """Return what the grid of a table's numbers says."""
     disclosures = []
     base, weight = float(grid.step), grid.any_odds
-    ways = "rounded so, to the nearest, down or at random, or counted in such steps"
+    ways = "rounded so, in one step or in steps by size, any way, or counted in such steps"
     what, figures = f"multiples of {base:g}", {"claim": "grid", "base": base}
     if grid.digits:
         what = f"numbers of at most {grid.digits} significant digits"
@@ -187,6 +188,19 @@ def _digits_weight(units: NDArray[np.float64], most: int) -> float:
             power = 10.0 ** max(0, math.floor(math.log10(end)) + 1 - most)
             allowed += end // power + 9 * 10.0 ** (most - 1) * math.log10(power)
     return math.log(_DIGITS_PRIOR) - _choices(max(allowed, units.size), units.size)
+
+
+def _steps_weight(units: NDArray[np.float64]) -> float:
+    """Return the logarithm of prior times probability of multiples of a base up to some number."""
+    sizes = np.unique(np.abs(units)).astype(np.int64)
+    bases = np.gcd.accumulate(sizes)[:-1].tolist()
+    logs = [
+        math.log(_DIGITS_PRIOR / (base * (base - 1)))
+        - _choices(bound // base + sizes[-1] - bound, units.size)
+        for base, bound in zip(bases, sizes[1:].tolist(), strict=True)
+        if base > 1
+    ]
+    return max(logs, default=-math.inf) - math.log(sizes.size)
 
 
 def _share_of(values: NDArray[np.float64], half: float) -> tuple[int | None, float]:

@@ -35,6 +35,7 @@ _PRIOR = 0.1
 _RELATED = -0.8  # what runs less at small places is related to size too, but not so closely
 _ONES_LEAST = 20
 _KEYED_MOST = 5  # a key of cells that leaves no small number leaves none below so much at most
+_ROUNDED_SHARE = 0.35  # of cells around the smallest number, where it has been rounded to; at least
 _UNITS, _UNITS_MOST = 4, 8  # so many records in two numbers together show how they scatter
 _LAGS = (1, 7)  # days
 _CELLS_MOST = 30_000_000  # that labels span: of more it is not asked
@@ -156,6 +157,19 @@ def single_units(part: Part, least: int) -> float:
     return best - math.log(len(pairs))
 
 
+def single_numbers(part: Part, least: int) -> float:
+    """Return the log odds that the smallest number stands for itself, not for those around it too.
+
+    Where small counts are rounded to a base and larger ones are not, it holds all from half the
+    base on: about as many cells as lie between it and half as much again, if they are told apart at
+    all, where otherwise it holds one number's share of both.
+    """
+    at = int((part.counts == least).sum())
+    above = int(((part.counts > least) & (2 * part.counts < 3 * least)).sum())
+    single, rounded = 2 / (least + 1), _ROUNDED_SHARE + 1 / least
+    return at * math.log(single / rounded) + above * math.log((1 - single) / (1 - rounded))
+
+
 def pattern_of(part: Part) -> _Pattern:
     """Return which cells of a table hold no count; labels without any number are left out."""
     is_shown = part.counts > 0
@@ -237,12 +251,12 @@ def _left_out(part: Part, weight: float) -> Disclosure | None:
         "hidden": part.hidden,
         "identified": False,
     }
-    single = single_units(part, least)
+    single = min(single_units(part, least), single_numbers(part, least))
     if threshold.is_located and is_sure(weight) and (least <= _KEYED_MOST or not is_sure(single)):
         words = (
             f"{part.name}: counts below {least} are not there, though some are likely: left out, "
-            f"set to 0, moved to 0 or {least} and more by a key of cells, or every record stands "
-            "for several; which, cannot be told"
+            f"set to 0, moved to 0 or {least} and more by rounding or a key of cells, or every "
+            "record stands for several; which, cannot be told"
         )
         return told("threshold", words, weight, figures | {"claim": "none_small"})
     weight = min(weight, single) if threshold.is_located else weight

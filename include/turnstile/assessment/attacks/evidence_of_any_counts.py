@@ -22,15 +22,21 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from turnstile.assessment.attacks.mixtures import likeliest_mixture
-from turnstile.assessment.attacks.noise_outcomes import MEANS_PER_SCALE, Outcomes
+from turnstile.assessment.attacks.noise_outcomes import (
+    MEANS_PER_SCALE,
+    UNCUT,
+    Cut,
+    Outcomes,
+)
 from turnstile.privacy.noise_families import NoiseFamily
 
 _CHECKED_PER_SCALE = {True: 1000, False: 96}  # of Laplace noise and of others
-# q: the numbers so far; or noise so many times as wide, cut so many deviations off, on most cells
-_ALTERNATIVES = (
+# q: the numbers so far; or noise so many times as wide, cut at both ends or above, on most cells
+_ALTERNATIVES: tuple[tuple[float, Cut] | None, ...] = (
     None,
-    *((times, math.inf) for times in (0.5, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.25, 2.0)),
-    (1.0, 3.0),
+    *((times, UNCUT) for times in (0.5, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.25, 2.0)),
+    (1.0, (-3.0, 3.0)),
+    (1.0, (-math.inf, 2.0)),
 )
 _ENDS = (0.125, 0.25, 0.5, 1.0)  # of the parts of the cells that are bet on one after the other
 _GOLDEN = (5**0.5 - 1) / 2  # its multiples scatter a part over all cells
@@ -113,7 +119,7 @@ def _log_product(
     outcomes: Outcomes,
     learned: NDArray[np.int64],
     tested: NDArray[np.int64],
-    other: tuple[float, float] | None,
+    other: tuple[float, Cut] | None,
 ) -> float:
     """Return the logarithm of the product of q(x)/p(x) over the tested numbers.
 
@@ -121,8 +127,8 @@ def _log_product(
         outcomes: that are distinguished.
         learned: numbers that q is learned from.
         tested: numbers that are bet on.
-        other: q is a mixture of noise so many times as large, cut so many deviations off, and of
-            empty cells without any; None for the numbers as they are.
+        other: q is a mixture of noise so many times as large, which reaches from and to so many
+            deviations, and of empty cells without any; None for the numbers as they are.
     """
     counts = np.bincount(learned, minlength=outcomes.number).astype(np.float64)
     fitting = outcomes.distributions(MEANS_PER_SCALE, *(other or ()))

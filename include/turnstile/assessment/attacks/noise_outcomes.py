@@ -15,6 +15,9 @@ from turnstile.privacy.noise_families import NoiseFamily
 
 MEANS_PER_SCALE = 6
 """Raw numbers that a mixture is made of, in one scale of the noise."""
+UNCUT = (-math.inf, math.inf)
+"""A cut of noise: the deviations from which to which it reaches. This one is none."""
+Cut = tuple[float, float]
 _REACH, _ABOVE = 8.0, 12.0  # scales below and above zero, of what is distinguished
 _PIECES_PER_SCALE = 6
 
@@ -57,19 +60,19 @@ class Outcomes:
         """Return how far raw numbers are apart of which there are so many in a scale."""
         return max(1, round(self.scale / per_scale))
 
-    def distributions(self, per_scale: int, times: float = 1.0, cut: float = math.inf) -> Floats:
+    def distributions(self, per_scale: int, times: float = 1.0, cut: Cut = UNCUT) -> Floats:
         """Return P(piece | raw number), shape (pieces, raw numbers).
 
         Args:
             per_scale: raw numbers in one scale of the noise, from 0 (or as far below) on.
             times: the noise is so many times as large.
-            cut: deviations beyond which it does not reach.
+            cut: deviations from which to which it reaches; what lies beyond is put there.
         """
         return _distributions(self, per_scale, times, cut)
 
 
 @lru_cache(maxsize=64)  # the same for every table of one noise
-def _distributions(outcomes: Outcomes, per_scale: int, times: float, cut: float) -> Floats:
+def _distributions(outcomes: Outcomes, per_scale: int, times: float, cut: Cut) -> Floats:
     """Return P(piece | raw number)."""
     edges, step = outcomes.edges, outcomes.step(per_scale)
     last = int(edges[-1] + _REACH * outcomes.scale)
@@ -77,11 +80,10 @@ def _distributions(outcomes: Outcomes, per_scale: int, times: float, cut: float)
     scale = Fraction(outcomes.scale * times).limit_denominator(10**6)
     reach = int(means[-1] - min(0, means[0]) + edges[-1] - edges[0]) + 2
     values, chances = noise_pmf(outcomes.family, scale, reach=reach)
-    if cut < math.inf:
-        most = round(cut * noise_variance(outcomes.family, scale) ** 0.5)
-        chances = np.asarray(np.bincount(values.clip(-most, most) + reach, chances, values.size))
+    ends = np.rint(np.multiply(cut, noise_variance(outcomes.family, scale) ** 0.5))
+    kept = values.clip(*ends).astype(np.int64)
+    chances = np.asarray(np.bincount(kept + reach, chances, values.size))
     below = np.concatenate(([0.0], np.cumsum(chances)))  # P(noise < -reach + index)
     indices = np.clip(edges[:, None] - means + reach, 0, below.size - 1)
-    cumulated = below[indices] / below[-1]
-    ends = np.ones((1, means.size))
-    return np.diff(np.concatenate((0 * ends, cumulated, ends)), axis=0)
+    inner = below[indices] / below[-1]
+    return np.diff(np.pad(inner, ((1, 1), (0, 0)), constant_values=((0, 1), (0, 0))), axis=0)

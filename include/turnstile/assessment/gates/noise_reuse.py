@@ -28,18 +28,19 @@ that are alike in part show by it.
 Vectors are compared cell by cell (as a whole, in stretches, with their axes in any order, and at a
 lower c, which sees noise that is alike in part), and at every distance of their cells, by a Fourier
 transform each: those of the release, of one day's tables over all days together, and those of
-earlier releases of the group, newest first, within a budget of cells.
+earlier releases of the group, first the same draw of each, as of one seed for all weeks, then all,
+newest first, within a budget of cells. What lies beyond it is said to be not compared.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from itertools import combinations_with_replacement, permutations
+from itertools import accumulate, combinations_with_replacement, permutations
 from typing import NamedTuple
 
 import numpy as np
@@ -158,8 +159,8 @@ class _Known:
 
 def drawn_once(numbers: Judged, alpha: float = ALPHA) -> GateResult:
     """No noise serves twice, in this release or in an earlier one of its group."""
-    placed = list(_within(_at_one_place(numbers)))
-    moved = list(_within(_moved(numbers)))
+    every = list(_at_one_place(numbers)), list(_moved(numbers))
+    placed, moved = map(_within, every)
     if not placed and not moved:
         return not_applicable(_NAME, "there is one number a draw, and no two draws")
     known = _Known()
@@ -177,7 +178,9 @@ def drawn_once(numbers: Judged, alpha: float = ALPHA) -> GateResult:
     apart = ((pair, _distance(pair, each_moved, known)) for pair in moved)
     repeats += [f"{pair.words}, {off} cells apart" for pair, off in apart if off is not None]
     repeats += alike_in_part(numbers.totals, alpha / 3)
-    weeks = f", {len(numbers.earlier)} earlier releases among them" if numbers.earlier else ""
+    left = sum(map(len, every)) - len(placed) - len(moved)
+    weeks = f", with draws of {len(numbers.earlier)} earlier releases" if numbers.earlier else ""
+    weeks += f" ({left:,} pairs are too many to compare)" if left else ""
     statement = (
         f"noise serves twice: {'; '.join(repeats[:3])}"
         + (f" and {len(repeats) - 3} more pairs" if len(repeats) > 3 else "")  # noqa: PLR2004 - shown
@@ -254,14 +257,10 @@ def _noise(event: DrawEvent) -> _Noise:
     return _Noise(event.noise, event.scale, event.threshold)
 
 
-def _within(pairs: Iterator[_Pair]) -> Iterator[_Pair]:
-    """Yield pairs until the budget of cells is spent."""
-    left = CELLS_MOST
-    for pair in pairs:
-        left -= pair.cells
-        if left < 0:
-            return
-        yield pair
+def _within(pairs: Sequence[_Pair]) -> list[_Pair]:
+    """Return pairs until the budget of cells is spent."""
+    spent = accumulate(pair.cells for pair in pairs)
+    return [pair for pair, cells in zip(pairs, spent, strict=True) if cells <= CELLS_MOST]
 
 
 def _at_one_place(numbers: Judged) -> Iterator[_Pair]:
@@ -273,11 +272,21 @@ def _at_one_place(numbers: Judged) -> Iterator[_Pair]:
         for number, vector in enumerate(vectors):
             for other in vectors[:number]:
                 yield _Pair(f"{vector.where} and {other.where}", ((vector, other),), is_known=True)
-    for release in numbers.earlier:
-        for other in release:
-            for vector in by_size[other.values.size]:
-                words = f"{vector.where} and {other.where} of an earlier release"
-                yield _Pair(words, ((vector, other),), is_known=False)
+    yield from _with_earlier(numbers, lambda other: by_size[other.values.size])
+
+
+def _with_earlier(numbers: Judged, comparable: Callable[..., list[Vector]]) -> Iterator[_Pair]:
+    """Yield vectors with those of earlier releases that they compare with, the same draws first."""
+    others = [other for release in numbers.earlier for other in release]
+    pairs = [(vector, other) for other in others for vector in comparable(other)]
+    for vector, other in sorted(pairs, key=lambda pair: _draw(pair[0]) != _draw(pair[1])):
+        words = f"{vector.where} and {other.where} of an earlier release"
+        yield _Pair(words, ((vector, other),), is_known=False)
+
+
+def _draw(vector: Vector) -> tuple[str, int | None]:
+    """Return which draw of its week a vector is."""
+    return vector.event.label, vector.service_date.weekday() if vector.service_date else None
 
 
 def _moved(numbers: Judged) -> Iterator[_Pair]:
@@ -292,11 +301,7 @@ def _moved(numbers: Judged) -> Iterator[_Pair]:
     for vector, other in combinations_with_replacement(numbers.dense, 2):
         words = vector.where if vector is other else f"{vector.where} and {other.where}"
         yield _Pair(words, ((vector, other),), is_known=True)
-    for release in numbers.earlier:
-        for other in release:
-            for vector in by_label.get(other.event.label, []):
-                words = f"{vector.where} and {other.where} of an earlier release"
-                yield _Pair(words, ((vector, other),), is_known=False)
+    yield from _with_earlier(numbers, lambda other: by_label[other.event.label])
 
 
 def _orders(numbers: Judged, vector: Vector) -> Iterator[NDArray[np.intp]]:

@@ -13,7 +13,6 @@ from turnstile.assessment.gates.measured_power import measured, steps_from, unif
 from turnstile.assessment.gates.numbers import Judged, Totals, kinds_of, relative_reach
 from turnstile.assessment.gates.result import (
     ALPHA,
-    ANY_COUNTS,
     POWER,
     GateResult,
     not_applicable,
@@ -49,8 +48,8 @@ def nested_scale(numbers: Judged, alpha: float = ALPHA) -> GateResult:
     )
     if wrong:
         statement += f"; not as declared in {', '.join(wrong[-3:])}"
-    detects = _noise_found(list(groups.values())[-1], each)
-    return GateResult(name, not wrong, statement, alpha, detects, reached_by=ANY_COUNTS)
+    # The groups share differences, so that alpha, their parts added up, is a bound.
+    return GateResult(name, not wrong, statement, alpha, _noise_found([*groups.values()][-1], each))
 
 
 def by_pair(totals: Sequence[Totals]) -> dict[str, list[Totals]]:

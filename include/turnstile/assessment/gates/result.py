@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 ALPHA = 1e-9  # chance that a correct release is stopped by one gate
 POWER = 0.99  # with which a gate detects the fault that it states
-ANY_COUNTS = "any raw counts"  # of which a chance of a false alarm is the chance itself
+ANY_COUNTS = "any raw counts"  # of which a chance of a false alarm is nearly reached
 EMPTY_CELLS = "empty cells"
 
 
@@ -19,8 +19,9 @@ class GateResult:
         passed: False stops the publication.
         statement: what was checked and found, from published numbers alone.
         false_alarm: chance, at most, that it stops a correct release; 0 where it is exact.
-        reached_by: raw counts of which it is the chance itself: any (`ANY_COUNTS`), or cells that
-            are all empty (`EMPTY_CELLS`), others having a smaller one; '' where it is a bound only.
+        reached_by: raw counts of which it is the chance itself but for what its parts share: any
+            (`ANY_COUNTS`), or cells that are all empty (`EMPTY_CELLS`), others having a smaller
+            one; '' where it is a bound only.
         detects: the fault that it finds in a release of this size, and how often it was found where
             it was simulated.
         is_applicable: whether it judged; False where the release holds nothing that it reads.
@@ -36,13 +37,13 @@ class GateResult:
 
     @property
     def false_alarm_in_words(self) -> str:
-        """The chance of a false alarm, and of which raw counts it is the chance itself."""
+        """The chance of a false alarm, and of which raw counts it is nearly reached."""
         if not self.is_applicable:
             return "-"
         if self.false_alarm == 0:
             return "none"
-        chance = f"{self.false_alarm:.2g}"
-        return f"{chance}, of {self.reached_by}" if self.reached_by else f"at most {chance}"
+        chance = f"at most {self.false_alarm:.2g}"
+        return f"{chance}, nearly reached with {self.reached_by}" if self.reached_by else chance
 
     @property
     def outcome(self) -> str:

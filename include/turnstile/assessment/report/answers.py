@@ -27,7 +27,8 @@ class Answers:
         whom: it is protected from.
         how_long: the protection lasts.
         figures: chances of the best guess in 100, and whose they are: of the unit that the
-            programme protects, by all that was charged, and of whoever is there all year.
+            programme protects, by all that was charged, and of whoever is there all along, by that
+            or by a year from now on, whichever shows more.
         not_protected: sentences.
     """
 
@@ -77,12 +78,13 @@ def answers_of(programme: Programme, forecast: Forecast) -> Answers:
 
 
 def _figures(unit: ProtectionUnit, forecast: Forecast) -> tuple[tuple[str, str], ...]:
-    """Return four chances: of the protected unit as charged, and of whoever is there all year."""
-    risks = forecast.units
-    chosen = [risk for risk in risks if risk.unit is unit and risk.span is Span.LEDGER]
-    chosen += [risk for risk in risks if risk.unit.is_lifetime and risk.span is Span.YEAR]
+    """Return four chances: of the protected unit as charged, and of one that is there all along."""
+    charged = [risk for risk in forecast.units if risk.unit is unit and risk.span is Span.LEDGER]
+    ascending = sorted(forecast.units, key=lambda risk: risk.guess_right or 0)
+    # Of a card or bus that which shows more: all that was charged, or the year from this week on.
+    most = {(risk.unit, risk.is_worst): risk for risk in ascending if risk.unit.is_lifetime}
     return tuple(
-        (percent(risk.guess_right), f"{risk.who}{', over a year' * (risk.span is Span.YEAR)}")
-        for risk in chosen
+        (percent(risk.guess_right), f"{risk.who}{f', {risk.over}' if risk.over else ''}")
+        for risk in dict.fromkeys([*charged, *most.values()])
         if risk.guess_right is not None
     )
