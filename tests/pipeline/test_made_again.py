@@ -1,7 +1,7 @@
 """From sealed bytes, report and clock every public file is made again, byte for byte.
 
 What follows from the random blinding of a ledger's entry is listed; nothing else may differ. Both
-times are of one process, so that what a process counts (pictures that it drew) is seen to be left out.
+times are of one process, so that what a process counts (pictures that it drew) may not show.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 MADE_FROM_SEALED = ("measurements", "tables", "estimates")
 NOT_THE_SAME = {
     r"ledger-checkpoint\.note|.+/checkpoint-r[01]\.note": "signs the entry of the publication",
-    r"ledger-log/[0-9a-f]+/(checkpoint|checkpoints/\d+|steps/\d+)": "has that entry among its leaves",
+    r"ledger-log/[0-9a-f]+/(checkpoint|(checkpoints|steps)/\d+)": "has that entry as a leaf",
     r".+/proof-r[01]\.tlog-proof": "proves what is one",
     r"zone-index\.(txt|sig\.json)": "lists and signs these",
 }

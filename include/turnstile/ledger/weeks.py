@@ -97,7 +97,7 @@ class Revision:
 
     @property
     def has_hold(self) -> bool:
-        """Whether the next draw goes on from a hold; one that was burned before it stays charged."""
+        """Whether the next draw goes on from a hold, whatever was burned before it."""
         return any(attempt.is_held for attempt in self.attempts)
 
     @property
