@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -20,8 +21,9 @@ from trusted_core import LIST, listed
 ROOT = Path(__file__).resolve().parents[1]
 LEDGER, PROGRAMME = "ledger", "programme"
 SCHEMA = "include/programmes/programme.schema.json"
-STATES = {"is_sealed", "is_held", "is_drawing", "is_charged"}
-PATTERNS = ("r[0-9]", "r(0|", "r(?:0|", r"r\d")
+STATES = {"is_sealed", "is_held", "is_drawing", "is_charged", "is_public", "is_withdrawn"}
+SETS_OF_STATES = {"ReleaseState", "SEALED_STATES", "OPEN_STATES", "CHARGED_STATES"}
+SPELLS_REVISION = re.compile(r"\br\(?(\?:|\?P<\w+>)?(0\||\[[01]-9\]|\\d)")
 MAY_SPELL_REVISIONS = {
     "ledger/records.py": "the one pattern, and `revision_of`",
     "publishing/carried/verify_package.py": "carried by packages: it imports nothing of ours",
@@ -29,11 +31,13 @@ MAY_SPELL_REVISIONS = {
 
 
 def modules(root: Path) -> Mapping[str, ast.Module]:
-    """Return the sources by path below `include/turnstile`."""
-    sources = root / SOURCES
+    """Return the sources by path below `include/turnstile`; those beside it by their folder."""
+    paths = {path: path.relative_to(root / SOURCES) for path in (root / SOURCES).rglob("*.py")}
+    for folder in ("plugins", "dags", "extensions"):
+        paths |= {path: path.relative_to(root) for path in (root / folder).rglob("*.py")}
     return {
-        path.relative_to(sources).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
-        for path in sorted(sources.rglob("*.py"))
+        name.as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+        for path, name in sorted(paths.items())
     }
 
 
@@ -42,16 +46,29 @@ def of_states(trees: Mapping[str, ast.Module], may_read: frozenset[str]) -> Iter
     for path, tree in trees.items():
         if path.split("/")[0] == LEDGER or path in may_read:
             continue
-        read = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} & STATES
+        read = set(_read_of_records(tree)) & STATES
+        read |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} & SETS_OF_STATES
         if read:
             yield f"{path} reads {', '.join(sorted(read))}: ask the ledger's week (ledger/weeks.py)"
+
+
+def _read_of_records(tree: ast.Module) -> Iterator[str]:
+    """Yield the fields that a module reads of records: by a dot, by `getattr`, by `match`."""
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and id(node) not in called:
+            yield node.attr
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+        elif isinstance(node, ast.MatchClass):
+            yield from node.kwd_attrs
 
 
 def of_revisions(trees: Mapping[str, ast.Module]) -> Iterator[str]:
     """Yield who spells the pattern of a revision's folder again."""
     for path, tree in trees.items():
         texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
-        spells = any(pattern in text for text in map(str, texts) for pattern in PATTERNS)
+        spells = any(SPELLS_REVISION.search(text) for text in texts if isinstance(text, str))
         if spells and path not in MAY_SPELL_REVISIONS:
             yield f"{path} spells folders of revisions: ask ledger/records.py (revision_of)"
         if path in MAY_SPELL_REVISIONS and not spells:

@@ -23,6 +23,7 @@ from turnstile.operations.journal import (
     instant,
     open_runs,
 )
+from turnstile.operations.lineage import ZONES, lineage_events, lineage_file
 from turnstile.operations.watchdog.alerts import (
     Severity,
     of_budget,
@@ -30,7 +31,6 @@ from turnstile.operations.watchdog.alerts import (
     of_run,
     runbook_link,
 )
-from turnstile.operations.watchdog.lineage import ZONES, lineage_events, lineage_file
 from turnstile.service_calendar import parse_period
 from turnstile.settings import Settings, system_clock
 

@@ -117,7 +117,7 @@ def _airflow_now(page: BudgetPage) -> AirflowNow:
 def delete_what_is_due() -> str:
     """Delete private data after their programme's days; compare what stays with the ledger."""
     from turnstile.ledger.of_deployment import open_ledger
-    from turnstile.operations.watchdog.retention_day import RetentionDay
+    from turnstile.operations.retention_day import RetentionDay
     from turnstile.pipeline.private_zone.private_verification import private_findings
 
     settings = Settings.from_environment()

@@ -26,7 +26,18 @@ def test_nothing_is_decided_twice(sources: Mapping[str, ast.Module]) -> None:
             "OUT = attempt.is_sealed",
             "publishing/again.py reads is_sealed",
         ),
+        (
+            "publishing/again.py",
+            "OUT = attempt.state in SEALED_STATES",
+            "publishing/again.py reads S",
+        ),
+        (
+            "plugins/again.py",
+            'OUT = getattr(attempt, "is_sealed")',
+            "plugins/again.py reads is_sealed",
+        ),
         ("operations/again.py", 'NUMBER = "r[0-9]+"', "operations/again.py spells folders"),
+        ("extensions/again.py", r'NUMBER = r"x/r(\d+)"', "extensions/again.py spells folders"),
         ("programme/again.py", "class Again:\n    speed_unit: str", "speed_unit is declared by"),
     ],
 )
@@ -35,6 +46,11 @@ def test_a_second_answer_is_named(
 ) -> None:
     (fault,) = one_of_each.faults({**sources, module: ast.parse(line)})
     assert fault.startswith(said)
+
+
+def test_words_that_mean_something_else_are_no_answer(sources: Mapping[str, ast.Module]) -> None:
+    other = ast.parse("is_sealed = run.is_sealed()\nPLAIN = 'route 0'\nCELLS = r'for[0-9]'")
+    assert list(one_of_each.faults({**sources, "plugins/again.py": other})) == []
 
 
 def test_a_module_that_spells_no_folder_is_not_listed(sources: Mapping[str, ast.Module]) -> None:

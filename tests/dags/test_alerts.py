@@ -259,7 +259,7 @@ def test_retention_deletes_on_a_private_worker_and_says_no_file_names(
     def fails(*_: object) -> None:
         raise ValueError("a card 3085220012345678")
 
-    monkeypatch.setattr("turnstile.operations.watchdog.retention_day.RetentionDay.act", fails)
+    monkeypatch.setattr("turnstile.operations.retention_day.RetentionDay.act", fails)
     with pytest.raises(Exception, match="ValueError") as caught:
         watch.delete_what_is_due()
     assert "3085220012345678" not in str(caught.value)

@@ -93,6 +93,8 @@ def test_a_run_is_open_until_it_says_how_it_ended(
         ([ReleaseState.RESERVED], "a hold exists and is resumed, no second one"),
         ([ReleaseState.DRAWING], "stays charged; another epsilon 4 for a trip is charged"),
         ([ReleaseState.BURNED], "stays charged; another epsilon 4 for a trip is charged"),
+        ([ReleaseState.BURNED, ReleaseState.VOID], "stays charged; another epsilon 4"),
+        ([ReleaseState.BURNED, ReleaseState.RESERVED], "a hold exists and is resumed, no second"),
         ([ReleaseState.BURNED, ReleaseState.BURNED], "no draw is left, a person decides"),
         ([ReleaseState.BURNED, ReleaseState.DRAWING], "no draw is left, a person decides"),
     ],

@@ -13,7 +13,7 @@ import pytest
 from retention_days import ledger_at
 from small_deployment import WEEK, Deployment
 
-from turnstile.operations.watchdog.retention_day import RetentionDay
+from turnstile.operations.retention_day import RetentionDay
 from turnstile.settings import Settings, system_clock
 
 Cli = Callable[..., int]

@@ -34,9 +34,9 @@ from turnstile.ledger.custody.custody import QUIET_AT_MOST
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
 from turnstile.operations.journal import Journal
+from turnstile.operations.retention_day import RetentionDay
 from turnstile.operations.watchdog.alerts import Alert, Severity
 from turnstile.operations.watchdog.delivery import deliver
-from turnstile.operations.watchdog.retention_day import RetentionDay
 from turnstile.pipeline import context
 from turnstile.pipeline.private_zone import retention
 from turnstile.pipeline.private_zone.private_data import Part

@@ -24,7 +24,7 @@ from small_deployment import WEEK, Deployment
 from turnstile.errors import InputError, ProgrammeError, TurnstileError
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import open_ledger
-from turnstile.operations.watchdog.retention_day import RetentionDay
+from turnstile.operations.retention_day import RetentionDay
 from turnstile.pipeline.private_zone import retention
 from turnstile.pipeline.private_zone.private_data import landing_data
 from turnstile.programme.loading import load_programme, parse_programme

@@ -69,7 +69,7 @@ from turnstile.ledger.database import store
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.revisions import RevisionDecision
-from turnstile.operations.watchdog.retention_day import RetentionDay
+from turnstile.operations.retention_day import RetentionDay
 from turnstile.pipeline.steps import STEPS, step_named
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme

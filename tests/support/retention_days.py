@@ -13,9 +13,9 @@ from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
 from turnstile.operations.journal import Journal
+from turnstile.operations.retention_day import RetentionDay
 from turnstile.operations.watchdog.alerts import Alert, Severity, of_retention
 from turnstile.operations.watchdog.delivery import deliver
-from turnstile.operations.watchdog.retention_day import RetentionDay
 from turnstile.pipeline.private_zone.private_data import Part
 from turnstile.pipeline.private_zone.retention import Verdict
 from turnstile.settings import Settings, system_clock

@@ -24,7 +24,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def _retention(args: argparse.Namespace) -> int:
     """Print what becomes of private data; a line for each kind of each period."""
     from turnstile.ledger.presentation import table_lines
-    from turnstile.operations.watchdog.retention_day import RetentionDay
+    from turnstile.operations.retention_day import RetentionDay
     from turnstile.settings import Settings, system_clock
 
     now = system_clock()

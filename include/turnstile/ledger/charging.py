@@ -103,14 +103,16 @@ class ChargingLedger:
         """
         return self._store.read(lambda c: attempts.differences(c, attempt, bindings, terms))
 
-    def weeks(self, programme: str) -> Mapping[str, Week]:
-        """Return what became of every period of a programme, by its name."""
-        of_programme = f"{programme}/"
-        made = select(ATTEMPT).where(
-            ATTEMPT.c.release_key.startswith(of_programme, autoescape=True)
-        )
+    def week(self, programme: str, period: str) -> Week:
+        """Return what became of one period; an empty one if the ledger knows nothing of it."""
+        return self.weeks(programme, period).get(period, Week(period))
+
+    def weeks(self, programme: str, period: str | None = None) -> Mapping[str, Week]:
+        """Return what became of every period of a programme (or of one), by its name."""
+        of_these = f"{programme}/" if period is None else f"{programme}/{period}/"
+        made = select(ATTEMPT).where(ATTEMPT.c.release_key.startswith(of_these, autoescape=True))
         said = select(ENTRY.c.record, ENTRY.c.hash).where(
-            ENTRY.c.release_key.startswith(of_programme, autoescape=True),
+            ENTRY.c.release_key.startswith(of_these, autoescape=True),
             ENTRY.c.kind.in_([kind.value for kind in PUBLIC_KINDS]),
         )
 

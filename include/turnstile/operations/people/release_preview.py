@@ -103,7 +103,7 @@ def preview(
         drawing = frozenset(attempt.attempt_id for attempt in ledger_week.drawing if is_drawn)
         revision = ledger_week.revision(key.revision)
         effect = effect_on_budget(revision, facts, cost_in_words(planned), drawing)
-        previews.append(_week(planned, mark, effect, trial))
+        previews.append(_week(planned, mark, effect, trial, is_held=revision.has_hold))
         last = planned if previews[-1].charge else last
     left = tuple(_left(trial, last)) if last is not None else ()
     names = (f"{plan.programme} {plan.week}" for plan in before)
@@ -111,9 +111,14 @@ def preview(
 
 
 def _week(
-    planned: ReleasePlan, mark: WeekMark | None, effect: Effect, trial: FoldedAccounts
+    planned: ReleasePlan,
+    mark: WeekMark | None,
+    effect: Effect,
+    trial: FoldedAccounts,
+    *,
+    is_held: bool,
 ) -> WeekPreview:
-    """Try one week, and post it to the copy."""
+    """Try one week, and post it to the copy, which has its hold already if it is held."""
     week, state = str(planned.week), mark.state if mark else "missing"
     if state == "under_way" and mark is not None and mark.of_budget == "charged":
         return WeekPreview(week, state, effect.sentence, "")  # what it costs if it has died, too
@@ -122,7 +127,6 @@ def _week(
     if not effect.charges:
         return WeekPreview(week, state, effect.sentence, "", is_refused=effect.is_refused)
     charged_in = str(planned.charged_in)
-    is_held = mark is not None and mark.of_budget == "held"
     excess = None if is_held else trial.excess(planned.postings, charged_in)
     if excess is not None:
         name = excess.coordinate

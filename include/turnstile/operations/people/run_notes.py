@@ -67,7 +67,7 @@ def effect_on_budget(
         if standing is Standing.PUBLIC:
             return Effect(f"week sealed on {on}: re-issued, 0 charged")
         return Effect(f"week sealed on {on}, not published yet: the same bytes go on, 0 charged")
-    if standing is Standing.CHARGED:
+    if standing is Standing.CHARGED and not revision.has_hold:
         dead = _after_a_death(len(revision.drawn), cost)
         if revision.drawn[-1].attempt_id not in drawing:
             return dead
@@ -75,7 +75,7 @@ def effect_on_budget(
         lives = "a draw is under way: its seal is waited for, 0 charged"
         return Effect(f"{lives}; should its process have died, {dead.sentence}")
     words = f"never drawn: once its rows pass validation, {cost} is charged"
-    if standing is Standing.HELD:
+    if revision.has_hold:
         words = f"a hold exists and is resumed, no second one: {cost} is charged when it draws"
     return Effect(words, charges=True)
 

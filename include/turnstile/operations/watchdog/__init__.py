@@ -1,1 +1,1 @@
-"""Who is told what: alerts and their delivery, the watch over runs, figures for monitoring."""
+"""Who is told what: the watch over runs, alerts and their delivery, figures for monitoring."""

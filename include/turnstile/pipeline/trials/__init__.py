@@ -1,1 +1,1 @@
-"""Tried before any charge, on made-up records and zeros: canaries, small worlds, rehearsals."""
+"""Judged before any charge, without rows: canaries, small worlds, rehearsals, gain and room."""

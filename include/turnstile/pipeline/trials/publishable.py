@@ -45,9 +45,9 @@ def require_place(release: Release) -> None:
     Raises:
         IntegrityError: an earlier package, from which estimates borrow, was altered.
         InputError: a folder cannot be written, or is full, or something lies in the way; or the
-            key of the transparency log is gone.
+            key that signs what a publication writes is gone.
     """
-    release.ledger.require_log_key()
+    release.ledger.require_signers()
     _require_kinds(release)
     require_space(package_space(release))
     _require_earlier(release)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Values = dict[str, Any]
-_NUMBERED = re.compile(r'\bid="((?:gradient_|clip)\d+)"')
-_USED = re.compile(r'(\bid="|url\(#)((?:gradient_|clip)\d+)("|\))')
+_DEFINED = re.compile(r'<(?:linearGradient|radialGradient|clipPath|pattern) id="([^"]+)"')
+_USED = re.compile(r'(="url\(#|<\w+ id=")([^")]+)')
 _WRITTEN_FOR = {
     "$schema": "https://vega.github.io/schema/vega-lite/v6.4.1.json",
     "config": {"view": {"continuousWidth": 300, "continuousHeight": 300}},
@@ -64,8 +64,11 @@ def _named_by_content(svg: str) -> str:
     They come numbered by how many the process drew before, so that the same numbers gave another
     page in another process, and a page of two processes' pictures two of one name.
     """
-    names = dict.fromkeys(_NUMBERED.findall(svg))
-    plain = re.sub("|".join(map(re.escape, names)) or "$^", "", svg)
-    picture = hashlib.sha256(plain.encode()).hexdigest()[:8]
-    named = {name: f"of-{picture}-{number}" for number, name in enumerate(names)}
-    return _USED.sub(lambda use: f"{use[1]}{named.get(use[2], use[2])}{use[3]}", svg)
+    names = {name: number for number, name in enumerate(dict.fromkeys(_DEFINED.findall(svg)))}
+
+    def renamed(prefix: str) -> str:
+        return _USED.sub(
+            lambda use: f"{use[1]}{prefix}{names[use[2]]}" if use[2] in names else use[0], svg
+        )
+
+    return renamed(f"of-{hashlib.sha256(renamed('').encode()).hexdigest()[:8]}-")
