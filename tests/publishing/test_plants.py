@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from turnstile.estimates.labelled import parquet_bytes
 from turnstile.publishing.contents_check import unknown_contents
 from turnstile.publishing.inner_contents import NOT_JUDGED, unknown_inside
 from turnstile.publishing.package_reader import Tables, csv_file
@@ -69,7 +70,7 @@ def table(name: str, change: Callable[[pa.Table], pa.Table], *, both: bool = Tru
     def plant(package: Path) -> None:
         path = package / f"data/{name}.parquet"
         rows = change(pq.read_table(path))
-        pq.write_table(rows, path)
+        path.write_bytes(parquet_bytes(rows))
         if both:
             at, content = csv_file(f"data/{name}", rows)
             (package / at).write_bytes(content)
@@ -94,7 +95,7 @@ def map_by_value(package: Path) -> None:
     path = package / "cells.geojson"
     content = json.loads(path.read_bytes())
     content["features"].sort(key=lambda feature: -(feature["properties"]["value"] or 0))
-    path.write_text(json.dumps(content))
+    path.write_text(json.dumps(content, separators=(",", ":")))
 
 
 def map_number(package: Path) -> None:
@@ -102,7 +103,7 @@ def map_number(package: Path) -> None:
     path = package / "cells.geojson"
     content = json.loads(path.read_bytes())
     content["features"][0]["properties"]["value"] += 40
-    path.write_text(json.dumps(content))
+    path.write_text(json.dumps(content, separators=(",", ":")))
 
 
 def first_number(package: Path) -> None:
@@ -139,7 +140,7 @@ def file(name: str, content: bytes) -> Plant:
 
 
 def with_word(rows: pa.Table, word: str) -> pa.Table:
-    """A word in the dictionary of a column that no row has."""
+    """A label in the dictionary of a column that no row has."""
     coded = rows.column("mode").cast(pa.string()).combine_chunks().dictionary_encode()
     words = pa.array([*coded.dictionary.to_pylist(), word])
     column = pa.DictionaryArray.from_arrays(coded.indices, words)
@@ -293,10 +294,6 @@ PLANTS |= {
         text("docs/GUIDE.md", "\n", "\n[//]: # (20123)\n"),
         "a comment",
     ),
-    "a word of no row": (
-        table("slot", lambda rows: with_word(rows, "20123"), both=False),
-        "not written as its rows are",
-    ),
     "groups of so many rows": (
         lambda package: pq.write_table(
             pq.read_table(package / "data/slot.parquet"),
@@ -314,6 +311,10 @@ PLANTS |= {
     "the name of a folder": (lambda package: (package / "20123").mkdir(), "a folder of nothing"),
 }
 NAMED: dict[str, tuple[Plant, str]] = {
+    "a label of no row": (
+        table("slot", lambda rows: with_word(rows, "20123"), both=False),
+        "labels",
+    ),
     "the name of an element": (text("report.html", "<h1", '<h1 class="t20123"'), "pictures"),
     "a rule of style": (text("report.html", "<style>", "<style>.t20123{color:red}"), "pictures"),
     "a figure of the card": (

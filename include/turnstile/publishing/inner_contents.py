@@ -31,6 +31,7 @@ START, MAP, SUMS = "START_HERE.csv", "cells.geojson", "SHA256SUMS"
 _PAGES, _TEXTS = (".html", ".svg"), (".md",)
 NOT_JUDGED: Mapping[str, str] = {
     "words": "texts, titles and descriptions: what they say is read by people",
+    "labels": "labels in the dictionaries of Parquet that no row has, as of public cells left out",
     "pictures": "shapes, styles and names of elements that pages have: not measured again",
     "figures": "figures, versions and outlines in declared fields: not worked out again here",
     "estimates": (
