@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from turnstile.estimates.labelled import parquet_bytes
 from turnstile.publishing.contents_check import unknown_contents
 from turnstile.publishing.inner_contents import NOT_JUDGED, unknown_inside
 from turnstile.publishing.package_reader import Tables, csv_file
@@ -69,7 +70,7 @@ def table(name: str, change: Callable[[pa.Table], pa.Table], *, both: bool = Tru
     def plant(package: Path) -> None:
         path = package / f"data/{name}.parquet"
         rows = change(pq.read_table(path))
-        pq.write_table(rows, path)
+        path.write_bytes(parquet_bytes(rows))
         if both:
             at, content = csv_file(f"data/{name}", rows)
             (package / at).write_bytes(content)
@@ -94,7 +95,7 @@ def map_by_value(package: Path) -> None:
     path = package / "cells.geojson"
     content = json.loads(path.read_bytes())
     content["features"].sort(key=lambda feature: -(feature["properties"]["value"] or 0))
-    path.write_text(json.dumps(content))
+    path.write_text(json.dumps(content, separators=(",", ":")))
 
 
 def map_number(package: Path) -> None:
@@ -102,7 +103,7 @@ def map_number(package: Path) -> None:
     path = package / "cells.geojson"
     content = json.loads(path.read_bytes())
     content["features"][0]["properties"]["value"] += 40
-    path.write_text(json.dumps(content))
+    path.write_text(json.dumps(content, separators=(",", ":")))
 
 
 def first_number(package: Path) -> None:
@@ -136,6 +137,14 @@ def file(name: str, content: bytes) -> Plant:
         (package / name).write_bytes(content)
 
     return plant
+
+
+def with_word(rows: pa.Table, word: str) -> pa.Table:
+    """A label in the dictionary of a column that no row has."""
+    coded = rows.column("mode").cast(pa.string()).combine_chunks().dictionary_encode()
+    words = pa.array([*coded.dictionary.to_pylist(), word])
+    column = pa.DictionaryArray.from_arrays(coded.indices, words)
+    return rows.set_column(rows.column_names.index("mode"), "mode", column)
 
 
 def metadata(rows: pa.Table) -> pa.Table:
@@ -251,7 +260,67 @@ PLANTS: dict[str, tuple[Plant, str]] = {
     ),
     "a picture with a text": (file("map.png", png((b"tEXt", b"rows\x0020123"))), "map.png"),
 }
+PLANTS |= {
+    "a comment in a style": (text("report.html", "<style>", "<style>/* 20123 */"), "a comment"),
+    "in the end of an element": (text("report.html", "</h1>", '</h1 n="20123">'), "a comment"),
+    "an instruction": (text("report.html", "<body", "<?xml version 20123?><body"), "a comment"),
+    "a section of characters": (
+        text("report.html", "<body", "<![CDATA[20123]]><body"),
+        "a comment",
+    ),
+    "a field that stands twice": (
+        text("release_card.json", "{", '{"title": "20123", '),
+        "a field twice",
+    ),
+    "so many spaces": (text("release_card.json", "{", "{" + 23 * " "), "a space"),
+    "the order of fields": (
+        lambda package: (package / "manifest.json").write_text(
+            json.dumps(
+                dict(reversed(json.loads((package / "manifest.json").read_text()).items())),
+                indent=1,
+            )
+        ),
+        "a field twice or a space",
+    ),
+    "a comment behind a line": (
+        text("metadata/registry_entry.yaml", "tier: 3", "tier: 3 # 20123"),
+        "a comment",
+    ),
+    "a field of YAML that stands twice": (
+        text("metadata/registry_entry.yaml", "\ndeployment:", "\ndeployment: 20123\ndeployment:"),
+        "a field twice",
+    ),
+    "a reference of the guide": (
+        text("docs/GUIDE.md", "\n", "\n[//]: # (20123)\n"),
+        "a comment",
+    ),
+    "groups of so many rows": (
+        lambda package: pq.write_table(
+            pq.read_table(package / "data/slot.parquet"),
+            package / "data/slot.parquet",
+            row_group_size=23,
+        ),
+        "not written as its rows are",
+    ),
+    "the order of the list of digests": (
+        lambda package: (package / "SHA256SUMS").write_text(
+            "".join(reversed((package / "SHA256SUMS").read_text().splitlines(keepends=True)))
+        ),
+        "files in an order of their own",
+    ),
+    "the name of a folder": (lambda package: (package / "20123").mkdir(), "a folder of nothing"),
+}
 NAMED: dict[str, tuple[Plant, str]] = {
+    "a label of no row": (
+        table("slot", lambda rows: with_word(rows, "20123"), both=False),
+        "labels",
+    ),
+    "the name of an element": (text("report.html", "<h1", '<h1 class="t20123"'), "pictures"),
+    "a rule of style": (text("report.html", "<style>", "<style>.t20123{color:red}"), "pictures"),
+    "a figure of the card": (
+        text("release_card.json", '"burned_draws": 0', '"burned_draws": 20123'),
+        "figures",
+    ),
     "a word of the guide": (text("docs/GUIDE.md", "\n", "\n20123 rows were read.\n"), "words"),
     "an estimate within its interval": (
         table("location_slot", lambda rows: moved(rows, 0.1)),
@@ -270,7 +339,7 @@ def test_a_plant_stops_the_publication(spoiled: Path, name: str) -> None:
 
 def test_an_honest_package_holds_nothing_unknown(package: Path) -> None:
     assert unknown_contents(package) == ()
-    assert len(PLANTS) >= 40
+    assert len(PLANTS) >= 55
 
 
 @pytest.mark.parametrize("name", NAMED)

@@ -79,6 +79,8 @@ def unknown_contents(folder: Path) -> tuple[str, ...]:
             is_data = name.startswith(f"{DATA}/")
             problems = _of_data(path, name, data, planned) if is_data else None
             unknown += _of_file(path, name, planned, declared) if problems is None else problems
+        elif not any(path.iterdir()):
+            unknown.append(f"{name}: a folder of nothing")
     return tuple(unknown) or (tuple(unknown_inside(folder)) if tables.version > 1 else ())
 
 
@@ -176,10 +178,20 @@ def _of_json(
     except (ValueError, yaml.YAMLError):
         yield "cannot be read"
         return
+    if declared is not None and not _is_plain(content, text, path):
+        yield "a comment, a field twice or a space, which no writer of its fields leaves"
     for field in _unknown(content, allowed, declared=declared):
         if declared is None and field.startswith(_FREE_IN_VERSION_1):
             continue
         yield f"field {field} has no source"
+
+
+def _is_plain(content: object, text: str, path: Path) -> bool:
+    """Tell whether a text is its fields alone, in the form in which packages hold them."""
+    if path.suffix == ".yaml":
+        return text == yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
+    indented = json.dumps(content, indent=1, sort_keys=path.stem != "assessment")
+    return text.removesuffix("\n") in (indented, json.dumps(content, separators=(",", ":")))
 
 
 def _of_shape(path: Path, name: str) -> Iterator[str]:

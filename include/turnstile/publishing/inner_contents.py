@@ -19,8 +19,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from turnstile.estimates.labelled import parquet_bytes
 from turnstile.publishing.allowed_contents import PAGES
 from turnstile.publishing.data_tables import labels_of
 from turnstile.publishing.package_reader import DATA, Tables, csv_file
@@ -29,7 +31,9 @@ START, MAP, SUMS = "START_HERE.csv", "cells.geojson", "SHA256SUMS"
 _PAGES, _TEXTS = (".html", ".svg"), (".md",)
 NOT_JUDGED: Mapping[str, str] = {
     "words": "texts, titles and descriptions: what they say is read by people",
-    "pictures": "the shapes that pages draw: made by publishing, and not measured again",
+    "labels": "labels in the dictionaries of Parquet that no row has, as of public cells left out",
+    "pictures": "shapes, styles and names of elements that pages have: not measured again",
+    "figures": "figures, versions and outlines in declared fields: not worked out again here",
     "estimates": (
         "an estimate that was moved within its interval, alike in every copy: the tools of the "
         "package work out intervals, not the model again"
@@ -43,7 +47,7 @@ _METAS = frozenset({"viewport", "color-scheme", None})
 _CHUNKS = frozenset(
     {b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND", b"pHYs", b"sRGB", b"gAMA", b"sBIT"}
 )
-_COMMENT = re.compile(r"<!--|/\*(?! layout)")
+_COMMENT = re.compile(r"(?im)<!(?!doctype html>)|<\?|</\w+[^\w>]|/\*|^\[[^\]]*\]:")
 _Order = defaultdict[tuple[str, object], dict[object, set[object]]]
 """Of each column and mode: which labels came just before each label."""
 _OF_PLACES = frozenset({"service_date", "mode", "tap", "location"})
@@ -70,12 +74,8 @@ def _of_kind(path: Path) -> Iterator[str]:
         page = _Page()
         page.feed(path.read_text(encoding="utf-8"))
         yield from sorted(page.problems)
-    elif path.suffix in _TEXTS and _COMMENT.search(path.read_text(encoding="utf-8")):
-        yield "a comment that nobody reads"
-    elif path.suffix == ".yaml":
-        lines = path.read_text(encoding="utf-8").splitlines()
-        if any(line.lstrip().startswith("#") for line in lines):
-            yield "a comment that nobody reads"
+    if path.suffix in (*_PAGES, *_TEXTS) and _COMMENT.search(path.read_text(encoding="utf-8")):
+        yield "a comment, or what else nobody reads"
     elif path.suffix == ".png":
         yield from (f"metadata {kind}" for kind in _kinds(path.read_bytes()) if kind)
 
@@ -96,16 +96,6 @@ class _Page(HTMLParser):
         named = dict(attrs)
         if tag == "meta" and named.get("name") not in _METAS:
             self.problems.add(f"metadata {named.get('name')}")
-
-    def handle_comment(self, data: str) -> None:
-        """A comment is read by nobody."""
-        del data
-        self.problems.add("a comment that nobody reads")
-
-    def handle_pi(self, data: str) -> None:
-        """An instruction is none of a page's."""
-        if not data.startswith("xml version"):
-            self.problems.add("an instruction")
 
 
 def _kinds(content: bytes) -> Iterator[str]:
@@ -137,12 +127,20 @@ def _of_tables(folder: Path, tables: Tables) -> Iterator[str]:
             yield f"{DATA}/{name}.parquet: its rows stand in an order of their own"
         if any(field.metadata for field in rows.schema):
             yield f"{DATA}/{name}.parquet: a column has metadata"
+        if not _is_written_as_here(folder / DATA / f"{name}.parquet", rows):
+            yield f"{DATA}/{name}.parquet: is not written as its rows are"
         for problem in _beside_intervals(rows):
             yield f"{DATA}/{name}.parquet: {problem}"
     if not is_copy:
         yield f"{START}: is no copy of a table"
     if (folder / MAP).exists():
         yield from _of_map(json.loads((folder / MAP).read_bytes()), tables, order)
+
+
+def _is_written_as_here(path: Path, rows: pa.Table) -> bool:
+    """Tell whether a table is its rows alone; one that another version wrote is not asked."""
+    writer = pq.read_metadata(path).created_by
+    return not writer.endswith(f" {pa.__version__}") or parquet_bytes(rows) == path.read_bytes()
 
 
 def _in_order(rows: pa.Table, order: _Order) -> bool:
@@ -235,7 +233,10 @@ def _of_sums(folder: Path) -> Iterator[str]:
     """Yield which lines of the list of digests are of no file of the package."""
     if not (folder / SUMS).exists():
         return
-    for line in (folder / SUMS).read_text(encoding="utf-8").splitlines():
+    lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
+    if [line[66:] for line in lines] != sorted(line[66:] for line in lines):
+        yield f"{SUMS}: files in an order of their own"
+    for line in lines:
         digest, _, name = line.partition("  ")
         path = folder / name
         if not name or not path.is_file() or sha256(path.read_bytes()).hexdigest() != digest:

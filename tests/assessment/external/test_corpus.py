@@ -111,6 +111,7 @@ def test_without_the_explanations_of_weights_and_keys_what_is_false_is_said(
     monkeypatch.setattr(grids, "factor_of", lambda _: None)
     monkeypatch.setattr(small_cells, "_KEYED_MOST", 0)
     monkeypatch.setattr(small_cells, "single_units", lambda *_: 50.0)
+    monkeypatch.setattr(small_cells, "single_numbers", lambda *_: 50.0)
     wrong = {made.name for made in BY_RULES if false_statements(made)}
     assert {"times 3.37", "key that leaves none below 3 [20]"} <= wrong
     assert any("a record" in name for name in wrong)

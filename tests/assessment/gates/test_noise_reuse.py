@@ -95,7 +95,7 @@ def test_noise_of_one_seed_is_seen_many_weeks_later_and_what_is_not_compared_is_
     assert not drawn_once(judged_release(case.with_vectors(again), earlier)).passed
     honest = drawn_once(judged_release(case.drawn, earlier))
     assert honest.passed
-    assert "with draws of 10 earlier releases" in honest.statement
+    assert "with those of other releases (10)" in honest.statement
     assert "pairs are too many to compare" in honest.statement
 
 

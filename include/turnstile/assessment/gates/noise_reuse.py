@@ -179,7 +179,7 @@ def drawn_once(numbers: Judged, alpha: float = ALPHA) -> GateResult:
     repeats += [f"{pair.words}, {off} cells apart" for pair, off in apart if off is not None]
     repeats += alike_in_part(numbers.totals, alpha / 3)
     left = sum(map(len, every)) - len(placed) - len(moved)
-    weeks = f", with draws of {len(numbers.earlier)} earlier releases" if numbers.earlier else ""
+    weeks = f", with those of other releases ({len(numbers.earlier)})" if numbers.earlier else ""
     weeks += f" ({left:,} pairs are too many to compare)" if left else ""
     statement = (
         f"noise serves twice: {'; '.join(repeats[:3])}"

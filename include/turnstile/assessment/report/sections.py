@@ -150,7 +150,8 @@ def attacks(assessment: Assessment) -> Section:
         "proof": (
             "Tables are thresholded: a released cell proves that it was not empty."
             if is_thresholded
-            else "No number proves that a cell was not empty: empty cells are noised like others."
+            else "Empty cells are noised like others: that a number is not 0 proves nothing; one "
+            "far beyond its noise says that many were there."
         ),
         "differencing": {"head": head, "rows": rows},
     }
@@ -212,7 +213,7 @@ def _verdict(audit: DrawAudit) -> str:
         return "REFUTED"
     if audit.bound.epsilon > audit.claimed:
         return (
-            "not refuted: this bound holds at 95 % only and lies above a true claim once in "
+            "not refuted: this bound holds at 95 % only and lies above a true claim up to once in "
             "twenty; at the certainty that refutes a claim (1 - 1e-9) it lies below"
         )
     return "not refuted"
