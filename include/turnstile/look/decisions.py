@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from turnstile.duckdb_engine import one_file
 from turnstile.look.asked import Asked
 from turnstile.look.fields_found import (
+    OWN_DATES,
     Word,
     action_like,
     asks_for_action,
@@ -26,7 +27,6 @@ from turnstile.look.fields_found import (
 from turnstile.look.file_form import FoundForm, yaml_of
 from turnstile.programme.source_spec import (
     Encoding,
-    Feed,
     FileSpec,
     RowShape,
     SpeedUnit,
@@ -120,7 +120,7 @@ class Seen:
     """What was made of the files of a week.
 
     Args:
-        connection: engine, with `said` if fields could be read.
+        connection: engine with `rows_read`, and `said` if fields could be read.
         programme: under which they were read.
         snapshot: rows and quarantine.
         report: findings on it; None where a release judges it later.
@@ -182,7 +182,7 @@ def as_said(
     """
     source = programme.source
     columns = {str(row[0]) for row in connection.execute("DESCRIBE said").fetchall()}
-    days = () if week is None or source.feed is Feed.IST_DATEN else week.days  # has its own
+    days = () if week is None or source.feed in OWN_DATES else week.days
     for field in columns & {*DATED} if days else ():
         source = replace(source, date_form=date_form(connection, field, days) or source.date_form)
     if _MODES in asked.undecided and "mode" in columns:
@@ -270,8 +270,6 @@ def _of_units(asked: Asked, seen: Seen) -> Iterator[Decision]:
     source = seen.programme.source
     if source.feed.shape is not RowShape.TELEMETRY or not seen.snapshot.days:
         return
-    rows = f"read_parquet('{seen.snapshot.rows_glob}')"
-    seen.connection.execute(f"CREATE OR REPLACE VIEW rows_read AS SELECT * FROM {rows}")
     ratio = said_by_covered(seen.connection, counts_of(seen.snapshot)["rows_out"])
     is_open = "source.speed_unit" in asked.undecided
     stops = seen.stops("speed_unit")

@@ -15,11 +15,16 @@ from typing import TYPE_CHECKING
 from turnstile.duckdb_engine import name, number_of
 from turnstile.programme.source_spec import DateForm, Feed, TapAction
 from turnstile.quality.kinds_set_aside import CARDS_AT_LEAST
-from turnstile.quality.plausible import DATED, PATTERNS, day_sql
+from turnstile.quality.plausible import DATED
+from turnstile.sources.feeds.zoned import ORDERS, day_sql
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+OF_INSTANTS = (Feed.GTFS_VEHICLE_POSITIONS, Feed.GTFS_TRIP_UPDATES, Feed.HFP, Feed.SIRI_VM)
+"""Feeds by whose standard a time is an instant, whatever the zone."""
+OWN_DATES = (*OF_INSTANTS, Feed.OPAL_TRIPS, Feed.IST_DATEN)
+"""Feeds whose standard says how dates are written."""
 WORDS = ("action", "mode", "direction", "route", "fare_product", "vehicle_trip", "occupancy")
 _TIMES = (
     *("tapped_at", "observed_at", "tap_date", "tap_time", "service_date", "start_date"),
@@ -186,11 +191,9 @@ def date_form(
         days: of the week.
     """
     listed = ", ".join(f"DATE '{day}'" for day in days)
-    asked = ", ".join(
-        f"count(*) FILTER ({day_sql(field, form)} IN ({listed}))" for form in PATTERNS
-    )
+    asked = ", ".join(f"count(*) FILTER ({day_sql(field, form)} IN ({listed}))" for form in ORDERS)
     row = connection.execute(f"SELECT {asked} FROM said").fetchone()
-    counts = dict(zip(PATTERNS, row or (), strict=False))
+    counts = dict(zip(ORDERS, row or (), strict=False))
     best = max(counts, key=lambda form: counts[form])
     return best if counts[best] > min(counts.values()) else None
 
@@ -207,7 +210,7 @@ def week_of(connection: DuckDBPyConnection, fields: Iterable[str]) -> date | Non
     if not told:
         return None
     days = [_iso_day_sql(field) for field in told]
-    days += [day_sql(field, form) for field in told for form in PATTERNS]
+    days += [day_sql(field, form) for field in told for form in ORDERS]
     # each reading of a date votes: wrong ones are scattered over the weeks of a year
     row = connection.execute(
         f"SELECT date_trunc('week', day) AS monday, count(*) "

@@ -28,7 +28,7 @@ from turnstile.quality.plausible import (
     unlisted,
     vehicles_of_another_unit,
 )
-from turnstile.quality.rules import CLOCK, DATES, PLACE, UNIT, unlisted_at_most
+from turnstile.quality.rules import CLOCK, DATES, MEANINGS, PLACE, UNIT, unlisted_at_most
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.ingest.canonical import (
     SPEED_SCALE,
@@ -139,7 +139,7 @@ def measure(  # noqa: PLR0913 - the keyword-only rest is where it runs
     with tempfile.TemporaryDirectory(prefix=".measure-", dir=snapshot.folder.parent) as scratch:
         connection = connect(Path(scratch), memory=memory)
         try:
-            _open_rows(connection, snapshot, programme)
+            open_rows(connection, snapshot, programme)
             columns = _columns(connection)
             connection.execute(
                 "CREATE TEMP TABLE rows_by_mode AS "
@@ -182,7 +182,7 @@ def measure(  # noqa: PLR0913 - the keyword-only rest is where it runs
     return Metrics(columns, modes, days, totals, figures, earlier)
 
 
-def _open_rows(connection: DuckDBPyConnection, snapshot: Snapshot, programme: Programme) -> None:
+def open_rows(connection: DuckDBPyConnection, snapshot: Snapshot, programme: Programme) -> None:
     """Name the rows of a snapshot `rows_read`; an empty week has the canonical columns."""
     if snapshot.days:
         source = f"read_parquet({text(snapshot.rows_glob)}, hive_partitioning=false)"
@@ -303,7 +303,7 @@ def _off_lists(
     if domain is None:
         return {"words_off": 0.0, "places_off": 0.0}
     most = unlisted_at_most(programme)
-    words = unlisted(connection, domain, {*most} - {PLACE, CLOCK, DATES, UNIT})
+    words = unlisted(connection, domain, {*most} - {*MEANINGS})
     off = (share / most[name] for name, share in words.items())
     places = nowhere(connection, programme.source.feed, domain)
     return {"words_off": max(off, default=0.0), "places_off": places / most[PLACE]}

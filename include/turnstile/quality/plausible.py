@@ -21,8 +21,9 @@ import numpy as np
 from turnstile.duckdb_engine import name, number_of, one_file, text
 from turnstile.programme.domain.public_domain import UNKNOWN, PublicDomain
 from turnstile.programme.fields import STOP
-from turnstile.programme.source_spec import DateForm, Feed, RowShape, SourceSpec
+from turnstile.programme.source_spec import Feed, RowShape, SourceSpec
 from turnstile.sources.feeds.layout import INSTANTS
+from turnstile.sources.feeds.zoned import ORDERS, day_sql
 from turnstile.sources.ingest.canonical import MINUTE, SPEED_SCALE
 from turnstile.sources.ingest.snapshot import HOURS_FILE, Snapshot, counts_of
 
@@ -58,7 +59,6 @@ _RECORDS_AT_LEAST = 500
 ENDS = ("tap_on", "tap_off")
 DATED = ("tap_date", *INSTANTS)
 """Fields whose dates are written as `source.date_form` says, where no year comes first."""
-PATTERNS = {DateForm.DAY_FIRST: "%d/%m/%Y", DateForm.MONTH_FIRST: "%m/%d/%Y"}
 
 _BESIDE = f"""
     WITH looked AS (
@@ -72,12 +72,13 @@ _BESIDE = f"""
         WINDOW w AS (
             PARTITION BY service_date, vehicle_id ORDER BY second, kmh, latitude, longitude)
     )"""
+_KM = """111.195 * sqrt((latitude - latitude0) ** 2
+        + ((longitude - longitude0) * cos(radians(latitude))) ** 2)"""
 # A pair is two positions of a vehicle, 5 s to 3 minutes and more than 100 m apart, between which
 # it moved at about the same speed: then what it covered is what it said, in the right unit.
 _SAID_BY_COVERED = f"""{_BESIDE}, pair AS (
         SELECT service_date, vehicle_id, (kmh + kmh0) / 2 AS said, second - second0 AS seconds,
-            kmh, kmh0, 111.195 * sqrt((latitude - latitude0) ** 2
-                + ((longitude - longitude0) * cos(radians(latitude))) ** 2) AS km
+            kmh, kmh0, {_KM} AS km
         FROM beside WHERE second - second0 BETWEEN 5 AND 180 AND kmh > 0 AND kmh0 > 0
     ), ratio AS (
         SELECT service_date, vehicle_id, said / (3600 * km / seconds) AS ratio FROM pair
@@ -92,9 +93,7 @@ _OF_DAYS, _OF_VEHICLES = (
 # Of positions minutes apart a vehicle says on the whole at least the straight way that it covers:
 # each one of Austin says 0.92 to 1.8 of it, those of Surat that say next to nothing have no unit.
 _FAR_APART = f"""{_BESIDE}, far AS (
-        SELECT vehicle_id, kmh, second - second0 AS seconds, 111.195
-            * sqrt((latitude - latitude0) ** 2
-                + ((longitude - longitude0) * cos(radians(latitude))) ** 2) AS km
+        SELECT vehicle_id, kmh, second - second0 AS seconds, {_KM} AS km
         FROM beside WHERE second - second0 BETWEEN 60 AND 1200
     )
     SELECT vehicle_id, count(*), avg(kmh) / nullif(3600 * sum(km) / sum(seconds), 0) AS ratio
@@ -249,7 +248,7 @@ def files_of_other_dates(
         return 0.0
     listed = ", ".join(f"DATE '{day}'" for day in days)
     said = ", ".join(f"json_extract_string(fields, '$.{field}')" for field in DATED)
-    others = [form for form in PATTERNS if form is not source.date_form]
+    others = [form for form in ORDERS if form is not source.date_form]
     is_other = " OR ".join(f"{day_sql('said', form)} IN ({listed})" for form in others)
     exchanged = number_of(
         connection,
@@ -262,12 +261,6 @@ def files_of_other_dates(
         ) USING (file) WHERE 2 * others > outside + coalesce(inside, 0)""",
     )
     return exchanged / max(counts_of(snapshot)["rows_in"], 1)
-
-
-def day_sql(field: str, form: DateForm) -> str:
-    """SQL of the date with which a text begins, if a day or a month comes first."""
-    begin = rf"regexp_extract({field}, '^\d\d?[-/.]\d\d?[-/.]\d{{4}}')"
-    return f"TRY_STRPTIME(translate({begin}, '-.', '//'), {text(PATTERNS[form])})::DATE"
 
 
 def _off_night(
@@ -329,25 +322,22 @@ def nowhere(connection: DuckDBPyConnection, feed: Feed, domain: PublicDomain) ->
         return unlisted(connection, domain, [STOP])[STOP]
     if feed.shape is RowShape.TELEMETRY:
         return _outside(connection, domain)
-    ends = (rows_nowhere(connection, "rows_read", end, domain) for end in ENDS)
+    ends = (rows_nowhere(connection, end, domain) for end in ENDS)
     return max(_share(connection, strange, said) for said, strange in ends)
 
 
-def rows_nowhere(
-    connection: DuckDBPyConnection, rows: str, end: str, domain: PublicDomain
-) -> tuple[str, str]:
+def rows_nowhere(connection: DuckDBPyConnection, end: str, domain: PublicDomain) -> tuple[str, str]:
     """Return SQL of the trips that say where they begin, or end, and of those nowhere on the list.
 
     Args:
-        connection: engine; `places` is put into it.
-        rows: SQL of canonical rows.
+        connection: engine with `rows_read`; `places` is put into it.
         end: tap_on or tap_off.
         domain: with the list.
     """
     columns = "unnest(?::VARCHAR[]) AS mode, unnest(?::VARCHAR[]) AS location"
     listed = [[place.mode for place in domain.places], [place.location for place in domain.places]]
     connection.execute(f"CREATE OR REPLACE TEMP TABLE places AS SELECT {columns}", listed)
-    said = f"(SELECT * FROM {rows} WHERE {end}_location <> {text(UNKNOWN)})"  # or are not recorded
+    said = f"(SELECT * FROM rows_read WHERE {end}_location <> {text(UNKNOWN)})"
     same = f"places.mode = said.mode AND location = {end}_location"
     return said, f"(SELECT * FROM {said} AS said ANTI JOIN places ON {same})"
 

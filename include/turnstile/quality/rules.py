@@ -24,7 +24,7 @@ _MANY_UNREADABLE = 0.01
 _MANY_QUARANTINED = 0.2
 _MANY_OF_A_RULE = 0.02
 _DIRECTION, _LATER = "direction", "future_date"
-PLACE, CLOCK, DATES, UNIT = "place", "clock", "dates", "unit"
+MEANINGS = PLACE, CLOCK, DATES, UNIT = "place", "clock", "dates", "unit"
 """Of the public cells that rows lie in, whatever the feed; a file's times; a vehicle's speeds."""
 # What no sender can help, or what is delivered so by design: it has shares of its own.
 _MANY_OF_THESE = {
@@ -327,7 +327,7 @@ def shares_at_most(programme: Programme) -> dict[str, float]:
 
 def unlisted_at_most(programme: Programme) -> dict[str, float]:
     """Return what share of the rows may name none of a list, no place, or have another meaning."""
-    usual = dict.fromkeys({*programme.listed, PLACE, CLOCK, DATES, UNIT} - {STOP}, _MANY_OF_A_RULE)
+    usual = dict.fromkeys({*programme.listed, *MEANINGS} - {STOP}, _MANY_OF_A_RULE)
     if _DIRECTION in usual:
         usual[_DIRECTION] = _MANY_UNKNOWN
     stated = dict(programme.source.set_aside_at_most)
