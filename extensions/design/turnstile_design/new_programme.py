@@ -106,6 +106,8 @@ class Answers:
         if asks_for_action(delivery.feed) and "action" not in fields:
             key = "without_action" if self.all_tap_on else "columns.action"
             open_keys[f"source.{key}"] = TapAction.ENTER if self.all_tap_on else None
+        if delivery.feed is Feed.TIDES_PASSENGER_EVENTS and "passengers" not in fields:
+            open_keys["source.without_count"] = None
         if delivery.may_name_mode:
             open_keys["source.without_mode" if is_bus else "source.columns.mode"] = None
         if self.accept_no_gain:

@@ -50,6 +50,14 @@ _NAME_OF_ACTION = re.compile(
     re.IGNORECASE,
 )
 
+_NAME_OF_STATUS = re.compile(
+    r"(.*[^a-z])?(status|state|estado|stato|statut|zustand|result(ado|at)?|valid(ity|ez)?)([^a-z].*)?",
+    re.IGNORECASE,
+)
+_VOID = re.compile(
+    r"cancel|void|ann?ul|storn|revers|refus|reject|rechaz|denie|declin|fail|error|inv[aá]lid",
+    re.IGNORECASE,
+)
 _NAME_OF_MODE = re.compile(
     r"(?!.*pay)(.*[^a-z]|transport|travel|transit|vehicle)?"
     r"(modes?(.?(name|id|code))?|modo|modus|modal|(vehicle|route|transport).?type"
@@ -223,7 +231,7 @@ def week_of(connection: DuckDBPyConnection, fields: Iterable[str]) -> date | Non
 def fields_that_may_be(
     connection: DuckDBPyConnection, relation: str, unread: Iterable[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield pairs (field, column that may say it): whether a tap enters or leaves, or a mode.
+    """Yield pairs (field, column that may say it): what a tap does, whether it counts, or a mode.
 
     Args:
         connection: engine.
@@ -238,6 +246,8 @@ def fields_that_may_be(
         words = [str(row[0]) for row in connection.execute(select).fetchall()]
         if 1 < len(words) <= _FEW_WORDS and _says_action(column, words):
             yield "action", column
+        if 1 < len(words) <= _FEW_WORDS and _says_status(column, words):
+            yield "status", column
         if 0 < len(words) <= _FEW_WORDS and (_says_mode(words) or is_named_as_mode(column)):
             yield "mode", column
 
@@ -246,6 +256,12 @@ def _says_action(column: str, words: Sequence[str]) -> bool:
     """Return whether words of a column seem to tell who enters from who leaves."""
     says = any(map(_BOARDS.search, words)) and any(map(_ALIGHTS.search, words))
     return says or bool(_NAME_OF_ACTION.search(column) and any(map(_ALIGHTS.search, words)))
+
+
+def _says_status(column: str, words: Sequence[str]) -> bool:
+    """Return whether words of a column seem to tell what took place from what did not."""
+    void = [bool(_VOID.search(word)) for word in words]
+    return bool(_NAME_OF_STATUS.fullmatch(column)) or any(void) > all(void)
 
 
 def _says_mode(words: Sequence[str]) -> bool:
