@@ -92,11 +92,11 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
 
 def made(trip: MadeTrip, programme: Programme, names: Mapping[str, str]) -> list[Record]:
     """Return the taps of a made-up trip, which count, in words that the programme explains."""
-    words = [
-        word for word, status in programme.source.status_names if status is RecordStatus.COUNTS
-    ]
-    status = {names["status"]: next(iter(words), "")}
-    return [tap | status for tap in taps_made(trip, programme, names)]
+    made_taps, source = taps_made(trip, programme, names), programme.source
+    if "status" not in dict(source.columns) and not source.status_names:
+        return made_taps
+    words = [word for word, status in source.status_names if status is RecordStatus.COUNTS]
+    return [tap | {names["status"]: next(iter(words), "")} for tap in made_taps]
 
 
 LAYOUT = FeedLayout(
