@@ -90,9 +90,14 @@ def test_the_four_austin_days_are_released_and_their_outliers_quarantined(
 
 @pytest.mark.long
 def test_the_austin_day_of_a_daylight_saving_change_is_released(
-    real: Deployment, turnstile: Cli, shared_data: Path
+    real: Deployment, turnstile: Cli, shared_data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     deliver(real, "austin", "2015-W10", shared_data / "capmetro_bus_gps/2015-03-08.csv")
+    # By their own positions the files of 2015 are miles an hour, and those of 2016 m/s.
+    assert turnstile("run", "austin", "--week", "2015-W10") == 2
+    assert "source's unit is probably not m/s" in capsys.readouterr().err
+    assert real.nothing_happened()
+    real.edit("austin", "speed_unit: m/s", "speed_unit: mph")
     assert turnstile("run", "austin", "--week", "2015-W10") == 0
     assert len(gaps(real, "austin", "2015-W10")) == 6
 

@@ -37,6 +37,7 @@ OWN = WithoutCard.OWN_UNIT
 SUBE = "id,id_tarjeta,modo,lat,lon,tipo_trx_tren,hora,fecha"
 SUBE_SOURCE = {
     "feed": Feed.TAPS,
+    "without_action": TapAction.ENTER,  # buses say nothing of it
     "modes": ("bus", "train"),
     "columns": (
         ("tap_id", "id"),

@@ -44,7 +44,7 @@ ROLES = {
     "said_at": "dropped: tells what was observed from what is to come",
     "polled_at": "dropped: tells what was observed from what is to come",
     "relation": "dropped: tells calls from those that were skipped",
-    "status": "dropped: tells what was observed from forecasts",
+    "status": "dropped: tells what took place from forecasts and from what did not",
     "cancelled": "dropped: tells runs from those that did not take place",
     "route": "dropped, unless a list of routes names it: then published, with noise",
     "direction": "dropped, unless a list of directions names it: then published, with noise",

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from turnstile.errors import InputError
-from turnstile.look.fields_found import is_named_as_mode
+from turnstile.look.fields_found import OF_INSTANTS, OWN_DATES, is_named_as_mode
 from turnstile.look.file_form import FoundForm, found_form, instants_and_numbers, yaml_of
 from turnstile.programme.fields import categories
 from turnstile.programme.source_spec import Feed, FileSpec
@@ -41,11 +41,8 @@ _NO_BEGINNING = (
     zlib.error,
     RecursionError,
 )
-_OF_INSTANTS = (Feed.GTFS_VEHICLE_POSITIONS, Feed.GTFS_TRIP_UPDATES, Feed.HFP, Feed.SIRI_VM)
-"""Standards by which a time is an instant, whatever the zone."""
 _OFTEN = (Feed.TAPS, Feed.TIDES_VEHICLE_LOCATIONS)
 """What a file of an agency's own columns mostly is."""
-_OWN_DATES = (*_OF_INSTANTS, Feed.OPAL_TRIPS, Feed.IST_DATEN)
 _UNNAMED = "(a column whose name is not repeated here)"
 
 
@@ -70,11 +67,6 @@ class Delivery:
     written: str = ""
     tells_instants: bool = False
     has_dates: bool = False
-
-    @property
-    def has_own_dates(self) -> bool:
-        """True if the feed's standard says how dates are written."""
-        return self.feed in _OWN_DATES
 
     @property
     def is_plain(self) -> bool:
@@ -171,9 +163,9 @@ def look_at(
             if feed_names.get(f) != c
         ),
         written="" if form is None else yaml_of(form.stated(instants, numbers)),
-        tells_instants=is_told or best_feed in _OF_INSTANTS,
+        tells_instants=is_told or best_feed in OF_INSTANTS,
         has_dates="tap_date" in field_of
-        or (best_feed not in _OWN_DATES and form is not None and bool({*instants} & {*form.dated})),
+        or (best_feed not in OWN_DATES and form is not None and bool({*instants} & {*form.dated})),
     )
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from turnstile.errors import InputError
+from turnstile.look.fields_found import OWN_DATES, asks_for_action
 from turnstile.pipeline.trials.gain import no_gain
 from turnstile.privacy.accounts import posted_whole
 from turnstile.privacy.units import ProtectionUnit
@@ -38,6 +39,7 @@ _COLUMNS_OF_STOPS = ("stop_id", "stop_lat", "stop_lon")
 _THE_MODE = "bus"  # of a feed of vehicles that names none
 _ENDS = (("boardings", "alightings"), ("starts", "ends"))  # tables of trips that nobody made
 WHOLE = "all"
+_VOLUME, _NO_GAIN = "typical_volume", "accept_no_gain"
 _DRAWS_OF_A_CAP = 3  # the week's, one that dies, and a correction's (PRIVACY 6.8)
 
 
@@ -101,15 +103,17 @@ class Answers:
             open_keys["source.speed_unit"] = self.speed_unit
         if delivery.has_dates or self.date_form:
             open_keys["source.date_form"] = self.date_form
-        if delivery.feed is Feed.TAPS and "action" not in fields:
+        if asks_for_action(delivery.feed) and "action" not in fields:
             key = "without_action" if self.all_tap_on else "columns.action"
             open_keys[f"source.{key}"] = TapAction.ENTER if self.all_tap_on else None
+        if delivery.feed is Feed.TIDES_PASSENGER_EVENTS and "passengers" not in fields:
+            open_keys["source.without_count"] = None
         if delivery.may_name_mode:
             open_keys["source.without_mode" if is_bus else "source.columns.mode"] = None
         if self.accept_no_gain:
-            open_keys["accept_no_gain"] = self.accept_no_gain
+            open_keys[_NO_GAIN] = self.accept_no_gain
         elif not is_bus or ("speed" in fields and not delivery.feed.names_stops):
-            open_keys["typical_volume"] = str(self.typical_volume or UNDECIDED)
+            open_keys[_VOLUME] = str(self.typical_volume or UNDECIDED)
         return {key: str(value or UNDECIDED) for key, value in open_keys.items()}
 
 
@@ -141,7 +145,6 @@ GRAINS = {  # from the finest
     ),
     RowShape.TELEMETRY: tuple(Grain(h3_resolution=resolution) for resolution in (7, 6, 5)),
 }
-_NO_GAIN = "accept_no_gain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +181,7 @@ def new_programme(  # noqa: PLR0913 - the keyword-only rest is what the package 
     Raises:
         InputError: a public source is missing or does not tell what is needed.
     """
-    if answers.date_form and delivery.has_own_dates:
+    if answers.date_form and delivery.feed in OWN_DATES:
         rule = f"{delivery.feed} has dates of its own standard; leave it out"
         raise InputError(where="new", field="--date-form", rule=rule)
     trips = delivery.feed.shape is RowShape.TRIPS
@@ -222,7 +225,10 @@ def new_programme(  # noqa: PLR0913 - the keyword-only rest is what the package 
         )
 
     grains = GRAINS[delivery.feed.shape]
-    grain = next((grain for grain in grains if _tells(name, files(grain, values))), None)
+    is_volume_open = asked.get(_VOLUME) == UNDECIDED  # of which nothing is known to tell nothing
+    grain = next(
+        (grain for grain in grains if is_volume_open or _tells(name, files(grain, values))), None
+    )
     if grain is None:  # a person says why to release it all the same
         asked[_NO_GAIN] = UNDECIDED
     is_open = tuple(key for key in asked if asked[key] == UNDECIDED)
@@ -237,7 +243,7 @@ def _tells(name: str, files: Iterable[tuple[str, bytes]]) -> bool:
             (Path(folder) / file).write_bytes(content)
         text = (Path(folder) / f"programmes/{name}.yaml").read_text()
         programme = problems_of(text, f"{name}.yaml").programme  # what is open has an example
-        if programme is None or "typical_volume: decide" in text:
+        if programme is None:
             return True
         return no_gain(programme, load_domain(programme, Path(folder)), Path(folder)) is None
 
@@ -270,7 +276,7 @@ def _values(
     """Return what both pages of a programme are made from, but for what is public."""
     trips = delivery.feed.shape is RowShape.TRIPS
     columns = {field: asked.get(f"source.columns.{field}") for field in ("action", "mode")}
-    if delivery.feed is Feed.TAPS:  # what a tap does is said, in columns of any name
+    if asks_for_action(delivery.feed):  # what a tap does is said, in columns of any name
         columns |= {field: column for column, field in delivery.fields if field == "action"}
     renamed = {field: column for field, column in columns.items() if column} | dict(
         delivery.renamed

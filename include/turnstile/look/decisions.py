@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from turnstile.duckdb_engine import one_file
+from turnstile.duckdb_engine import number_of, one_file
 from turnstile.look.asked import Asked
 from turnstile.look.fields_found import (
+    OWN_DATES,
     Word,
     action_like,
     asks_for_action,
@@ -64,6 +65,10 @@ _MENDS = {
     "days_complete": ("source.rows_per_day_at_least", ""),
     "clock": ("source.file.zone", "file: {zone: UTC}   # or quiet_hours, or another time.zone"),
     "dates": ("source.date_form", ""),
+    "numbers": (
+        "source.feed",
+        "feed: gate_counters   # of numbers that go on; gate_counts: of an interval",
+    ),
     "coordinates_swapped_many": (
         "source.columns",
         "columns: {latitude: ..., longitude: ...}   # exchanged",
@@ -77,6 +82,9 @@ _MENDS = {
         'set_aside_at_most: {unknown_place: "..."}   # or other columns, or a longer list',
     ),
     "quarantine_small": (_SHARES_KEY, ""),
+    "delay_unit": ("source.delay_unit", "delay_unit: min   # or s, if vehicles are so punctual"),
+    "trips_of_no_card": ("source.without_card", ""),
+    "duplicates_without_id": ("source.columns", ""),
     "malformed_line_many": ("source.file", ""),
     "unparsable_timestamp_many": ("source.file.times", ""),
     "speeds": ("source.speed_at_most_kmh", ""),
@@ -93,6 +101,8 @@ _OPEN = {
     "typical_volume": "tap-ons a week, or vehicles a day, to plan for",
     "accept_no_gain": "why to release what naive tables tell as well",
     "source.columns.action": "which column says whether a tap enters or leaves",
+    "source.without_count": "how many passengers an event is that states no number; or name the "
+    "column of it: columns: {passengers: ...}",
     "source.columns.mode": "which column names the mode",
     "source.without_mode": "whether all vehicles are of one mode",
 }
@@ -120,7 +130,7 @@ class Seen:
     """What was made of the files of a week.
 
     Args:
-        connection: engine, with `said` if fields could be read.
+        connection: engine with `rows_read`, and `said` if fields could be read.
         programme: under which they were read.
         snapshot: rows and quarantine.
         report: findings on it; None where a release judges it later.
@@ -142,7 +152,7 @@ class Seen:
 
 
 def needs(programme: Programme, names: Mapping[str, str], columns: Iterable[str]) -> set[str]:
-    """Return the fields, of action and mode, of which nobody has said how these columns tell them.
+    """Return what of action, status and mode nobody has said how these columns tell it.
 
     Args:
         programme: says what is read.
@@ -151,7 +161,8 @@ def needs(programme: Programme, names: Mapping[str, str], columns: Iterable[str]
     """
     source, there = programme.source, {*columns}
     asked: dict[str, str | None] = {"mode": source.without_mode}
-    asked |= {"action": source.without_action} if asks_for_action(source.feed) else {}
+    if asks_for_action(source.feed):
+        asked |= {"action": source.without_action, "status": None}
     return {
         field for field, said in asked.items() if said is None and names.get(field) not in there
     }
@@ -182,7 +193,7 @@ def as_said(
     """
     source = programme.source
     columns = {str(row[0]) for row in connection.execute("DESCRIBE said").fetchall()}
-    days = () if week is None or source.feed is Feed.IST_DATEN else week.days  # has its own
+    days = () if week is None or source.feed in OWN_DATES else week.days
     for field in columns & {*DATED} if days else ():
         source = replace(source, date_form=date_form(connection, field, days) or source.date_form)
     if _MODES in asked.undecided and "mode" in columns:
@@ -242,6 +253,8 @@ def of_rows(asked: Asked, seen: Seen) -> Iterator[Decision]:
     yield from _of_ids(asked, seen)
     yield from _of_unread(seen)
     yield from _of_words(seen, "unknown_action", "action", "source.action_names")
+    yield from _of_blanks(seen)
+    yield from _of_words(seen, "unknown_status", "status", "source.status_names")
     if _MODES not in asked.undecided:
         yield from _of_words(seen, "unknown_mode", "mode", "source.mode_names")
     else:
@@ -270,8 +283,6 @@ def _of_units(asked: Asked, seen: Seen) -> Iterator[Decision]:
     source = seen.programme.source
     if source.feed.shape is not RowShape.TELEMETRY or not seen.snapshot.days:
         return
-    rows = f"read_parquet('{seen.snapshot.rows_glob}')"
-    seen.connection.execute(f"CREATE OR REPLACE VIEW rows_read AS SELECT * FROM {rows}")
     ratio = said_by_covered(seen.connection, counts_of(seen.snapshot)["rows_out"])
     is_open = "source.speed_unit" in asked.undecided
     stops = seen.stops("speed_unit")
@@ -329,6 +340,14 @@ def _of_unread(seen: Seen) -> Iterator[Decision]:
             "source.without_action"
         )
         yield Decision("source.columns.action", line, why, must=True)
+    if "status" in unread:
+        column = json.dumps(unread["status"], ensure_ascii=False)
+        line = f"columns: {{status: {column}}}   # and status_names: each word counts, or is void"
+        why = (
+            "a column that nobody reads may say that a tap did not take place: name it, and say "
+            "in source.status_names which of its words count"
+        )
+        yield Decision("source.columns.status", line, why, must=True)
     if "mode" in unread and seen.programme.source.feed.shape is RowShape.TELEMETRY:
         line = f"without_mode: {seen.programme.source.modes[0]}   # or deliver the others apart"
         why = "a column that nobody reads may name the mode, and all vehicles would count as of one"
@@ -367,8 +386,24 @@ def _of_words(seen: Seen, rule: str, field: str, key: str) -> Iterator[Decision]
         yield Decision(key, "", f"{field}: {_RARE}", must=must and not shared)
 
 
+def _of_blanks(seen: Seen) -> Iterator[Decision]:
+    """Yield that records leave a named column of actions empty."""
+    rule, key = "unknown_action", "source.without_action"
+    file = seen.snapshot.folder / "quarantine" / f"{rule}.parquet"
+    if seen.programme.source.feed is not Feed.TAPS or not file.exists():
+        return
+    blank = "json_extract_string(fields, '$.action') IS NULL"
+    select = f"SELECT count(*) FROM read_parquet({one_file(file)}) WHERE {blank}"
+    if number_of(seen.connection, select):
+        line = "without_action: enter   # or exit, no_tap"
+        why = "records leave the column of actions empty: say what such a tap does"
+        yield Decision(key, line, why, must=seen.stops(f"{rule}_many"))
+
+
 def _hint(field: str, words: list[Word]) -> str:
     """Return a comment on what words seem to say."""
+    if field == "status":
+        return "   # counts or void"
     if field != "action":
         return "   # each one of source.modes"
     likely = [(entry.text, action_like(entry.text)) for entry in words]
@@ -383,6 +418,8 @@ def _of_findings(seen: Seen) -> Iterator[Decision]:
     ]
     are_aside = any(finding.rule.endswith("_many") for finding in stopping)
     said = _SAID_BY_OTHERS | (_CONSEQUENCES if are_aside else frozenset())
+    if seen.programme.source.feed is Feed.TAPS:
+        said |= {"unknown_status_many"}
     for finding in (finding for finding in stopping if finding.rule not in said):
         key, line = _MENDS.get(finding.rule, (finding.rule, ""))
         rule = finding.rule.removesuffix("_many")

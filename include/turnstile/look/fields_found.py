@@ -15,11 +15,16 @@ from typing import TYPE_CHECKING
 from turnstile.duckdb_engine import name, number_of
 from turnstile.programme.source_spec import DateForm, Feed, TapAction
 from turnstile.quality.kinds_set_aside import CARDS_AT_LEAST
-from turnstile.quality.plausible import DATED, PATTERNS, day_sql
+from turnstile.quality.plausible import DATED
+from turnstile.sources.feeds.zoned import ORDERS, day_sql
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+OF_INSTANTS = (Feed.GTFS_VEHICLE_POSITIONS, Feed.GTFS_TRIP_UPDATES, Feed.HFP, Feed.SIRI_VM)
+"""Feeds by whose standard a time is an instant, whatever the zone."""
+OWN_DATES = (*OF_INSTANTS, Feed.OPAL_TRIPS, Feed.IST_DATEN)
+"""Feeds whose standard says how dates are written."""
 WORDS = ("action", "mode", "direction", "route", "fare_product", "vehicle_trip", "occupancy")
 _TIMES = (
     *("tapped_at", "observed_at", "tap_date", "tap_time", "service_date", "start_date"),
@@ -45,6 +50,14 @@ _NAME_OF_ACTION = re.compile(
     re.IGNORECASE,
 )
 
+_NAME_OF_STATUS = re.compile(
+    r"(.*[^a-z])?(status|state|estado|stato|statut|zustand|result(ado|at)?|valid(ity|ez)?)([^a-z].*)?",
+    re.IGNORECASE,
+)
+_VOID = re.compile(
+    r"cancel|void|ann?ul|storn|revers|refus|reject|rechaz|denie|declin|fail|error|inv[aá]lid",
+    re.IGNORECASE,
+)
 _NAME_OF_MODE = re.compile(
     r"(?!.*pay)(.*[^a-z]|transport|travel|transit|vehicle)?"
     r"(modes?(.?(name|id|code))?|modo|modus|modal|(vehicle|route|transport).?type"
@@ -186,11 +199,9 @@ def date_form(
         days: of the week.
     """
     listed = ", ".join(f"DATE '{day}'" for day in days)
-    asked = ", ".join(
-        f"count(*) FILTER ({day_sql(field, form)} IN ({listed}))" for form in PATTERNS
-    )
+    asked = ", ".join(f"count(*) FILTER ({day_sql(field, form)} IN ({listed}))" for form in ORDERS)
     row = connection.execute(f"SELECT {asked} FROM said").fetchone()
-    counts = dict(zip(PATTERNS, row or (), strict=False))
+    counts = dict(zip(ORDERS, row or (), strict=False))
     best = max(counts, key=lambda form: counts[form])
     return best if counts[best] > min(counts.values()) else None
 
@@ -207,7 +218,7 @@ def week_of(connection: DuckDBPyConnection, fields: Iterable[str]) -> date | Non
     if not told:
         return None
     days = [_iso_day_sql(field) for field in told]
-    days += [day_sql(field, form) for field in told for form in PATTERNS]
+    days += [day_sql(field, form) for field in told for form in ORDERS]
     # each reading of a date votes: wrong ones are scattered over the weeks of a year
     row = connection.execute(
         f"SELECT date_trunc('week', day) AS monday, count(*) "
@@ -220,7 +231,7 @@ def week_of(connection: DuckDBPyConnection, fields: Iterable[str]) -> date | Non
 def fields_that_may_be(
     connection: DuckDBPyConnection, relation: str, unread: Iterable[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield pairs (field, column that may say it): whether a tap enters or leaves, or a mode.
+    """Yield pairs (field, column that may say it): what a tap does, whether it counts, or a mode.
 
     Args:
         connection: engine.
@@ -235,6 +246,8 @@ def fields_that_may_be(
         words = [str(row[0]) for row in connection.execute(select).fetchall()]
         if 1 < len(words) <= _FEW_WORDS and _says_action(column, words):
             yield "action", column
+        if 1 < len(words) <= _FEW_WORDS and _says_status(column, words):
+            yield "status", column
         if 0 < len(words) <= _FEW_WORDS and (_says_mode(words) or is_named_as_mode(column)):
             yield "mode", column
 
@@ -243,6 +256,12 @@ def _says_action(column: str, words: Sequence[str]) -> bool:
     """Return whether words of a column seem to tell who enters from who leaves."""
     says = any(map(_BOARDS.search, words)) and any(map(_ALIGHTS.search, words))
     return says or bool(_NAME_OF_ACTION.search(column) and any(map(_ALIGHTS.search, words)))
+
+
+def _says_status(column: str, words: Sequence[str]) -> bool:
+    """Return whether words of a column seem to tell what took place from what did not."""
+    void = [bool(_VOID.search(word)) for word in words]
+    return bool(_NAME_OF_STATUS.fullmatch(column)) or any(void) > all(void)
 
 
 def _says_mode(words: Sequence[str]) -> bool:

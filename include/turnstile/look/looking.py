@@ -26,6 +26,7 @@ from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
 from turnstile.quality.checks import validate
 from turnstile.quality.findings import QualityReport
+from turnstile.quality.metrics import open_rows
 from turnstile.quality.plausible import ENDS, rows_nowhere, vehicles_of_another_unit
 from turnstile.service_calendar import ServicePeriod, ServiceWeek
 from turnstile.sources.feeds.layout import names_in_source
@@ -208,13 +209,14 @@ class _Looking:
         except TurnstileError as error:
             self._refused(error)
             return
+        open_rows(self.connection, snapshot, programme)
         lines = tuple(_lines_of_rules(self.connection, programme, snapshot, files))
         self.sections.append(("Rules", lines))
         if self.asked.domain is not None and programme.source.feed.shape is RowShape.TRIPS:
-            lines = tuple(_lines_of_places(self.connection, self.asked.domain, snapshot))
+            lines = tuple(_lines_of_places(self.connection, self.asked.domain))
             if lines:
                 self.sections.append(("Places that the list does not have", lines))
-        self.sections.append(("Days", tuple(_lines_of_days(self.connection, week, snapshot))))
+        self.sections.append(("Days", tuple(_lines_of_days(self.connection, week))))
         if report is not None:
             self.sections.append(("Judgement", tuple(_lines_of_findings(report))))
         seen = decisions.Seen(
@@ -299,37 +301,26 @@ def _lines_of_rules(
                 at = place_of(connection, files.get(file), programme.source.written, str(record))
                 yield f"  - set aside, {file}{at}: {str(record)[:_LONGEST_EXAMPLE]}"
     if snapshot.days:
-        rows = connection.execute(
-            f"SELECT * FROM read_parquet('{snapshot.rows_glob}') LIMIT {_EXAMPLES}"
-        )
+        rows = connection.execute(f"SELECT * FROM rows_read LIMIT {_EXAMPLES}")
         names = [column[0] for column in rows.description or ()]
         for row in rows.fetchall():
             shown = ", ".join(f"{name} {value}" for name, value in zip(names, row, strict=True))
             yield f"  - kept: {shown}"
 
 
-def _lines_of_places(
-    connection: DuckDBPyConnection, domain: PublicDomain, snapshot: Snapshot
-) -> Iterator[str]:
+def _lines_of_places(connection: DuckDBPyConnection, domain: PublicDomain) -> Iterator[str]:
     """Yield the places of trips that the public list does not have, the most frequent first."""
-    for end in ENDS if snapshot.days else ():
-        rows = f"read_parquet('{snapshot.rows_glob}')"
-        _, nowhere = rows_nowhere(connection, rows, end, domain)
+    for end in ENDS:
+        _, nowhere = rows_nowhere(connection, end, domain)
         place = f"concat(mode, ' ', {end}_location)"
         for word in words_of(connection, nowhere, place, "card_id")[:_PLACES]:
             yield f"- {end}: {word.text!r}: {word.records} records"
 
 
-def _lines_of_days(
-    connection: DuckDBPyConnection, week: ServicePeriod, snapshot: Snapshot
-) -> Iterator[str]:
+def _lines_of_days(connection: DuckDBPyConnection, week: ServicePeriod) -> Iterator[str]:
     """Yield the rows of each day, and the days that have none."""
-    counts: dict[str, int] = {}
-    if snapshot.days:
-        select = (
-            f"SELECT service_date, count(*) FROM read_parquet('{snapshot.rows_glob}') GROUP BY 1"
-        )
-        counts = {str(day): count for day, count in connection.execute(select).fetchall()}
+    select = "SELECT service_date, count(*) FROM rows_read GROUP BY 1"
+    counts = {str(day): count for day, count in connection.execute(select).fetchall()}
     for day in week.days:
         rows = counts.get(str(day), 0)
         yield f"- {day}: {f'{rows} rows' if rows else 'no row: a gap'}"

@@ -44,7 +44,7 @@ class RetentionDay:
             TurnstileError: something cannot be deleted.
         """
         retention = self._retention()
-        for programme in retention.programmes():
+        for programme in retention.programmes:
             self._say_changed(programme)
         verdicts = retention.verdicts()
         self._announce(verdicts)

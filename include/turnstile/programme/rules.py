@@ -98,12 +98,28 @@ def _source(file: Sections) -> Iterator[Fault]:
         yield ("source", "timetable"), "is for positions of vehicles; remove it"
     if source.without_action is not None and source.feed is not Feed.TAPS:
         yield ("source", "without_action"), f"is for {Feed.TAPS}; remove it"
+    if source.status_names and source.feed is not Feed.TAPS:
+        yield ("source", "status_names"), f"is for {Feed.TAPS}; remove it"
     if source.without_mode is not None and source.feed is Feed.OPAL_TRIPS:
         yield ("source", "without_mode"), "is for files without a mode; remove it"
     if source.written.zone is not None and source.feed is Feed.OPAL_TRIPS:
         yield ("source", "file", "zone"), "is for instants; its clock is the agency's; remove it"
     if source.extent is not None and source.extent.south >= source.extent.north:
         yield ("source", "extent", "south"), "must be below north"
+
+
+def _numbers(file: Sections) -> Iterator[Fault]:
+    """Units are of what a feed states as a number, and shares at most 1."""
+    source, feed = file.source, file.source.feed
+    if file.stated("source", "speed_unit") and feed.shape is RowShape.TRIPS:
+        yield ("source", "speed_unit"), f"{feed} states no speed; remove it"
+    if source.delay_unit is not None and not feed.has_delays_of_a_unit:
+        yield ("source", "delay_unit"), f"{feed} states no delay as a number; remove it"
+    if source.without_count is not None and feed is not Feed.TIDES_PASSENGER_EVENTS:
+        yield ("source", "without_count"), f"is for {Feed.TIDES_PASSENGER_EVENTS}; remove it"
+    for rule, most in source.set_aside_at_most:
+        if most > 1:
+            yield ("source", "set_aside_at_most", rule), 'is a share; write at most "1"'
 
 
 def _files_and_cards(file: Sections) -> Iterator[Fault]:
@@ -463,7 +479,18 @@ def _retention(file: Sections) -> Iterator[Fault]:
 
 # In the order of what they look at: of two faults the one that others follow from comes first.
 RULES: tuple[Rule, ...] = (
-    *(_name, _source, _files_and_cards, _id_forms, _time, _units, _tables, _stated, _caps),
+    *(
+        _name,
+        _source,
+        _numbers,
+        _files_and_cards,
+        _id_forms,
+        _time,
+        _units,
+        _tables,
+        _stated,
+        _caps,
+    ),
     *(_domain, _lists, _periods, _listed, _same_cells, _keys_of_mechanism, _mechanism),
     *(_share_of_cap, _shares, _schedule, _publish, _meant_for, _retention),
 )

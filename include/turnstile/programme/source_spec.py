@@ -70,6 +70,11 @@ class Feed(StrEnum):
         return self in (Feed.TIDES_PASSENGER_EVENTS, Feed.GATE_COUNTS, Feed.GATE_COUNTERS)
 
     @property
+    def has_delays_of_a_unit(self) -> bool:
+        """True if its delays are plain numbers: not durations, nor worked out from two times."""
+        return "delay_s" in self.states and self not in (Feed.SIRI_VM, Feed.IST_DATEN)
+
+    @property
     def states(self) -> tuple[str, ...]:
         """Columns that its rows may have: how late a vehicle is, how full it is, at which stop."""
         return _OF_VEHICLES.get(self, ())
@@ -135,6 +140,13 @@ class SpeedUnit(StrEnum):
         """How many thousandths of a km/h one is; miles and sea miles are international ones."""
         of = {"km/h": "1000", "m/s": "3600", "mph": "1609.344", "knots": "1852"}
         return Fraction(of[self])
+
+
+class DelayUnit(StrEnum):
+    """Unit of the source's column of delays."""
+
+    SECONDS = "s"
+    MINUTES = "min"
 
 
 class Encoding(StrEnum):
@@ -229,6 +241,13 @@ class TapAction(StrEnum):
     NO_TAP = "no_tap"
 
 
+class RecordStatus(StrEnum):
+    """Whether what a record says took place."""
+
+    COUNTS = "counts"
+    VOID = "void"
+
+
 @dataclass(frozen=True, slots=True)
 class Extent:
     """A public box in degrees that holds all positions; west > east is across the antimeridian."""
@@ -278,6 +297,9 @@ class SourceSpec:
     speed_unit: Annotated[
         SpeedUnit, Key("unit of the source's speeds", "km/h", default="as the feed says")
     ] = SpeedUnit.KMH
+    delay_unit: Annotated[
+        DelayUnit | None, Key("unit of the source's delays", "min", default="s, as standards say")
+    ] = None
     speed_at_most_kmh: Annotated[Positive, Key("faster rows are quarantined, km/h", "130")] = 130
     rows_per_day_at_least: Annotated[
         Whole, Key("a day with fewer rows is not complete; a public number, rows", "1000")
@@ -287,6 +309,11 @@ class SourceSpec:
         Named(Annotated[TapAction, Key("what the word means", "enter")]),
         Key("the source's word: what a tap does; a word that nobody explains stops the week"),
     ] = ()
+    status_names: Annotated[
+        tuple[tuple[str, RecordStatus], ...],
+        Named(Annotated[RecordStatus, Key("counts, or void: it did not take place", "void")]),
+        Key("the source's word: whether a tap counts; a word that nobody explains stops the week"),
+    ] = ()
     set_aside_at_most: Annotated[
         tuple[tuple[str, Fraction], ...],
         Named(Annotated[Amount, Key("share of the records of a week", '"1/20"')]),
@@ -294,6 +321,9 @@ class SourceSpec:
     ] = ()
     without_action: Annotated[
         TapAction | None, Key("what a tap does that says nothing of it", "enter", default="enter")
+    ] = None
+    without_count: Annotated[
+        Positive | None, Key("passengers of an event in a file without their number", "1")
     ] = None
     without_mode: Annotated[
         Text | None, Key("mode of a record that names none", "bus", default="the only one of modes")
@@ -334,6 +364,11 @@ class SourceSpec:
     def written(self) -> FileSpec:
         """How text files are written."""
         return self.file or FileSpec()
+
+    @property
+    def delay_factor(self) -> int:
+        """Seconds of one unit of delays."""
+        return 60 if self.delay_unit is DelayUnit.MINUTES else 1
 
     @property
     def usual_mode(self) -> str | None:

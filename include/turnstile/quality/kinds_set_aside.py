@@ -35,6 +35,7 @@ _POSITION = ("latitude", "longitude")
 # What a word in a rule's name means; other rules name the field that they are about.
 _FIELDS = {
     "timestamp": (*INSTANTS, "tap_date", "tap_time", "tap_on_date", "tap_on_time", "service_date"),
+    "of_another_day": ("service_date", *INSTANTS),
     "location": ("place", "tap_on_location", *_POSITION),
     "coordinates": _POSITION,
     "status": ("occupancy",),

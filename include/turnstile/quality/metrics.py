@@ -21,14 +21,26 @@ from turnstile.programme.spec import Programme
 from turnstile.quality.earlier_figures import Figures, earlier_figures
 from turnstile.quality.plausible import (
     clock_off,
+    delays_off,
     files_of_another_clock,
     files_of_other_dates,
+    gates_of_other_numbers,
     nowhere,
     speeds_off_unit,
+    trips_of_no_card,
     unlisted,
     vehicles_of_another_unit,
 )
-from turnstile.quality.rules import CLOCK, DATES, PLACE, UNIT, unlisted_at_most
+from turnstile.quality.rules import (
+    CARD,
+    CLOCK,
+    DATES,
+    MEANINGS,
+    NUMBERS,
+    PLACE,
+    UNIT,
+    unlisted_at_most,
+)
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.ingest.canonical import (
     SPEED_SCALE,
@@ -37,7 +49,14 @@ from turnstile.sources.ingest.canonical import (
     names_of,
     rules_broken,
 )
-from turnstile.sources.ingest.snapshot import HOURS_FILE, TOTALS, Snapshot, counts_of
+from turnstile.sources.ingest.snapshot import (
+    HOURS_FILE,
+    NUMBERS_FILE,
+    TOTALS,
+    Snapshot,
+    counts_of,
+    unnamed_of,
+)
 from turnstile.sources.ingest.stated_gaps import stated_gaps
 
 if TYPE_CHECKING:
@@ -45,8 +64,8 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _VOLUME_PERIODS = 8
-# Not faults: rows of the weeks beside this one, and fare transactions that are no taps.
-_EXPECTED = ("outside_week", "other_action")
+# Not faults: rows of the weeks beside this one, fare transactions that are no taps, forecasts.
+_EXPECTED = ("outside_week", "other_action", "not_observed")
 
 _SHAPE_METRICS = {
     RowShape.TRIPS: {
@@ -139,7 +158,7 @@ def measure(  # noqa: PLR0913 - the keyword-only rest is where it runs
     with tempfile.TemporaryDirectory(prefix=".measure-", dir=snapshot.folder.parent) as scratch:
         connection = connect(Path(scratch), memory=memory)
         try:
-            _open_rows(connection, snapshot, programme)
+            open_rows(connection, snapshot, programme)
             columns = _columns(connection)
             connection.execute(
                 "CREATE TEMP TABLE rows_by_mode AS "
@@ -155,19 +174,28 @@ def measure(  # noqa: PLR0913 - the keyword-only rest is where it runs
             other_dates = files_of_other_dates(
                 connection, snapshot, programme.source, programme.days_of(week)
             )
+            numbers = snapshot.folder / NUMBERS_FILE
+            other_numbers = gates_of_other_numbers(connection, numbers, programme.source.feed)
             plausible = {
                 "clock_off": clock_off(connection, programme.source),
                 "files_off": others / most[CLOCK],
                 "dates_off": other_dates / most[DATES],
+                "numbers_off": other_numbers / most[NUMBERS],
+                "cards_off": 0.0,
                 **_off_lists(connection, programme, domain),
             }
-            if programme.source.feed.shape is RowShape.TELEMETRY:
+            if programme.source.feed.shape is RowShape.TRIPS:
+                no_card = trips_of_no_card(connection, days["service_date"].dt.date)
+                plausible["cards_off"] = no_card / most[CARD]
+            else:
+                plausible["delays_off"] = delays_off(connection, programme)
                 share, _ = vehicles_of_another_unit(connection, int(days["rows"].sum()))
                 plausible["units_off"] = share / most[UNIT]
         finally:
             connection.close()
     earlier = earlier_figures(programme.name, week, private)
-    counted = dict.fromkeys(rules_broken(programme.source.feed), 0) | dict(counts_of(snapshot))
+    counts_read = counts_of(snapshot)
+    counted = dict.fromkeys(rules_broken(programme.source.feed), 0) | dict(counts_read)
     totals = _totals(
         counted,
         days,
@@ -175,6 +203,7 @@ def measure(  # noqa: PLR0913 - the keyword-only rest is where it runs
         earlier=[earlier_week.total for earlier_week in earlier[:_VOLUME_PERIODS]],
         expected={*_EXPECTED, *(rule for rule, _ in programme.source.set_aside_at_most)},
     )
+    plausible["share_unnamed"] = unnamed_of(snapshot) / max(counts_read["rows_in"], 1)
     for figure, value in plausible.items():
         totals[figure] = value
     rows = int(totals["rows"].iloc[0])
@@ -182,7 +211,7 @@ def measure(  # noqa: PLR0913 - the keyword-only rest is where it runs
     return Metrics(columns, modes, days, totals, figures, earlier)
 
 
-def _open_rows(connection: DuckDBPyConnection, snapshot: Snapshot, programme: Programme) -> None:
+def open_rows(connection: DuckDBPyConnection, snapshot: Snapshot, programme: Programme) -> None:
     """Name the rows of a snapshot `rows_read`; an empty week has the canonical columns."""
     if snapshot.days:
         source = f"read_parquet({text(snapshot.rows_glob)}, hive_partitioning=false)"
@@ -303,7 +332,7 @@ def _off_lists(
     if domain is None:
         return {"words_off": 0.0, "places_off": 0.0}
     most = unlisted_at_most(programme)
-    words = unlisted(connection, domain, {*most} - {PLACE, CLOCK, DATES, UNIT})
+    words = unlisted(connection, domain, {*most} - {*MEANINGS})
     off = (share / most[name] for name, share in words.items())
     places = nowhere(connection, programme.source.feed, domain)
     return {"words_off": max(off, default=0.0), "places_off": places / most[PLACE]}

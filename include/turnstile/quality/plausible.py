@@ -21,8 +21,10 @@ import numpy as np
 from turnstile.duckdb_engine import name, number_of, one_file, text
 from turnstile.programme.domain.public_domain import UNKNOWN, PublicDomain
 from turnstile.programme.fields import STOP
-from turnstile.programme.source_spec import DateForm, Feed, RowShape, SourceSpec
+from turnstile.programme.source_spec import Feed, RowShape, SourceSpec
+from turnstile.programme.spec import Programme
 from turnstile.sources.feeds.layout import INSTANTS
+from turnstile.sources.feeds.zoned import ORDERS, day_sql
 from turnstile.sources.ingest.canonical import MINUTE, SPEED_SCALE
 from turnstile.sources.ingest.snapshot import HOURS_FILE, Snapshot, counts_of
 
@@ -53,12 +55,17 @@ _HOURS = 24
 _QUIET = 0.4  # of an hour's share of a flat day
 # of a day: files of some hours, or of a city that never sleeps, say less
 _QUIET_HOURS_AT_LEAST, _QUIET_HOURS_AT_MOST, _QUIET_HOURS_OF_A_FILE = 3, 16, 11
+_AT_MIDNIGHT = 0.5  # of the rows
 _NIGHT, _APART = 2.5, 4.25  # hours: the middle of a night, and how far it may be from there
 _RECORDS_AT_LEAST = 500
+_TRIPS_OF_A_DAY = 60
+_A_MINUTE, _TOO_LATE = 60, 7200  # s, of all delays but one in twenty
+_CHANGES_AT_LEAST, _OF_A_DAY = 8, 5  # of the numbers of a gate in a week; records of a day
+# of the changes; intervals of a day with one peak have a third or more
+_FALLS_OF_INTERVALS, _FALLS_OF_COUNTER, _REPEATED = 0.05, 0.1, 0.05
 ENDS = ("tap_on", "tap_off")
 DATED = ("tap_date", *INSTANTS)
 """Fields whose dates are written as `source.date_form` says, where no year comes first."""
-PATTERNS = {DateForm.DAY_FIRST: "%d/%m/%Y", DateForm.MONTH_FIRST: "%m/%d/%Y"}
 
 _BESIDE = f"""
     WITH looked AS (
@@ -72,12 +79,13 @@ _BESIDE = f"""
         WINDOW w AS (
             PARTITION BY service_date, vehicle_id ORDER BY second, kmh, latitude, longitude)
     )"""
+_KM = """111.195 * sqrt((latitude - latitude0) ** 2
+        + ((longitude - longitude0) * cos(radians(latitude))) ** 2)"""
 # A pair is two positions of a vehicle, 5 s to 3 minutes and more than 100 m apart, between which
 # it moved at about the same speed: then what it covered is what it said, in the right unit.
 _SAID_BY_COVERED = f"""{_BESIDE}, pair AS (
         SELECT service_date, vehicle_id, (kmh + kmh0) / 2 AS said, second - second0 AS seconds,
-            kmh, kmh0, 111.195 * sqrt((latitude - latitude0) ** 2
-                + ((longitude - longitude0) * cos(radians(latitude))) ** 2) AS km
+            kmh, kmh0, {_KM} AS km
         FROM beside WHERE second - second0 BETWEEN 5 AND 180 AND kmh > 0 AND kmh0 > 0
     ), ratio AS (
         SELECT service_date, vehicle_id, said / (3600 * km / seconds) AS ratio FROM pair
@@ -92,9 +100,7 @@ _OF_DAYS, _OF_VEHICLES = (
 # Of positions minutes apart a vehicle says on the whole at least the straight way that it covers:
 # each one of Austin says 0.92 to 1.8 of it, those of Surat that say next to nothing have no unit.
 _FAR_APART = f"""{_BESIDE}, far AS (
-        SELECT vehicle_id, kmh, second - second0 AS seconds, 111.195
-            * sqrt((latitude - latitude0) ** 2
-                + ((longitude - longitude0) * cos(radians(latitude))) ** 2) AS km
+        SELECT vehicle_id, kmh, second - second0 AS seconds, {_KM} AS km
         FROM beside WHERE second - second0 BETWEEN 60 AND 1200
     )
     SELECT vehicle_id, count(*), avg(kmh) / nullif(3600 * sum(km) / sum(seconds), 0) AS ratio
@@ -138,6 +144,30 @@ def said_by_covered(connection: DuckDBPyConnection, rows: int) -> float | None:
         if pairs >= _PAIRS_AT_LEAST and 0 < high <= low * _TIGHT
     ]
     return median(tight) if tight else None
+
+
+def delays_off(connection: DuckDBPyConnection, programme: Programme) -> float:
+    """Return how far stated delays are from seconds; above 1 is too far.
+
+    In minutes nearly all are below 60 seconds, in thousandths many are above two hours.
+
+    Args:
+        connection: engine with `rows_read`.
+        programme: says the unit, or leaves it to the standard.
+
+    Returns:
+        NaN where none are read, or few.
+    """
+    source, is_read = programme.source, "delay_s" in programme.carried
+    if not is_read or not source.feed.has_delays_of_a_unit or source.timetable is not None:
+        return nan
+    late = "SELECT abs(delay_s) AS late FROM rows_read WHERE delay_s IS NOT NULL AND delay_s <> 0"
+    select = f"SELECT count(*), quantile_disc(late, 0.95), count(DISTINCT late) FROM ({late})"
+    records, most, words = connection.execute(select).fetchone() or (0, 0, 0)
+    if records < _RECORDS_AT_LEAST:
+        return nan
+    is_small = bool(most < _A_MINUTE) and words > 1 and source.delay_unit is None
+    return max(2.0 * is_small, float(most) / _TOO_LATE)
 
 
 def vehicles_of_another_unit(
@@ -186,7 +216,8 @@ def _off_unit(pairs: int, low: float, middle: float, high: float) -> float:
 def clock_off(connection: DuckDBPyConnection, source: SourceSpec) -> float:
     """Return how far the middle of the quiet hours is from a night's; above 1 is too far.
 
-    Of trips that of their ends too: the larger one counts.
+    So is a week of which every other row is of midnight to the minute, as dates without a time are.
+    Of trips their ends count too: the larger figure.
 
     Args:
         connection: engine with `rows_read`.
@@ -201,6 +232,10 @@ def clock_off(connection: DuckDBPyConnection, source: SourceSpec) -> float:
         hours = f"SELECT {minute} // 60 % {_HOURS} AS hour, count(*) FROM rows_read "
         rows = connection.execute(f"{hours} WHERE hour IS NOT NULL GROUP BY 1").fetchall()
         off.append(_off_night(dict(rows), source.quiet_hours))
+        midnight = f"SELECT avg(CAST({minute} % 1440 = 0 AS INTEGER)), count(*) FROM rows_read"
+        share, records = connection.execute(midnight).fetchone() or (0, 0)
+        if source.quiet_hours is None and records >= _RECORDS_AT_LEAST and share is not None:
+            off.append(share / _AT_MIDNIGHT)
     return max((figure for figure in off if not math.isnan(figure)), default=nan)
 
 
@@ -231,6 +266,55 @@ def files_of_another_clock(
     return sum(off) / max(total, 1)
 
 
+def trips_of_no_card(connection: DuckDBPyConnection, days: Iterable[object]) -> float:
+    """Return the share of the rows of cards that have more of them on a day than anybody makes.
+
+    A word for no card (`0`, `NULL`) is such a card, and bounds would leave few of its trips.
+
+    Args:
+        connection: engine with `rows_read`.
+        days: that have rows.
+    """
+    rows = of_nobody = 0
+    for day in days:  # sorting numbers costs a fifth of the engine's groups
+        select = "SELECT hash(card_id) AS card FROM rows_read WHERE service_date = ?"
+        cards = connection.execute(select, [day]).fetchnumpy()["card"]
+        _, trips = np.unique(cards, return_counts=True)
+        rows += len(cards)
+        of_nobody += int(trips[trips > _TRIPS_OF_A_DAY].sum())
+    return of_nobody / max(rows, 1)
+
+
+def gates_of_other_numbers(connection: DuckDBPyConnection, numbers: Path, feed: Feed) -> float:
+    """Return the share of the records of gates whose numbers are not those of their feed.
+
+    Numbers of an interval rise and fall, a counter goes on; of one that is set back each day the
+    steps within a day tell. A gate with two numbers at one time is several.
+
+    Args:
+        connection: engine.
+        numbers: how they go on, as ingest leaves it; of earlier versions there is none.
+        feed: of the gates.
+    """
+    if not numbers.exists():
+        return 0.0
+    often = f"BETWEEN {_FALLS_OF_COUNTER} AND {1 - _FALLS_OF_COUNTER}"  # else it runs backwards
+    is_off = f"falls / changes {often}"
+    if feed is Feed.GATE_COUNTS:
+        is_off = f"""falls <= {_FALLS_OF_INTERVALS} * changes OR (records >= {_OF_A_DAY} * days
+            AND falls_of_day <= {_FALLS_OF_INTERVALS} * changes_of_day)"""
+    off, told = connection.execute(f"""
+        SELECT coalesce(sum(records) FILTER (is_off), 0)::BIGINT, coalesce(sum(records), 0)::BIGINT
+        FROM (
+            SELECT records, repeated > {_REPEATED} * records AS is_several,
+                changes >= {_CHANGES_AT_LEAST} AS is_told,
+                is_several OR (is_told AND ({is_off})) AS is_off
+            FROM read_parquet({one_file(numbers)})
+        ) WHERE is_told OR is_several
+    """).fetchone() or (0, 0)
+    return int(off) / max(int(told), 1)
+
+
 def files_of_other_dates(
     connection: DuckDBPyConnection, snapshot: Snapshot, source: SourceSpec, days: Iterable[object]
 ) -> float:
@@ -249,7 +333,7 @@ def files_of_other_dates(
         return 0.0
     listed = ", ".join(f"DATE '{day}'" for day in days)
     said = ", ".join(f"json_extract_string(fields, '$.{field}')" for field in DATED)
-    others = [form for form in PATTERNS if form is not source.date_form]
+    others = [form for form in ORDERS if form is not source.date_form]
     is_other = " OR ".join(f"{day_sql('said', form)} IN ({listed})" for form in others)
     exchanged = number_of(
         connection,
@@ -262,12 +346,6 @@ def files_of_other_dates(
         ) USING (file) WHERE 2 * others > outside + coalesce(inside, 0)""",
     )
     return exchanged / max(counts_of(snapshot)["rows_in"], 1)
-
-
-def day_sql(field: str, form: DateForm) -> str:
-    """SQL of the date with which a text begins, if a day or a month comes first."""
-    begin = rf"regexp_extract({field}, '^\d\d?[-/.]\d\d?[-/.]\d{{4}}')"
-    return f"TRY_STRPTIME(translate({begin}, '-.', '//'), {text(PATTERNS[form])})::DATE"
 
 
 def _off_night(
@@ -329,25 +407,22 @@ def nowhere(connection: DuckDBPyConnection, feed: Feed, domain: PublicDomain) ->
         return unlisted(connection, domain, [STOP])[STOP]
     if feed.shape is RowShape.TELEMETRY:
         return _outside(connection, domain)
-    ends = (rows_nowhere(connection, "rows_read", end, domain) for end in ENDS)
+    ends = (rows_nowhere(connection, end, domain) for end in ENDS)
     return max(_share(connection, strange, said) for said, strange in ends)
 
 
-def rows_nowhere(
-    connection: DuckDBPyConnection, rows: str, end: str, domain: PublicDomain
-) -> tuple[str, str]:
+def rows_nowhere(connection: DuckDBPyConnection, end: str, domain: PublicDomain) -> tuple[str, str]:
     """Return SQL of the trips that say where they begin, or end, and of those nowhere on the list.
 
     Args:
-        connection: engine; `places` is put into it.
-        rows: SQL of canonical rows.
+        connection: engine with `rows_read`; `places` is put into it.
         end: tap_on or tap_off.
         domain: with the list.
     """
     columns = "unnest(?::VARCHAR[]) AS mode, unnest(?::VARCHAR[]) AS location"
     listed = [[place.mode for place in domain.places], [place.location for place in domain.places]]
     connection.execute(f"CREATE OR REPLACE TEMP TABLE places AS SELECT {columns}", listed)
-    said = f"(SELECT * FROM {rows} WHERE {end}_location <> {text(UNKNOWN)})"  # or are not recorded
+    said = f"(SELECT * FROM rows_read WHERE {end}_location <> {text(UNKNOWN)})"
     same = f"places.mode = said.mode AND location = {end}_location"
     return said, f"(SELECT * FROM {said} AS said ANTI JOIN places ON {same})"
 

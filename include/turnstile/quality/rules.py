@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from turnstile.errors import ProgrammeError
 from turnstile.programme.fields import STOP
-from turnstile.programme.source_spec import MissingDay, RowShape
+from turnstile.programme.source_spec import Feed, MissingDay, RowShape
 from turnstile.programme.spec import Programme
 from turnstile.quality.findings import Severity
 from turnstile.quality.plausible import moving_range
@@ -24,8 +24,10 @@ _MANY_UNREADABLE = 0.01
 _MANY_QUARANTINED = 0.2
 _MANY_OF_A_RULE = 0.02
 _DIRECTION, _LATER = "direction", "future_date"
-PLACE, CLOCK, DATES, UNIT = "place", "clock", "dates", "unit"
-"""Of the public cells that rows lie in, whatever the feed; a file's times; a vehicle's speeds."""
+MEANINGS = ("place", "clock", "dates", "unit", "numbers", "card")
+"""Of the public cells that rows lie in, whatever the feed; a file's times; a vehicle's speeds; a
+gate's numbers; a card of more trips than anybody makes."""
+PLACE, CLOCK, DATES, UNIT, NUMBERS, CARD = MEANINGS
 # What no sender can help, or what is delivered so by design: it has shares of its own.
 _MANY_OF_THESE = {
     "card_id_missing": 0.2,
@@ -87,6 +89,7 @@ def rules_of(programme: Programme, service_days: int | None = None) -> tuple[Rul
         *_mode_rules(programme),
         *_day_rules(programme, service_days or programme.schedule.period_days),
         *_volume_rules(),
+        *_rules_of_feed(programme),
         *_meaning_rules(),
         *shape_rules,
         *_quarantine_rules(programme),
@@ -205,12 +208,49 @@ def _volume_rules() -> tuple[Rule, ...]:
     )
 
 
+def _rules_of_feed(programme: Programme) -> tuple[Rule, ...]:
+    """What would be read in another sense in some feeds: numbers of gates, cards, equal records."""
+    week, error, feed = Frame.WEEK, Severity.ERROR, programme.source.feed
+    stated = dict(programme.source.set_aside_at_most)
+    most = float(stated.get(DUPLICATES, _MANY_OF_A_RULE))
+    unnamed = (
+        "records that are equal in all fields, and have no id of their own, count once, and may be "
+        "several at a time that is rounded: name the column of ids in source.columns (tap_id, "
+        "trip_id), deliver finer times, or state in source.set_aside_at_most.duplicates what share "
+        "of the records came twice"
+    )
+    numbers = (
+        "gates have numbers that go on and on where those of an interval are meant (gate_counts), "
+        "that begin anew where a counter is meant (gate_counters), or two at one time, as of "
+        "several gates in one: correct source.feed, name what tells gates apart in source.columns "
+        "(gate, place, of counters booth), or state in source.set_aside_at_most.unknown_numbers "
+        "what share of the records such gates have"
+    )
+    card = (
+        "a card has more trips on a day than anybody makes, as a word for no card has (0, NULL): "
+        "deliver such records without a card (source.without_card says what becomes of them), or "
+        "state in source.set_aside_at_most.unknown_card what share of the rows such cards have"
+    )
+    if feed.shape is RowShape.TELEMETRY:
+        return ()
+    if feed in (Feed.GATE_COUNTS, Feed.GATE_COUNTERS):
+        return (_ranged("numbers", error, week, ("numbers_off", None, 1), numbers),)
+    if feed.names_nobody:
+        return ()
+    rules = (_ranged("trips_of_no_card", error, week, ("cards_off", None, 1), card),)
+    if feed is Feed.OPAL_TRIPS:
+        return rules
+    span = ("share_unnamed", None, most)
+    return (*rules, _ranged("duplicates_without_id", error, week, span, unnamed))
+
+
 def _meaning_rules() -> tuple[Rule, ...]:
     """What would be read in another sense than it has: times of another clock, unknown words."""
     week, error = Frame.WEEK, Severity.ERROR
     clock = (
-        "the quietest hours of the week are not those of a night: the times are probably of "
-        "another zone; correct time.zone, state source.file.zone, or say in source.quiet_hours "
+        "the quietest hours of the week are not those of a night, or most times are midnight, as "
+        "of dates alone: the times are probably of another zone or column; correct source.columns "
+        "or time.zone, state source.file.zone, or say in source.quiet_hours "
         "when it is quietest; if it is one file of many, deliver it in the clock of the others, or "
         "state in source.set_aside_at_most.unknown_clock what share of the rows such files have"
     )
@@ -257,6 +297,12 @@ def _telemetry_rules(programme: Programme) -> tuple[Rule, ...]:
         "source.speed_unit or the files, or, if some vehicles speak another one, state in "
         "source.set_aside_at_most.unknown_unit what share they have"
     )
+    delay = (
+        "nearly all stated delays are below a minute, as minutes would be that are read as "
+        "seconds, or many are above two hours: state source.delay_unit (s or min), also if it is "
+        "s, or correct the files"
+    )
+    delays = [_ranged("delay_unit", error, Frame.WEEK, ("delays_off", None, 1), delay)]
     moving = moving_range(programme.source)
     most = programme.source.speed_at_most_kmh
     return (
@@ -269,6 +315,7 @@ def _telemetry_rules(programme: Programme) -> tuple[Rule, ...]:
         _ranged("speed_unit", error, days, ("moving_speed_kmh_median", *moving), unit),
         _ranged("speed_unit", error, days, ("speed_off_unit", None, 1), unit),
         _ranged("speed_unit", error, Frame.WEEK, ("units_off", None, 1), unit),
+        *(delays if programme.source.feed.has_delays_of_a_unit else ()),
     )
 
 
@@ -283,11 +330,17 @@ _MANY = {
     ),
     "unknown_action": (
         _MANY_UNKNOWN,
-        "rows have an action that nobody explains; say in source.action_names what each word does",
+        (
+            "rows have an action that nobody explains, or none: say in source.action_names what "
+            "each word does, and of taps in source.without_action what one does that has none"
+        ),
     ),
     "unknown_status": (
         _MANY_UNKNOWN,
-        "rows say how full a vehicle is in a word that GTFS-realtime lacks; correct the files",
+        (
+            "rows say how full a vehicle is, or whether a call or tap took place, in a word that "
+            "the feed's standard and source.status_names lack; add it there, or correct the files"
+        ),
     ),
     "unparsable_timestamp": (
         _MANY_UNREADABLE,
@@ -327,7 +380,7 @@ def shares_at_most(programme: Programme) -> dict[str, float]:
 
 def unlisted_at_most(programme: Programme) -> dict[str, float]:
     """Return what share of the rows may name none of a list, no place, or have another meaning."""
-    usual = dict.fromkeys({*programme.listed, PLACE, CLOCK, DATES, UNIT} - {STOP}, _MANY_OF_A_RULE)
+    usual = dict.fromkeys({*programme.listed, *MEANINGS} - {STOP}, _MANY_OF_A_RULE)
     if _DIRECTION in usual:
         usual[_DIRECTION] = _MANY_UNKNOWN
     stated = dict(programme.source.set_aside_at_most)

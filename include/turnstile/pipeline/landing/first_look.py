@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from turnstile.errors import InputError, ProgrammeError
 from turnstile.look.asked import Asked
+from turnstile.look.fields_found import asks_for_action
 from turnstile.look.looking import look_at
 from turnstile.look.page import write_page
 from turnstile.pipeline.context import Release
-from turnstile.programme.source_spec import Feed
 from turnstile.programme.spec import Programme
 from turnstile.sources.ingest.snapshot import Snapshot, folder_of
 
@@ -21,7 +21,7 @@ def action_unsaid(programme: Programme) -> ProgrammeError | None:
     """Return that nobody has decided what a tap does; None where somebody has, or a standard."""
     source = programme.source
     is_said = source.without_action is not None or "action" in dict(source.columns)
-    if is_said or source.feed is not Feed.TAPS:
+    if is_said or not asks_for_action(source.feed):
         return None
     rule = (
         "nobody has decided it: name the column that says whether a tap enters or leaves "

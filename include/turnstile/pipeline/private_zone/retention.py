@@ -99,7 +99,7 @@ class Retention:
 
     def verdicts(self) -> tuple[Verdict, ...]:
         """Return what becomes of everything that is there, landing zone first."""
-        programmes, copies = self.programmes(), zones(self.settings)
+        programmes, copies = self.programmes, zones(self.settings)
         copies.fetch_private()
         holdings = [*landing_data(programmes, self.settings.landing, copies.changed_at)]
         for programme in programmes:
@@ -154,7 +154,7 @@ class Retention:
         """
         days = {
             programme.name: programme.retention.raw_days
-            for programme in self.programmes()
+            for programme in self.programmes
             if programme.retention
         }
         if not days or not self._is_clock_known:
@@ -168,8 +168,9 @@ class Retention:
             if kept_days is not None and age > timedelta(days=kept_days):
                 _remove(path)
 
+    @cached_property
     def programmes(self) -> tuple[Programme, ...]:
-        """Return every programme that reads data here: those with a DAG, and those ever released.
+        """Every programme that reads data here: those with a DAG, and those ever released.
 
         Raises:
             ProgrammeError: one of them cannot be read, so nobody knows what it needs.

@@ -19,6 +19,7 @@ from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.feeds.gate_counts import (
     COLUMNS,
+    NUMBERS,
     ends_made,
     fields_of,
     gates_sql,
@@ -106,5 +107,5 @@ LAYOUT = FeedLayout(
     fields_of=fields_of,
     typed_sql=typed_sql,
     made=made,
-    joining=Joining(columns=COLUMNS, join=differences),
+    joining=Joining(columns=COLUMNS, join=differences, numbers=NUMBERS),
 )

@@ -38,6 +38,26 @@ _NAMES = (
 )
 _NUMBER = r"[0-9]{1,15}(\.0*)?"
 _NEEDED, _ENDS = ("gate", "place", "entries", "exits"), ("entries", "exits")
+_GATE = "card_id, mode, tap_on_location, side"
+NUMBERS = f"""
+    WITH said AS (
+        SELECT DISTINCT card_id, mode, tap_on_location, service_date, tapped_at_utc,
+            unnest(['entries', 'exits']) AS side,
+            unnest([split_part(riders, '/', 1), split_part(riders, '/', 2)])::BIGINT AS number
+        FROM staged WHERE broken_rule IS NULL AND contains(riders, '/')
+    ), step AS (
+        SELECT *, number - lag(number) OVER of_gate AS of_week,
+            CASE WHEN service_date = lag(service_date) OVER of_gate THEN of_week END AS of_day,
+            count(*) OVER (PARTITION BY {_GATE}, tapped_at_utc) > 1 AS is_repeated
+        FROM said WINDOW of_gate AS (PARTITION BY {_GATE} ORDER BY tapped_at_utc, number)
+    )
+    SELECT count(*) AS records, count(DISTINCT service_date) AS days,
+        count_if(is_repeated) AS repeated,
+        count_if(of_week < 0) AS falls, count_if(of_week <> 0) AS changes,
+        count_if(of_day < 0) AS falls_of_day, count_if(of_day <> 0) AS changes_of_day
+    FROM step GROUP BY {_GATE}
+"""
+"""SELECT from `staged` of how often the numbers of a gate, one way, change and fall, or are two."""
 _BY_OTHERS = ("fields", "file", "riders")
 
 
@@ -159,5 +179,5 @@ LAYOUT = FeedLayout(
     fields_of=fields_of,
     typed_sql=typed_sql,
     made=made,
-    joining=Joining(columns=COLUMNS, join=one_row_a_passenger),
+    joining=Joining(columns=COLUMNS, join=one_row_a_passenger, numbers=NUMBERS),
 )

@@ -41,7 +41,7 @@ _NAMES = (
     ("route", f"{_UPDATE}.trip.route_id"),
     ("direction", f"{_UPDATE}.trip.direction_id"),
 )
-_SCHEDULED = "0"
+_SCHEDULED, _OTHERS = ("0", "SCHEDULED"), ("1", "2", "3", "SKIPPED", "NO_DATA", "UNSCHEDULED")
 
 
 def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -74,7 +74,8 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
                 CASE WHEN abs({at}) < 10000000000 THEN {written} END AS observed_at,
                 CASE WHEN observed_at IS NULL THEN departure_delay ELSE delay END AS delay),
                 {at} <= coalesce({said}, {polled})
-                    AND coalesce(relation, '{_SCHEDULED}') = '{_SCHEDULED}' AS is_observed
+                    AND coalesce(relation IN {_SCHEDULED}, true) AS is_observed,
+                coalesce(relation IN {(*_SCHEDULED, *_OTHERS)}, true) AS is_known
             FROM raw
         )""",
     )

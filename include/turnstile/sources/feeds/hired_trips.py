@@ -128,5 +128,10 @@ def made(trip: MadeTrip, programme: Programme, names: Mapping[str, str]) -> list
 
 
 LAYOUT = FeedLayout(
-    shape=RowShape.TRIPS, names=_NAMES, fields_of=fields_of, typed_sql=typed_sql, made=made
+    shape=RowShape.TRIPS,
+    names=_NAMES,
+    fields_of=fields_of,
+    typed_sql=typed_sql,
+    made=made,
+    id_field="trip_id",
 )

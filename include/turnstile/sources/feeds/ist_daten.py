@@ -17,7 +17,7 @@ from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.feeds import stop_calls
-from turnstile.sources.feeds.layout import ColumnMissing, FeedLayout, if_there
+from turnstile.sources.feeds.layout import ColumnMissing, FeedLayout
 from turnstile.sources.feeds.made_records import (
     MadeReading,
     Record,
@@ -26,22 +26,22 @@ from turnstile.sources.feeds.made_records import (
     named,
 )
 
-_ALWAYS = ("vehicle_id", "observed_at", "scheduled_at", "stop")
-_OBSERVED, _CANCELLED = "REAL", "true"
+_ALWAYS = ("vehicle_id", "observed_at", "scheduled_at", "stop", "status", "cancelled")
+_OBSERVED, _FORECASTS = "REAL", ("PROGNOSE", "GESCHAETZT", "UNBEKANNT")
+_RUNS, _CANCELLED = ("false", "0"), ("true", "1")
 _FORMATS = "['%d.%m.%Y %H:%M:%S', '%d.%m.%Y %H:%M', '%Y-%m-%d %H:%M:%S', '%Y-%m-%d %H:%M']"
 
 
 def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Return the SQL of each field; NULL for columns that the file does not need to have.
+    """Return the SQL of each field.
 
     Raises:
-        ColumnMissing: no run, no stop, or no time.
+        ColumnMissing: a column is missing; without its status a forecast would be an arrival.
     """
     for field in _ALWAYS:
         if names[field] not in columns:
             raise ColumnMissing(names[field])
-    always = tuple((field, name(names[field])) for field in _ALWAYS)
-    return (*always, *if_there(columns, names, ("status", "cancelled")))
+    return tuple((field, name(names[field])) for field in _ALWAYS)
 
 
 def typed_sql(programme: Programme, week: ServicePeriod) -> str:
@@ -56,7 +56,9 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
             SELECT * REPLACE (coalesce(CAST({arrived} AS VARCHAR), observed_at) AS observed_at),
                 CAST(epoch({arrived}) - epoch({scheduled}) AS VARCHAR) AS delay,
                 observed_at IS NOT NULL AND coalesce(status, '{_OBSERVED}') = '{_OBSERVED}'
-                    AND coalesce(lower(cancelled), '') <> '{_CANCELLED}' AS is_observed
+                    AND coalesce(lower(cancelled) NOT IN {_CANCELLED}, true) AS is_observed,
+                coalesce(status IN {(_OBSERVED, *_FORECASTS)}, true)
+                    AND coalesce(lower(cancelled) IN {(*_RUNS, *_CANCELLED)}, true) AS is_known
             FROM raw
         )""",
     )

@@ -18,6 +18,7 @@ from turnstile.sources.feeds.layout import (
     ColumnMissing,
     FeedLayout,
     carried_sql,
+    delay_sql,
     if_there,
     set_aside,
     week_rules,
@@ -30,11 +31,6 @@ from turnstile.sources.ingest.identity import another_form_rule
 
 _ALWAYS = ("vehicle_id", "observed_at", "speed")
 _FIELDS = (*_ALWAYS, "latitude", "longitude")
-_SECONDS = "TRY_CAST(delay AS DOUBLE)"
-_DELAY_S = (
-    f"CASE WHEN {_SECONDS} IS NOT NULL "
-    f"THEN CAST(round(greatest(-86400, least(86400, {_SECONDS}))) AS BIGINT) END"
-)
 _CLASSES = " ".join(
     f"WHEN {text(spelling)} THEN {occupancy.number}"
     for occupancy in OccupancyClass
@@ -124,7 +120,7 @@ def typed_sql(programme: Programme, week: ServicePeriod, relation: str = "raw") 
             CASE WHEN milli_kmh BETWEEN 0 AND {fastest} THEN CAST(round(milli_kmh) AS BIGINT) END
                 AS speed_milli_kmh,
             {carried_sql(programme)}
-            {_DELAY_S if states_delay else "NULL"} AS delay_s,
+            {delay_sql(source) if states_delay else "NULL"} AS delay_s,
             {"trip, start_date," if source.timetable else ""}
             {_OCCUPANCY if "occupancy" in programme.carried else "NULL"} AS occupancy,
             CASE

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # Rows later than this after a week's end come from a wrong clock, not from a file of several weeks.
 _WRONG_CLOCK_AFTER = timedelta(days=31)
-_TRIP = "trip"
+_TRIP, _A_DAY_S = "trip", 86_400
 NUMBERS = ("latitude", "longitude", "speed", "delay")
 INSTANTS = ("tapped_at", "observed_at", "ended_at")
 
@@ -51,11 +51,13 @@ class Joined:
         duplicates: records that came twice.
         joined: records that are now part of another one's row.
         added: rows beyond the first of records that count several passengers.
+        unnamed: of the duplicates, those that no id of their own tells from other records.
     """
 
     duplicates: int
     joined: int
     added: int = 0
+    unnamed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +67,12 @@ class Joining:
     Args:
         columns: pairs (name, type) that `typed_sql` gives beside the canonical ones.
         join: turns the table `staged` from records to rows, each there once.
+        numbers: SELECT from `staged`, before that, of how the numbers of each gate go on.
     """
 
     columns: tuple[tuple[str, str], ...]
     join: Callable[[DuckDBPyConnection], Joined]
+    numbers: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,7 @@ class FeedLayout:
         made: raw records of a `MadeTrip` or a `MadeReading`, whichever the shape; of a programme
             and the column names of the fields. The canaries of a release are made by it.
         joining: for a feed in which a row is several records.
+        id_field: field that tells equal records apart, of a feed whose rows may lack a unit.
         other_columns: columns beside those of the names that a record may have in their place.
         composed: what rows may be asked to carry that `typed_sql` makes of these fields.
         spellings: the columns any of which may hold what a name of a field stands for.
@@ -95,6 +100,7 @@ class FeedLayout:
     typed_sql: Callable[[Programme, ServicePeriod], str]
     made: Callable[[Any, Programme, Mapping[str, str]], list[Record]]
     joining: Joining | None = None
+    id_field: str = ""
     other_columns: Callable[[Mapping[str, str]], tuple[str, ...]] = lambda _: ()
     composed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     spellings: Callable[[str], tuple[str, ...]] = lambda name: (name,)
@@ -145,7 +151,7 @@ def fields_in(
 
     Raises:
         ColumnMissing: the file lacks a column that the feed needs, or that is asked for; also that
-            of actions or modes, where it is named and nothing says what holds without it.
+            of actions, modes or status, where it is named and nothing says what holds without it.
     """
     for name_of in programme.carried:
         by_timetable = programme.source.timetable and name_of in FROM_TIMETABLE
@@ -154,10 +160,13 @@ def fields_in(
             if not columns & {*layout.spellings(names[needed])}:
                 raise ColumnMissing(names[needed])
     source = programme.source
-    for unsaid, said in (("action", source.without_action), ("mode", source.without_mode)):
+    without = {"action": source.without_action, "mode": source.without_mode, "status": None}
+    for unsaid, said in without.items():
         column = dict(source.columns).get(unsaid)
         if column and column not in columns and said is None:
             raise ColumnMissing(column)  # else each tap-off would be a tap-on, each train a bus
+    if names.get("passengers", "") not in {"", *columns} and source.without_count is None:
+        raise ColumnMissing(names["passengers"])  # else each event would be one passenger
     as_columns = _of_columns(layout, programme.carried)
     rest = {field: column for field, column in names.items() if field not in as_columns}
     return (*layout.fields_of(columns, rest), *if_there(columns, names, as_columns))
@@ -254,6 +263,13 @@ def mode_sql(column: str, source: SourceSpec) -> str:
         f"WHEN {text(source_name)} THEN {text(mode)}" for source_name, mode in source.mode_names
     )
     return f"CASE {column} {branches} ELSE {column} END"
+
+
+def delay_sql(source: SourceSpec) -> str:
+    """Return SQL of the seconds of the column `delay`, a day at most; NULL of no number."""
+    seconds = f"{source.delay_factor} * TRY_CAST(delay AS DOUBLE)"
+    within = f"CAST(round(greatest(-{_A_DAY_S}, least({_A_DAY_S}, {seconds}))) AS BIGINT)"
+    return f"CASE WHEN {seconds} IS NOT NULL THEN {within} END"
 
 
 def week_rules(day: str, programme: Programme, week: ServicePeriod) -> str:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from turnstile.duckdb_engine import number_of, text
 from turnstile.programme.counting_chain import JOIN_OF_TAPS
 from turnstile.programme.fields import categories
-from turnstile.programme.source_spec import RowShape, TapAction
+from turnstile.programme.source_spec import RecordStatus, RowShape, TapAction
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.feeds.layout import (
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 TRIP_HOURS_AT_MOST = 6
+_HOURS_OF_A_DAY = 36  # of service, from its midnight on
 _OWN = (("tap_id", "VARCHAR"), ("action", "VARCHAR"), ("tapped_at_utc", "TIMESTAMP"))
 _ENDS = ("tap_off_date", "tap_off_minute", "tap_off_location")
 # What may be one end of a trip. A tap-off stands as broken until its tap-on is found.
@@ -56,6 +57,7 @@ class Taps:
         service_day: service day, if a record states it; None for that of the tap's time.
         fields: columns that are the row as it came.
         ends_alone: True if no tap-off has a tap-on: each is a row of its own.
+        states_status: True if it has a column `status`; where that is empty a record counts.
         words: what the words of the feed's own standard say that a tap does.
     """
 
@@ -64,6 +66,7 @@ class Taps:
     service_day: str | None
     fields: tuple[str, ...]
     ends_alone: bool = False
+    states_status: bool = False
     words: tuple[tuple[str, TapAction], ...] = ()
 
 
@@ -76,6 +79,9 @@ def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
     clock = service.minute("(60 * hour(local) + minute(local))")
     enters, leaves, is_none = (f"own_action = {text(action)}" for action in TapAction)
     unknown = "NULL" if taps.ends_alone else text(UNKNOWN)
+    is_apart = f"local < day OR local >= day + INTERVAL {_HOURS_OF_A_DAY} HOUR"
+    apart = f"WHEN {is_apart} THEN 'time_of_another_day'" if taps.service_day else ""
+    void = _void_rules(source.status_names) if taps.states_status else ""
     needs_tap_on = "" if taps.ends_alone else f"WHEN {leaves} THEN 'tap_off_without_tap_on'"
     return f"""
         SELECT unit AS card_id, own_mode AS mode, day AS service_date,
@@ -89,8 +95,10 @@ def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
             CASE
                 WHEN day IS NULL OR local IS NULL THEN 'unparsable_timestamp'
                 {week_rules("day", programme, week)}
+                {void}
                 WHEN {is_none} THEN 'other_action'
                 WHEN own_action IS NULL THEN 'unknown_action'
+                {apart}
                 WHEN TRY_CAST(riders AS DOUBLE) = 0 THEN 'no_riders'
                 WHEN unit IS NULL THEN 'card_id_missing'
                 {another_form_rule(source)}
@@ -111,6 +119,17 @@ def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
     """
 
 
+def _void_rules(status_names: tuple[tuple[str, RecordStatus], ...]) -> str:
+    """Return SQL branches for taps that did not take place, and for words that nobody explains."""
+    void = ", ".join(text(word) for word, status in status_names if status is RecordStatus.VOID)
+    known = ", ".join(text(word) for word, _ in status_names)
+    return (
+        f"WHEN status IN ({void or 'NULL'}) THEN 'other_action' "
+        f"WHEN status IS NOT NULL AND coalesce(status NOT IN ({known or 'NULL'}), true) "
+        "THEN 'unknown_status'"
+    )
+
+
 def action_sql(action_names: tuple[tuple[str, TapAction], ...]) -> str:
     """Return SQL of what a tap does; NULL for a word that nobody explains."""
     actions = {spelling: a for a in TapAction for spelling in (a.value, a.value.capitalize())}
@@ -123,13 +142,16 @@ def action_sql(action_names: tuple[tuple[str, TapAction], ...]) -> str:
 
 def join_taps(connection: DuckDBPyConnection) -> Joined:
     """Turn the taps of `staged` into trips; return what came twice and what was joined."""
-    before = number_of(connection, f"SELECT count(*) FROM staged WHERE {_HALF_OF_TRIP}")
+    count = "SELECT count(*) FROM"
+    before = number_of(connection, f"{count} staged WHERE {_HALF_OF_TRIP}")
+    unnamed = number_of(connection, f"{count} staged WHERE {_HALF_OF_TRIP} AND tap_id IS NULL")
     connection.execute(f"""
         CREATE TABLE tap AS
         SELECT * EXCLUDE (fields, file), min(fields) AS fields, min(file) AS file
         FROM staged WHERE {_HALF_OF_TRIP} GROUP BY ALL
     """)
-    once = number_of(connection, "SELECT count(*) FROM tap")
+    once = number_of(connection, f"{count} tap")
+    unnamed -= number_of(connection, f"{count} tap WHERE tap_id IS NULL")
     connection.execute(f"DELETE FROM staged WHERE {_HALF_OF_TRIP}")
     _find_ends(connection)
     ends = ", ".join(f"CASE WHEN is_ended THEN next_{end} ELSE {end} END AS {end}" for end in _ENDS)
@@ -139,9 +161,9 @@ def join_taps(connection: DuckDBPyConnection) -> Joined:
         SELECT * EXCLUDE ({excluded_columns}) REPLACE ({ends})
         FROM in_order WHERE NOT is_joined
     """)
-    joined = number_of(connection, "SELECT count(*) FROM in_order WHERE is_joined")
+    joined = number_of(connection, f"{count} in_order WHERE is_joined")
     connection.execute("DROP TABLE tap; DROP TABLE in_order")
-    return Joined(duplicates=before - once, joined=joined)
+    return Joined(duplicates=before - once, joined=joined, unnamed=unnamed)
 
 
 def _find_ends(connection: DuckDBPyConnection) -> None:

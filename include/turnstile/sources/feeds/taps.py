@@ -3,7 +3,9 @@
 The time is one column `tapped_at`, or a `tap_date` and a `tap_time` (`source.date_form`); a time
 of an hour only (`11`) is its first minute. The place is a column `place`, or `latitude` and
 `longitude` rounded to `source.grid_decimals`: the grid cell `-34.6 -58.4`. Where there is no
-action, in a row or in the whole file, a tap is what `source.without_action` says, else a tap-on.
+action, in a row or in the whole file, a tap is what `source.without_action` says; without that key
+nobody has explained it, or, where no column of actions is named, it is a tap-on.
+A record with a column `status` counts if `source.status_names` says so.
 Taps are joined to trips by `tap_trips`.
 """
 
@@ -12,18 +14,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from turnstile.duckdb_engine import text
-from turnstile.programme.source_spec import RowShape, TapAction
+from turnstile.programme.source_spec import RecordStatus, RowShape, TapAction
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.feeds.layout import ColumnMissing, FeedLayout, if_there
-from turnstile.sources.feeds.made_records import taps_made
+from turnstile.sources.feeds.made_records import MadeTrip, Record, taps_made
 from turnstile.sources.feeds.tap_trips import JOINING, Taps, taps_sql
 
 _FIELDS = (
     *("tap_id", "card_id", "mode", "action", "tapped_at", "tap_date", "tap_time"),
-    *("place", "latitude", "longitude"),
+    *("place", "latitude", "longitude", "status"),
 )
-_TYPED = "####-##-##".replace("#", "[0-9]")  # as a column of dates or instants prints
 
 
 def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -60,8 +61,13 @@ def grid_cell_sql(latitude: str, longitude: str, decimals: int) -> str:
     return " || ' ' || ".join(sides)
 
 
-_DAY = f"CASE WHEN tap_date GLOB '{_TYPED} 00:00:00' THEN left(tap_date, 10) ELSE tap_date END"
-_CLOCK = "tap_time || CASE WHEN length(tap_time) <= 2 THEN ':00' ELSE '' END"
+# a column of instants prints a date with midnight, one of Access a time with its first day
+_DAY = """CASE WHEN tap_date GLOB '* 00:00:00' OR tap_date GLOB '* 0:00:00'
+    THEN split_part(tap_date, ' ', 1) ELSE tap_date END"""
+_FIRST_DAY = "^(30/12/|12/30/)?1899(-12-30)? "
+_CLOCK = f"""CASE WHEN length(tap_time) <= 2 THEN tap_time || ':00'
+    WHEN tap_time GLOB '*1899*' THEN regexp_replace(tap_time, '{_FIRST_DAY}', '')
+    ELSE tap_time END"""
 TAPPED_AT = f"coalesce(tapped_at, {_DAY} || ' ' || {_CLOCK})"
 """SQL of the time of a tap: `tapped_at`, or `tap_date` and `tap_time`."""
 
@@ -69,16 +75,28 @@ TAPPED_AT = f"coalesce(tapped_at, {_DAY} || ' ' || {_CLOCK})"
 def typed_sql(programme: Programme, week: ServicePeriod) -> str:
     """Return the SELECT from `raw` to taps."""
     source = programme.source
+    is_named = "action" in dict(source.columns)
+    blank = source.without_action or (None if is_named else TapAction.ENTER)
     grid = grid_cell_sql("latitude", "longitude", source.grid_decimals)
     relation = f"""(
         SELECT * REPLACE (
             {TAPPED_AT} AS tapped_at,
             coalesce(place, {grid}) AS place,
-            coalesce(action, {text(source.without_action or TapAction.ENTER)}) AS action
+            coalesce(action, {text(blank) if blank else "NULL"}) AS action
         ), NULL AS riders
         FROM raw
     )"""
-    return taps_sql(programme, week, Taps(relation, "tapped_at", None, _FIELDS))
+    taps = Taps(relation, "tapped_at", None, _FIELDS, states_status=True)
+    return taps_sql(programme, week, taps)
+
+
+def made(trip: MadeTrip, programme: Programme, names: Mapping[str, str]) -> list[Record]:
+    """Return the taps of a made-up trip, which count, in words that the programme explains."""
+    made_taps, source = taps_made(trip, programme, names), programme.source
+    if "status" not in dict(source.columns) and not source.status_names:
+        return made_taps
+    words = [word for word, status in source.status_names if status is RecordStatus.COUNTS]
+    return [tap | {names["status"]: next(iter(words), "")} for tap in made_taps]
 
 
 LAYOUT = FeedLayout(
@@ -86,6 +104,6 @@ LAYOUT = FeedLayout(
     names=tuple((field, field) for field in _FIELDS),
     fields_of=fields_of,
     typed_sql=typed_sql,
-    made=taps_made,
+    made=made,
     joining=JOINING,
 )

@@ -58,13 +58,14 @@ def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[
 def typed_sql(programme: Programme, week: ServicePeriod) -> str:
     """Return the SELECT from `raw` to boardings and alightings."""
     actions = action_sql((*_WORDS, *programme.source.action_names))
+    each = programme.source.without_count or 1
     relation = f"""(
         SELECT *, tap_id AS card_id,
             CASE action WHEN '{TapAction.ENTER}' THEN {_VISIT} END AS boarding_visit,
             CASE action WHEN '{TapAction.EXIT}' THEN {_VISIT} END AS alighting_visit
         FROM (
             SELECT * REPLACE ({actions} AS action),
-                CASE WHEN passengers IS NULL THEN 1 WHEN TRY_CAST(passengers AS BIGINT) > 0
+                CASE WHEN passengers IS NULL THEN {each} WHEN TRY_CAST(passengers AS BIGINT) > 0
                     THEN least(TRY_CAST(passengers AS BIGINT), {MOST_OF_RECORD}) ELSE 0 END
                     AS riders
             FROM raw

@@ -38,8 +38,8 @@ _AS_USUAL = (
     (r"^(\d{4}-\d\d-\d\d) ?(\d\d)(\d\d)(\d\d)(\D|$)", r"\1 \2:\3:\4\5"),
 )
 # Only a date that begins with a day or a month is read by what the programme says of dates.
-_YEAR_LAST = r"^(\d\d?)(?:/(\d\d?)/|\.(\d\d?)\.|-(\d\d?)-)(\d{4})(?:T|,? )"
-_ORDERS = {DateForm.DAY_FIRST: r"\5-\2\3\4-\1 ", DateForm.MONTH_FIRST: r"\5-\1-\2\3\4 "}
+_YEAR_LAST = r"^(\d\d?)(?:/(\d\d?)/|\.(\d\d?)\.|-(\d\d?)-)(\d{4})(?:T|,? |$)"
+ORDERS = {DateForm.DAY_FIRST: r"\5-\2\3\4-\1 ", DateForm.MONTH_FIRST: r"\5-\1-\2\3\4 "}
 _PLAIN_LENGTH = 19
 
 
@@ -240,13 +240,19 @@ def _as_usual_sql(column: str, source: SourceSpec | None) -> str:
         column: SQL of the text.
         source: says how a date is read that does not begin with a year.
     """
-    year_first, order = column, _ORDERS.get(source.date_form, r"\0") if source else r"\0"
+    year_first, order = column, ORDERS.get(source.date_form, r"\0") if source else r"\0"
     for pattern, usual in _AS_USUAL:
         year_first = f"regexp_replace({year_first}, '{pattern}', '{usual}')"
     return (
         f"CASE WHEN {column} GLOB '{_USUAL}' THEN {column} WHEN {column} GLOB '{_YEAR_FIRST}' "
         f"THEN {year_first} ELSE regexp_replace({column}, '{_YEAR_LAST}', '{order}') END"
     )
+
+
+def day_sql(field: str, form: DateForm) -> str:
+    """SQL of the date with which a text begins, if a day or a month comes first."""
+    usual = f"regexp_replace({field}, '{_YEAR_LAST}.*', '{ORDERS[form]}')"
+    return f"TRY_CAST(nullif({usual}, {field}) AS DATE)"
 
 
 def _mark_minutes(mark: str, names: Mapping[str, int]) -> str:

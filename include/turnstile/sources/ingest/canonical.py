@@ -76,11 +76,17 @@ RULES: dict[RowShape, tuple[str, ...]] = {
 
 # of calls at stops alone: a forecast or one that did not take place, and one without a stop
 _OF_CALLS = ("not_observed", "null_stop")
+_OF_FEED = {
+    Feed.TAPS: ("unknown_status",),  # a word of which nobody says whether such a tap counts
+    # than the service day that the record itself states
+    Feed.TIDES_FARE_TRANSACTIONS: ("time_of_another_day",),
+    Feed.TIDES_PASSENGER_EVENTS: ("time_of_another_day",),
+}
 
 
 def rules_broken(feed: Feed) -> tuple[str, ...]:
     """Return the rules that a row of a feed may break."""
-    return (*RULES[feed.shape], *(_OF_CALLS if feed.names_stops else ()))
+    return (*RULES[feed.shape], *_OF_FEED.get(feed, _OF_CALLS if feed.names_stops else ()))
 
 
 _MAY_BE_NULL = frozenset(

@@ -167,8 +167,9 @@ def open_source(
             source = replace(source, records=table.records, rejected=table.rejected)
         else:
             source = _parquet(connection, _as_parquet(file, folder, spec))
-    if file.form is not FileForm.JSON and len(set(source.columns)) < len(source.columns):
-        rule = "a column is named twice; name each column once"
+    names = {column.lower() for column in source.columns}  # the engine's, whatever the case
+    if file.form is not FileForm.JSON and len(names) < len(source.columns):
+        rule = "a column is named twice, or two differ in capitals alone; name each column once"
         raise InputError(where=file.name, field="header", rule=rule)
     return source
 

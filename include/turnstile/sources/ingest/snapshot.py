@@ -2,8 +2,8 @@
 
 It lives in the private zone and is written once. `rows/service_date=YYYY-MM-DD/part-000.parquet`
 holds the rows, `quarantine/<rule>.parquet` those that broke a rule, `hours.parquet` the number of
-rows by file and hour, `snapshot.json` the files and the exact counts; none of these leaves the
-zone.
+rows by file and hour, `numbers.parquet` how those of gates go on, `snapshot.json` the files and the
+exact counts; none of these leaves the zone.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 from turnstile.errors import IntegrityError
 
 SNAPSHOT_FILE, HOURS_FILE = "snapshot.json", "hours.parquet"
+NUMBERS_FILE, UNNAMED = "numbers.parquet", "duplicates_without_id"
 # `joined`: records that became part of another one's row, as a tap-off does of its trip.
 TOTALS = ("rows_in", "rows_out", "duplicates", "joined")
 _DIGITS_OF_FOLDER = 12
@@ -87,8 +88,17 @@ def folder_of(private: Path, programme: str, week: str, digest: str) -> Path:
     return private / programme / week / "snapshots" / digest[:_DIGITS_OF_FOLDER]
 
 
-def write_record(snapshot: Snapshot, counts: Mapping[str, int], *, folder: Path) -> None:
-    """Write `snapshot.json` with the exact counts into a folder that is not in its place yet."""
+def write_record(
+    snapshot: Snapshot, counts: Mapping[str, int], *, folder: Path, unnamed: int = 0
+) -> None:
+    """Write `snapshot.json` with the exact counts into a folder that is not in its place yet.
+
+    Args:
+        snapshot: whose record it is.
+        counts: by name.
+        folder: where it lies until it is whole.
+        unnamed: duplicates that no id of their own tells from other records.
+    """
     record = {
         "programme": snapshot.programme,
         "period": snapshot.period,
@@ -96,6 +106,7 @@ def write_record(snapshot: Snapshot, counts: Mapping[str, int], *, folder: Path)
         "days": [day.isoformat() for day in snapshot.days],
         "files": [list(pair) for pair in snapshot.files],
         "counts": dict(counts),
+        UNNAMED: unnamed,
     }
     (folder / SNAPSHOT_FILE).write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
 
@@ -130,6 +141,11 @@ def counts_of(snapshot: Snapshot) -> PrivateCounts:
     They are `TOTALS` and each broken rule: rows_in = rows_out + duplicates + joined + the rules.
     """
     return PrivateCounts(_record(snapshot.folder)["counts"])
+
+
+def unnamed_of(snapshot: Snapshot) -> int:
+    """Return how many duplicates no id tells from other records; private, 0 of older snapshots."""
+    return int(_record(snapshot.folder).get(UNNAMED, 0))
 
 
 def _record(folder: Path) -> dict[str, Any]:

@@ -48,6 +48,7 @@ from turnstile.sources.ingest.landing import RawFile, find_files, unpack
 from turnstile.sources.ingest.reading import Source, open_source, raised_as_input_error
 from turnstile.sources.ingest.snapshot import (
     HOURS_FILE,
+    NUMBERS_FILE,
     Snapshot,
     folder_of,
     load_snapshot,
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 # Raised whenever the same bytes would become other rows: a new version is another snapshot.
-PARSER_VERSION = 4
+PARSER_VERSION = 5
 _KEY_COLUMNS = 4  # card or vehicle, when, where: rows that are equal are equal in these
 _GOOD = "FROM staged WHERE broken_rule IS NULL"
 # Places, modes and buses by number, and no other column: a dictionary is begun for each, and given
@@ -127,14 +128,17 @@ def ingest(  # noqa: PLR0913 - the keyword-only rest is where it runs
                     carried=tuple(name for name in FROM_TIMETABLE if name in programme.carried),
                 )
             joining = layout.joining
+            if joining and joining.numbers:
+                _copy(work, joining.numbers, Path(scratch) / "snapshot" / NUMBERS_FILE)
             joined = joining.join(work.connection) if joining else Joined(0, 0)
             days, counts = _write(work, records, joined, progress)
+            unnamed = joined.unnamed + (_repeated_without_id(work) if counts["duplicates"] else 0)
         finally:
             work.connection.close()
         snapshot = Snapshot(programme.name, str(week), digest, folder, days, files)
         made = Path(scratch) / "snapshot"
         made.mkdir(exist_ok=True)
-        write_record(snapshot, counts, folder=made)
+        write_record(snapshot, counts, folder=made, unnamed=unnamed)
         _put_in_place(made, folder)
     return snapshot
 
@@ -168,6 +172,9 @@ def snapshot_digest(
         "without_card": source.without_card is not WithoutCard.DROP and source.without_card,
         "without_action": source.without_action,
         "without_mode": source.without_mode,
+        "without_count": source.without_count,
+        "delay_unit": source.delay_unit,
+        "status_names": source.status_names,
         "id_form": source.id_form and astuple(source.id_form),
         "file": source.file and [str(setting) for setting in astuple(source.file)],
         "absent_days": [str(day) for day in week.days if day not in programme.days_of(week)],
@@ -370,6 +377,14 @@ def _write(
     totals = {"rows_in": records + joined.added, "rows_out": rows_out, "duplicates": duplicates}
     broken_rules = {rule: by_rule.get(rule, 0) for rule in rules_broken(work.programme.source.feed)}
     return tuple(rows_of_day), totals | {"joined": joined.joined} | broken_rules
+
+
+def _repeated_without_id(work: _Work) -> int:
+    """Return how many records of a feed of trips without a unit no id tells from equal ones."""
+    if not work.layout.id_field:
+        return 0
+    nameless = f"{_GOOD} AND json_extract_string(fields, '$.{work.layout.id_field}') IS NULL"
+    return number_of(work.connection, f"SELECT count(*) - count(DISTINCT fields) {nameless}")
 
 
 def _rows_once(work: _Work, day: date, rows: int) -> str:
