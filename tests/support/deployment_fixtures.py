@@ -20,7 +20,7 @@ from turnstile.assessment.attacks.presence import best_guess
 from turnstile.assessment.audits import sampler
 from turnstile.assessment.gates.pipeline_copy import audits_of
 from turnstile.cli import main
-from turnstile.pipeline import canaries, drawing, planned_release, small_worlds
+from turnstile.pipeline import canaries, drawing, planned_release, sampler_fits, small_worlds
 from turnstile.pipeline.canaries import observed_sensitivities
 from turnstile.pipeline.preflight import require_preflight
 from turnstile.pipeline.steps import STEPS
@@ -85,6 +85,11 @@ def judged_once(pytestconfig: pytest.Config) -> None:
     worlds = KeptWorlds(pytestconfig.cache.mkdir("small_worlds"), PATCHES.are_none)
     small_worlds._kept_or_found = worlds.kept_or_found
     sampler.MANY_DRAWS = sampler.DRAWS  # a minute of each home; test_audits draws as many
+    sampler_fits._kept_or_found = made_once(
+        sampler_fits._kept_or_found,
+        lambda event, _: (event.noise, event.scale),  # of the code as it stands
+        PATCHES.are_none,
+    )
     assessment.audits_of = made_once(
         audits_of,
         lambda programme, events, copy: (
