@@ -18,6 +18,8 @@ from turnstile.assessment import assessment
 from turnstile.assessment.attacks import risk
 from turnstile.assessment.attacks.presence import best_guess
 from turnstile.assessment.audits import sampler
+from turnstile.assessment.gates import noise_reuse, noise_scale
+from turnstile.assessment.gates.numbers import kinds_of
 from turnstile.assessment.gates.pipeline_copy import audits_of
 from turnstile.cli import main
 from turnstile.pipeline import canaries, drawing, planned_release, sampler_fits, small_worlds
@@ -28,6 +30,7 @@ from turnstile.release.plan import make_plan
 
 STEADY_ITMS = Path(__file__).parent / "programmes/itms.yaml"
 PATCHES = Patches()
+BegunWeek = Callable[[str, str], Deployment]
 
 
 def deployment_in(folder: Path, environment: pytest.MonkeyPatch) -> Deployment:
@@ -100,6 +103,20 @@ def judged_once(pytestconfig: pytest.Config) -> None:
         ),
         PATCHES.are_none,
     )
+    noise_reuse._detects = made_once(  # simulated, for noise and sizes alone
+        noise_reuse._detects,
+        lambda numbers, *alphas: (*((v.event, v.values.size) for v in numbers.vectors), *alphas),
+        PATCHES.are_none,
+    )
+    noise_scale._noise_found = made_once(
+        noise_scale._noise_found,
+        lambda totals, alpha: (
+            kinds_of(totals),
+            tuple(total.variance_of_square for total in totals),
+            alpha,
+        ),
+        PATCHES.are_none,
+    )
     risk.best_guess = made_once(
         best_guess, lambda changes: frozenset(changes.items()), PATCHES.are_none
     )
@@ -156,6 +173,28 @@ def landed(deployment: Deployment, generated: Path) -> Deployment:
     """A deployment whose landing zone holds a generated week of both programmes."""
     shutil.copytree(generated, deployment.home / "landing")
     return deployment
+
+
+@pytest.fixture
+def begun_week(
+    deployment: Deployment,
+    generated: Path,
+    homes: MadeHomes,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> BegunWeek:
+    """Let the steps of a week of `opal` or the steady `itms` be done before one; made once."""
+
+    def begin(programme: str, before: str) -> Deployment:
+        folder = tmp_path_factory.mktemp("begun")
+        with pytest.MonkeyPatch.context() as environment:
+            begun = deployment_in(folder, environment)
+        shutil.copyfile(STEADY_ITMS, begun.include / "programmes/itms.yaml")
+        shutil.copytree(generated, begun.home / "landing")
+        steps = STEPS[: STEPS.index(before)]
+        made = homes.get(folder, *((step, programme, WEEK) for step in steps))
+        return _with_home(deployment, made.home)
+
+    return begin
 
 
 @dataclass(frozen=True)
