@@ -12,25 +12,30 @@ import csv
 import gzip
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 from made_tables import Made, corpus, is_said, is_true, true_features
 from tables_by_rules import by_rules
 
+from turnstile_lab.disclosures import Disclosure
 from turnstile_lab.external import odds
 from turnstile_lab.external.files import read_external_tables
 from turnstile_lab.external.of_table import assess_external
 from turnstile_lab.external.table import Cell, ExternalTable
 
 
-def false_statements(made: Made) -> list[str]:
-    """Return what is said of a made table and is not so."""
-    disclosures = assess_external(made.table)
+def false_statements(made: Made, disclosures: Sequence[Disclosure] | None = None) -> list[str]:
+    """Return what is said of a made table and is not so.
+
+    Args:
+        made: the table, with its truth.
+        disclosures: of it, where they are known.
+    """
     return [
         disclosure.statement
-        for disclosure in disclosures
+        for disclosure in (assess_external(made.table) if disclosures is None else disclosures)
         if is_said(disclosure) and not is_true(disclosure, made.truth)
     ]
 
@@ -46,11 +51,7 @@ def made_tables(tables: list[Made]) -> None:
         claims = {disclosure.figures["claim"] for disclosure in disclosures if is_said(disclosure)}
         statements += sum(is_said(disclosure) for disclosure in disclosures)
         untold += sum(disclosure.figures.get("is_told") is False for disclosure in disclosures)
-        wrong += [
-            f"{made.name}: {disclosure.statement}"
-            for disclosure in disclosures
-            if is_said(disclosure) and not is_true(disclosure, made.truth)
-        ]
+        wrong += [f"{made.name}: {statement}" for statement in false_statements(made, disclosures)]
         features = true_features(made.truth)
         has.update(features)
         said.update(features & claims)

@@ -21,6 +21,7 @@ from core_alone import lacks_an_extension
 from deployment_fixtures import (
     PATCHES,
     assessed,
+    begun_week,
     check_refuses,
     deployment,
     engines_lent,
@@ -44,6 +45,7 @@ from xdist.scheduler import LoadScopeScheduling
 # fixtures, for every room
 __all__ = [
     "assessed",
+    "begun_week",
     "check_refuses",
     "deployment",
     "engines_lent",

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from deployment_fixtures import BegunWeek
 from small_deployment import WEEK, Deployment
 
 from turnstile.ledger.records import ReleaseKey
@@ -44,10 +45,8 @@ def draw_and_be_killed() -> None:
 
 
 @pytest.fixture
-def reserved(landed: Deployment) -> Deployment:
-    for step in ("ingest", "validate", "plan", "count", "reserve"):
-        step_named(step)("opal", WEEK)
-    return landed
+def reserved(begun_week: BegunWeek) -> Deployment:
+    return begun_week("opal", "draw")
 
 
 def test_a_draw_that_is_killed_is_reported_once_with_what_it_cost_and_what_is_left(

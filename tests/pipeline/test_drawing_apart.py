@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from deployment_fixtures import BegunWeek
 from row_table import MOMENTS, Row, keep
 from small_deployment import WEEK, Deployment
 
@@ -32,10 +33,8 @@ ASK = f"from turnstile.pipeline.draw.drawing_apart import draw_apart; draw_apart
 
 
 @pytest.fixture
-def reserved(landed: Deployment) -> Deployment:
-    for step in ("ingest", "validate", "plan", "count", "reserve"):
-        step_named(step)("opal", WEEK)
-    return landed
+def reserved(begun_week: BegunWeek) -> Deployment:
+    return begun_week("opal", "draw")
 
 
 def _states(place: Deployment) -> list[ReleaseState]:
@@ -303,10 +302,10 @@ def test_the_death_of_one_that_waits_ends_no_lease_of_one_that_draws(
     assert reserved.ledger.living_draws() == frozenset()
 
 
-def test_a_refusal_comes_back_as_what_it_was(landed: Deployment) -> None:
-    for step in ("ingest", "validate", "plan", "count"):
-        step_named(step)("opal", WEEK)
-    landed.edit("opal", 'rho: "1/4"', 'rho: "1/20"')
+def test_a_refusal_comes_back_as_what_it_was(
+    begun_week: BegunWeek,
+) -> None:
+    begun_week("opal", "reserve").edit("opal", 'rho: "1/4"', 'rho: "1/20"')
     with pytest.raises(TurnstileError) as told:
         draw_apart("opal", WEEK)
     with pytest.raises(type(told.value)) as direct:

@@ -8,11 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from deployment_fixtures import BegunWeek
 from small_deployment import WEEK, Deployment
 
 from turnstile.errors import RefusedError, TurnstileError
 from turnstile.ledger.ledger import Ledger
-from turnstile.pipeline.steps import STEPS, step_named
+from turnstile.pipeline.steps import step_named
 
 Cli = Callable[..., int]
 FEED = {
@@ -29,10 +30,10 @@ def embargoed(landed: Deployment) -> Path:
     return landed.home / "embargoed/itms" / WEEK / "r0"
 
 
-def test_a_second_sealed_file_stops_the_week(landed: Deployment) -> None:
-    for step in STEPS[: STEPS.index("assess")]:
-        step_named(step)("itms", WEEK, 0)
-    folder = embargoed(landed)
+def test_a_second_sealed_file_stops_the_week(
+    begun_week: BegunWeek,
+) -> None:
+    folder = embargoed(begun_week("itms", "assess"))
     second = folder / "sealed-fedcba9876543210.parquet"
     second.write_bytes(b"another draw of the same week")
     with pytest.raises(TurnstileError, match="2 distinct sealed byte strings"):

@@ -26,7 +26,7 @@ from turnstile.errors import RefusedError
 from turnstile.pipeline import preflight
 from turnstile.pipeline.context import Release, open_release
 from turnstile.pipeline.draw import drawing
-from turnstile.pipeline.trials import canaries, small_worlds
+from turnstile.pipeline.trials import canaries, sampler_fits, small_worlds
 from turnstile.privacy.mechanisms import dispatch
 from turnstile.privacy.units import ProtectionUnit
 
@@ -185,6 +185,20 @@ def test_synthetic_units_are_tried_once_for_what_decides_how_far_they_move(
     assert of_trials(programme, replace(domain, digest="1" * 64)) != of_trials(programme, domain)
     monkeypatch.setattr(dispatch, "draw", dispatch.draw)
     assert canaries.observed_sensitivities(programme, domain) is not first
+
+
+def test_a_noise_is_looked_at_very_often_once_for_all_homes(
+    release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = tmp_path / "first/small_worlds", tmp_path / "second/small_worlds"
+    for home in (first, second):
+        home.parent.mkdir()
+    misfits = sampler_fits.misfits_of(release.plan.events, first)
+    assert not any(misfits.values())
+    assert sampler_fits.misfits_of(release.plan.events, second) == misfits
+    assert not second.exists()
+    monkeypatch.setattr(dispatch, "draw", lambda _, exact: exact)  # a fault, on no disk
+    assert all(sampler_fits.misfits_of(release.plan.events, second).values())
 
 
 def test_small_worlds_are_searched_once_for_all_homes(

@@ -14,17 +14,18 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from kept_homes import OF_PACKAGES_1, lived_in
+from kept_homes import OF_PACKAGES_1, lived_in, unpacked
+from made_homes import MadeHome, MadeHomes
 
 from turnstile.cli import main
 from turnstile.pipeline.context import open_release
-from turnstile.pipeline.steps import STEPS, step_named
 from turnstile.publishing.contents_check import unknown_contents
 from turnstile.publishing.data_tables import NUMBERS
 from turnstile.publishing.explore.site import _handed_over
 from turnstile.publishing.package_numbers import numbers_of_package
 from turnstile.publishing.package_reader import Tables
 from turnstile.publishing.week.sums import Sums
+from turnstile_lab import scale_intervals
 
 FIRST, STAGED, NEXT = "2016-W30", "2016-W31", "2016-W32"
 
@@ -33,6 +34,28 @@ FIRST, STAGED, NEXT = "2016-W30", "2016-W31", "2016-W32"
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The public zone of the kept home, in a folder of its own."""
     return lived_in(OF_PACKAGES_1, tmp_path, monkeypatch) / "public"
+
+
+@pytest.fixture(scope="module")
+def staged_published(tmp_path_factory: pytest.TempPathFactory, homes: MadeHomes) -> MadeHome:
+    """The kept home in which the staged week was published, made once."""
+    folder = tmp_path_factory.mktemp("kept")
+    unpacked(OF_PACKAGES_1, folder).rename(folder / "var")
+    (folder / "var/private").chmod(0o700)
+    return homes.get(folder, ("run", "opal", "--week", STAGED))
+
+
+@pytest.fixture(scope="module")
+def all_published(staged_published: MadeHome, homes: MadeHomes) -> MadeHome:
+    """The same, and the next week, made once."""
+    return homes.get(staged_published.root, ("run", "opal", "--week", NEXT))
+
+
+def entered(made: MadeHome, folder: Path, environment: pytest.MonkeyPatch) -> Path:
+    """Enter a copy; return its public zone."""
+    home_copy = made.copy(folder / "copy")
+    home_copy.enter(environment)
+    return home_copy.home / "public"
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -46,8 +69,9 @@ def digests(folder: Path) -> dict[str, str]:
 @pytest.mark.some(1)
 @pytest.mark.parametrize("key", [f"itms/{FIRST}/r0", f"opal/{FIRST}/r0"])
 def test_a_package_of_version_1_verifies_and_is_read_as_one_of_version_2(
-    kept: Path, key: str
+    kept: Path, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(scale_intervals, "_STEPS", 0)  # how fine an interval is, is not asked here
     package = kept / key
     before = digests(package)
     assert main(["package", "verify", str(package)]) == 0
@@ -77,11 +101,11 @@ def test_its_values_intervals_and_draws_are_those_that_it_published(kept: Path) 
     assert total.value == drawn["count"].sum()
 
 
-def test_what_is_staged_is_published_as_it_stands(kept: Path) -> None:
-    staged = kept.parent / f"embargoed/opal/{STAGED}/r0/package"
-    before = digests(staged)
-    assert main(["run", "opal", "--week", STAGED]) == 0
-    package = kept / f"opal/{STAGED}/r0"
+def test_what_is_staged_is_published_as_it_stands(
+    kept: Path, staged_published: MadeHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = digests(kept.parent / f"embargoed/opal/{STAGED}/r0/package")
+    package = entered(staged_published, tmp_path, monkeypatch) / f"opal/{STAGED}/r0"
     assert digests(package) == before
     assert Tables(package).version == 1
     assert main(["package", "verify", str(package)]) == 0
@@ -102,9 +126,10 @@ def test_what_is_sealed_and_not_staged_and_every_correction_is_of_version_2(kept
         assert main(["package", "verify", str(package)]) == 0
 
 
-def test_a_series_holds_both_and_says_from_which_week_on(kept: Path) -> None:
-    for week in (STAGED, NEXT):
-        assert main(["run", "opal", "--week", week]) == 0
+def test_a_series_holds_both_and_says_from_which_week_on(
+    all_published: MadeHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = entered(all_published, tmp_path, monkeypatch)
     series = kept / "opal/series"
     index = json.loads((series / "index.json").read_bytes())
     versions = [{"version": 1, "from": FIRST}, {"version": 2, "from": NEXT}]
@@ -135,10 +160,11 @@ def test_a_series_holds_both_and_says_from_which_week_on(kept: Path) -> None:
     assert main(["estimates", "verify", str(kept / f"opal/{NEXT}/r0")]) == 0
 
 
-def test_both_versions_say_the_same_of_what_was_drawn(kept: Path) -> None:
-    for step in STEPS:
-        step_named(step)("opal", NEXT, 0)
-    package = kept / f"opal/{NEXT}/r0"
+def test_both_versions_say_the_same_of_what_was_drawn(
+    all_published: MadeHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    all_published.enter(monkeypatch)
+    package = all_published.home / f"public/opal/{NEXT}/r0"
     release = open_release("opal", NEXT)
     numbers = numbers_of_package(package)
     parts = Tables(release.folders.embargoed)  # as version 1 published them

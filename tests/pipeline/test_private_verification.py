@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from deployment_fixtures import BegunWeek
 from retention_days import Cli
 from small_deployment import WEEK, Deployment
 
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.pipeline.before_charge import RESTATED
-from turnstile.pipeline.steps import step_named
 
 WHO = ("--person", "olga", "--reason", "the disk died")
 _EXACT, _SNAPSHOT = "exact-*", "snapshot"
@@ -126,10 +126,11 @@ def test_after_a_rotation_earlier_weeks_are_compared_under_their_own_key(
 
 
 def test_no_key_is_rotated_while_a_release_is_held(
-    landed: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+    begun_week: BegunWeek,
+    turnstile: Cli,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    for step in ("ingest", "validate", "plan", "count", "reserve"):
-        step_named(step)("itms", WEEK, 0)
+    held = begun_week("itms", "draw")
     assert turnstile("ledger", "rotate-bounding-key", *WHO) == 3
     assert "let it end" in capsys.readouterr().err
-    assert landed.ledger.bounding_keys().at() is not None
+    assert held.ledger.bounding_keys().at() is not None

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from deployment_fixtures import BegunWeek
 from small_deployment import WEEK, Deployment
 
 from turnstile.errors import TurnstileError
@@ -83,10 +84,8 @@ CAUSES: dict[str, tuple[Plant, str]] = {
 
 
 @pytest.fixture
-def counted(landed: Deployment) -> Deployment:
-    for step in ("ingest", "validate", "plan", "count"):
-        step_named(step)("opal", WEEK)
-    return landed
+def counted(begun_week: BegunWeek) -> Deployment:
+    return begun_week("opal", "reserve")
 
 
 @pytest.mark.parametrize("cause", CAUSES)

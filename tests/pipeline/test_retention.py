@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from deployment_fixtures import BegunWeek
 from retention_days import (
     KEY,
     NOW,
@@ -140,11 +141,9 @@ def test_a_correction_that_was_begun_keeps_everything(
 
 
 def test_a_period_that_is_held_or_drawn_keeps_everything(
-    landed: Deployment, turnstile: Cli
+    begun_week: BegunWeek, turnstile: Cli
 ) -> None:
-    make_steady(landed)
-    for step in ("ingest", "validate", "plan", "count", "reserve"):
-        step_named(step)("itms", WEEK, 0)
+    begun_week("itms", "draw")
     late = NOW + timedelta(days=200)
     act(late)
     tell(late)
@@ -155,16 +154,14 @@ def test_a_period_that_is_held_or_drawn_keeps_everything(
 
 
 def test_a_run_that_loses_its_tables_refuses_before_any_charge(
-    landed: Deployment, monkeypatch: pytest.MonkeyPatch
+    begun_week: BegunWeek, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_steady(landed)
-    for step in ("ingest", "validate", "plan", "count"):
-        step_named(step)("itms", WEEK, 0)
+    begun = begun_week("itms", "reserve")
     monkeypatch.setattr(retention, "is_unfinished", lambda *_: False)
     assert (WEEK, "exact") in act()
     with pytest.raises(TurnstileError):
         step_named("draw")("itms", WEEK, 0)
-    assert landed.nothing_happened()
+    assert begun.nothing_happened()
 
 
 def test_a_week_without_a_release_goes_two_weeks_after_somebody_was_told(

@@ -7,13 +7,12 @@ second places and the copies of zones.
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trusted_core
-from deployment_fixtures import STEADY_ITMS
+from deployment_fixtures import BegunWeek
 from house_entered import entered
 from small_deployment import WEEK, Deployment
 
@@ -23,13 +22,11 @@ from turnstile.ledger.records import Attempt
 from turnstile.pipeline.context import open_release
 from turnstile.pipeline.draw import charged_draw
 from turnstile.pipeline.draw.drawing import draw
-from turnstile.pipeline.steps import step_named
 from turnstile.publishing.describe.licences import path_of
 from turnstile.release.sealed import Artefact
 
 MODULES_AT_MOST, OUTSIDE_AT_MOST = 61, 22
 ROOT = Path(__file__).resolve().parents[2]
-BEFORE_THE_DRAW = ("ingest", "validate", "plan", "count", "reserve")
 
 
 def outside_of(modules: set[str]) -> set[str]:
@@ -39,12 +36,9 @@ def outside_of(modules: set[str]) -> set[str]:
 
 
 @pytest.fixture
-def counted(landed: Deployment) -> Deployment:
+def counted(begun_week: BegunWeek) -> Deployment:
     """A week of `itms` that is reserved and not drawn."""
-    shutil.copyfile(STEADY_ITMS, landed.include / "programmes/itms.yaml")
-    for step in BEFORE_THE_DRAW:
-        step_named(step)("itms", WEEK, 0)
-    return landed
+    return begun_week("itms", "draw")
 
 
 @pytest.mark.usefixtures("counted")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
-
 import pytest
-from deployment_fixtures import STEADY_ITMS
+from deployment_fixtures import BegunWeek
 from house_entered import entered
-from small_deployment import WEEK, Deployment
+from small_deployment import WEEK
 
 from turnstile.assessment.assessment import assess_release
 from turnstile.ledger.database.store import Store
@@ -16,19 +14,15 @@ from turnstile.pipeline.context import Release, open_release
 from turnstile.pipeline.draw.drawn_release import drawn_of
 from turnstile.pipeline.draw.sealed_release import sealed_attempt
 from turnstile.pipeline.evidence import evidence_of
-from turnstile.pipeline.steps import step_named
 
 ROOMS = ("assessment", "pipeline")
 MODULES_AT_MOST = 40
-BEFORE = ("ingest", "validate", "plan", "count", "reserve", "draw", "reconcile")
 
 
 @pytest.fixture
-def sealed(landed: Deployment) -> Release:
+def sealed(begun_week: BegunWeek) -> Release:
     """A week of `itms` that is drawn and not assessed."""
-    shutil.copyfile(STEADY_ITMS, landed.include / "programmes/itms.yaml")
-    for step in BEFORE:
-        step_named(step)("itms", WEEK, 0)
+    begun_week("itms", "assess")
     return open_release("itms", WEEK)
 
 

@@ -14,7 +14,7 @@ from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
 from turnstile.quality.expectations import Outcome, judge
 from turnstile.quality.findings import Severity
-from turnstile.quality.rules import Frame, rules_of
+from turnstile.quality.rules import Frame, Rule, rules_of
 from turnstile.sources.ingest.canonical import RULES, columns_of
 
 _SHAPES = {"opal": RowShape.TRIPS, "itms": RowShape.TELEMETRY}
@@ -290,3 +290,14 @@ def test_the_rules_that_stop_a_week_are_these(programme_of: Callable[..., Progra
         "future_date",
         "quarantine_small",
     }
+
+
+def test_each_frame_is_judged_by_its_own_figures() -> None:
+    most = {"column": "rows", "min_value": 0, "max_value": 5}
+    rules = tuple(
+        Rule(frame.value, Severity.ERROR, frame, "ColumnMaxToBeBetween", "", most)
+        for frame in Frame
+    )
+    frames = {frame: pd.DataFrame({"rows": [number % 2 * 9]}) for number, frame in enumerate(Frame)}
+    kept = [outcome is Outcome.KEPT for outcome in judge(rules, frames)]
+    assert kept == [number % 2 == 0 for number in range(len(Frame))]

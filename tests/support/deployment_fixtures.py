@@ -18,17 +18,20 @@ from turnstile.assessment import assessment
 from turnstile.assessment.attacks import risk
 from turnstile.assessment.attacks.presence import best_guess
 from turnstile.assessment.audits import sampler
+from turnstile.assessment.gates import noise_reuse, noise_scale
+from turnstile.assessment.gates.numbers import kinds_of
 from turnstile.assessment.gates.pipeline_copy import audits_of
 from turnstile.cli import main
 from turnstile.pipeline.draw import drawing, planned_release
 from turnstile.pipeline.preflight import require_preflight
 from turnstile.pipeline.steps import STEPS
-from turnstile.pipeline.trials import canaries, small_worlds
+from turnstile.pipeline.trials import canaries, sampler_fits, small_worlds
 from turnstile.pipeline.trials.canaries import observed_sensitivities
 from turnstile.release.plan import make_plan
 
 STEADY_ITMS = Path(__file__).parent / "programmes/itms.yaml"
 PATCHES = Patches()
+BegunWeek = Callable[[str, str], Deployment]
 
 
 def deployment_in(folder: Path, environment: pytest.MonkeyPatch) -> Deployment:
@@ -86,6 +89,11 @@ def judged_once(pytestconfig: pytest.Config) -> None:
     worlds = KeptWorlds(pytestconfig.cache.mkdir("small_worlds"), PATCHES.are_none)
     small_worlds._kept_or_found = worlds.kept_or_found
     sampler.MANY_DRAWS = sampler.DRAWS  # a minute of each home; test_audits draws as many
+    sampler_fits._kept_or_found = made_once(
+        sampler_fits._kept_or_found,
+        lambda event, _: (event.noise, event.scale),  # of the code as it stands
+        PATCHES.are_none,
+    )
     assessment.audits_of = made_once(
         audits_of,
         lambda programme, events, copy: (
@@ -93,6 +101,20 @@ def judged_once(pytestconfig: pytest.Config) -> None:
             tuple(events),
             frozenset(copy.observed.items()),
             copy.draw,
+        ),
+        PATCHES.are_none,
+    )
+    noise_reuse._detects = made_once(  # simulated, for noise and sizes alone
+        noise_reuse._detects,
+        lambda numbers, *alphas: (*((v.event, v.values.size) for v in numbers.vectors), *alphas),
+        PATCHES.are_none,
+    )
+    noise_scale._noise_found = made_once(
+        noise_scale._noise_found,
+        lambda totals, alpha: (
+            kinds_of(totals),
+            tuple(total.variance_of_square for total in totals),
+            alpha,
         ),
         PATCHES.are_none,
     )
@@ -152,6 +174,28 @@ def landed(deployment: Deployment, generated: Path) -> Deployment:
     """A deployment whose landing zone holds a generated week of both programmes."""
     shutil.copytree(generated, deployment.home / "landing")
     return deployment
+
+
+@pytest.fixture
+def begun_week(
+    deployment: Deployment,
+    generated: Path,
+    homes: MadeHomes,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> BegunWeek:
+    """Let the steps of a week of `opal` or the steady `itms` be done before one; made once."""
+
+    def begin(programme: str, before: str) -> Deployment:
+        folder = tmp_path_factory.mktemp("begun")
+        with pytest.MonkeyPatch.context() as environment:
+            begun = deployment_in(folder, environment)
+        shutil.copyfile(STEADY_ITMS, begun.include / "programmes/itms.yaml")
+        shutil.copytree(generated, begun.home / "landing")
+        steps = STEPS[: STEPS.index(before)]
+        made = homes.get(folder, *((step, programme, WEEK) for step in steps))
+        return _with_home(deployment, made.home)
+
+    return begin
 
 
 @dataclass(frozen=True)

@@ -37,17 +37,20 @@ def judge(rules: tuple[Rule, ...], frames: Mapping[Frame, pd.DataFrame]) -> tupl
         rules: what to judge.
         frames: the figures.
     """
-    context = _quiet_context()
+    whole = _any_frame()
     outcomes: dict[int, Outcome] = {}
     for frame, figures in frames.items():
         numbered = {n: rule for n, rule in enumerate(rules) if rule.frame is frame}
         if numbered:
-            outcomes |= _judge_frame(context, frame, figures, numbered)
+            outcomes |= _judge_frame(whole, frame, figures, numbered)
     return tuple(outcomes.get(n, Outcome.BROKEN_CHECK) for n in range(len(rules)))
 
 
-def _quiet_context() -> Any:  # noqa: ANN401 - the library's own type is not imported at start
-    """Ephemeral context that prints no bars, writes no log lines and calls nobody."""
+def _any_frame() -> Any:  # noqa: ANN401 - the library's own type is not imported at start
+    """What any frame is judged as: one for all, because the library writes each down several times.
+
+    Its context is ephemeral, prints no bars, writes no log lines and calls nobody.
+    """
     # The library reads this switch when it is imported; nothing is read from the environment here.
     os.environ["GX_ANALYTICS_ENABLED"] = "false"  # noqa: TID251
     import great_expectations as gx
@@ -58,11 +61,12 @@ def _quiet_context() -> Any:  # noqa: ANN401 - the library's own type is not imp
         logging.getLogger(name).setLevel(logging.CRITICAL)
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = ProgressBarsConfig(globally=False)
-    return context
+    asset = context.data_sources.add_pandas("figures").add_dataframe_asset("figures")
+    return asset.add_batch_definition_whole_dataframe("all")
 
 
 def _judge_frame(
-    context: Any,  # noqa: ANN401
+    whole: Any,  # noqa: ANN401
     frame: Frame,
     figures: pd.DataFrame,
     numbered: Mapping[int, Rule],
@@ -77,9 +81,6 @@ def _judge_frame(
         )
         for number, rule in numbered.items()
     ]
-    source = context.data_sources.add_pandas(frame.value)
-    asset = source.add_dataframe_asset(frame.value)
-    whole = asset.add_batch_definition_whole_dataframe("all")
     suite = gx.ExpectationSuite(name=frame.value, expectations=expectations)
     batch = whole.get_batch(batch_parameters={"dataframe": figures})
     result = batch.validate(suite, result_format="BOOLEAN_ONLY")

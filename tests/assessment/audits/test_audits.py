@@ -19,7 +19,7 @@ from turnstile.assessment.audits.pipeline_copy import (
     run_canaries,
 )
 from turnstile.assessment.audits.release_audit import DrawAudit, audit_release
-from turnstile.assessment.audits.sampler import DRAWS, mean_limits, misfit, misfit_of
+from turnstile.assessment.audits.sampler import DRAWS, log_moments, mean_limits, misfit, misfit_of
 from turnstile.assessment.gates.pipeline_copy import sampler
 from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.mechanisms.dispatch import draw
@@ -250,7 +250,7 @@ def test_very_many_draws_of_the_product_fit(noise: NoiseFamily) -> None:
 def test_a_mean_leaves_its_limits_no_more_often_than_stated(noise: NoiseFamily) -> None:
     values, chances = pmf(Term(noise, 6.0), reach=240)
     deviation = float(np.sqrt(values.astype(float) ** 2 @ chances))
-    low, high = mean_limits(values / deviation, chances, 500, 0.05)
+    low, high = mean_limits(log_moments(values / deviation, chances), 500, 0.05)
     drawn = np.searchsorted(np.cumsum(chances), uniforms(f"means {noise}", 500 * 1_000))
     means = values[drawn.clip(0, values.size - 1)].reshape(1_000, 500).mean(axis=1) / deviation
     assert 0 < int(np.sum((means < low) | (means > high))) <= 50

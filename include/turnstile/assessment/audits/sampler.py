@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from turnstile.assessment.audits.pipeline_copy import Draw
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.goodness import p_value
 from turnstile.privacy.noise import noise_pmf
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.tail_probabilities import binomial_at_least
 
 DRAWS = 20_000
@@ -59,20 +61,20 @@ def misfit_of(noise: NDArray[np.int64], event: DrawEvent, *, alpha: float) -> st
     fit = p_value(noise, event.noise, event.scale)
     if fit < each * _SHARE_OF_ALPHA:
         return f"does not fit (p = {fit:.1g})"
-    values, chances = noise_pmf(event.noise, event.scale, reach=int(40 * event.scale) + 1)
+    values, chances = _masses(event.noise, event.scale)
     same = float(np.sum(chances**2))
     for start in (0, 1):  # disjoint pairs of neighbors are independent of each other
         pairs = noise[start : noise.size - (noise.size - start) % 2].reshape(-1, 2)
         equal = int((pairs[:, 0] == pairs[:, 1]).sum())
         if binomial_at_least(equal, len(pairs), same) < each / 2:
             return f"{equal} of {len(pairs)} pairs of draws are equal"
-    numbers = values.astype(np.float64)
-    deviation = math.sqrt(numbers**2 @ chances)
-    for words, of, observed in (
-        ("mean", numbers, float(noise.mean())),
-        ("mean size", np.abs(numbers), float(np.abs(noise).mean())),
+    deviation = _deviation(values, chances)
+    for words, is_size, observed in (
+        ("mean", False, float(noise.mean())),
+        ("mean size", True, float(np.abs(noise).mean())),
     ):
-        low, high = mean_limits(of / deviation, chances, noise.size, each)
+        moments = _moments_of_noise(event.noise, event.scale, is_size=is_size)
+        low, high = mean_limits(moments, noise.size, each)
         if not low <= observed / deviation <= high:
             return f"its {words} is not as declared"
     return next(_wrong_tails(noise, values, chances, deviation, each), None)
@@ -96,20 +98,49 @@ def _wrong_tails(
             yield f"too little lies beyond {reach:g} deviations"
 
 
-def mean_limits(values: Floats, chances: Floats, draws: int, alpha: float) -> tuple[float, float]:
-    """Return between which limits a mean of so many draws lies but for alpha (Chernoff 1952).
+def _masses(noise: NoiseFamily, scale: Fraction) -> tuple[NDArray[np.int64], Floats]:
+    """Return the integers that noise takes, and the probability of each."""
+    return noise_pmf(noise, scale, reach=int(40 * scale) + 1)
+
+
+def _deviation(values: NDArray[np.int64], chances: Floats) -> float:
+    """Return the standard deviation of centered noise."""
+    return math.sqrt(values.astype(np.float64) ** 2 @ chances)
+
+
+@lru_cache(maxsize=64)  # few draws and very many, of each kind, have the same
+def _moments_of_noise(noise: NoiseFamily, scale: Fraction, *, is_size: bool) -> Floats:
+    """Return `log_moments` of noise, or of its size, in deviations."""
+    values, chances = _masses(noise, scale)
+    return log_moments(
+        (np.abs(values) if is_size else values) / _deviation(values, chances), chances
+    )
+
+
+def log_moments(values: Floats, chances: Floats) -> Floats:
+    """Return ln E e^(-t X), then ln E e^(t X), at each tilt t; shape (2, tilts).
 
     Args:
-        values: that one draw takes, in deviations.
+        values: that X takes, in deviations.
         chances: of each.
-        draws: number.
-        alpha: of both sides together.
     """
-    enough, held = math.log(2 / alpha) / draws, chances > 0
-    ends = []
+    held = chances > 0
+    logs = []
     for sign in (-1, 1):
         tilted = np.outer(sign * _TILTS, values[held]) + np.log(chances[held])
         most = tilted.max(axis=1)  # so that nothing overflows where the noise is next to none
-        logs = np.log(np.exp(tilted - most[:, None]).sum(axis=1)) + most
-        ends.append(sign * float(((logs + enough) / _TILTS).min()))
-    return ends[0], ends[1]
+        logs.append(np.log(np.exp(tilted - most[:, None]).sum(axis=1)) + most)
+    return np.array(logs)
+
+
+def mean_limits(moments: Floats, draws: int, alpha: float) -> tuple[float, float]:
+    """Return between which limits a mean of so many draws lies but for alpha (Chernoff 1952).
+
+    Args:
+        moments: `log_moments` of one draw.
+        draws: number.
+        alpha: of both sides together.
+    """
+    enough = math.log(2 / alpha) / draws
+    low, high = (float(((logs + enough) / _TILTS).min()) for logs in moments)
+    return -low, high
