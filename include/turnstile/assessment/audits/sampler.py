@@ -14,6 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from turnstile.assessment.audits.pipeline_copy import Draw
 from turnstile.privacy.events import DrawEvent
@@ -61,21 +62,18 @@ def misfit_of(noise: NDArray[np.int64], event: DrawEvent, *, alpha: float) -> st
     fit = p_value(noise, event.noise, event.scale)
     if fit < each * _SHARE_OF_ALPHA:
         return f"does not fit (p = {fit:.1g})"
-    values, chances = _masses(event.noise, event.scale)
+    values, chances = noise_pmf(event.noise, event.scale, reach=int(40 * event.scale) + 1)
     same = float(np.sum(chances**2))
     for start in (0, 1):  # disjoint pairs of neighbors are independent of each other
         pairs = noise[start : noise.size - (noise.size - start) % 2].reshape(-1, 2)
         equal = int((pairs[:, 0] == pairs[:, 1]).sum())
         if binomial_at_least(equal, len(pairs), same) < each / 2:
             return f"{equal} of {len(pairs)} pairs of draws are equal"
-    deviation = _deviation(values, chances)
-    for words, is_size, observed in (
-        ("mean", False, float(noise.mean())),
-        ("mean size", True, float(np.abs(noise).mean())),
-    ):
-        moments = _moments_of_noise(event.noise, event.scale, is_size=is_size)
+    deviation = math.sqrt(values.astype(np.float64) ** 2 @ chances)
+    for is_size, words, drawn in ((False, "mean", noise), (True, "mean size", np.abs(noise))):
+        moments = _moments_of(event.noise, event.scale, deviation, is_size=is_size)
         low, high = mean_limits(moments, noise.size, each)
-        if not low <= observed / deviation <= high:
+        if not low <= float(drawn.mean()) / deviation <= high:
             return f"its {words} is not as declared"
     return next(_wrong_tails(noise, values, chances, deviation, each), None)
 
@@ -98,23 +96,11 @@ def _wrong_tails(
             yield f"too little lies beyond {reach:g} deviations"
 
 
-def _masses(noise: NoiseFamily, scale: Fraction) -> tuple[NDArray[np.int64], Floats]:
-    """Return the integers that noise takes, and the probability of each."""
-    return noise_pmf(noise, scale, reach=int(40 * scale) + 1)
-
-
-def _deviation(values: NDArray[np.int64], chances: Floats) -> float:
-    """Return the standard deviation of centered noise."""
-    return math.sqrt(values.astype(np.float64) ** 2 @ chances)
-
-
 @lru_cache(maxsize=64)  # few draws and very many, of each kind, have the same
-def _moments_of_noise(noise: NoiseFamily, scale: Fraction, *, is_size: bool) -> Floats:
+def _moments_of(noise: NoiseFamily, scale: Fraction, deviation: float, *, is_size: bool) -> Floats:
     """Return `log_moments` of noise, or of its size, in deviations."""
-    values, chances = _masses(noise, scale)
-    return log_moments(
-        (np.abs(values) if is_size else values) / _deviation(values, chances), chances
-    )
+    values, chances = noise_pmf(noise, scale, reach=int(40 * scale) + 1)
+    return log_moments((np.abs(values) if is_size else values) / deviation, chances)
 
 
 def log_moments(values: Floats, chances: Floats) -> Floats:
@@ -125,12 +111,8 @@ def log_moments(values: Floats, chances: Floats) -> Floats:
         chances: of each.
     """
     held = chances > 0
-    logs = []
-    for sign in (-1, 1):
-        tilted = np.outer(sign * _TILTS, values[held]) + np.log(chances[held])
-        most = tilted.max(axis=1)  # so that nothing overflows where the noise is next to none
-        logs.append(np.log(np.exp(tilted - most[:, None]).sum(axis=1)) + most)
-    return np.array(logs)
+    tilted, logs = np.outer(_TILTS, values[held]), np.log(chances[held])
+    return np.array([logsumexp(sign * tilted + logs, axis=1) for sign in (-1, 1)])
 
 
 def mean_limits(moments: Floats, draws: int, alpha: float) -> tuple[float, float]:
