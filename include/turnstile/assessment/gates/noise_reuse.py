@@ -249,7 +249,7 @@ def _detects(numbers: Judged, placed: float, moved: float) -> str:
             (least.event, days * least.values.size, moved, f"{least.event.table} on all days"),
         )
     ]
-    return f"noise that serves again, under any scale and sign, in {'; '.join(statements)}"
+    return f"noise that serves again on raw counts that are alike, in {'; '.join(statements)}"
 
 
 def _noise(event: DrawEvent) -> _Noise:
