@@ -54,6 +54,8 @@ def _good(name: str, programme: Programme) -> dict[Frame, pd.DataFrame]:
         "units_off": 0.0,
         "words_off": 0.0,
         "places_off": 0.0,
+        "cards_off": 0.0,
+        "delays_off": float("nan"),
     } | {f"share_{rule}": 0.0 for rule in RULES[shape]}
     return {
         Frame.COLUMNS: pd.DataFrame(columns, columns=["name", "type"]),
@@ -121,6 +123,7 @@ _ABOVE = {
 _OWN = {
     "opal": [
         ("unknown_taps", _set(Frame.WEEK, "share_unknown_taps", 0.11)),
+        ("trips_of_no_card", _set(Frame.WEEK, "cards_off", 1.01)),
         ("card_id_missing", _set(Frame.WEEK, "share_card_id_missing", 1e-9)),
         ("card_id_of_another_form", _set(Frame.WEEK, "share_card_id_of_another_form", 1e-9)),
         ("unknown_mode", _set(Frame.WEEK, "share_unknown_mode", 1e-9)),
@@ -144,6 +147,7 @@ _OWN = {
         ("speed_unit", _set(Frame.DAYS, "moving_speed_kmh_median", 86.4, row=5)),
         ("speed_unit", _set(Frame.DAYS, "speed_off_unit", 1.01, row=5)),
         ("speed_unit", _set(Frame.WEEK, "units_off", 1.01)),
+        ("delay_unit", _set(Frame.WEEK, "delays_off", 1.01)),
         ("unknown_status", _set(Frame.WEEK, "share_unknown_status", 1e-9)),
         ("unknown_status_many", _set(Frame.WEEK, "share_unknown_status", 0.0011)),
         ("null_vehicle", _set(Frame.WEEK, "share_null_vehicle", 1e-9)),
@@ -281,6 +285,8 @@ def test_the_rules_that_stop_a_week_are_these(programme_of: Callable[..., Progra
         "coordinates",
         "speeds",
         "speed_unit",
+        "delay_unit",
+        "trips_of_no_card",
         "clock",
         "dates",
         "unlisted_places",
