@@ -394,6 +394,33 @@ def test_a_preview_counts_first_what_other_runs_of_the_group_will_charge(
     assert (others.before, others.weeks[0].is_refused) == ((), False)  # another group
 
 
+def _asked_of_opal(state: DeploymentState, key: ReleaseKey) -> Request:
+    """Return what a run of opal asks the ledger for."""
+    opal = load_programme("opal", state.settings.include)
+    planned = plan_of(opal, state.settings.include, key.period, 0)
+    caps = tuple(ledger_cap(cap) for cap in opal.caps)
+    charged = (planned.postings, str(planned.week), caps)
+    return Request(key, opal.family, Bindings("p", "d", "s"), "plan", (), *charged)
+
+
+def test_a_hold_after_a_burned_draw_is_not_counted_a_second_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both fill the cap; a run goes on from the hold, though the week is charged already."""
+    state, key = _deployment(tmp_path, monkeypatch, TWO_DRAWS), ReleaseKey("opal", "2016-W30")
+    ledger, request = open_ledger(state.settings), _asked_of_opal(state, key)
+    attempt = ledger.reserve(request).attempt_id
+    ledger.begin_draw(attempt, request.bindings)
+    ledger.burn(attempt, "its process died")
+    asked, nobody = {"first": key.period}, AirflowNow({}, {"opal": ()})
+    for is_held in (False, True):  # without the hold there is room for one more draw
+        (week,) = state.weeks_previewed("opal", asked, nobody).weeks
+        assert (week.is_refused, "a hold exists" in week.effect) == (False, is_held)
+        ledger.reserve(request)
+    (other,) = state.weeks_previewed("opal", {"first": "2016-W31"}, nobody).weeks
+    assert other.is_refused  # negative control: the cap is full
+
+
 @pytest.mark.parametrize("is_allowed", [True, False])
 def test_a_preview_counts_first_a_correction_that_people_allowed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_allowed: bool
@@ -401,12 +428,9 @@ def test_a_preview_counts_first_a_correction_that_people_allowed(
     state = _deployment(tmp_path, monkeypatch, TWO_DRAWS)
     ledger, key = open_ledger(state.settings), ReleaseKey("opal", "2016-W30")
     opal = load_programme("opal", state.settings.include)
-    planned = plan_of(opal, state.settings.include, key.period, 0)
-    bound = Bindings("p", "d", "s")
-    caps = tuple(ledger_cap(cap) for cap in opal.caps)
-    week = (planned.postings, str(planned.week), caps)
-    attempt = ledger.reserve(Request(key, opal.family, bound, "plan", (), *week)).attempt_id
-    ledger.begin_draw(attempt, bound)
+    request = _asked_of_opal(state, key)
+    attempt = ledger.reserve(request).attempt_id
+    ledger.begin_draw(attempt, request.bindings)
     ledger.seal(attempt, "bytes")
     ledger.publish(key, "manifest")
     word = RevisionDecision(
