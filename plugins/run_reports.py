@@ -157,12 +157,11 @@ class RunOfWeek:
         from turnstile.pipeline.context import open_release
 
         release = open_release(self.programme, self.week, self.revision)
-        key = release.key
-        revision = release.ledger.week(key.programme, key.period).revision(key.revision)
-        entries = release.ledger.entries_of(key)
+        revision = release.ledger.revision(release.key)
+        entries = release.ledger.entries_of(release.key)
         cost, drawing = cost_in_words(release.plan), release.ledger.living_draws()
         effect = effect_on_budget(revision, entries, cost, drawing)
-        return f"{key}: {effect.sentence}"
+        return f"{release.key}: {effect.sentence}"
 
     def _lines(self) -> tuple[Line, ...]:
         """Return the journal of the week."""

@@ -35,7 +35,7 @@ from turnstile.ledger.states import (
     is_allowed,
     is_repeat,
 )
-from turnstile.ledger.weeks import PUBLIC_KINDS, Week
+from turnstile.ledger.weeks import PUBLIC_KINDS, Revision, Week
 from turnstile.ledger.weeks import weeks_of as history_of
 
 T = TypeVar("T")
@@ -86,10 +86,9 @@ class ChargingLedger:
         """Return the sealed attempt of a key, else the open one, else the latest, else None."""
         return self._store.read(lambda c: attempts.leading(attempts.attempts(c, key)))
 
-    def sealed(self, key: ReleaseKey) -> Attempt | None:
-        """Return the attempt that has the bytes of a key, or None."""
-        attempt = self.find(key)
-        return attempt if attempt is not None and attempt.is_sealed else None
+    def revision(self, key: ReleaseKey) -> Revision:
+        """Return what became of a key; a revision without attempts if nobody reserved it."""
+        return Revision(self._store.read(lambda c: attempts.attempts(c, key)))
 
     def differences(
         self, attempt: Attempt, bindings: Bindings, terms: Mapping[str, str]

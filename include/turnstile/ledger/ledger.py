@@ -7,13 +7,11 @@ durable transaction per call; time comes from a clock, signatures from `custody`
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Self
@@ -32,11 +30,11 @@ from turnstile.ledger.custody import recovery
 from turnstile.ledger.custody.custody import Custody
 from turnstile.ledger.custody.export import write_export
 from turnstile.ledger.custody.known_history import parties_in, read_history
-from turnstile.ledger.custody.notes import PUBLIC_KEY
 from turnstile.ledger.custody.recovery import Delivered, Recovery
 from turnstile.ledger.custody.traces import CARD, TraceKind, package_trace, trace_findings
+from turnstile.ledger.custody.vouched_files import vouched_files
 from turnstile.ledger.custody.witness import Witnesses, naming
-from turnstile.ledger.custody.zone_index import LOG, Written, signed_list, write_index
+from turnstile.ledger.custody.zone_index import signed_list, write_index
 from turnstile.ledger.database.damaged_database import damage_in
 from turnstile.ledger.database.database_tables import ENTRY
 from turnstile.ledger.database.store import Store
@@ -55,7 +53,6 @@ from turnstile.ledger.records import (
 )
 from turnstile.ledger.states import ReleaseState, Transition
 from turnstile.ledger.tlog.beginning import begin_log, is_log_lost, log_signer, set_key_aside
-from turnstile.ledger.tlog.checkpoints import Verifier
 from turnstile.ledger.tlog.cosigners import Answer, ask_all, cosigners_of
 from turnstile.ledger.tlog.merkle import Tree
 from turnstile.ledger.tlog.public_log import PublicLog, log_findings
@@ -65,14 +62,6 @@ from turnstile.ledger.weeks import PUBLIC_KINDS
 Clock = Callable[[], datetime]
 _ROWS_AT_ONCE = 200
 _log = logging.getLogger("turnstile")
-_OF_PACKAGE = ("r{}/manifest.json", "checkpoint-r{}.note", "proof-r{}.tlog-proof")
-_RECORDS = {
-    EntryKind.PUBLISHED: _OF_PACKAGE,
-    EntryKind.LOSS_DECLARED: _OF_PACKAGE,
-    EntryKind.WITHDRAWN: ("withdrawn-r{}.json",),
-    EntryKind.NO_RELEASE: ("no-release-r{}.json",),
-}
-"""What stands in the public zone for an entry, in the folder of its period."""
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _SEALS = {EntryKind.SEALED, EntryKind.LOSS_DECLARED}
 
@@ -361,7 +350,9 @@ class Ledger(ChargingLedger):
                 for left in logs[:-1]:
                     left.join()  # what a killed process owed it: that takes no key
                 answers = () if log is None else self._cosigned(log)
-                write_index(public, length, self._written({**proofs, **series}), self.sign_payload)
+                made, trusted = {**proofs, **series}, self.trusted_to_list()
+                written = vouched_files(self.entries(), self.parties(), made, trusted)
+                write_index(public, length, written, self.sign_payload)
                 return answers
         return ()
 
@@ -646,31 +637,6 @@ class Ledger(ChargingLedger):
         """Write a decision: `person`, `role` and `reason`."""
         return self._write(lambda c: words.decide(c, self._now(), kind, key, said))
 
-    def _written(self, made: Mapping[str, str]) -> Written:
-        """Return what of the public zone may be signed."""
-        told = [entry for entry in self.entries() if entry.kind in _RECORDS]
-        published = [entry for entry in told if entry.kind is EntryKind.PUBLISHED]
-        of_ledger = {
-            f"{entry.key}/manifest.json": entry.body["manifest_digest"].removeprefix("sha256:")
-            for entry in published
-        }
-        parties = self.parties()
-        if lines := "".join(parties.key_lines):
-            of_ledger[PUBLIC_KEY] = hashlib.sha256(lines.encode()).hexdigest()
-        for log in parties.logs:
-            path = f"{LOG}/{Verifier.of(log.public_line).digits}/log.pub"
-            of_ledger[path] = hashlib.sha256(log.public_line.encode()).hexdigest()
-        earlier = {f"{LOG}/{name}/log.pub" for log in parties.logs for name in log.earlier}
-        gone = {str(entry.key) for entry in told if entry.kind is EntryKind.WITHDRAWN}
-        is_listed = sum("zone_index" in entry.body for entry in published)
-        return Written(
-            stated=frozenset((*chain.from_iterable(map(_records_of, told)), *earlier)),
-            made={**of_ledger, **made},
-            trusted=self.trusted_to_list(),
-            gone=frozenset(gone | {name.removesuffix(" package") for name in parties.lost}),
-            is_first=is_listed <= 1 and is_listed < len(published),
-        )
-
     def _cosigned(self, log: PublicLog) -> tuple[Answer, ...]:
         """Ask the cosigners that are named; none of them delays a publication by its silence."""
         named = cosigners_of(self._custody.witnesses.log_policy)
@@ -690,12 +656,3 @@ class Ledger(ChargingLedger):
     def _sign_as(self, begun: LogBegun) -> Callable[[str], str]:
         signer = log_signer(self._custody.witnesses, begun)
         return lambda text: signer.note(begun.origin, text)
-
-
-def _records_of(entry: Entry) -> Iterator[str]:
-    """Yield the public files that an entry is stated by."""
-    names = _RECORDS.get(entry.kind, ())
-    if names and entry.key is not None:
-        key = ReleaseKey.parse(entry.key)
-        for name in names:
-            yield f"{key.programme}/{key.period}/{name.format(key.revision)}"

@@ -48,7 +48,7 @@ def standing_of(
     Raises:
         TurnstileError: nothing is sealed.
     """
-    attempt = ledger.sealed(key)
+    attempt = ledger.revision(key).sealed
     if attempt is None:
         raise TurnstileError(f"{key}: nothing is sealed; there is nothing to approve")
     return approval_standing(

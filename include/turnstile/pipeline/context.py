@@ -88,7 +88,7 @@ def open_release(
         raise InputError(where="--revision", field="revision", rule=rule)
     named, ledger = parse_period(week, where="--week"), opened(settings)
     key = ReleaseKey(spec.name, str(named), revision)
-    sealed = ledger.sealed(key)
+    sealed = ledger.revision(key).sealed
     if sealed is not None:  # else it is what the file promises now
         spec = (
             bound_programme(programme, sealed.bindings.programme_digest, settings.include) or spec

@@ -38,6 +38,12 @@ from turnstile.service_calendar import DAYS_PER_WEEK
 ALARM_DAYS = 14
 """Data of a period without a release go this many days after somebody was told, at the earliest."""
 Rule = Callable[[Sections], Iterator[Fault]]
+_OF_ONE_FEED = {
+    "without_action": Feed.TAPS,
+    "status_names": Feed.TAPS,
+    "without_count": Feed.TIDES_PASSENGER_EVENTS,
+}
+"""Keys of the source that one feed alone has."""
 _TRIP_TABLES = (  # on and off are never linked
     *((axis,) for tap in TAPS for axis in tap),
     *((category.name,) for category in categories(RowShape.TRIPS)),
@@ -96,10 +102,9 @@ def _source(file: Sections) -> Iterator[Fault]:
         yield ("source", "stop_within_m"), "goes with timetable; add it"
     if source.timetable is not None and (not vehicles or source.feed.names_stops):
         yield ("source", "timetable"), "is for positions of vehicles; remove it"
-    if source.without_action is not None and source.feed is not Feed.TAPS:
-        yield ("source", "without_action"), f"is for {Feed.TAPS}; remove it"
-    if source.status_names and source.feed is not Feed.TAPS:
-        yield ("source", "status_names"), f"is for {Feed.TAPS}; remove it"
+    for key, feed in _OF_ONE_FEED.items():
+        if getattr(source, key) and source.feed is not feed:
+            yield ("source", key), f"is for {feed}; remove it"
     if source.without_mode is not None and source.feed is Feed.OPAL_TRIPS:
         yield ("source", "without_mode"), "is for files without a mode; remove it"
     if source.written.zone is not None and source.feed is Feed.OPAL_TRIPS:
@@ -115,8 +120,6 @@ def _numbers(file: Sections) -> Iterator[Fault]:
         yield ("source", "speed_unit"), f"{feed} states no speed; remove it"
     if source.delay_unit is not None and not feed.has_delays_of_a_unit:
         yield ("source", "delay_unit"), f"{feed} states no delay as a number; remove it"
-    if source.without_count is not None and feed is not Feed.TIDES_PASSENGER_EVENTS:
-        yield ("source", "without_count"), f"is for {Feed.TIDES_PASSENGER_EVENTS}; remove it"
     for rule, most in source.set_aside_at_most:
         if most > 1:
             yield ("source", "set_aside_at_most", rule), 'is a share; write at most "1"'

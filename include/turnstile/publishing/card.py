@@ -106,7 +106,7 @@ def stated_losses(
         key: of the release.
     """
     sequence, head = ledger.head()
-    revision = ledger.week(key.programme, key.period).revision(key.revision)
+    revision = ledger.revision(key)
     balances = ledger.balance(programme.family)
     return {
         "release": str(key),

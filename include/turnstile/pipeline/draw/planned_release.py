@@ -73,7 +73,7 @@ class PlannedRelease:
     @property
     def sealed(self) -> Attempt | None:
         """The sealed attempt, if the key has its bytes."""
-        return self.ledger.sealed(self.key)
+        return self.ledger.revision(self.key).sealed
 
     @property
     def terms(self) -> dict[str, str]:

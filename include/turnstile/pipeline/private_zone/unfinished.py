@@ -18,7 +18,7 @@ def is_unfinished(ledger: Ledger, settings: Settings, programme: str, period: st
     release is finished. One whose bytes are nowhere any more is not: only its data bring it back.
     """
     *_, key = _wanted(ledger, settings, programme, period)
-    revision = ledger.week(programme, period).revision(key.revision)
+    revision = ledger.revision(key)
     if revision.sealed is None or revision.standing is not Standing.PUBLIC:
         return not _is_declined(ledger, key)
     return not _has_bytes(settings, revision.sealed)
