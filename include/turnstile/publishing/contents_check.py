@@ -38,6 +38,7 @@ from turnstile.publishing.package_reader import DATA, Tables
 from turnstile.publishing.week.gtfs_ride import RIDE_COLUMNS
 from turnstile.publishing.week.tides_shapes import ACTIVITY_COLUMNS
 from turnstile.publishing.week.tides_visits import VISIT_COLUMNS
+from turnstile.publishing.written_text import json_bytes, yaml_bytes
 
 _LIBRARIES = (
     "duckdb", "great-expectations", "h3", "numpy", "opendp", "pyarrow", "python", "scipy", "spark",
@@ -186,12 +187,13 @@ def _of_json(
         yield f"field {field} has no source"
 
 
-def _is_plain(content: object, text: str, path: Path) -> bool:
+def _is_plain(content: Mapping[str, Any], text: str, path: Path) -> bool:
     """Tell whether a text is its fields alone, in the form in which packages hold them."""
     if path.suffix == ".yaml":
-        return text == yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
-    indented = json.dumps(content, indent=1, sort_keys=path.stem != "assessment")
-    return text.removesuffix("\n") in (indented, json.dumps(content, separators=(",", ":")))
+        return text.encode() == yaml_bytes(content)
+    indented = json_bytes(content, is_sorted=path.stem != "assessment").decode()
+    compact = json.dumps(content, separators=(",", ":"))
+    return text.removesuffix("\n") in (indented.removesuffix("\n"), compact)
 
 
 def _of_shape(path: Path, name: str) -> Iterator[str]:

@@ -22,10 +22,10 @@ from turnstile.publishing.describe import (
     registry_entry,
     statement,
 )
-from turnstile.publishing.json_text import json_bytes
 from turnstile.publishing.week import cell_shapes, gtfs_ride, tides_shapes, week_report
 from turnstile.publishing.week.gtfs_ride import RIDE_COLUMNS
 from turnstile.publishing.week.tides_visits import STOP_VISITS, VISIT_ERRORS
+from turnstile.publishing.written_text import json_bytes
 
 
 @dataclass(frozen=True, slots=True)

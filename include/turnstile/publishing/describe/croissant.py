@@ -10,7 +10,7 @@ from typing import Any
 from turnstile.programme.field_registry import field_of, title_of
 from turnstile.publishing.contents import Contents, TableFile
 from turnstile.publishing.describe.licences import path_of
-from turnstile.publishing.json_text import json_bytes
+from turnstile.publishing.written_text import json_bytes
 
 _TYPES = {
     "integer": "sc:Integer",

@@ -15,9 +15,9 @@ from turnstile.programme.field_registry import field_of, title_of
 from turnstile.publishing.contents import Contents, TableFile
 from turnstile.publishing.data_tables import VALUE
 from turnstile.publishing.describe.licences import path_of
-from turnstile.publishing.json_text import json_bytes
 from turnstile.publishing.week.gtfs_ride import ride_files
 from turnstile.publishing.week.tides_shapes import column_of_shape, shapes_of
+from turnstile.publishing.written_text import json_bytes
 
 PARQUET = "application/vnd.apache.parquet"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from turnstile.publishing.contents import Contents, FileRecord
 from turnstile.publishing.describe.licences import path_of
-from turnstile.publishing.json_text import json_bytes
+from turnstile.publishing.written_text import json_bytes
 
 _MEDIATYPES = {
     ".csv": "text/csv",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from turnstile.ledger.custody.package_files import file_problems as differences
 from turnstile.ledger.custody.traces import MANIFEST
+from turnstile.publishing.written_text import json_bytes
 from turnstile.release.zones import digest_of
 
 __all__ = ["MANIFEST", "differences", "manifest_bytes"]
@@ -25,7 +25,7 @@ def manifest_bytes(folder: Path, *, key: str, sealed_digest: str) -> bytes:
         for name, content in _contents(folder)
     ]
     content = {"key": key, "sealed_sha256": sealed_digest, "files": files}
-    return (json.dumps(content, indent=1, sort_keys=True) + "\n").encode()
+    return json_bytes(content)
 
 
 def _contents(folder: Path) -> list[tuple[str, bytes]]:

@@ -12,17 +12,14 @@ from typing import Any
 from turnstile.privacy.mechanisms.registry import MechanismKind
 from turnstile.programme.source_spec import RowShape
 from turnstile.publishing.contents import Contents
+from turnstile.publishing.written_text import yaml_bytes
 
 _PARAMETERS = ("epsilon", "rho", "delta")
 
 
 def write(contents: Contents) -> bytes:
     """Return the entry as YAML."""
-    import yaml
-
-    return yaml.safe_dump(
-        registry_entry(contents), sort_keys=False, allow_unicode=True, width=100
-    ).encode()
+    return yaml_bytes(registry_entry(contents))
 
 
 def _variant(kind: MechanismKind) -> str:

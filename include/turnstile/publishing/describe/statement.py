@@ -11,7 +11,7 @@ import json
 from typing import Any
 
 from turnstile.publishing.contents import Contents
-from turnstile.publishing.json_text import json_bytes
+from turnstile.publishing.written_text import json_bytes
 
 PAYLOAD = "application/vnd.in-toto+json"
 PREDICATE = "https://in-toto.io/attestation/release/v0.1"

@@ -7,7 +7,6 @@ anybody; the same packages make the same bytes.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -25,6 +24,7 @@ from turnstile.ledger.custody.folders import release_folders
 from turnstile.ledger.records import revision_of
 from turnstile.publishing.describe.manifest import MANIFEST
 from turnstile.publishing.package_numbers import comparable, earlier_numbers, week_alone
+from turnstile.publishing.written_text import json_bytes
 from turnstile.release.numbers import Numbers
 from turnstile.release.zones import digest_of
 from turnstile.service_calendar import ServicePeriod, is_period, parse_period
@@ -95,7 +95,7 @@ def _record(
         "weeks": weeks,
         "without_estimates": without,
     }
-    return (json.dumps(content, indent=1, sort_keys=True) + "\n").encode()
+    return json_bytes(content)
 
 
 def _public(packages: Path, programme: str, as_of: ServicePeriod) -> tuple[_Public, ...]:

@@ -14,10 +14,10 @@ from xml.etree import ElementTree as ET
 from markupsafe import Markup
 
 from turnstile.publishing.explore.site import PAGE as EXPLORER
-from turnstile.publishing.json_text import json_bytes
 from turnstile.publishing.pages import rendered
 from turnstile.publishing.series.index import INDEX
 from turnstile.publishing.series.plot import PERIODS_MOST, totals_svg
+from turnstile.publishing.written_text import json_bytes
 
 _ATOM = "http://www.w3.org/2005/Atom"
 _OF_PACKAGE = {

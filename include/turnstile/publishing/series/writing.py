@@ -24,7 +24,6 @@ from turnstile.publishing.contents_check import unknown_in_series
 from turnstile.publishing.describe.manifest import MANIFEST
 from turnstile.publishing.explore.site import FOLDER as EXPLORER
 from turnstile.publishing.explore.site import PAGE, explorer_files
-from turnstile.publishing.json_text import json_bytes
 from turnstile.publishing.package_reader import Tables, csv_file
 from turnstile.publishing.series.dataset import SeriesTable, part_bytes, series_tables
 from turnstile.publishing.series.days import Days, days_csv, holidays_of
@@ -40,6 +39,7 @@ from turnstile.publishing.series.means import (
 from turnstile.publishing.series.packages import PACKAGES, facts_of, kept_facts
 from turnstile.publishing.series.pages import catalogue_page, programme_files
 from turnstile.publishing.series.periods import Period, periods_of
+from turnstile.publishing.written_text import json_bytes
 from turnstile.release.zones import digest_of, write_atomically
 from turnstile.service_calendar import ServiceWeek
 
