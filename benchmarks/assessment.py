@@ -29,7 +29,6 @@ from assessment_pipeline_faults import CONTENTS, PIPELINE
 from assessment_powers import powers
 from assessment_releases import FIVE, Case, Ints, case_of
 
-from turnstile.assessment.gates import measured_power
 from turnstile.assessment.gates.numbers import judged_release
 from turnstile.assessment.gates.registry import NUMBER_GATES
 from turnstile.assessment.gates.result import GateResult
@@ -94,7 +93,6 @@ def faults(programmes: Sequence[str], named: str, *, is_again: bool) -> None:
         named: what a fault's name holds.
         is_again: whether the gates are asked again after a publication.
     """
-    measured_power.TRIALS = 1  # what a gate finds is not looked at here
     trials: list[Tried] = []
     print("| fault | programme | likelihood ratio | caught by | after publication |")
     print("|---|---|---|---|---|")

@@ -1,15 +1,18 @@
-"""Powers that gates state, held against 5,000 simulations of their own and of the gate itself.
+"""Powers that gates state, held against 5,000 simulations of what they look at and of the gate.
 
-The first simulate the statistic again, without the choice of a size; the second put the fault into
-the numbers of a release and let the whole gate judge them, which may see it by more than one test.
+The first draw from the distribution that the chance was worked out of; the second put the fault
+into the numbers of a release and let the whole gate judge them, which may see it by more than one
+test.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from types import ModuleType
 from typing import NamedTuple
 from unittest.mock import patch
 
@@ -17,11 +20,14 @@ import numpy as np
 from assessment_noises import declared
 from assessment_releases import Case, case_of
 from numpy.typing import NDArray
+from scipy.special import bdtrik
 from scipy.stats import beta
 
 from turnstile.assessment.gates import geometric, noise_reuse, noise_scale, zeros
-from turnstile.assessment.gates.measured_power import measured
 from turnstile.assessment.gates.numbers import Judged, judged_release
+from turnstile.assessment.gates.stated_power import first_found
+from turnstile.assessment.gates.sums_of_squares import Kinds
+from turnstile.privacy.noise_sums import integer_pmf
 from turnstile.release.numbers import Vector
 from turnstile_lab.baselines import uniforms
 
@@ -34,10 +40,9 @@ _GATES = {
     noise_scale: noise_scale.nested_scale,
     noise_reuse: noise_reuse.drawn_once,
 }
-_SHARE = re.compile(r"([\d.]+)% \+- ([\d.]+)% of")
+_SHARE = re.compile(r"\(([\d.]+)% of the time")
 
-
-Found = Callable[[float, int], NDArray[np.bool_]]
+Chance = Callable[[float], float]
 Words = Callable[[float], str]
 
 
@@ -45,51 +50,92 @@ class Stated(NamedTuple):
     """A power as a gate states it.
 
     Args:
+        module: of the gate.
         gate: which.
         words: of the fault.
         size: of the fault.
-        share: that is found, and its error.
-        found: size, trials -> in which it is found.
+        share: that is found.
+        chance: size -> with which it is found.
     """
 
+    module: ModuleType
     gate: str
     words: str
     size: float
-    share: tuple[float, float]
-    found: Found
+    share: float
+    chance: Chance
 
 
 def stated_by(numbers: Judged) -> Iterator[Stated]:
     """Yield every power that the gates state of a release."""
     for module, gate in _GATES.items():
         known: list[Stated] = []
-        with patch.object(module, "measured", _recorder(gate.__name__, known)):
+        with patch.object(module, "first_found", _recorder(module, gate.__name__, known)):
             gate(numbers)
         yield from known
 
 
-def _recorder(gate: str, known: list[Stated]) -> Callable[..., str]:
-    """Return what measures as the product does, and keeps what was measured."""
+def _recorder(module: ModuleType, gate: str, known: list[Stated]) -> Callable[..., str]:
+    """Return what states as the product does, and keeps what was stated."""
 
-    def record(sizes: Iterable[float], detections: Found, words: Words, *, numbers: int = 1) -> str:
+    def record(sizes: Iterable[float], chance: Chance, words: Words) -> str:
         tried: list[float] = []
 
-        def noted(size: float, trials: int) -> NDArray[np.bool_]:
+        def noted(size: float) -> float:
             tried.append(size)
-            return detections(size, trials)
+            return chance(size)
 
-        text = measured(sizes, noted, words, numbers=numbers)
+        text = first_found(sizes, noted, words)
         if share := _SHARE.search(text):
-            both = (float(share[1]) / 100, float(share[2]) / 100)
-            known.append(Stated(gate, words(tried[-1]), tried[-1], both, detections))
+            size = tried[-1]
+            known.append(Stated(module, gate, words(size), size, float(share[1]) / 100, chance))
         return text
 
     return record
 
 
 def again(power: Stated) -> int:
-    """Return in how many fresh simulations of its statistic a fault is found."""
-    return sum(int(power.found(power.size, _AT_ONCE).sum()) for _ in range(TRIALS // _AT_ONCE))
+    """Return in how many simulations of what the gate looks at a fault is found."""
+    with ExitStack() as simulated:
+        for name, share in _SIMULATED.items():
+            if hasattr(power.module, name):
+                simulated.enter_context(patch.object(power.module, name, share))
+        return round(power.chance(power.size) * TRIALS)
+
+
+def _fair(label: str, *shape: int) -> NDArray[np.float64]:
+    """Return fair numbers between 0 and 1, the same each time."""
+    return uniforms(label, math.prod(shape)).reshape(shape)
+
+
+def _binomial(least: int, trials: int, chance: float) -> float:
+    """Return in which share of draws a binomial number is large enough."""
+    return float(np.mean(np.ceil(bdtrik(_fair("binomial", TRIALS), trials, chance)) >= least))
+
+
+def _walk(length: float, start: int, steps: int) -> float:
+    """Return in which share of random walks the end is far enough from 0."""
+    ends = [
+        np.exp(2j * np.pi * _fair(f"walk {n}", _AT_ONCE, steps)).sum(axis=1)
+        for n in range(TRIALS // _AT_ONCE)
+    ]
+    return float(np.mean(np.abs(start + np.concatenate(ends)) >= length))
+
+
+def _squares(kinds: Kinds, low: float, high: float) -> float:
+    """Return in which share of draws squares of noise add up to between two numbers."""
+    sums = np.zeros(TRIALS)
+    for number, terms in kinds:
+        values, chances = integer_pmf(terms)
+        squares = values.astype(np.float64) ** 2 / float(values.astype(np.float64) ** 2 @ chances)
+        summed = np.cumsum(chances)
+        for n in range(0, TRIALS, _AT_ONCE):
+            drawn = np.searchsorted(summed, _fair(f"{n} {terms}", _AT_ONCE, number))
+            sums[n : n + _AT_ONCE] += squares[drawn.clip(0, squares.size - 1)].sum(axis=1)
+    return float(np.mean((low < sums) & (sums < high)))
+
+
+_SIMULATED = {"binomial_at_least": _binomial, "walk_reaches": _walk, "chance_between": _squares}
 
 
 def put_into(case: Case, power: Stated) -> int | None:
@@ -99,7 +145,7 @@ def put_into(case: Case, power: Stated) -> int | None:
     gate = next(gate for gate in _GATES.values() if gate.__name__ == power.gate)
     with ExitStack() as silenced:
         for module in _GATES:
-            silenced.enter_context(patch.object(module, "measured", lambda *_, **__: ""))
+            silenced.enter_context(patch.object(module, "first_found", lambda *_: ""))
         return sum(not gate(put[power.gate](case, power, trial)).passed for trial in range(TRIALS))
 
 
@@ -164,7 +210,7 @@ def powers(programmes: Sequence[str]) -> bool:
     for name in programmes:
         case = case_of(name, **_SIZE)
         for power in stated_by(judged_release(case.drawn)):
-            shown = [f"{power.share[0]:.1%} +- {power.share[1]:.1%}"]
+            shown = [f"{power.share:.2%}"]
             for detections in (again(power), put_into(case, power)):
                 if detections is None:
                     shown.append("")
@@ -175,12 +221,8 @@ def powers(programmes: Sequence[str]) -> bool:
                     (TRIALS - detections + 1, TRIALS - detections),
                 )
                 high = 1.0 if detections == TRIALS else high
-                is_in = (
-                    power.share[0] - power.share[1] <= high
-                    and low <= power.share[0] + power.share[1]
-                )
                 # More than is stated is no false statement, of the whole gate.
-                is_borne_out &= is_in or (len(shown) > 1 and low > power.share[0])
+                is_borne_out &= low <= power.share <= high or (len(shown) > 1 and low > power.share)
                 shown.append(f"{detections / TRIALS:.2%} ({low:.2%} to {high:.2%})")
             print(f"| {name} | {power.gate} | {power.words} | {' | '.join(shown)} |", flush=True)
     print(f"\n{'all' if is_borne_out else 'not all'} stated powers are borne out")

@@ -18,8 +18,6 @@ from turnstile.assessment import assessment
 from turnstile.assessment.attacks import risk
 from turnstile.assessment.attacks.presence import best_guess
 from turnstile.assessment.audits import sampler
-from turnstile.assessment.gates import noise_reuse, noise_scale
-from turnstile.assessment.gates.numbers import kinds_of
 from turnstile.assessment.gates.pipeline_copy import audits_of
 from turnstile.cli import main
 from turnstile.pipeline.draw import drawing, planned_release
@@ -101,20 +99,6 @@ def judged_once(pytestconfig: pytest.Config) -> None:
             tuple(events),
             frozenset(copy.observed.items()),
             copy.draw,
-        ),
-        PATCHES.are_none,
-    )
-    noise_reuse._detects = made_once(  # simulated, for noise and sizes alone
-        noise_reuse._detects,
-        lambda numbers, *alphas: (*((v.event, v.values.size) for v in numbers.vectors), *alphas),
-        PATCHES.are_none,
-    )
-    noise_scale._noise_found = made_once(
-        noise_scale._noise_found,
-        lambda totals, alpha: (
-            kinds_of(totals),
-            tuple(total.variance_of_square for total in totals),
-            alpha,
         ),
         PATCHES.are_none,
     )

@@ -11,14 +11,15 @@ from scipy.stats import binom, chi2, poisson
 from turnstile.assessment.gates.geometric import geometric_below_zero
 from turnstile.assessment.gates.numbers import Judged
 from turnstile.assessment.gates.result import ANY_COUNTS, EMPTY_CELLS, GateResult
-from turnstile.assessment.gates.sums_of_squares import limits
+from turnstile.assessment.gates.stated_power import NOTHING, first_found, walk_reaches
+from turnstile.assessment.gates.sums_of_squares import chance_between, limits
 from turnstile.assessment.gates.zeros import noised_zeros
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.noise_terms import Term
 from turnstile.release.drawn import Drawn
 from turnstile.release.numbers import Vector
-from turnstile_lab.baselines import discrete_laplace
+from turnstile_lab.baselines import discrete_laplace, uniforms
 
 Gate = Callable[..., GateResult]
 _CELLS, _DAYS, _TRIALS, _OFTEN = 60, 4, 400, 0.05
@@ -85,6 +86,10 @@ def test_squares_of_gaussian_noise_have_the_limits_of_chi_squared(number: int) -
     low, high = limits(((number, noise),), 1e-9)
     assert chi2.cdf(low, number) == pytest.approx(5e-10, rel=0.1)
     assert chi2.sf(high, number) == pytest.approx(5e-10, rel=0.1)
+    found = chi2.sf(number, number) - chi2.sf(1.2 * number, number)
+    assert chance_between(((number, noise),), number, 1.2 * number) == pytest.approx(
+        found, abs=0.01
+    )
 
 
 def test_squares_of_laplace_noise_reach_farther_than_chi_squared() -> None:
@@ -101,3 +106,24 @@ def test_squares_of_laplace_noise_reach_farther_than_chi_squared() -> None:
     beyond = sum(not low <= statistic <= high for statistic in sums)
     assert binom.cdf(beyond, len(sums), 0.1) > 1e-4
     assert binom.sf(beyond - 1, len(sums), 0.1) > 1e-4
+
+
+@pytest.mark.parametrize(("start", "steps"), [(20, 300), (5, 20), (0, 60)])
+def test_a_walk_ends_as_far_off_as_by_a_simulation(start: int, steps: int) -> None:
+    angles = 2 * np.pi * uniforms(f"walk {start}", 4_000 * steps).reshape(4_000, steps)
+    ends = np.abs(start + np.exp(1j * angles).sum(axis=1))
+    length = float(np.quantile(ends, 0.2))
+    assert walk_reaches(length, start, steps) == pytest.approx(0.8, abs=0.03)
+    assert walk_reaches(1.5 * length, start, steps) < 0.77
+
+
+def test_of_a_walk_of_few_steps_only_what_is_sure_is_said() -> None:
+    assert [walk_reaches(40, start, 10) for start in (49, 50)] == [0, 1]
+
+
+def test_a_fault_is_stated_from_the_size_on_that_is_found_with_99_percent() -> None:
+    chances = {0.1: 0.2, 0.2: 0.98999, 0.3: 0.99214, 0.4: 1.0}
+    stated = first_found(chances, chances.__getitem__, lambda size: f"{size:.0%} off")
+    assert stated == "30% off (99.21% of the time)"
+    assert first_found([0.4], chances.__getitem__, str) == "0.4 (99.99% of the time)"
+    assert first_found([0.1, 0.2], chances.__getitem__, str) == NOTHING

@@ -14,9 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtrik
 
-from turnstile.assessment.gates.measured_power import measured, steps_from, uniforms
 from turnstile.assessment.gates.numbers import Judged
 from turnstile.assessment.gates.result import (
     ALPHA,
@@ -24,6 +22,7 @@ from turnstile.assessment.gates.result import (
     GateResult,
     not_applicable,
 )
+from turnstile.assessment.gates.stated_power import first_found, steps_from
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.tail_probabilities import binomial_at_least, binomial_limit
 
@@ -56,9 +55,9 @@ def geometric_below_zero(numbers: Judged, alpha: float = ALPHA) -> GateResult:
     _, least, stop = sizes[0]
     few, _, _ = _limits(least, stop, alpha / len(judged) / len(sizes))
     start = (least * stop - few + 2 * math.sqrt(least * stop)) / (least * stop)
-    detects = measured(
+    detects = first_found(
         steps_from(start, most=1.0),
-        lambda share, trials: np.ceil(bdtrik(uniforms(trials), least, stop * (1 - share))) <= few,
+        lambda share: 1 - binomial_at_least(few + 1, least, stop * (1 - share)),
         lambda share: (
             f"{share:.0%} fewer zeros than the noise makes among the {least:,} numbers at "
             f"and below zero of {label}"

@@ -48,10 +48,10 @@ from numpy.typing import NDArray
 from scipy.fft import fft, ifft, next_fast_len
 from scipy.special import ive
 
-from turnstile.assessment.gates.measured_power import measured, steps_from, uniforms
 from turnstile.assessment.gates.noise_scale import by_pair
 from turnstile.assessment.gates.numbers import Judged, Totals
 from turnstile.assessment.gates.result import ALPHA, GateResult, not_applicable
+from turnstile.assessment.gates.stated_power import first_found, steps_from, walk_reaches
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_pmf
 from turnstile.privacy.noise_families import NoiseFamily
@@ -70,7 +70,6 @@ _STRETCH_TIMES, _STRETCH_LEAST = 4, 64  # each width is a fourth of the next, do
 _KNOTS = 1.05  # limits are worked out for numbers of cells so far apart, and hold below
 Floats = NDArray[np.float64]
 Phases = NDArray[np.complex64]
-Bools = NDArray[np.bool_]
 
 
 class _Noise(NamedTuple):
@@ -221,12 +220,10 @@ def share_found(event: DrawEvent, cells: int, *, alpha: float, is_moved: bool = 
     return float(_limits(kind, alpha, cells)[1][-1]) / cells
 
 
-def found_in(event: DrawEvent, cells: int, alpha: float, *, share: float, trials: int) -> Bools:
-    """Simulate noise that serves again in a share of the cells: in which trials it is found."""
+def chance_found(event: DrawEvent, cells: int, alpha: float, *, share: float) -> float:
+    """Return how often noise is found that serves again in a share of the cells."""
     reused = round(share * cells)
-    angles = 2 * math.pi * uniforms(trials, cells - reused)
-    long = np.abs(reused + np.exp(1j * angles.astype(np.float32)).sum(axis=1))
-    return np.asarray(long >= share_found(event, cells, alpha=alpha) * cells)
+    return walk_reaches(share_found(event, cells, alpha=alpha) * cells, reused, cells - reused)
 
 
 def _detects(numbers: Judged, placed: float, moved: float) -> str:
@@ -235,13 +232,10 @@ def _detects(numbers: Judged, placed: float, moved: float) -> str:
     least = min(numbers.vectors, key=lambda vector: vector.values.size)
     days = sum(vector.event.label == least.event.label for vector in numbers.vectors)
     statements = [
-        measured(
+        first_found(
             steps_from(share_found(event, cells, alpha=alpha) + 2 / math.sqrt(cells), most=1.0),
-            lambda share, trials, e=event, n=cells, a=alpha: found_in(  # type: ignore[misc]
-                e, n, a, share=share, trials=trials
-            ),
+            lambda share, e=event, n=cells, a=alpha: chance_found(e, n, a, share=share),  # type: ignore[misc]
             lambda share, w=words, n=cells: f"{share:.1%} of the {n:,} cells of {w}",  # type: ignore[misc]
-            numbers=cells,
         )
         for event, cells, alpha, words in (
             (largest.event, largest.values.size, placed, f"{largest.event.table} cell by cell"),

@@ -7,9 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from turnstile.assessment.gates.measured_power import measured, steps_from, uniforms
 from turnstile.assessment.gates.numbers import Judged, Totals, kinds_of, relative_reach
 from turnstile.assessment.gates.result import (
     ALPHA,
@@ -17,8 +15,9 @@ from turnstile.assessment.gates.result import (
     GateResult,
     not_applicable,
 )
-from turnstile.assessment.gates.sums_of_squares import limits
-from turnstile.privacy.noise_sums import integer_pmf, tail
+from turnstile.assessment.gates.stated_power import first_found, steps_from
+from turnstile.assessment.gates.sums_of_squares import chance_between, limits
+from turnstile.privacy.noise_sums import tail
 from turnstile.privacy.noise_terms import Term
 
 
@@ -76,24 +75,14 @@ def _noise_found(totals: Sequence[Totals], alpha: float) -> str:
     low, high = limits(kinds, alpha)
     size = sum(number for number, _ in kinds)
 
-    def found(off: float, trials: int) -> NDArray[np.bool_]:
-        """Simulate differences of noise so much too small, and so much too large."""
-        squares = np.zeros(trials)
-        for number, terms in kinds:
-            values, chances = integer_pmf(terms)
-            squared = values.astype(np.float64) ** 2
-            drawn = np.searchsorted(np.cumsum(chances), uniforms(trials, number))
-            squares += squared[drawn.clip(0, squared.size - 1)].sum(axis=1) / float(
-                squared @ chances
-            )
-        return np.asarray(((1 - off) ** 2 * squares < low) & ((1 + off) ** 2 * squares > high))
+    def chance(off: float) -> float:
+        """Return how often differences are found, be they so much too small or too large."""
+        return chance_between(kinds, high / (1 + off) ** 2, low / (1 - off) ** 2)
 
     scatter = float(np.mean([total.variance_of_square for total in totals]))
     start = relative_reach(size, alpha=alpha, power=POWER, scatter=scatter)
     words = f"too small or too large in all tables together, from {size:,} differences"
-    return measured(
-        steps_from(start, most=0.99), found, lambda off: f"noise {off:.1%} {words}", numbers=size
-    )
+    return first_found(steps_from(start, most=0.99), chance, lambda off: f"noise {off:.1%} {words}")
 
 
 def _chance(days: Sequence[Totals]) -> float:

@@ -22,8 +22,8 @@ class GateResult:
         reached_by: raw counts of which it is the chance itself but for what its parts share: any
             (`ANY_COUNTS`), or cells that are all empty (`EMPTY_CELLS`), others having a smaller
             one; '' where it is a bound only.
-        detects: the fault that it finds in a release of this size, and how often it was found where
-            it was simulated.
+        detects: the fault that it finds in a release of this size, and how often where that can be
+            worked out.
         is_applicable: whether it judged; False where the release holds nothing that it reads.
     """
 

@@ -39,17 +39,37 @@ def limits(kinds: Kinds, alpha: float) -> tuple[float, float]:
         >>> [round(end) for end in limits(((100, noise),), 0.05)]  # 74.2 and 129.6
         [74, 130]
     """
+    masses, step = _masses(kinds)
+    above = np.cumsum(masses[::-1])[::-1]
+    low = int(np.argmax(np.cumsum(masses) > alpha / 2)) - 1
+    high = int(np.argmax(above <= alpha / 2))
+    return max(0, low) * step, high * step
+
+
+def chance_between(kinds: Kinds, low: float, high: float) -> float:
+    """Return the chance of a sum strictly between two numbers.
+
+    Examples:
+        >>> from turnstile.privacy.noise_families import NoiseFamily
+        >>> noise = (Term(NoiseFamily.DISCRETE_GAUSSIAN, 20.0),)
+        >>> round(chance_between(((100, noise),), 74.2, 129.6), 3)
+        0.95
+    """
+    masses, step = _masses(kinds)
+    sums = np.arange(masses.size) * step
+    return float(masses[(low < sums) & (sums < high)].sum())
+
+
+@lru_cache(maxsize=1)  # a gate asks for limits, and at once what passes them
+def _masses(kinds: Kinds) -> tuple[NDArray[np.float64], float]:
+    """Return the probabilities of the sum, on a grid, and its step."""
     last = 2 * sum(number for number, _ in kinds) + _BEYOND
     size = max(_FINEST, 1 << math.ceil(math.log2(last / _STEP)))
     step = last / size
     transform = np.ones(size // 2 + 1, dtype=np.complex128)
     for number, terms in kinds:
         transform *= np.fft.rfft(_square(terms, step, size)) ** number
-    masses = np.fft.irfft(transform, size)
-    above = np.cumsum(masses[::-1])[::-1]
-    low = int(np.argmax(np.cumsum(masses) > alpha / 2)) - 1
-    high = int(np.argmax(above <= alpha / 2))
-    return max(0, low) * step, high * step
+    return np.fft.irfft(transform, size), step
 
 
 def _square(terms: tuple[Term, ...], step: float, size: int) -> NDArray[np.float64]:

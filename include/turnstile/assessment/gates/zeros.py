@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtrik
 
-from turnstile.assessment.gates.measured_power import measured, steps_from, uniforms
 from turnstile.assessment.gates.numbers import Judged
 from turnstile.assessment.gates.result import ALPHA, EMPTY_CELLS, GateResult
+from turnstile.assessment.gates.stated_power import first_found, steps_from
 from turnstile.privacy.noise import noise_pmf
 from turnstile.privacy.tail_probabilities import binomial_at_least, binomial_limit
 from turnstile.release.numbers import Vector
@@ -102,16 +101,15 @@ def _detects(dense: tuple[Vector, ...], alpha: float) -> str:
     alpha /= len(dense) * (math.log2(max(2, cells)) + 1)
     least = binomial_limit(alpha, cells, most)
 
-    def found(share: float, trials: int) -> NDArray[np.bool_]:
-        """Simulate an empty table with a share of its cells left alone."""
+    def chance(share: float) -> float:
+        """Return how often an empty table with a share of its cells left alone is found."""
         bare = round(share * cells)
-        noised = np.ceil(bdtrik(uniforms(trials), cells - bare, most))
-        return np.asarray(bare + noised >= least)
+        return binomial_at_least(least - bare, cells - bare, most)
 
     start = max(1 / cells, (least - cells * most) / (cells * (1 - most)))
-    return measured(
+    return first_found(
         steps_from(start, most=1.0),
-        found,
+        chance,
         lambda share: f"{share:.1%} of an empty {largest.event.table} without noise",
     )
 
