@@ -4,13 +4,13 @@ Three modes, four days, eighteen hours and twelve places each; the first twenty 
 tool had an answer to number 17 (a weight of 3.37) and 20 (a key of cells without ones and twos),
 of which it said that small counts were left out. Those after them were made with the answer, and so
 were those that are rounded to other steps where they are large: it said the same where the small
-ones are.
+ones are. Roots, logarithms and powers came last: it had no words for them.
 """
 
 # ruff: noqa: TID251, PLR2004 - made tables, no noise that protects anybody; numbers of the rules
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import product
 
@@ -52,7 +52,14 @@ def table(
 
 def by_rules() -> list[Made]:
     """Return the twenty tables, and what was made with the answer to them."""
-    return [*_of_rounding(), *_of_records(), *_of_noise(), *_of_weights(), *in_tiers()]
+    return [
+        *_of_rounding(),
+        *_of_records(),
+        *_of_noise(),
+        *_of_weights(),
+        *in_tiers(),
+        *of_functions(),
+    ]
 
 
 _TIERS: tuple[tuple[tuple[int, float], ...], ...] = (  # a step, and below what it is taken
@@ -88,6 +95,26 @@ def in_tiers(seeds: Sequence[int] = (41, 42)) -> list[Made]:
         words = ", then ".join(f"{step} below {high:g}" for step, high in tiers)
         truth = Truth(tiers=steps, least=int(y[y > 0].min()))
         tables.append(Made(f"steps of {words}, {how} [{seed}]", table(y), truth))
+    return tables
+
+
+_FUNCTIONS: dict[str, Callable[[Floats], Floats]] = {
+    "roots": np.sqrt,
+    "logarithms": np.log1p,
+    "powers of .7": lambda x: x**0.7,
+    "powers of 1.3": lambda x: x**1.3,
+    "roots by Anscombe": lambda x: np.where(x > 0, 2 * np.sqrt(x + 0.375), 0),
+}
+
+
+def of_functions(seeds: Sequence[int] = (51, 61)) -> list[Made]:
+    """Return tables of whole numbers made of counts, to the nearest and down."""
+    tables = []
+    for seed, (words, function), times in product(seeds, _FUNCTIONS.items(), (5, 10)):
+        _, x = counts(seed, 1 + seed % 3)
+        y = (np.rint, np.floor)[len(tables) % 2](times * function(x.astype(np.float64)))
+        truth = Truth(least=int(y[y > 0].min()))
+        tables.append(Made(f"{times} times {words} [{seed}]", table(y), truth))
     return tables
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import shutil
@@ -13,7 +14,9 @@ import pytest
 from small_deployment import WEEK, Deployment
 
 from turnstile.ledger.ledger import Ledger
+from turnstile.pipeline import after_seal
 from turnstile.publishing.describe.manifest import manifest_bytes
+from turnstile.publishing.written_text import json_bytes
 
 Cli = Callable[..., int]
 NEXT, AFTER = "2016-W31", "2016-W32"
@@ -86,7 +89,10 @@ def test_last_nights_home_over_a_published_week_draws_and_deletes_nothing(
 
 
 def test_a_package_of_other_bytes_or_of_another_ledger_is_not_published(
-    landed: Deployment, turnstile: Cli, monkeypatch: pytest.MonkeyPatch
+    landed: Deployment,
+    turnstile: Cli,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     with monkeypatch.context() as death:
         death.setattr(Ledger, "publish", lambda *_: 1 / 0)
@@ -111,11 +117,44 @@ def test_a_package_of_other_bytes_or_of_another_ledger_is_not_published(
     hashes = (manifest["sealed_sha256"], card["ledger"]["head_sha256"])
     assert altered("0" * 64, hashes[1]) == 4
     assert altered(hashes[0], "0" * 64) == 4
-    assert not (landed.public / "itms" / WEEK / "r0").exists()
     for path, content in kept.items():
         path.write_bytes(content)
+    capsys.readouterr()
+    planted(staged, "docs/GUIDE.md", "20123\n")
+    assert turnstile("run", "itms", "--week", WEEK) == 4
+    assert "statement.intoto.json is not signed" in capsys.readouterr().err
+    assert not (landed.public / "itms" / WEEK / "r0").exists()
+    staged.rename(landed.home / "aside")
+    with monkeypatch.context() as window:  # between the writing of a package and its publication
+        window.setattr(
+            after_seal, "require_own", lambda *_, **__: planted(staged, "docs/GUIDE.md", "20123\n")
+        )
+        assert turnstile("run", "itms", "--week", WEEK) == 4
+    assert "is not what this run wrote there" in capsys.readouterr().err
+    assert not (landed.home / "public/itms" / WEEK / "r0").exists()
+    staged.rename(landed.home / "aside too")
     assert turnstile("run", "itms", "--week", WEEK) == 0
     assert turnstile("ledger", "verify") == 0
+
+
+def planted(staged: Path, name: str, words: str) -> None:
+    """Write words at the end of a text of a package, and all that names the text's digest."""
+    old = hashlib.sha256((staged / name).read_bytes()).hexdigest()
+    with (staged / name).open("a") as text:
+        text.write(words)
+    new = hashlib.sha256((staged / name).read_bytes()).hexdigest()
+    envelope = json.loads((staged / "statement.intoto.json").read_bytes())
+    payload = base64.b64decode(envelope["payload"]).replace(old.encode(), new.encode())
+    envelope["payload"] = base64.b64encode(payload).decode()
+    (staged / "statement.intoto.json").write_bytes(json_bytes(envelope))
+    names = [line[66:] for line in (staged / "SHA256SUMS").read_text().splitlines()]
+    digests = (hashlib.sha256((staged / file).read_bytes()).hexdigest() for file in names)
+    lines = (f"{digest}  {file}\n" for digest, file in zip(digests, names, strict=True))
+    (staged / "SHA256SUMS").write_text("".join(lines))
+    manifest = json.loads((staged / "manifest.json").read_bytes())
+    (staged / "manifest.json").unlink()
+    whole = manifest_bytes(staged, key=manifest["key"], sealed_digest=manifest["sealed_sha256"])
+    (staged / "manifest.json").write_bytes(whole)
 
 
 @pytest.mark.long

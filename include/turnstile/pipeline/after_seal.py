@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from turnstile.durable_files import exclusively, sync_folder, sync_tree
-from turnstile.errors import TurnstileError
+from turnstile.errors import IntegrityError, TurnstileError
 from turnstile.extensions import PORTALS, brought
 from turnstile.ledger.records import Attempt
 from turnstile.pipeline.approvals import require_approval
@@ -77,19 +77,26 @@ def _publish(release: Release, attempt: Attempt) -> str:
         release.say("re-issued, 0 charged")
         return str(attempt.manifest_digest)
     staged = release.folders.embargoed / _PACKAGE
+    written = attempt.manifest_digest
     if not staged.exists():
         if not is_assessed(release, attempt):
             reconcile(release)
             assess(release)
         release.say("the package is built (1 of 3); its files are checked next")
-        _stage(release, attempt, staged)
+        written = _stage(release, attempt, staged)
     release.say("the package is checked (2 of 3); it becomes public next")
     require_intact(staged)
-    require_own(release, staged)
+    require_own(release, staged, is_of_this_run=written is not None)
     # A package that is gone could not be built again: it says when it was built.
     release.copies.keep(is_charged=False)
     release.say("the package becomes public (3 of 3)")
+    require_intact(staged)
     manifest_digest = digest_of((staged / MANIFEST).read_bytes())
+    if written not in (None, manifest_digest):
+        raise IntegrityError(
+            f"{staged}: is not what this run wrote there; nothing was published: find out who "
+            "altered it, move the folder aside, then run the step publish again"
+        )
     release.ledger.publish(release.key, manifest_digest)
     if not release.folders.public.exists():
         _appear(staged, release.folders.public)
@@ -98,12 +105,12 @@ def _publish(release: Release, attempt: Attempt) -> str:
     return manifest_digest
 
 
-def _stage(release: Release, attempt: Attempt, staged: Path) -> None:
-    """Build the package in a folder of its own, then give it its name."""
+def _stage(release: Release, attempt: Attempt, staged: Path) -> str:
+    """Build the package in a folder of its own, give it its name, return its manifest's digest."""
     from turnstile.publishing.package import build_package
 
     building = staged.with_name(f".{_PACKAGE}-{secrets.token_hex(4)}")
-    build_package(
+    written = build_package(
         building,
         drawn_of(release, attempt),
         ledger=release.ledger,
@@ -115,6 +122,7 @@ def _stage(release: Release, attempt: Attempt, staged: Path) -> None:
     sync_tree(building)
     building.rename(staged)
     sync_folder(staged.parent)
+    return written
 
 
 def _appear(staged: Path, public: Path) -> None:

@@ -44,15 +44,26 @@ def require_intact(package: Path) -> None:
         )
 
 
-def require_own(release: Release, staged: Path) -> None:
+def require_own(release: Release, staged: Path, *, is_of_this_run: bool) -> None:
     """Refuse to publish a package of other sealed bytes, or made beside another ledger.
 
+    Args:
+        release: that it is of.
+        staged: its folder.
+        is_of_this_run: whether its signature need not be asked.
+
     Raises:
-        IntegrityError: the manifest's sealed digest or the card's head is not in the entries.
+        IntegrityError: the manifest's sealed digest or the card's head is not in the entries, or
+            its files are not those that the ledger's key signed.
     """
-    findings = release.ledger.package_findings(release.key, staged)
-    if findings:
+    problems = [str(finding) for finding in release.ledger.package_findings(release.key, staged)]
+    if not problems and not is_of_this_run:
+        from turnstile.publishing.carried.verify_package import findings
+
+        key = "".join(release.ledger.parties().key_lines) or None
+        problems = [f"{staged}: {problem}" for problem in findings(staged, key)]
+    if problems:
         raise IntegrityError(
-            f"{findings[0]}; nothing was published: move the folder aside, then run the step "
+            f"{problems[0]}; nothing was published: move the folder aside, then run the step "
             "publish again"
         )

@@ -24,6 +24,7 @@ from turnstile.publishing.describe.week_history import history
 from turnstile.publishing.files import FILES
 from turnstile.publishing.package_reader import DATA, Tables, csv_file
 from turnstile.release.drawn import Drawn
+from turnstile.release.zones import digest_of
 
 _AS_ASSESSED = ("plan.json", "assessment.json", "assessment.html")
 
@@ -37,8 +38,11 @@ def build_package(  # noqa: PLR0913 - the keyword-only rest is what the card and
     include: Path,
     built_at: datetime,
     public: Path | None = None,
-) -> None:
+) -> str:
     """Write the package into a new folder, which whoever shows it makes durable first.
+
+    Returns:
+        SHA-256 of the manifest.
 
     Args:
         folder: that does not exist yet.
@@ -83,6 +87,7 @@ def build_package(  # noqa: PLR0913 - the keyword-only rest is what the card and
             f"{'; '.join(unknown[:5])}; "
             "nothing was published; find out who wrote it (allowed_contents says what may be there)"
         )
+    return digest_of(manifest)
 
 
 def _estimates_record(embargoed: Path) -> dict[str, Any] | None:

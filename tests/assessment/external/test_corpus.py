@@ -78,7 +78,9 @@ def test_of_counts_that_stand_for_more_the_factor_is_said() -> None:
     assert not with_factor & {made.name for made in CORPUS}
 
 
-@pytest.mark.parametrize("name", ["times 3.37", "key that leaves none below 3 [20]"])
+@pytest.mark.parametrize(
+    "name", ["times 3.37", "key that leaves none below 3 [20]", "10 times roots [51]"]
+)
 def test_a_file_of_weighted_or_keyed_counts_is_not_said_to_be_cut(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -87,7 +89,7 @@ def test_a_file_of_weighted_or_keyed_counts_is_not_said_to_be_cut(
     written(path, next(made.table for made in BY_RULES if made.name == name))
     main(["assess", str(path)])
     words = capsys.readouterr().out
-    assert "rounded multiples of a number" in words or "moved to 0 or 3" in words
+    assert "rounded multiples of a number" in words or "as their roots are; which, cannot" in words
     assert "are left out or set to 0;" not in words
     assert "presence" not in words
 

@@ -175,9 +175,9 @@ def _choices(allowed: float, chosen: int) -> float:
 
 
 def _has_digits(units: NDArray[np.float64], most: int) -> bool:
-    """Return whether numbers are written with so many significant digits at most."""
+    """Return whether numbers are of so many significant digits at most, where enough have more."""
     power = 10.0 ** np.maximum(0, np.floor(np.log10(np.abs(units))) + 1 - most)
-    return bool(power.max(initial=1) > 1 and np.all(units % power == 0))
+    return int((power > 1).sum()) >= _NUMBERS_LEAST and bool(np.all(units % power == 0))
 
 
 def _digits_weight(units: NDArray[np.float64], most: int) -> float:

@@ -254,9 +254,10 @@ def _left_out(part: Part, weight: float) -> Disclosure | None:
     single = min(single_units(part, least), single_numbers(part, least))
     if threshold.is_located and is_sure(weight) and (least <= _KEYED_MOST or not is_sure(single)):
         words = (
-            f"{part.name}: counts below {least} are not there, though some are likely: left out, "
-            f"set to 0, moved to 0 or {least} and more by rounding or a key of cells, or every "
-            "record stands for several; which, cannot be told"
+            f"{part.name}: numbers below {least} are not there, though counts below it are likely: "
+            f"left out, set to 0, moved to 0 or {least} and more by rounding or a key of cells, or "
+            "every record stands for several, or numbers are made of counts, as their roots are; "
+            "which, cannot be told"
         )
         return told("threshold", words, weight, figures | {"claim": "none_small"})
     weight = min(weight, single) if threshold.is_located else weight
