@@ -130,7 +130,7 @@ def test_a_package_of_other_bytes_or_of_another_ledger_is_not_published(
             after_seal, "require_own", lambda *_, **__: planted(staged, "docs/GUIDE.md", "20123\n")
         )
         assert turnstile("run", "itms", "--week", WEEK) == 4
-    assert "is not what this run wrote there" in capsys.readouterr().err
+    assert "manifest.json is not what was written there" in capsys.readouterr().err
     assert not (landed.home / "public/itms" / WEEK / "r0").exists()
     staged.rename(landed.home / "aside too")
     assert turnstile("run", "itms", "--week", WEEK) == 0

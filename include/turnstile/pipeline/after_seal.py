@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from turnstile.durable_files import exclusively, sync_folder, sync_tree
-from turnstile.errors import IntegrityError, TurnstileError
+from turnstile.errors import TurnstileError
 from turnstile.extensions import PORTALS, brought
 from turnstile.ledger.records import Attempt
 from turnstile.pipeline.approvals import require_approval
@@ -23,9 +23,8 @@ from turnstile.pipeline.draw.drawn_release import drawn_of
 from turnstile.pipeline.draw.sealed_release import sealed_attempt
 from turnstile.pipeline.public_package import is_public, require_intact, require_own
 from turnstile.programme.loading import load_programme
-from turnstile.publishing.describe.manifest import MANIFEST
 from turnstile.release.zone_copies import zones
-from turnstile.release.zones import digest_of, write_atomically
+from turnstile.release.zones import write_atomically
 
 _PACKAGE = "package"
 
@@ -90,13 +89,7 @@ def _publish(release: Release, attempt: Attempt) -> str:
     # A package that is gone could not be built again: it says when it was built.
     release.copies.keep(is_charged=False)
     release.say("the package becomes public (3 of 3)")
-    require_intact(staged)
-    manifest_digest = digest_of((staged / MANIFEST).read_bytes())
-    if written not in (None, manifest_digest):
-        raise IntegrityError(
-            f"{staged}: is not what this run wrote there; nothing was published: find out who "
-            "altered it, move the folder aside, then run the step publish again"
-        )
+    manifest_digest = require_intact(staged, written)
     release.ledger.publish(release.key, manifest_digest)
     if not release.folders.public.exists():
         _appear(staged, release.folders.public)

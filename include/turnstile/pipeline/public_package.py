@@ -22,8 +22,7 @@ def is_public(release: Release, attempt: Attempt) -> bool:
     if attempt.manifest_digest is None or not public.exists():
         return False
     read_sealed_bytes(release, attempt)  # the seal and the package stand or fall together
-    require_intact(public)
-    if digest_of((public / MANIFEST).read_bytes()) != attempt.manifest_digest:
+    if require_intact(public) != attempt.manifest_digest:
         raise IntegrityError(
             f"{release.key}: the package in the public zone is not the one that the ledger names; "
             "move it out of the public zone, then run the step publish again"
@@ -31,17 +30,25 @@ def is_public(release: Release, attempt: Attempt) -> bool:
     return True
 
 
-def require_intact(package: Path) -> None:
-    """Refuse a package that is not as its manifest says.
+def require_intact(package: Path, written: str | None = None) -> str:
+    """Refuse a package that is not as its manifest says; return the manifest's digest.
+
+    Args:
+        package: its folder.
+        written: digest of the manifest that was written there; any if None.
 
     Raises:
         IntegrityError: a file is missing, added or altered.
     """
     problems = differences(package)
+    digest = "" if problems else digest_of((package / MANIFEST).read_bytes())
+    if not problems and written not in (None, digest):
+        problems = (f"{MANIFEST} is not what was written there",)
     if problems:
         raise IntegrityError(
             f"{package}: {problems[0]}; move the folder aside, then run the step publish again"
         )
+    return digest
 
 
 def require_own(release: Release, staged: Path, *, is_of_this_run: bool) -> None:
