@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import random
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -142,6 +143,34 @@ def test_gates_of_several_booths_are_not_one(city: Any) -> None:
     assert city.tells("run", "city", "--week", WEEK)[0] == 0  # a decision that states it
 
 
+@pytest.mark.parametrize(
+    ("feed", "rows"), [("gate_counts", _intervals), ("gate_counters", _counters)]
+)
+def test_the_total_of_a_station_is_no_gate_of_it(
+    city: Any, feed: str, rows: Callable[[], Rows]
+) -> None:
+    gates = rows()
+    totals: dict[tuple[object, object], list[int]] = {}
+    for _, _, place, at, *ends in gates:
+        total = totals.setdefault((place, at), [0, 0])
+        total[:] = [so_far + int(str(n)) for so_far, n in zip(total, ends, strict=True)]
+    sums = [["TOTAL", "b", *place_at, *total] for place_at, total in totals.items()]
+    _of_feed(city, feed, [*gates, *sums])
+    _stops(city, "source.feed", "the sum of all others of their place", "unknown_numbers")
+
+
+@pytest.mark.parametrize(("every", "stops"), [(9, True), (10_000, False)])
+def test_numbers_of_gates_that_are_none_are_few(city: Any, every: int, stops: bool) -> None:  # noqa: FBT001
+    rows = _intervals()
+    for row in rows[:: every * 3]:
+        row[4] = "1,204"
+    _of_feed(city, "gate_counts", rows)
+    if stops:
+        _stops(city, "source.set_aside_at_most", "no_riders_many")
+    else:
+        assert _publishes(city)
+
+
 def test_booths_that_are_named_tell_gates_apart(city: Any) -> None:
     rows = [[f"g{int(str(row[0])[1:]) % 3}", *row[1:]] for row in _counters()]
     rows = [[gate, booth, STOPS[0][0], *rest] for gate, booth, _, *rest in rows]
@@ -216,6 +245,30 @@ def test_events_without_a_number_are_what_somebody_says(city: Any) -> None:
     assert _publishes(city) == len(rows)
 
 
+def _ridden(*, on_board: bool) -> tuple[Header, Rows]:
+    """Events of buses of which many get on and off: how many do, or how many are on board."""
+    chance = random.Random(4)  # noqa: S311 - made-up riders
+    rows: Rows = []
+    for day in WEEK.days:
+        for trip in range(12):
+            at, load = datetime(day.year, day.month, day.day, 6 + trip), 0  # noqa: DTZ001
+            for stop, _, _ in STOPS:
+                off = sum(chance.random() < 0.3 for _ in range(load))
+                for word, n in (("alighted", off), ("boarded", chance.randrange(1, 6))):
+                    load += n if word == "boarded" else -n
+                    row = [f"e{len(rows)}", day, at, f"Passenger {word}", stop]
+                    rows += [[*row, load if on_board else n]] if n else []
+                at += timedelta(minutes=3)
+    return _events("event_count")[0], rows
+
+
+def test_passengers_on_board_are_not_those_who_board(city: Any) -> None:
+    _new(city, _deliver(city, *_ridden(on_board=True)))
+    _stops(city, "source.columns", "how many passengers are on board", "unknown_numbers")
+    _deliver(city, *(told := _ridden(on_board=False)))
+    assert _publishes(city) == sum(int(str(row[-1])) for row in told[1])
+
+
 # ------------------------------------------------------------ delays
 
 
@@ -256,6 +309,15 @@ def test_delays_in_seconds_go_on_and_are_no_minutes(city: Any) -> None:
     _stops(city, "source.delay_unit")
     city.edit("\n  delay_unit: min", "")
     assert city.look()[0] == 0
+
+
+@pytest.mark.parametrize(("unit", "seconds"), [("s_reversed", 1), ("min_reversed", 60)])
+def test_late_below_0_is_not_read_as_early(city: Any, unit: str, seconds: int) -> None:
+    _delays(city, lambda n: -round(_late(n) / seconds))
+    _stops(city, "source.delay_unit", "far early more often than far late", "s_reversed")
+    _state(city, f"delay_unit: {unit}")
+    assert _publishes(city)
+    assert 480 < _figure(city, "avg(delay_s)") < 540
 
 
 def test_vehicles_that_are_so_punctual_are_what_somebody_says(city: Any) -> None:
@@ -355,16 +417,20 @@ def test_actions_of_all_records_go_on(city: Any) -> None:
     assert _publishes(city) == sum(tap.enters for tap in taps())
 
 
-@pytest.mark.parametrize("column", ["status", "estado"])
-def test_taps_that_were_cancelled_are_not_counted(city: Any, column: str) -> None:
-    words = ("OK", "ANULADO")
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [("status", ("OK", "ANULADO")), ("estado", ("OK", "ANULADO")), ("anulada", ("0", "1"))],
+)
+def test_taps_that_were_cancelled_are_not_counted(
+    city: Any, column: str, words: tuple[str, str]
+) -> None:
     _taps(city, lambda n, tap: [_word(tap), words[n // 2 % 8 == 0]], "tipo", column, action="tipo")
     is_read = column == "status"
     _stops(city, "source.status_names" if is_read else "source.columns.status")
     if not is_read:
         city.edit("\n  columns:\n", f"\n  columns:\n    status: {column}\n")
         _stops(city, "source.status_names", "unknown_status_many")
-    _state(city, "status_names: {OK: counts, ANULADO: void}")
+    _state(city, f'status_names: {{"{words[0]}": counts, "{words[1]}": void}}')
     on = [n for n, tap in enumerate(taps()) if tap.enters and n // 2 % 8]
     assert _publishes(city) == len(on)
 
@@ -400,6 +466,49 @@ def test_equal_taps_of_the_hour_with_an_id_are_several(city: Any) -> None:
     assert _publishes(city) > sum(tap.enters for tap in taps())
 
 
+@pytest.mark.parametrize(
+    "card",
+    [
+        lambda n, _: f"ticket {n}",
+        lambda _, tap: f"************{int(tap.card) % 12:04}",
+        lambda _, tap: f"{float(f'3085{tap.card}'):.6E}",
+    ],
+    ids=["new each time", "masked", "rounded"],
+)
+def test_ids_that_bound_nothing_stop_the_week(
+    city: Any, card: Callable[[int, Any], object]
+) -> None:
+    _of_cards(city, card)
+    _stops(city, "source.columns", "ids: ids are cut short", "unknown_card")
+    _state(city, "set_aside_at_most: {unknown_card: 1}")
+    assert _publishes(city)
+
+
+def test_ids_of_a_day_bound_no_week(city: Any) -> None:
+    _of_cards(city, lambda _, tap: f"{tap.card}/{tap.at.astimezone(ZONE):%d}")
+    assert city.look()[0] == 0  # negative control: days are protected
+    city.yaml.write_text(city.yaml.read_text().replace("card_day", "card_week"))
+    _stops(city, "source.columns", "with each day where more is bounded")
+
+
+def test_a_day_that_is_delivered_twice_under_other_ids_is_one(city: Any) -> None:
+    _of_cards(city, lambda _, tap: tap.card, times=2)
+    _stops(city, "source.set_aside_at_most", "delivered_twice", "set_aside_at_most.duplicates")
+    _state(city, 'set_aside_at_most: {duplicates: "2/3"}')
+    assert _publishes(city)
+
+
+def _of_cards(city: Any, card: Callable[[int, Any], object], times: int = 1) -> None:
+    """Deliver tap-ons with an id of their own, so many times."""
+    rows = [
+        [f"t{n}", card(n, tap), f"{tap.at.astimezone(ZONE):%Y-%m-%d %H:%M:%S}", place]
+        for n, tap in enumerate([tap for tap in taps() if tap.enters] * times)
+        for place in [STOPS[tap.place][0]]
+    ]
+    file = _deliver(city, ["tap_id", "card_id", "tapped_at", "place"], rows)
+    _new(city, file, "--feed", "taps", "--protect", "day", "--all-tap-on")
+
+
 def _hired(city: Any, *, ids: bool) -> int:
     """Deliver trips of the full hour, with an id or without; return how many."""
     rows = []
@@ -421,6 +530,19 @@ def test_equal_trips_of_the_hour_without_an_id_are_not_one_in_silence(city: Any)
 def test_equal_trips_of_the_hour_with_an_id_are_several(city: Any) -> None:
     trips = _hired(city, ids=True)
     assert _publishes(city) == trips
+
+
+def test_trips_that_were_cancelled_are_not_counted(city: Any) -> None:
+    trips = _hired(city, ids=True)
+    file = city.home / f"landing/city/{WEEK}/a.csv"
+    head, *lines = file.read_text().splitlines()
+    said = [f"{line},{'cancelled' if n % 8 == 0 else 'done'}" for n, line in enumerate(lines)]
+    file.write_text("\n".join([f"{head},trip_status", *said]) + "\n")
+    _stops(city, "source.columns.status")
+    _state(city, "columns: {status: trip_status}")
+    _stops(city, "source.status_names", "unknown_status_many")
+    _state(city, "status_names: {done: counts, cancelled: void}")
+    assert _publishes(city) == trips - len(range(0, trips, 8))
 
 
 @pytest.mark.parametrize("word", ["0", "NULL"])
@@ -445,6 +567,21 @@ def test_dates_alone_are_no_taps_of_midnight(city: Any) -> None:
     file = _deliver(city, ["tap_id", "card_id", "tapped_at", "place"], rows)
     _new(city, file, "--feed", "taps", "--protect", "day", "--all-tap-on")
     _stops(city, "source.file.zone", "most times are midnight")
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_clock_of_twelve_hours_without_am_and_pm_stops_the_week(city: Any, first: int) -> None:
+    def folded(tap: Any) -> str:
+        at = tap.at.astimezone(ZONE)
+        return f"{at:%Y-%m-%d} {(at.hour - first) % 12 + first:02}:{at:%M:%S}"
+
+    rows = [
+        [n, tap.card, folded(tap), STOPS[tap.place][0]]
+        for n, tap in enumerate(tap for tap in taps() if tap.enters)
+    ]
+    file = _deliver(city, ["tap_id", "card_id", "tapped_at", "place"], rows)
+    _new(city, file, "--feed", "taps", "--protect", "day", "--all-tap-on")
+    _stops(city, "source.file.zone", "of twelve hours without AM and PM")
 
 
 # ------------------------------------------------------------ service days

@@ -1,7 +1,8 @@
-"""Vehicles that speak another unit than the others of their feed stop the week."""
+"""Vehicles that speak another unit than their feed, or share an id, stop the week."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -57,3 +58,33 @@ def test_buses_of_one_unit_go_on_and_a_stated_share_too(city: Any, step_s: int) 
     assert city.look()[0] == 2
     city.edit("\nsource:\n", '\nsource:\n  set_aside_at_most: {unknown_unit: "1/5"}\n')
     assert city.look()[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("step_s", "named"),
+    [
+        (30, lambda _, bus: f"bus{bus // 2}"),
+        (300, lambda _, bus: f"bus{bus // 2}"),
+        (30, lambda n, bus: f"bus{bus}/{n}"),
+    ],
+    ids=["two under one", "two under one, minutes apart", "new each time"],
+)
+def test_ids_that_are_not_one_vehicle_stop_the_week(
+    city: Any, step_s: int, named: Callable[[int, int], str]
+) -> None:
+    some = readings(10, step_s=step_s)
+    _new(city, some)
+    assert city.look()[0] == 0
+    renamed = [replace(one, bus=named(n, int(one.bus[3:]))) for n, one in enumerate(some)]
+    city.deliver(renamed, Form())
+    code, said, record = city.look()
+    assert code == 2
+    assert "to decide: source.columns: ids: ids are cut short" in said
+    title = "Ids of several vehicles: in two places at once"
+    assert len(record["sections"].get(title, ())) == (5 if "/" not in renamed[0].bus else 0)
+    code, said = city.tells("run", "city", "--week", WEEK)
+    assert code == 2
+    assert "source.set_aside_at_most.unknown_vehicle" in said
+    assert "sealed" not in city.tells("ledger", "entries")[1]
+    city.edit("\nsource:\n", "\nsource:\n  set_aside_at_most: {unknown_vehicle: 1}\n")
+    assert "ids: ids" not in city.look()[1]  # of those minutes apart speeds say nothing either

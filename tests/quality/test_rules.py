@@ -55,6 +55,8 @@ def _good(name: str, programme: Programme) -> dict[Frame, pd.DataFrame]:
         "words_off": 0.0,
         "places_off": 0.0,
         "cards_off": 0.0,
+        "ids_off": 0.0,
+        "day_twice": 0.0,
         "delays_off": float("nan"),
     } | {f"share_{rule}": 0.0 for rule in RULES[shape]}
     return {
@@ -104,6 +106,7 @@ _BOTH = [
     ("dates", _set(Frame.WEEK, "dates_off", 1.01)),
     ("unlisted_words", _set(Frame.WEEK, "words_off", 1.01)),
     ("unlisted_places", _set(Frame.WEEK, "places_off", 1.01)),
+    ("ids", _set(Frame.WEEK, "ids_off", 1.01)),
     ("duplicates", _set(Frame.WEEK, "share_duplicates", 0.011)),
     ("repeated_keys", _set(Frame.WEEK, "share_repeated_keys", 0.011)),
     ("volume_usual", _set(Frame.WEEK, "volume_ratio", 0.49)),
@@ -124,6 +127,7 @@ _OWN = {
     "opal": [
         ("unknown_taps", _set(Frame.WEEK, "share_unknown_taps", 0.11)),
         ("trips_of_no_card", _set(Frame.WEEK, "cards_off", 1.01)),
+        ("delivered_twice", _set(Frame.WEEK, "day_twice", 0.41)),
         ("card_id_missing", _set(Frame.WEEK, "share_card_id_missing", 1e-9)),
         ("card_id_of_another_form", _set(Frame.WEEK, "share_card_id_of_another_form", 1e-9)),
         ("unknown_mode", _set(Frame.WEEK, "share_unknown_mode", 1e-9)),
@@ -287,6 +291,8 @@ def test_the_rules_that_stop_a_week_are_these(programme_of: Callable[..., Progra
         "speed_unit",
         "delay_unit",
         "trips_of_no_card",
+        "ids",
+        "delivered_twice",
         "clock",
         "dates",
         "unlisted_places",

@@ -92,7 +92,8 @@ def readings(buses: int = 8, *, seed: int = 1, step_s: int = 30) -> list[Reading
     records = []
     for day in WEEK.days:
         for bus in range(buses):
-            begin = datetime(day.year, day.month, day.day, chance.randrange(5, 18), tzinfo=ZONE)
+            hour = min(chance.randrange(5, 18), 28 - step_s // 20)  # it is home before the next
+            begin = datetime(day.year, day.month, day.day, hour, tzinfo=ZONE)
             at, east, north = begin.astimezone(UTC), -97.75, 30.25
             angle = chance.uniform(0, 2 * math.pi)
             for _ in range(60):

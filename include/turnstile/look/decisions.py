@@ -19,6 +19,7 @@ from turnstile.look.fields_found import (
     Word,
     action_like,
     asks_for_action,
+    asks_for_status,
     date_form,
     form_of_ids,
     spellings_that_merge,
@@ -32,6 +33,7 @@ from turnstile.programme.source_spec import (
     RowShape,
     SpeedUnit,
     TimeForm,
+    WithoutCard,
 )
 from turnstile.programme.spec import Programme
 from turnstile.quality.findings import QualityReport
@@ -82,7 +84,13 @@ _MENDS = {
         'set_aside_at_most: {unknown_place: "..."}   # or other columns, or a longer list',
     ),
     "quarantine_small": (_SHARES_KEY, ""),
-    "delay_unit": ("source.delay_unit", "delay_unit: min   # or s, if vehicles are so punctual"),
+    "delay_unit": (
+        "source.delay_unit",
+        "delay_unit: min   # or s; s_reversed, min_reversed if early vehicles are above 0",
+    ),
+    "on_board": ("source.columns", "columns: {passengers: ...}   # how many board or alight"),
+    "ids": ("source.columns", ""),
+    "delivered_twice": (_SHARES_KEY, ""),
     "trips_of_no_card": ("source.without_card", ""),
     "duplicates_without_id": ("source.columns", ""),
     "malformed_line_many": ("source.file", ""),
@@ -162,7 +170,9 @@ def needs(programme: Programme, names: Mapping[str, str], columns: Iterable[str]
     source, there = programme.source, {*columns}
     asked: dict[str, str | None] = {"mode": source.without_mode}
     if asks_for_action(source.feed):
-        asked |= {"action": source.without_action, "status": None}
+        asked["action"] = source.without_action
+    if asks_for_status(source.feed):
+        asked["status"] = None
     return {
         field for field, said in asked.items() if said is None and names.get(field) not in there
     }
@@ -344,8 +354,8 @@ def _of_unread(seen: Seen) -> Iterator[Decision]:
         column = json.dumps(unread["status"], ensure_ascii=False)
         line = f"columns: {{status: {column}}}   # and status_names: each word counts, or is void"
         why = (
-            "a column that nobody reads may say that a tap did not take place: name it, and say "
-            "in source.status_names which of its words count"
+            "a column that nobody reads may say that a tap or trip did not take place: name it, "
+            "and say in source.status_names which of its words count"
         )
         yield Decision("source.columns.status", line, why, must=True)
     if "mode" in unread and seen.programme.source.feed.shape is RowShape.TELEMETRY:
@@ -367,8 +377,9 @@ def _of_words(seen: Seen, rule: str, field: str, key: str) -> Iterator[Decision]
     if not file.exists():
         return
     word, unit = (f"json_extract_string(fields, '$.{name}')" for name in (field, "card_id"))
-    if seen.programme.source.feed.names_nobody:
-        unit = "fields"
+    source = seen.programme.source
+    if source.feed.names_nobody or source.without_card is WithoutCard.OWN_UNIT:
+        unit = f"coalesce({unit}, fields)"
     words = words_of(seen.connection, f"read_parquet({one_file(file)})", word, unit)
     must = seen.stops(f"{rule}_many")
     shared = [entry for entry in words if entry.may_be_named]
@@ -418,7 +429,7 @@ def _of_findings(seen: Seen) -> Iterator[Decision]:
     ]
     are_aside = any(finding.rule.endswith("_many") for finding in stopping)
     said = _SAID_BY_OTHERS | (_CONSEQUENCES if are_aside else frozenset())
-    if seen.programme.source.feed is Feed.TAPS:
+    if asks_for_status(seen.programme.source.feed):
         said |= {"unknown_status_many"}
     for finding in (finding for finding in stopping if finding.rule not in said):
         key, line = _MENDS.get(finding.rule, (finding.rule, ""))

@@ -261,7 +261,8 @@ def _says_action(column: str, words: Sequence[str]) -> bool:
 def _says_status(column: str, words: Sequence[str]) -> bool:
     """Return whether words of a column seem to tell what took place from what did not."""
     void = [bool(_VOID.search(word)) for word in words]
-    return bool(_NAME_OF_STATUS.fullmatch(column)) or any(void) > all(void)
+    is_named = _NAME_OF_STATUS.fullmatch(column) or _VOID.search(column)
+    return bool(is_named) or any(void) > all(void)
 
 
 def _says_mode(words: Sequence[str]) -> bool:
@@ -291,6 +292,11 @@ def action_like(word: str) -> TapAction | None:
 def asks_for_action(feed: Feed) -> bool:
     """Return whether a feed has a column of actions that a file may lack."""
     return feed is Feed.TAPS
+
+
+def asks_for_status(feed: Feed) -> bool:
+    """Return whether a feed has a column of what took place that a file may lack."""
+    return feed in (Feed.TAPS, Feed.HIRED_TRIPS)
 
 
 def _share(part: int, whole: int) -> str:

@@ -27,7 +27,12 @@ from turnstile.programme.spec import Programme
 from turnstile.quality.checks import validate
 from turnstile.quality.findings import QualityReport
 from turnstile.quality.metrics import open_rows
-from turnstile.quality.plausible import ENDS, rows_nowhere, vehicles_of_another_unit
+from turnstile.quality.plausible import (
+    ENDS,
+    rows_nowhere,
+    vehicles_in_two_places,
+    vehicles_of_another_unit,
+)
 from turnstile.service_calendar import ServicePeriod, ServiceWeek
 from turnstile.sources.feeds.layout import names_in_source
 from turnstile.sources.feeds.registry import layout_of
@@ -229,6 +234,9 @@ class _Looking:
             lines = tuple(f"- {vehicle}: {ratio:.3f}" for vehicle, ratio in off.items())
             title = "Vehicles of another unit: what they say of what their positions tell"
             self.sections += [(title, lines)] if lines else []
+            _, several = vehicles_in_two_places(self.connection, rows, programme.source)
+            title = "Ids of several vehicles: in two places at once"
+            self.sections += [(title, tuple(f"- {one}" for one in several))] if several else []
 
     def _judged(
         self, programme: Programme, week: ServicePeriod

@@ -38,12 +38,12 @@ from turnstile.service_calendar import DAYS_PER_WEEK
 ALARM_DAYS = 14
 """Data of a period without a release go this many days after somebody was told, at the earliest."""
 Rule = Callable[[Sections], Iterator[Fault]]
-_OF_ONE_FEED = {
-    "without_action": Feed.TAPS,
-    "status_names": Feed.TAPS,
-    "without_count": Feed.TIDES_PASSENGER_EVENTS,
+_OF_FEEDS = {
+    "without_action": (Feed.TAPS,),
+    "status_names": (Feed.TAPS, Feed.HIRED_TRIPS),
+    "without_count": (Feed.TIDES_PASSENGER_EVENTS,),
 }
-"""Keys of the source that one feed alone has."""
+"""Keys of the source that few feeds have."""
 _TRIP_TABLES = (  # on and off are never linked
     *((axis,) for tap in TAPS for axis in tap),
     *((category.name,) for category in categories(RowShape.TRIPS)),
@@ -102,9 +102,9 @@ def _source(file: Sections) -> Iterator[Fault]:
         yield ("source", "stop_within_m"), "goes with timetable; add it"
     if source.timetable is not None and (not vehicles or source.feed.names_stops):
         yield ("source", "timetable"), "is for positions of vehicles; remove it"
-    for key, feed in _OF_ONE_FEED.items():
-        if getattr(source, key) and source.feed is not feed:
-            yield ("source", key), f"is for {feed}; remove it"
+    for key, feeds in _OF_FEEDS.items():
+        if getattr(source, key) and source.feed not in feeds:
+            yield ("source", key), f"is for {' and '.join(feeds)}; remove it"
     if source.without_mode is not None and source.feed is Feed.OPAL_TRIPS:
         yield ("source", "without_mode"), "is for files without a mode; remove it"
     if source.written.zone is not None and source.feed is Feed.OPAL_TRIPS:

@@ -143,10 +143,12 @@ class SpeedUnit(StrEnum):
 
 
 class DelayUnit(StrEnum):
-    """Unit of the source's column of delays."""
+    """Unit of the source's column of delays, and whether its sign is not the feed's."""
 
     SECONDS = "s"
     MINUTES = "min"
+    SECONDS_REVERSED = "s_reversed"
+    MINUTES_REVERSED = "min_reversed"
 
 
 class Encoding(StrEnum):
@@ -364,11 +366,6 @@ class SourceSpec:
     def written(self) -> FileSpec:
         """How text files are written."""
         return self.file or FileSpec()
-
-    @property
-    def delay_factor(self) -> int:
-        """Seconds of one unit of delays."""
-        return 60 if self.delay_unit is DelayUnit.MINUTES else 1
 
     @property
     def usual_mode(self) -> str | None:

@@ -19,16 +19,18 @@ from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.source_spec import Feed, MissingDay, RowShape
 from turnstile.programme.spec import Programme
 from turnstile.quality.earlier_figures import Figures, earlier_figures
+from turnstile.quality.ids import ids_that_bound_nothing, trips_of_no_card
 from turnstile.quality.plausible import (
     clock_off,
     delays_off,
     files_of_another_clock,
     files_of_other_dates,
     gates_of_other_numbers,
+    is_of_passengers_on_board,
     nowhere,
     speeds_off_unit,
-    trips_of_no_card,
     unlisted,
+    vehicles_in_two_places,
     vehicles_of_another_unit,
 )
 from turnstile.quality.rules import (
@@ -39,6 +41,7 @@ from turnstile.quality.rules import (
     NUMBERS,
     PLACE,
     UNIT,
+    VEHICLE,
     unlisted_at_most,
 )
 from turnstile.service_calendar import ServicePeriod
@@ -64,6 +67,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _VOLUME_PERIODS = 8
+_ROWS_OF_A_DAY = 100  # fewer say nothing of a day that was delivered twice
 # Not faults: rows of the weeks beside this one, fare transactions that are no taps, forecasts.
 _EXPECTED = ("outside_week", "other_action", "not_observed")
 
@@ -167,30 +171,10 @@ def measure(  # noqa: PLR0913 - the keyword-only rest is where it runs
             modes = connection.execute("SELECT DISTINCT mode FROM rows_by_mode ORDER BY 1").df()
             days = _days(connection, programme.days_of(week), programme.source.feed)
             _mark_gaps(days, programme, week, snapshot)
-            keys = _distinct_keys(connection, days, programme.source.feed.shape)
+            keys, twice = _distinct_keys(connection, days, programme.source.feed.shape)
             counts = _counts_of_days(connection, week, programme, days)
-            hours, most = snapshot.folder / HOURS_FILE, unlisted_at_most(programme)
-            others = files_of_another_clock(connection, hours, programme.source)
-            other_dates = files_of_other_dates(
-                connection, snapshot, programme.source, programme.days_of(week)
-            )
-            numbers = snapshot.folder / NUMBERS_FILE
-            other_numbers = gates_of_other_numbers(connection, numbers, programme.source.feed)
-            plausible = {
-                "clock_off": clock_off(connection, programme.source),
-                "files_off": others / most[CLOCK],
-                "dates_off": other_dates / most[DATES],
-                "numbers_off": other_numbers / most[NUMBERS],
-                "cards_off": 0.0,
-                **_off_lists(connection, programme, domain),
-            }
-            if programme.source.feed.shape is RowShape.TRIPS:
-                no_card = trips_of_no_card(connection, days["service_date"].dt.date)
-                plausible["cards_off"] = no_card / most[CARD]
-            else:
-                plausible["delays_off"] = delays_off(connection, programme)
-                share, _ = vehicles_of_another_unit(connection, int(days["rows"].sum()))
-                plausible["units_off"] = share / most[UNIT]
+            plausible = _plausible(connection, programme, week, snapshot, days)
+            plausible |= {"day_twice": twice, **_off_lists(connection, programme, domain)}
         finally:
             connection.close()
     earlier = earlier_figures(programme.name, week, private)
@@ -209,6 +193,43 @@ def measure(  # noqa: PLR0913 - the keyword-only rest is where it runs
     rows = int(totals["rows"].iloc[0])
     figures = Figures(rows, counts, _speeds_of_days(days), _shares(totals))
     return Metrics(columns, modes, days, totals, figures, earlier)
+
+
+def _plausible(
+    connection: DuckDBPyConnection,
+    programme: Programme,
+    week: ServicePeriod,
+    snapshot: Snapshot,
+    days: pd.DataFrame,
+) -> dict[str, float]:
+    """Return how far clocks, dates, numbers, ids and units are from what they are taken for.
+
+    Each by what may be, so that 1 is just right.
+    """
+    source, most = programme.source, unlisted_at_most(programme)
+    others = files_of_another_clock(connection, snapshot.folder / HOURS_FILE, source)
+    dates = files_of_other_dates(connection, snapshot, source, programme.days_of(week))
+    numbers = gates_of_other_numbers(connection, snapshot.folder / NUMBERS_FILE, source.feed)
+    if source.feed is Feed.TIDES_PASSENGER_EVENTS:
+        numbers = float(is_of_passengers_on_board(connection))
+    rows = int(days["rows"].sum())
+    ids = ids_that_bound_nothing(connection, programme, rows, int((days["rows"] > 0).sum()))
+    figures = {
+        "clock_off": clock_off(connection, source),
+        "files_off": others / most[CLOCK],
+        "dates_off": dates / most[DATES],
+        "numbers_off": numbers / most[NUMBERS],
+    }
+    if source.feed.shape is RowShape.TRIPS:
+        no_card = trips_of_no_card(connection, days["service_date"].dt.date)
+        return figures | {"cards_off": no_card / most[CARD], "ids_off": ids / most[CARD]}
+    several, _ = vehicles_in_two_places(connection, rows, source)
+    share, _ = vehicles_of_another_unit(connection, rows)
+    return figures | {
+        "delays_off": delays_off(connection, programme),
+        "units_off": share / most[UNIT],
+        "ids_off": max(ids, several) / most[VEHICLE],
+    }
 
 
 def open_rows(connection: DuckDBPyConnection, snapshot: Snapshot, programme: Programme) -> None:
@@ -284,17 +305,22 @@ def _mark_gaps(
     days["rows_of_an_expected_day"] = days["rows"].where(is_expected)
 
 
-def _distinct_keys(connection: DuckDBPyConnection, days: pd.DataFrame, shape: RowShape) -> int:
-    """Rows that differ from all others of their day in unit or time.
+def _distinct_keys(
+    connection: DuckDBPyConnection, days: pd.DataFrame, shape: RowShape
+) -> tuple[int, float]:
+    """Rows that differ from all others of their day in unit or time; the most that repeat one.
 
     Sorted numbers of a day cost a fifth of the engine's count of distinct ones, and its memory.
     """
-    keys = 0
+    keys, most_repeated = 0, 0.0
     for day in days["service_date"]:
         select = f"SELECT hash({_KEYS[shape]}) AS key FROM rows_read WHERE service_date = ?"
         hashes = np.sort(connection.execute(select, [day.date()]).fetchnumpy()["key"])
-        keys += int((hashes[1:] != hashes[:-1]).sum()) + min(len(hashes), 1)
-    return keys
+        of_day = int((hashes[1:] != hashes[:-1]).sum()) + min(len(hashes), 1)
+        keys += of_day
+        if len(hashes) >= _ROWS_OF_A_DAY:
+            most_repeated = max(most_repeated, 1 - of_day / len(hashes))
+    return keys, most_repeated
 
 
 def _counts_of_days(

@@ -51,6 +51,9 @@ _PAIRS_OF_A_VEHICLE = 20  # of a week
 _OFF_OF_A_VEHICLE = 1.25  # each one of Surat has 0.91 to 1.02; mph are 1.61 km/h
 _TOO_LITTLE, _NO_UNIT = 0.87, 0.2  # m/s under km/h are 0.28
 _SLOWER = 0.8  # at any interval nobody covers more ground than speed allows
+# km/h that nobody drives, over more than noise of positions; of a vehicle of Austin or Surat less
+# than one pair in a hundred is so, of two under one id a sixth to a half
+_NOBODY_KMH, _APART_KM, _IN_TWO_PLACES = 150, 0.5, 0.05
 _HOURS = 24
 _QUIET = 0.4  # of an hour's share of a flat day
 # of a day: files of some hours, or of a city that never sleeps, say less
@@ -58,11 +61,11 @@ _QUIET_HOURS_AT_LEAST, _QUIET_HOURS_AT_MOST, _QUIET_HOURS_OF_A_FILE = 3, 16, 11
 _AT_MIDNIGHT = 0.5  # of the rows
 _NIGHT, _APART = 2.5, 4.25  # hours: the middle of a night, and how far it may be from there
 _RECORDS_AT_LEAST = 500
-_TRIPS_OF_A_DAY = 60
-_A_MINUTE, _TOO_LATE = 60, 7200  # s, of all delays but one in twenty
+_A_MINUTE, _TOO_LATE, _EARLIER = 60, 7200, 1.2  # s, of all delays but one in twenty; early by late
 _CHANGES_AT_LEAST, _OF_A_DAY = 8, 5  # of the numbers of a gate in a week; records of a day
 # of the changes; intervals of a day with one peak have a third or more
-_FALLS_OF_INTERVALS, _FALLS_OF_COUNTER, _REPEATED = 0.05, 0.1, 0.05
+_FALLS_OF_INTERVALS, _FALLS_OF_COUNTER, _REPEATED, _SUMS = 0.05, 0.1, 0.05, 0.9
+_LOADED, _PAIRS_OF_LOADS, _OF_LOADS = 3, 100, 0.95  # passengers; stops of a minute, of a week
 ENDS = ("tap_on", "tap_off")
 DATED = ("tap_date", *INSTANTS)
 """Fields whose dates are written as `source.date_form` says, where no year comes first."""
@@ -106,6 +109,13 @@ _FAR_APART = f"""{_BESIDE}, far AS (
     SELECT vehicle_id, count(*), avg(kmh) / nullif(3600 * sum(km) / sum(seconds), 0) AS ratio
     FROM far WHERE 3600 * km / seconds < 150 GROUP BY 1
 """
+# Two positions of one id, of which the vehicle cannot have come from one to the other.
+_JUMPS = f"""{_BESIDE}
+    SELECT vehicle_id, count(*) AS pairs,
+        count_if(km > {_APART_KM} AND 3600 * km > $most * seconds) > {_IN_TWO_PLACES} * pairs
+    FROM (SELECT vehicle_id, second - second0 AS seconds, {_KM} AS km FROM beside)
+    WHERE seconds <= 1200 GROUP BY 1 HAVING pairs >= {_PAIRS_OF_A_VEHICLE}
+"""
 
 
 def moving_range(source: SourceSpec) -> tuple[float, float]:
@@ -147,9 +157,10 @@ def said_by_covered(connection: DuckDBPyConnection, rows: int) -> float | None:
 
 
 def delays_off(connection: DuckDBPyConnection, programme: Programme) -> float:
-    """Return how far stated delays are from seconds; above 1 is too far.
+    """Return how far stated delays are from seconds, late above 0; above 1 is too far.
 
-    In minutes nearly all are below 60 seconds, in thousandths many are above two hours.
+    In minutes nearly all are below 60 seconds, in thousandths many are above two hours. A fleet is
+    far late more often than far early.
 
     Args:
         connection: engine with `rows_read`.
@@ -161,13 +172,34 @@ def delays_off(connection: DuckDBPyConnection, programme: Programme) -> float:
     source, is_read = programme.source, "delay_s" in programme.carried
     if not is_read or not source.feed.has_delays_of_a_unit or source.timetable is not None:
         return nan
-    late = "SELECT abs(delay_s) AS late FROM rows_read WHERE delay_s IS NOT NULL AND delay_s <> 0"
-    select = f"SELECT count(*), quantile_disc(late, 0.95), count(DISTINCT late) FROM ({late})"
-    records, most, words = connection.execute(select).fetchone() or (0, 0, 0)
+    select = """SELECT count(*), quantile_disc(abs(delay_s), 0.95), count(DISTINCT abs(delay_s)),
+        -quantile_disc(delay_s, 0.05), quantile_disc(delay_s, 0.95)
+        FROM rows_read WHERE delay_s <> 0"""
+    records, most, words, early, late = connection.execute(select).fetchone() or (0,) * 5
     if records < _RECORDS_AT_LEAST:
         return nan
-    is_small = bool(most < _A_MINUTE) and words > 1 and source.delay_unit is None
-    return max(2.0 * is_small, float(most) / _TOO_LATE)
+    is_small = bool(most < _A_MINUTE) and words > 1
+    is_asked = (is_small or early > max(_EARLIER * late, _A_MINUTE)) and source.delay_unit is None
+    return max(2.0 * is_asked, float(most) / _TOO_LATE)
+
+
+def vehicles_in_two_places(
+    connection: DuckDBPyConnection, rows: int, source: SourceSpec
+) -> tuple[float, tuple[str, ...]]:
+    """Return the ids that several vehicles have, and their share of those that can be told.
+
+    Each is told by its own records alone; how many there are decides, not how much they say.
+
+    Args:
+        connection: engine with `rows_read`.
+        rows: how many it has.
+        source: says how fast vehicles are.
+    """
+    most = max(_NOBODY_KMH, source.speed_at_most_kmh)
+    asked = {"parts": rows // _ROWS_LOOKED_AT + 1, "most": most}
+    told = connection.execute(_JUMPS, asked).fetchall()
+    several = tuple(str(vehicle) for vehicle, _, is_several in told if is_several)
+    return len(several) / max(len(told), 1), several
 
 
 def vehicles_of_another_unit(
@@ -266,30 +298,12 @@ def files_of_another_clock(
     return sum(off) / max(total, 1)
 
 
-def trips_of_no_card(connection: DuckDBPyConnection, days: Iterable[object]) -> float:
-    """Return the share of the rows of cards that have more of them on a day than anybody makes.
-
-    A word for no card (`0`, `NULL`) is such a card, and bounds would leave few of its trips.
-
-    Args:
-        connection: engine with `rows_read`.
-        days: that have rows.
-    """
-    rows = of_nobody = 0
-    for day in days:  # sorting numbers costs a fifth of the engine's groups
-        select = "SELECT hash(card_id) AS card FROM rows_read WHERE service_date = ?"
-        cards = connection.execute(select, [day]).fetchnumpy()["card"]
-        _, trips = np.unique(cards, return_counts=True)
-        rows += len(cards)
-        of_nobody += int(trips[trips > _TRIPS_OF_A_DAY].sum())
-    return of_nobody / max(rows, 1)
-
-
 def gates_of_other_numbers(connection: DuckDBPyConnection, numbers: Path, feed: Feed) -> float:
     """Return the share of the records of gates whose numbers are not those of their feed.
 
     Numbers of an interval rise and fall, a counter goes on; of one that is set back each day the
-    steps within a day tell. A gate with two numbers at one time is several.
+    steps within a day tell. A gate with two numbers at one time is several; one whose numbers are
+    the sum of all others of its place is their total.
 
     Args:
         connection: engine.
@@ -306,13 +320,34 @@ def gates_of_other_numbers(connection: DuckDBPyConnection, numbers: Path, feed: 
     off, told = connection.execute(f"""
         SELECT coalesce(sum(records) FILTER (is_off), 0)::BIGINT, coalesce(sum(records), 0)::BIGINT
         FROM (
-            SELECT records, repeated > {_REPEATED} * records AS is_several,
+            SELECT records, repeated > {_REPEATED} * records OR (filled >= {_CHANGES_AT_LEAST}
+                    AND sums > {_SUMS} * filled) AS is_several,
                 changes >= {_CHANGES_AT_LEAST} AS is_told,
                 is_several OR (is_told AND ({is_off})) AS is_off
             FROM read_parquet({one_file(numbers)})
         ) WHERE is_told OR is_several
     """).fetchone() or (0, 0)
     return int(off) / max(int(told), 1)
+
+
+def is_of_passengers_on_board(connection: DuckDBPyConnection) -> bool:
+    """Return whether events of a stop say how many are on board, not how many get on or off.
+
+    Who gets off is as often more as fewer than who gets on; on board are after those who get on
+    never fewer than before them.
+
+    Args:
+        connection: engine with `rows_read`, a row a passenger.
+    """
+    pairs, more, fewer = connection.execute(f"""
+        SELECT count(*), count_if(boarded >= alighted), count_if(boarded <= alighted)
+        FROM (
+            SELECT count(tap_on_minute) AS boarded, count(tap_off_minute) AS alighted
+            FROM rows_read GROUP BY service_date, mode,
+                coalesce(tap_on_location, tap_off_location), coalesce(tap_on_minute, tap_off_minute)
+        ) WHERE least(boarded, alighted) > 0 AND greatest(boarded, alighted) >= {_LOADED}
+    """).fetchone() or (0, 0, 0)
+    return bool(pairs >= _PAIRS_OF_LOADS and max(more, fewer) > _OF_LOADS * pairs)
 
 
 def files_of_other_dates(

@@ -24,10 +24,10 @@ _MANY_UNREADABLE = 0.01
 _MANY_QUARANTINED = 0.2
 _MANY_OF_A_RULE = 0.02
 _DIRECTION, _LATER = "direction", "future_date"
-MEANINGS = ("place", "clock", "dates", "unit", "numbers", "card")
-"""Of the public cells that rows lie in, whatever the feed; a file's times; a vehicle's speeds; a
-gate's numbers; a card of more trips than anybody makes."""
-PLACE, CLOCK, DATES, UNIT, NUMBERS, CARD = MEANINGS
+MEANINGS = ("place", "clock", "dates", "unit", "numbers", "card", "vehicle")
+"""Of the public cells that rows lie in, whatever the feed; a file's times; a vehicle's speeds; the
+numbers of gates and events; ids of no card, or no vehicle, alone."""
+PLACE, CLOCK, DATES, UNIT, NUMBERS, CARD, VEHICLE = MEANINGS
 # What no sender can help, or what is delivered so by design: it has shares of its own.
 _MANY_OF_THESE = {
     "card_id_missing": 0.2,
@@ -38,6 +38,7 @@ _MANY_OF_THESE = {
     DUPLICATES: 1.0,
 }
 _FEW = 0.01
+_DELIVERED_TWICE = 0.4  # of a day; where hours are all that is told a fifth (Buenos Aires)
 _MANY_UNKNOWN_TAPS = 0.1
 _USUAL_VOLUME = (0.5, 2.0)
 
@@ -221,23 +222,49 @@ def _rules_of_feed(programme: Programme) -> tuple[Rule, ...]:
     )
     numbers = (
         "gates have numbers that go on and on where those of an interval are meant (gate_counts), "
-        "that begin anew where a counter is meant (gate_counters), or two at one time, as of "
-        "several gates in one: correct source.feed, name what tells gates apart in source.columns "
-        "(gate, place, of counters booth), or state in source.set_aside_at_most.unknown_numbers "
-        "what share of the records such gates have"
+        "that begin anew where a counter is meant (gate_counters), that are the sum of all others "
+        "of their place, or two at one time, as of several gates in one: correct source.feed, name "
+        "what tells gates apart in source.columns (gate, place, of counters booth), leave totals "
+        "out, or state in source.set_aside_at_most.unknown_numbers what share of the records such "
+        "gates have"
+    )
+    on_board = (
+        "events say how many passengers are on board, not how many board or alight: name the "
+        "column of these in source.columns (passengers), or state in "
+        "source.set_aside_at_most.unknown_numbers that they are right (1)"
     )
     card = (
         "a card has more trips on a day than anybody makes, as a word for no card has (0, NULL): "
         "deliver such records without a card (source.without_card says what becomes of them), or "
         "state in source.set_aside_at_most.unknown_card what share of the rows such cards have"
     )
-    if feed.shape is RowShape.TELEMETRY:
-        return ()
-    if feed in (Feed.GATE_COUNTS, Feed.GATE_COUNTERS):
-        return (_ranged("numbers", error, week, ("numbers_off", None, 1), numbers),)
+    twice = (
+        "many records of a day differ from another one in their id alone, as where a day is "
+        "delivered twice under ids of its own: leave one of them out, or state in "
+        "source.set_aside_at_most.duplicates what share of the records may be so"
+    )
+    ids = (
+        "ids are cut short (****1234, 3.08E+17) or of several vehicles at once, so that one has "
+        "what many do, or new with each record, or with each day where more is bounded, so that "
+        f"nothing is: name what tells them apart in source.columns ({programme.source.id_field}), "
+        "protect what it tells (units), or state in source.set_aside_at_most.UNKNOWN what share "
+        "such ids have"
+    )
+    is_vehicle = feed.shape is RowShape.TELEMETRY
+    ids = ids.replace("UNKNOWN", f"unknown_{VEHICLE if is_vehicle else CARD}")
     if feed.names_nobody:
-        return ()
-    rules = (_ranged("trips_of_no_card", error, week, ("cards_off", None, 1), card),)
+        is_event = feed is Feed.TIDES_PASSENGER_EVENTS
+        rule, sentence = ("on_board", on_board) if is_event else ("numbers", numbers)
+        return (_ranged(rule, error, week, ("numbers_off", None, 1), sentence),)
+    rule_of_ids = _ranged("ids", error, week, ("ids_off", None, 1), ids)
+    if is_vehicle:
+        return (rule_of_ids,)
+    most_twice = float(stated.get(DUPLICATES, _DELIVERED_TWICE))
+    rules = (
+        rule_of_ids,
+        _ranged("trips_of_no_card", error, week, ("cards_off", None, 1), card),
+        _ranged("delivered_twice", error, week, ("day_twice", None, most_twice), twice),
+    )
     if feed is Feed.OPAL_TRIPS:
         return rules
     span = ("share_unnamed", None, most)
@@ -249,10 +276,11 @@ def _meaning_rules() -> tuple[Rule, ...]:
     week, error = Frame.WEEK, Severity.ERROR
     clock = (
         "the quietest hours of the week are not those of a night, or most times are midnight, as "
-        "of dates alone: the times are probably of another zone or column; correct source.columns "
-        "or time.zone, state source.file.zone, or say in source.quiet_hours "
-        "when it is quietest; if it is one file of many, deliver it in the clock of the others, or "
-        "state in source.set_aside_at_most.unknown_clock what share of the rows such files have"
+        "of dates alone: the times are probably of another zone or column, or of twelve hours "
+        "without AM and PM; correct source.columns, the files or time.zone, state "
+        "source.file.zone, or say in source.quiet_hours when it is quietest; if it is one file of "
+        "many, deliver it in the clock of the others, or state in "
+        "source.set_aside_at_most.unknown_clock what share of the rows such files have"
     )
     dates = (
         "files have dates that lie in the week the other way round, day and month exchanged, and "
@@ -299,8 +327,9 @@ def _telemetry_rules(programme: Programme) -> tuple[Rule, ...]:
     )
     delay = (
         "nearly all stated delays are below a minute, as minutes would be that are read as "
-        "seconds, or many are above two hours: state source.delay_unit (s or min), also if it is "
-        "s, or correct the files"
+        "seconds, many are above two hours, or vehicles are far early more often than far late, as "
+        "where the sign is reversed: state source.delay_unit (s, min, s_reversed or min_reversed), "
+        "also if it is s, or correct the files"
     )
     delays = [_ranged("delay_unit", error, Frame.WEEK, ("delays_off", None, 1), delay)]
     moving = moving_range(programme.source)
@@ -368,6 +397,8 @@ def shares_at_most(programme: Programme) -> dict[str, float]:
     )
     usual = dict.fromkeys(rules, _MANY_OF_A_RULE) | _MANY_OF_THESE
     usual |= {rule: most for rule, (most, _) in _MANY.items()}
+    if programme.source.feed in (Feed.GATE_COUNTS, Feed.GATE_COUNTERS):
+        usual["no_riders"] = _MANY_UNKNOWN  # what is no number: the largest are written so
     stated_shares = {rule: float(most) for rule, most in stated if rule in rules}
     others = {f"unknown_{category}" for category in unlisted_at_most(programme)}
     if unknown := next((rule for rule, _ in stated if rule not in {*rules, *others}), None):

@@ -50,14 +50,20 @@ NUMBERS = f"""
             CASE WHEN service_date = lag(service_date) OVER of_gate THEN of_week END AS of_day,
             count(*) OVER (PARTITION BY {_GATE}, tapped_at_utc) > 1 AS is_repeated
         FROM said WINDOW of_gate AS (PARTITION BY {_GATE} ORDER BY tapped_at_utc, number)
+    ), beside AS (
+        SELECT *, number > 0 AND (2 * number = sum(number) OVER at_place
+                OR of_week > 0 AND 2 * of_week = sum(of_week) OVER at_place) AS is_sum
+        FROM step WINDOW at_place AS (PARTITION BY mode, tap_on_location, side, tapped_at_utc)
     )
     SELECT count(*) AS records, count(DISTINCT service_date) AS days,
         count_if(is_repeated) AS repeated,
         count_if(of_week < 0) AS falls, count_if(of_week <> 0) AS changes,
-        count_if(of_day < 0) AS falls_of_day, count_if(of_day <> 0) AS changes_of_day
-    FROM step GROUP BY {_GATE}
+        count_if(of_day < 0) AS falls_of_day, count_if(of_day <> 0) AS changes_of_day,
+        count_if(number > 0) AS filled, count_if(is_sum) AS sums
+    FROM beside GROUP BY {_GATE}
 """
-"""SELECT from `staged` of how often the numbers of a gate, one way, change and fall, or are two."""
+"""SELECT from `staged` of how often the numbers of a gate, one way, change and fall, are two at one
+time, or are the sum of all others of their place and time."""
 _BY_OTHERS = ("fields", "file", "riders")
 
 

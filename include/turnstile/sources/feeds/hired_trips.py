@@ -4,7 +4,7 @@ Columns are those of the bike-share systems of North America where a programme n
 trip begins and ends at a station, or at a position, which becomes a grid cell of
 `source.grid_decimals`. An account is a card; where there is none, each trip is a unit of its own
 (`source.without_card`), told from others by all of its fields. An end without a time or a place is
-UNKNOWN altogether.
+UNKNOWN altogether. A record with a column `status` counts if `source.status_names` says so.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from turnstile.sources.feeds.layout import (
     week_rules,
 )
 from turnstile.sources.feeds.made_ids import spelt
-from turnstile.sources.feeds.made_records import MadeTrip, Record, clock_of, named
+from turnstile.sources.feeds.made_records import MadeTrip, Record, clock_of, named, status_made
+from turnstile.sources.feeds.tap_trips import void_rules
 from turnstile.sources.feeds.taps import grid_cell_sql
 from turnstile.sources.feeds.zoned import ServiceClock, stamped_sql
 from turnstile.sources.ingest.canonical import UNKNOWN
@@ -44,6 +45,7 @@ _NAMES = (
     ("longitude", "start_lng"),
     ("end_latitude", "end_lat"),
     ("end_longitude", "end_lng"),
+    ("status", "status"),
 )
 _FIELDS = tuple(field for field, _ in _NAMES)
 _READ_ON_THE_WAY = "utc, local, stamp_read, stamp_is_local, stamp_told, stamp_parts"
@@ -93,6 +95,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
                 WHEN on_local IS NULL OR (ended_at IS NOT NULL AND local IS NULL)
                     THEN 'unparsable_timestamp'
                 {week_rules(on[0], programme, week)}
+                {void_rules(source.status_names)}
                 WHEN unit IS NULL THEN 'card_id_missing'
                 {another_form_rule(source)}
                 WHEN own_mode IS NULL OR own_mode NOT IN ({legal}) THEN 'unknown_mode'
@@ -124,7 +127,8 @@ def made(trip: MadeTrip, programme: Programme, names: Mapping[str, str]) -> list
         "place": trip.on_location,
         "end_place": trip.off_location,
     }
-    return [named(fields | dict(trip.categories), names)]
+    record = named(fields | dict(trip.categories), names)
+    return [record | status_made(programme.source, names)]
 
 
 LAYOUT = FeedLayout(

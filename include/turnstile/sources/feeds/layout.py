@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 from turnstile.duckdb_engine import name, text
 from turnstile.errors import ProgrammeError
 from turnstile.programme.fields import categories
-from turnstile.programme.source_spec import DecimalMark, FileSpec, RowShape, SourceSpec, WithoutCard
+from turnstile.programme.source_spec import (
+    DecimalMark,
+    DelayUnit,
+    FileSpec,
+    RowShape,
+    SourceSpec,
+    WithoutCard,
+)
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.feeds.made_records import Record
@@ -31,6 +38,7 @@ if TYPE_CHECKING:
 # Rows later than this after a week's end come from a wrong clock, not from a file of several weeks.
 _WRONG_CLOCK_AFTER = timedelta(days=31)
 _TRIP, _A_DAY_S = "trip", 86_400
+_SECONDS_LATE = dict(zip(DelayUnit, (1, 60, -1, -60), strict=True))
 NUMBERS = ("latitude", "longitude", "speed", "delay")
 INSTANTS = ("tapped_at", "observed_at", "ended_at")
 
@@ -267,7 +275,7 @@ def mode_sql(column: str, source: SourceSpec) -> str:
 
 def delay_sql(source: SourceSpec) -> str:
     """Return SQL of the seconds of the column `delay`, a day at most; NULL of no number."""
-    seconds = f"{source.delay_factor} * TRY_CAST(delay AS DOUBLE)"
+    seconds = f"{_SECONDS_LATE[source.delay_unit or DelayUnit.SECONDS]} * TRY_CAST(delay AS DOUBLE)"
     within = f"CAST(round(greatest(-{_A_DAY_S}, least({_A_DAY_S}, {seconds}))) AS BIGINT)"
     return f"CASE WHEN {seconds} IS NOT NULL THEN {within} END"
 

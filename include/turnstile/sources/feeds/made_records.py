@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 
-from turnstile.programme.source_spec import SourceSpec
+from turnstile.programme.source_spec import RecordStatus, SourceSpec
 from turnstile.programme.spec import Programme
 from turnstile.sources.feeds.made_ids import spelt
 
@@ -111,6 +111,14 @@ def taps_of(trip: MadeTrip, source: SourceSpec) -> list[Record]:
 def taps_made(trip: MadeTrip, programme: Programme, names: Mapping[str, str]) -> list[Record]:
     """Return the records of a trip in a feed of one record a tap."""
     return [named(tap, names) for tap in taps_of(trip, programme.source)]
+
+
+def status_made(source: SourceSpec, names: Mapping[str, str]) -> Record:
+    """Return the column of status of a record that counts, where a programme reads one."""
+    if "status" not in dict(source.columns) and not source.status_names:
+        return {}
+    words = (word for word, status in source.status_names if status is RecordStatus.COUNTS)
+    return {names["status"]: next(words, "")}
 
 
 def fields_of_reading(

@@ -81,7 +81,7 @@ def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
     unknown = "NULL" if taps.ends_alone else text(UNKNOWN)
     is_apart = f"local < day OR local >= day + INTERVAL {_HOURS_OF_A_DAY} HOUR"
     apart = f"WHEN {is_apart} THEN 'time_of_another_day'" if taps.service_day else ""
-    void = _void_rules(source.status_names) if taps.states_status else ""
+    void = void_rules(source.status_names) if taps.states_status else ""
     needs_tap_on = "" if taps.ends_alone else f"WHEN {leaves} THEN 'tap_off_without_tap_on'"
     return f"""
         SELECT unit AS card_id, own_mode AS mode, day AS service_date,
@@ -119,7 +119,7 @@ def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
     """
 
 
-def _void_rules(status_names: tuple[tuple[str, RecordStatus], ...]) -> str:
+def void_rules(status_names: tuple[tuple[str, RecordStatus], ...]) -> str:
     """Return SQL branches for taps that did not take place, and for words that nobody explains."""
     void = ", ".join(text(word) for word, status in status_names if status is RecordStatus.VOID)
     known = ", ".join(text(word) for word, _ in status_names)

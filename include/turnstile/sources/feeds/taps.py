@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from turnstile.duckdb_engine import text
-from turnstile.programme.source_spec import RecordStatus, RowShape, TapAction
+from turnstile.programme.source_spec import RowShape, TapAction
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.feeds.layout import ColumnMissing, FeedLayout, if_there
-from turnstile.sources.feeds.made_records import MadeTrip, Record, taps_made
+from turnstile.sources.feeds.made_records import MadeTrip, Record, status_made, taps_made
 from turnstile.sources.feeds.tap_trips import JOINING, Taps, taps_sql
 
 _FIELDS = (
@@ -92,11 +92,8 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
 
 def made(trip: MadeTrip, programme: Programme, names: Mapping[str, str]) -> list[Record]:
     """Return the taps of a made-up trip, which count, in words that the programme explains."""
-    made_taps, source = taps_made(trip, programme, names), programme.source
-    if "status" not in dict(source.columns) and not source.status_names:
-        return made_taps
-    words = [word for word, status in source.status_names if status is RecordStatus.COUNTS]
-    return [tap | {names["status"]: next(iter(words), "")} for tap in made_taps]
+    status = status_made(programme.source, names)
+    return [tap | status for tap in taps_made(trip, programme, names)]
 
 
 LAYOUT = FeedLayout(

@@ -77,7 +77,8 @@ RULES: dict[RowShape, tuple[str, ...]] = {
 # of calls at stops alone: a forecast or one that did not take place, and one without a stop
 _OF_CALLS = ("not_observed", "null_stop")
 _OF_FEED = {
-    Feed.TAPS: ("unknown_status",),  # a word of which nobody says whether such a tap counts
+    # a word of which nobody says whether such a record counts
+    **dict.fromkeys((Feed.TAPS, Feed.HIRED_TRIPS), ("unknown_status",)),
     # than the service day that the record itself states
     Feed.TIDES_FARE_TRANSACTIONS: ("time_of_another_day",),
     Feed.TIDES_PASSENGER_EVENTS: ("time_of_another_day",),
