@@ -41,7 +41,7 @@ from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.loading import load_programme
 from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServiceWeek
-from turnstile_design.cell_choice import owner, partition
+from turnstile_design.private_reports.cell_choice import owner, partition
 
 SURVEYED, RELEASED = ServiceWeek(2021, 45), ServiceWeek(2021, 46)
 WEEKS_OF_USE = 52

@@ -40,9 +40,9 @@ from turnstile.privacy.mechanisms.calibration import gaussian_scale
 from turnstile.privacy.sensitivities import cells_at_most
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.service_calendar import ServiceDays, ServicePeriod, ServiceWeek
-from turnstile_design.bus_pairs import BusPairs, read_pairs, records_by_hour
-from turnstile_design.exact_tables_of_buses import cells_meeting, resolution_row
-from turnstile_design.source_accounting import SourceAccounting, source_accounting
+from turnstile_design.private_reports.bus_pairs import BusPairs, read_pairs, records_by_hour
+from turnstile_design.private_reports.exact_tables_of_buses import cells_meeting, resolution_row
+from turnstile_design.private_reports.source_accounting import SourceAccounting, source_accounting
 
 MONTH = ServiceDays(date(2021, 11, 15), date(2021, 12, 15))
 WEEK = ServiceWeek(2021, 46)

@@ -20,7 +20,12 @@ from turnstile.programme.mechanism_spec import MechanismSpec
 from turnstile.programme.spec import Programme
 from turnstile.release.plan import loss_by_unit, make_plan
 from turnstile.service_calendar import ServiceWeek
-from turnstile_design.alternatives import AT_DELTA, DesignErrors, at_same_loss, compared
+from turnstile_design.compared_designs.alternatives import (
+    AT_DELTA,
+    DesignErrors,
+    at_same_loss,
+    compared,
+)
 
 Cli = Callable[..., int]
 WEEK = ServiceWeek(2016, 30)

@@ -21,9 +21,9 @@ from turnstile.programme.domain.files import load_domain
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme, Query
-from turnstile_design.bus_grains import bus_grains
-from turnstile_design.estimate_ranking import OWN, Ranked, grains, ranked
-from turnstile_design.grains import (
+from turnstile_design.compared_designs.bus_grains import bus_grains
+from turnstile_design.compared_designs.estimate_ranking import OWN, Ranked, grains, ranked
+from turnstile_design.compared_designs.grains import (
     CITY_MEAN,
     LAST_YEAR,
     NOTHING,
@@ -31,9 +31,14 @@ from turnstile_design.grains import (
     grain_lines,
     lead_lines,
 )
-from turnstile_design.predicted_errors import CELLS, Design, answers_of, errors_by_query
-from turnstile_design.public_city import PublicCity, made_city, published_city
-from turnstile_design.trip_grains import trip_grains
+from turnstile_design.compared_designs.predicted_errors import (
+    CELLS,
+    Design,
+    answers_of,
+    errors_by_query,
+)
+from turnstile_design.compared_designs.public_city import PublicCity, made_city, published_city
+from turnstile_design.compared_designs.trip_grains import trip_grains
 
 Cli = Callable[..., int]
 SUPPORT = Path(__file__).parents[1] / "support"

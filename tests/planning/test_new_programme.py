@@ -27,10 +27,10 @@ from turnstile.programme.source_spec import Feed
 from turnstile.service_calendar import ServiceWeek
 from turnstile.sources.feeds.registry import LAYOUTS
 from turnstile.sources.feeds.taps import grid_cell_sql
-from turnstile_design.column_roles import ROLES
-from turnstile_design.delivered_columns import look_at
-from turnstile_design.grid_of_places import grid_domain
-from turnstile_design.new_programme import third_of_cap
+from turnstile_design.first_programme.column_roles import ROLES
+from turnstile_design.first_programme.delivered_columns import look_at
+from turnstile_design.first_programme.grid_of_places import grid_domain
+from turnstile_design.first_programme.new_programme import third_of_cap
 from turnstile_samples.tides import write_gtfs
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ from small_deployment import WEEK, Deployment
 
 from turnstile.pipeline.steps import STEPS, step_named
 from turnstile.programme.spec import Query
-from turnstile_design.trip_questions import Frames, answer
+from turnstile_design.private_reports.trip_questions import Frames, answer
 
 Cli = Callable[..., int]
 DAY = date(2016, 7, 25)

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from turnstile.cli import main
-from turnstile_design.source_accounting import SourceAccounting, source_accounting
+from turnstile_design.private_reports.source_accounting import SourceAccounting, source_accounting
 
 
 def accounting(bus_days: list[int], days: int = 31) -> SourceAccounting:

@@ -12,8 +12,8 @@ import pytest
 
 from turnstile.programme.loading import load_programme
 from turnstile.service_calendar import ServiceWeek
-from turnstile_design.bus_pairs import read_pairs, records_by_hour
-from turnstile_design.exact_tables_of_buses import resolution_row
+from turnstile_design.private_reports.bus_pairs import read_pairs, records_by_hour
+from turnstile_design.private_reports.exact_tables_of_buses import resolution_row
 from turnstile_samples.corruption import Rows
 from turnstile_samples.itms import DEGREES_SCALE, itms_rows, read_area
 

@@ -12,8 +12,8 @@ import pytest
 
 from turnstile.estimates.vehicles.mean_intervals import RatioNoise
 from turnstile.privacy.noise_families import NoiseFamily
-from turnstile_design.bus_pairs import BusPairs
-from turnstile_design.exact_tables_of_buses import (
+from turnstile_design.private_reports.bus_pairs import BusPairs
+from turnstile_design.private_reports.exact_tables_of_buses import (
     NoiseOfK,
     cells_meeting,
     choice_of_k,

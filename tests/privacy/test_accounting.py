@@ -17,7 +17,7 @@ from turnstile.privacy.guarantees import Zcdp, epsilon_shown
 from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.sensitivities import cells_at_most, difference_of_counts, records_at_most
 from turnstile.privacy.units import Block
-from turnstile_design.accounting import (
+from turnstile_design.compared_designs.accounting import (
     Draw,
     epsilon_by_pld,
     largest_fit,

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnstile.counting.cells import OUTSIDE, ancestors_of, cell_numbers, indices_in, resolutions_of
-from turnstile_design.cell_choice import dense_cells, owner, partition
+from turnstile_design.private_reports.cell_choice import dense_cells, owner, partition
 
 CENTER = h3.latlng_to_cell(21.17, 72.83, 8)
 AREA = sorted(h3.grid_disk(CENTER, 5))

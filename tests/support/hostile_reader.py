@@ -28,7 +28,7 @@ from turnstile.programme.domain.files import load_domain
 from turnstile.programme.examples import EXAMPLES_FILE, example_programmes
 from turnstile.programme.loading import load_programme
 from turnstile.programme.people import PEOPLE_FILE, holders
-from turnstile_design.delivered_columns import look_at
+from turnstile_design.first_programme.delivered_columns import look_at
 from turnstile_lab.external.files import read_external_tables
 
 INCLUDE = Path(__file__).resolve().parents[2] / "include"

@@ -14,7 +14,7 @@ from turnstile.privacy.accounts import NO_LOSS, Loss, loss_of
 from turnstile.privacy.guarantees import ApproxDp, Zcdp, epsilon_shown, rho_for
 from turnstile.privacy.noise_sums import half_width
 from turnstile.privacy.noise_terms import Term
-from turnstile_design.accounting import Draw, largest_fit, times
+from turnstile_design.compared_designs.accounting import Draw, largest_fit, times
 
 
 def average_half_width(term: Term, draws: int, confidence: float = 0.95) -> float:

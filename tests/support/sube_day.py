@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import ROUND_HALF_UP, Decimal
 
-from turnstile_design.grid_of_places import area_of
+from turnstile_design.first_programme.grid_of_places import area_of
 
 WEEK, DAY = "2019-W48", "2019-11-27"
 # A box around the agglomeration, from the map: 34.2 to 35.2 south, 57.8 to 59.2 west.

@@ -42,7 +42,7 @@ def _report(args: argparse.Namespace) -> int:
     from turnstile.pipeline.before_charge import ingest
     from turnstile.pipeline.context import open_release
     from turnstile.pipeline.draw.current_snapshot import current_snapshot
-    from turnstile_design.private_report import write_report
+    from turnstile_design.private_reports.private_report import write_report
 
     release = open_release(args.programme, args.week)
     ingest(release)
@@ -71,8 +71,8 @@ def _add_cells(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 
 def _cells(args: argparse.Namespace) -> int:
     """Write a list of cells for `include/domains`."""
-    from turnstile_design.cell_choice import dense_cells, partition
-    from turnstile_design.surveys import noisy_buses_a_day
+    from turnstile_design.private_reports.cell_choice import dense_cells, partition
+    from turnstile_design.private_reports.surveys import noisy_buses_a_day
 
     counts = noisy_buses_a_day(args.package, args.table)
     usual = _DENSE if args.coarsest is None else _FINE
@@ -107,7 +107,7 @@ def _add_accounting(actions: argparse._SubParsersAction[argparse.ArgumentParser]
 
 def _accounting(args: argparse.Namespace) -> int:
     """Print the source's arithmetic and the honest figures."""
-    from turnstile_design.source_accounting import source_accounting
+    from turnstile_design.private_reports.source_accounting import source_accounting
 
     try:
         listed = [int(text) for text in args.n.split(",")]

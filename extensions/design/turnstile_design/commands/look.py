@@ -33,7 +33,7 @@ def _look(args: argparse.Namespace) -> int:
     """Write the page; print its place, and ready or the keys to decide."""
     from turnstile.look.looking import look_at
     from turnstile.look.page import write_page
-    from turnstile_design.asked_looks import asked_of_files, asked_of_programme
+    from turnstile_design.first_programme.asked_looks import asked_of_files, asked_of_programme
 
     settings = Settings.from_environment()
     if bool(args.programme) == bool(args.delivered):

@@ -60,8 +60,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def _new(args: argparse.Namespace) -> int:
     """Write the files of a programme that does not exist yet, and say what comes next."""
-    from turnstile_design.delivered_columns import look_at, renamed_columns
-    from turnstile_design.new_programme import Answers, PublicSources, new_programme
+    from turnstile_design.first_programme.delivered_columns import look_at, renamed_columns
+    from turnstile_design.first_programme.new_programme import Answers, PublicSources, new_programme
 
     settings = Settings.from_environment()
     include, private = settings.include, settings.private

@@ -18,7 +18,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def _report(args: argparse.Namespace) -> int:
     """Write the report and name the file."""
     from turnstile.pipeline.context import open_release
-    from turnstile_design.trip_report import write_report
+    from turnstile_design.private_reports.trip_report import write_report
 
     print(write_report(open_release(args.programme, args.week, args.revision)))
     return 0

@@ -23,7 +23,7 @@ from turnstile.publishing.card import loss_figures
 from turnstile.release.carried_weeks import rho_over_weeks, with_later_draws
 from turnstile.release.ledger_caps import ledger_cap
 from turnstile.release.plan import loss_by_unit, make_plan
-from turnstile_design.accounting import (
+from turnstile_design.compared_designs.accounting import (
     Draw,
     epsilon_by_pld,
     largest_fit,
@@ -31,8 +31,13 @@ from turnstile_design.accounting import (
     scale_for_weeks,
     times,
 )
-from turnstile_design.alternatives import AT_DELTA, DesignErrors, as_written, compared
-from turnstile_design.designs import ANY_WEEK
+from turnstile_design.compared_designs.alternatives import (
+    AT_DELTA,
+    DesignErrors,
+    as_written,
+    compared,
+)
+from turnstile_design.compared_designs.designs import ANY_WEEK
 
 YEAR_WEEKS = 52
 _ERRORS = ("cell", "time", "location", "location_hour", "day")

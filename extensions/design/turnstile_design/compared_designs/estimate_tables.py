@@ -13,11 +13,11 @@ from turnstile.pipeline.context import Release
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme, Query
-from turnstile_design.bus_grains import MID_SIZE_BUSES, bus_grains, predicted_ratio
-from turnstile_design.estimate_ranking import OWN, Ranked, has_cells, ranked
-from turnstile_design.grains import grain_lines, lead_lines, usable_text
-from turnstile_design.public_city import PublicCity, made_city, published_city
-from turnstile_design.trip_grains import trip_grains
+from turnstile_design.compared_designs.bus_grains import MID_SIZE_BUSES, bus_grains, predicted_ratio
+from turnstile_design.compared_designs.estimate_ranking import OWN, Ranked, has_cells, ranked
+from turnstile_design.compared_designs.grains import grain_lines, lead_lines, usable_text
+from turnstile_design.compared_designs.public_city import PublicCity, made_city, published_city
+from turnstile_design.compared_designs.trip_grains import trip_grains
 
 
 def ranking(release: Release, trips: int, published: Path | None) -> Iterator[str]:

@@ -24,7 +24,7 @@ from turnstile.privacy.noise_sums import normal_half_width
 from turnstile.programme.domain.public_domain import Place
 from turnstile.programme.fields import TAPS
 from turnstile.programme.spec import Query
-from turnstile_design.public_city import PublicCity
+from turnstile_design.compared_designs.public_city import PublicCity
 
 Floats = NDArray[np.float64]
 By = tuple[str, ...]

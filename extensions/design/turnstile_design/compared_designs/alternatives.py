@@ -24,8 +24,8 @@ from turnstile.programme.domain.public_domain import PublicDomain, regrained
 from turnstile.programme.fields import TAPS
 from turnstile.programme.mechanism_spec import MechanismSpec
 from turnstile.programme.spec import Programme, UnitBound
-from turnstile_design.designs import events_of_design
-from turnstile_design.generated_bias import left_out
+from turnstile_design.compared_designs.designs import events_of_design
+from turnstile_design.compared_designs.generated_bias import left_out
 
 AT_DELTA = Fraction(1, 10**6)
 _CELL_HEAVY = Fraction(3, 4)

@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from turnstile.estimates.vehicles.mean_intervals import RatioNoise
-from turnstile_design.bus_pairs import BusPairs
+from turnstile_design.private_reports.bus_pairs import BusPairs
 
 LEAST_BUSES_A_DAY = 10
 _STEPS_PER_KMH = 10

@@ -25,7 +25,7 @@ from turnstile.sources.ingest.landing import FileForm, RawFile, form_of, unpack
 from turnstile.sources.ingest.plain_text import opened
 from turnstile.sources.ingest.reading import GEOMETRY
 from turnstile.sources.ingest.worksheet import as_parquet
-from turnstile_design.column_roles import NEVER_READ, ROLES
+from turnstile_design.first_programme.column_roles import NEVER_READ, ROLES
 
 _LOOKED_AT_BYTES = 1 << 20
 # A file without a header has a record in its place: what does not look like a name is not repeated.

@@ -31,9 +31,9 @@ from turnstile.programme.key import UNDECIDED
 from turnstile.programme.problems import problems_of
 from turnstile.programme.source_spec import DateForm, Feed, RowShape, SpeedUnit, TapAction
 from turnstile.service_calendar import zone_named
-from turnstile_design.delivered_columns import Delivery
-from turnstile_design.grid_of_places import DECIMALS, grid_domain
-from turnstile_design.new_vehicles import VehicleMeasures, vehicle_measures
+from turnstile_design.first_programme.delivered_columns import Delivery
+from turnstile_design.first_programme.grid_of_places import DECIMALS, grid_domain
+from turnstile_design.first_programme.new_vehicles import VehicleMeasures, vehicle_measures
 
 _COLUMNS_OF_STOPS = ("stop_id", "stop_lat", "stop_lon")
 _THE_MODE = "bus"  # of a feed of vehicles that names none
@@ -380,7 +380,7 @@ def _rendered(template: str, values: dict[str, object]) -> str:
 def _environment() -> Environment:
     """Return the templates of this room; they are YAML and Markdown."""
     return Environment(  # noqa: S701 - no HTML
-        loader=PackageLoader("turnstile_design"),
+        loader=PackageLoader("turnstile_design.first_programme"),
         undefined=StrictUndefined,
         keep_trailing_newline=True,
     )

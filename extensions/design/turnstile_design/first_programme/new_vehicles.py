@@ -15,7 +15,7 @@ from turnstile.programme.fields import STOP
 from turnstile.programme.gtfs.feed import read_feed
 from turnstile.programme.gtfs.timetable import fault_of
 from turnstile.programme.source_spec import Feed
-from turnstile_design.delivered_columns import Delivery
+from turnstile_design.first_programme.delivered_columns import Delivery
 
 _SPEED = "speed:   {by: [slot, cell], measure: mean_speed, clamp_kmh: 65}"
 _HEADWAY = "headway: {by: [slot, cell], measure: headway}"

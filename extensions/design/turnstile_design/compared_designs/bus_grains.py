@@ -22,8 +22,8 @@ from turnstile.privacy.mechanisms.bounded_mean import STEPS_PER_KMH
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import Programme, TableSpec
 from turnstile.service_calendar import DAYS_PER_WEEK
-from turnstile_design.designs import deviations_of_design
-from turnstile_design.grains import CITY_MEAN, LAST_YEAR, NOTHING, GrainErrors
+from turnstile_design.compared_designs.designs import deviations_of_design
+from turnstile_design.compared_designs.grains import CITY_MEAN, LAST_YEAR, NOTHING, GrainErrors
 
 Floats = NDArray[np.float64]
 MID_SIZE_BUSES = 150

@@ -17,9 +17,9 @@ from turnstile.programme.bounding_rule import bound_in_force
 from turnstile.programme.domain.public_domain import Place, PublicDomain
 from turnstile.programme.fields import TAPS
 from turnstile.programme.spec import Programme, Query, TableSpec, UnitBound
-from turnstile_design.designs import deviations_of_design
-from turnstile_design.generated_bias import left_out
-from turnstile_design.predicted_errors import (
+from turnstile_design.compared_designs.designs import deviations_of_design
+from turnstile_design.compared_designs.generated_bias import left_out
+from turnstile_design.compared_designs.predicted_errors import (
     CELLS,
     Answers,
     Design,
@@ -28,7 +28,7 @@ from turnstile_design.predicted_errors import (
     errors_by_query,
     relative_error,
 )
-from turnstile_design.public_city import PublicCity
+from turnstile_design.compared_designs.public_city import PublicCity
 
 _QUARTER = Fraction(1, 4)
 _BOUNDS = (10, 15, 30, 40)

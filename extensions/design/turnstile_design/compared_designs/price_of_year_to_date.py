@@ -18,7 +18,7 @@ from turnstile.privacy.year_to_date import (
 )
 from turnstile.publishing.card import loss_figures
 from turnstile.release.plan import loss_by_unit
-from turnstile_design.accounting import times
+from turnstile_design.compared_designs.accounting import times
 
 
 def year_to_date(release: Release) -> Iterator[str]:

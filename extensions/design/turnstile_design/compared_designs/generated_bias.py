@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from turnstile.errors import InputError
 from turnstile.programme.bounding_rule import BoundingRule, rule_of
 from turnstile.programme.spec import Programme, TableSpec
-from turnstile_design.designs import ANY_WEEK
+from turnstile_design.compared_designs.designs import ANY_WEEK
 from turnstile_samples.opal import opal_rows, read_places
 
 ROWS, SEED = 20_000, 7

@@ -32,14 +32,14 @@ from turnstile.publishing.data_tables import stripped
 from turnstile.publishing.package_reader import Tables
 from turnstile.release.zones import write_atomically
 from turnstile.service_calendar import ServiceWeek
-from turnstile_design.trip_bounds import (
+from turnstile_design.private_reports.trip_bounds import (
     Counts,
     counts_under,
     left_out_by_rule,
     share,
     with_every_row,
 )
-from turnstile_design.trip_questions import Answer, Frames, answer
+from turnstile_design.private_reports.trip_questions import Answer, Frames, answer
 
 REPORT = "utility_report.md"
 ALPHA_BETA = 0.05

@@ -23,8 +23,8 @@ from turnstile.programme.yaml_text import compose, values_of
 from turnstile.service_calendar import ServiceWeek, parse_period
 from turnstile.settings import Settings
 from turnstile.sources.ingest.snapshot import folder_of
-from turnstile_design.delivered_columns import look_at, renamed_columns
-from turnstile_design.new_programme import draft_of
+from turnstile_design.first_programme.delivered_columns import look_at, renamed_columns
+from turnstile_design.first_programme.new_programme import draft_of
 
 _WEEK = re.compile(r"\d{4}-W\d{2}")
 _LOOKS = "looks"

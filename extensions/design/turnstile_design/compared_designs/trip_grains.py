@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from turnstile.estimates.roll_ups import regions_of
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import Programme
-from turnstile_design.estimate_ranking import OWN, design_of, grains
-from turnstile_design.grains import CITY_MEAN, LAST_YEAR, NOTHING, GrainErrors
-from turnstile_design.predicted_errors import (
+from turnstile_design.compared_designs.estimate_ranking import OWN, design_of, grains
+from turnstile_design.compared_designs.grains import CITY_MEAN, LAST_YEAR, NOTHING, GrainErrors
+from turnstile_design.compared_designs.predicted_errors import (
     added,
     drawn_and_estimated,
     predicted_usable,
     relative_error,
     rolled,
 )
-from turnstile_design.public_city import PublicCity
+from turnstile_design.compared_designs.public_city import PublicCity
 
 Floats = NDArray[np.float64]
 _MINUTES = (60, 24 * 60)

@@ -22,9 +22,9 @@ from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme, TableSpec, UnitBound
 from turnstile.release.plan import make_plan
-from turnstile_design.bus_pairs import read_pairs, records_by_hour
-from turnstile_design.charts import bars, lines
-from turnstile_design.exact_tables_of_buses import (
+from turnstile_design.private_reports.bus_pairs import read_pairs, records_by_hour
+from turnstile_design.private_reports.charts import bars, lines
+from turnstile_design.private_reports.exact_tables_of_buses import (
     NoiseOfK,
     cells_meeting,
     choice_of_k,
