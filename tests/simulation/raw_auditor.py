@@ -150,9 +150,7 @@ class RawAuditor:
         Raises:
             Violation: a release is sealed with other bytes than before.
         """
-        rows = self._rows(
-            "SELECT kind, record, sequence FROM entry WHERE sequence > ?", self._read_to
-        )
+        rows = self._rows("SELECT kind, record, sequence FROM entry", after=True)
         for kind, record, sequence in rows:
             self._read_to = max(self._read_to, sequence)
             body = json.loads(record)["body"]
@@ -160,11 +158,6 @@ class RawAuditor:
                 self._seal(body["key"], body["artefact_digest"])
             if kind == "loss_declared" and body["artefact_digest"]:
                 self._seal(body["key"], body["artefact_digest"])
-
-    def went_back(self) -> None:
-        """The database is another copy from now on."""
-        self._read_to = 0
-        self.close()
 
     def close(self) -> None:
         """Let go of the database, so that its log is as the house left it."""
@@ -288,14 +281,21 @@ class RawAuditor:
                     total[unit, scope, week] += times * amount
         return total
 
-    def _rows(self, query: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
-        """Read the database past the house."""
+    def _rows(self, query: str, *values: object, after: bool = False) -> list[tuple]:  # type: ignore[type-arg]
+        """Read the database past the house.
+
+        Args:
+            query: with its values.
+            after: whether only entries that were not read yet; of another file that is all.
+        """
         try:
             file = self.database.stat().st_ino
         except OSError:
             return []
         if file != self._file:
             self._reopen(file)
+        if after:
+            query, values = f"{query} WHERE sequence > ?", (self._read_to,)
         try:
             return self._connection.execute(query, values).fetchall()
         except sqlite3.DatabaseError:  # damaged: nobody charges to it
@@ -304,7 +304,9 @@ class RawAuditor:
             return []
 
     def _reopen(self, file: int) -> None:
+        """Open the file that stands there now: one that was made again counts from its beginning."""
         self._connection.close()
+        self._read_to = 0
         self._file, self._connection = file, sqlite3.connect(self.database)
 
 

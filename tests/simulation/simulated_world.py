@@ -686,7 +686,7 @@ class World:
         self.is_whole = False
         self.once.forget()
         store._file.cache_clear()
-        self.auditor.went_back()
+        self.auditor.close()
         for ending in ("", "-wal", "-shm"):
             self.database.with_name(self.database.name + ending).unlink(missing_ok=True)
         if content is not None:
