@@ -11,7 +11,7 @@ the true time. It reads the database by `sqlite3`, entries as JSON, files as byt
 - private data of a release are somewhere until their day; a package stays as it was published.
 """
 
-# ruff: noqa: PTH123 - read past what is wrapped
+# ruff: noqa: PTH116, PTH123 - read past what is wrapped
 from __future__ import annotations
 
 import hashlib
@@ -22,6 +22,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 
 from memory_bucket import MemoryBucket
@@ -285,7 +286,8 @@ class RawAuditor:
         """Read the database past the house.
 
         Args:
-            query: with its values.
+            query: of rows.
+            *values: in the places of its marks.
             after: whether only entries that were not read yet; of another file that is all.
         """
         try:
@@ -304,7 +306,7 @@ class RawAuditor:
             return []
 
     def _reopen(self, file: int) -> None:
-        """Open the file that stands there now: one that was made again counts from its beginning."""
+        """Open the file that stands there now: what was made again counts from its beginning."""
         self._connection.close()
         self._read_to = 0
         self._file, self._connection = file, sqlite3.connect(self.database)
@@ -319,8 +321,16 @@ def _rows_of(body: Mapping[str, object]) -> Iterator[tuple[str, str, str, int]]:
 
 
 def _digest_of(path: str) -> str:
+    """Return the digest of a file's bytes; empty if there are none to read."""
     try:
-        with open(path, "rb") as file:
-            return hashlib.sha256(file.read()).hexdigest()
+        seen = os.stat(path)
     except OSError:
         return ""
+    return _digest(path, seen.st_ino, seen.st_size, seen.st_mtime_ns)
+
+
+@lru_cache(10_000)
+def _digest(path: str, *_: int) -> str:
+    """Read a file once, until it is another one, of another length or written to."""
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()

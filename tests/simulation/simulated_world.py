@@ -954,13 +954,12 @@ def _engine_of() -> Any:
         return engine
 
     def forget() -> None:
+        """Close all connections; what an engine compiled serves the next process too."""
         for engine in made:
             engine.dispose()
-        made.clear()
-        known()
 
     made: list[Any] = []
-    known, engine_of.cache_clear = engine_of.cache_clear, forget
+    engine_of.cache_clear = forget
     return engine_of
 
 
