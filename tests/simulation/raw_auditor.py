@@ -300,7 +300,7 @@ class RawAuditor:
             query, values = f"{query} WHERE sequence > ?", (self._read_to,)
         try:
             return self._connection.execute(query, values).fetchall()
-        except sqlite3.DatabaseError:  # damaged: nobody charges to it
+        except (sqlite3.DatabaseError, UnicodeDecodeError):  # damaged: nobody charges to it
             self.close()
             self._is_damaged = True
             return []

@@ -187,13 +187,17 @@ class World:
     def pass_time(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
 
-    def write_programmes(self, *, exact_days: int = EXACT_DAYS, title: str = "Bus speeds") -> None:
+    def write_programmes(
+        self, *, raw_days: int = RAW_DAYS, exact_days: int = EXACT_DAYS, title: str = "Bus speeds"
+    ) -> None:
         """Write both programmes: one asks a person, one does not."""
         self.exact_days = exact_days
         folder = self.root / "include/programmes"
         folder.mkdir(parents=True, exist_ok=True)
         for name in PROGRAMMES:
-            text = _programme_text(name, exact_days).replace("title: Bus speeds", f"title: {title}")
+            text = _programme_text(name, raw_days, exact_days).replace(
+                "title: Bus speeds", f"title: {title}"
+            )
             (folder / f"{name}.yaml").write_text(text)
 
     def set_up(self) -> None:
@@ -717,7 +721,7 @@ class World:
     def _slip(self) -> None:
         """Somebody edits the programmes by mistake, and puts them right days later."""
         self.slip_until = self.now + timedelta(days=self.chance.choice((0, 2, 5)))
-        self.write_programmes(exact_days=BACKFILL_DAYS, title="Buses")
+        self.write_programmes(raw_days=BACKFILL_DAYS, exact_days=BACKFILL_DAYS, title="Buses")
 
     def mend_slip(self) -> None:
         if self.slip_until is not None and self.slip_until <= self.now:
@@ -887,7 +891,7 @@ def _poisson(chance: random.Random, mean: float) -> int:
     return number
 
 
-def _programme_text(name: str, exact_days: int) -> str:
+def _programme_text(name: str, raw_days: int, exact_days: int) -> str:
     """The steady telemetry programme in one slot and few cells; its days pass in a quarter."""
     text = (ROOT / "tests/support/programmes/itms.yaml").read_text()
     changes = {
@@ -900,7 +904,7 @@ def _programme_text(name: str, exact_days: int) -> str:
             'window_weeks: 8, relation: add_remove, epsilon: "952"'
         ),
         "{backfill_days: 60, raw_days: 90, exact_days: 120}": (
-            f"{{backfill_days: {BACKFILL_DAYS}, raw_days: {RAW_DAYS}, exact_days: {exact_days}}}"
+            f"{{backfill_days: {BACKFILL_DAYS}, raw_days: {raw_days}, exact_days: {exact_days}}}"
         ),
     }
     if name == "itms":
@@ -931,7 +935,7 @@ def _bytes_of_database(path: Path) -> bytes | None:
     try:
         with contextlib.closing(sqlite3.connect(path)) as source:
             source.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    except sqlite3.DatabaseError:
+    except (sqlite3.DatabaseError, UnicodeDecodeError):  # what SQLite quotes of garbage is no text
         pass
     return path.read_bytes()
 
