@@ -20,7 +20,7 @@ import os
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -174,6 +174,12 @@ class RawAuditor:
         """Expect bytes to stay, unless they are gone already."""
         if asset.digest not in self.gone:
             self.precious.setdefault(asset.digest, asset)
+
+    def shorten(self, what: str, until: datetime) -> None:
+        """Expect bytes for less long."""
+        for digest, asset in self.precious.items():
+            if asset.what == what:
+                self.precious[digest] = replace(asset, until=until)
 
     # -- what stands -------------------------------------------------------------------------
 
