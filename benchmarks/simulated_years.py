@@ -12,6 +12,7 @@ on average (`tests/simulation`). Prints years, releases, faults by kind, violati
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 import multiprocessing
 import sys
@@ -46,6 +47,7 @@ class Lived(NamedTuple):
 def live(seed: int) -> Lived:
     """Live one world."""
     begun, violation = process_time(), ""
+    gc.collect()  # of the world before
     with world_of(seed) as world:
         try:
             world.live()
@@ -59,6 +61,9 @@ def live(seed: int) -> Lived:
 
 def lives(seeds: range, processes: int) -> Iterator[Lived]:
     """Live many worlds, a few at once."""
+    gc.collect()
+    gc.freeze()  # what imports made stays, and is not searched for garbage
+    gc.disable()
     with multiprocessing.get_context("fork").Pool(processes, maxtasksperchild=50) as pool:
         yield from pool.imap_unordered(live, seeds)
 

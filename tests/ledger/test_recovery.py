@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from disaster_site import WHO, Site, run
+from disaster_site import WHO, Site, plan_of, run
 from ledger_asks import LOSS_MICRO, spent_micro, week_number
 
 from conftest import Stores
@@ -90,6 +91,29 @@ def test_a_lost_database_comes_back(
     for n in range(3):
         assert site.ledger.reserve(site.request(n)).is_sealed
     goes_on(site, 3)
+
+
+@pytest.mark.parametrize("aside", ["{key}/set-aside", ".store/aside/{key}/0a1b2c3d"])
+def test_draws_that_died_are_charged_again_when_the_database_is_lost(
+    site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch, aside: str
+) -> None:
+    """Their bytes were set aside, by the next draw or by a fetch of the zone's store."""
+    request = site.request(0)
+    embargoed = site.home / "embargoed"
+    for n in range(2):
+        attempt = site.ledger.reserve(request)
+        site.ledger.begin_draw(attempt.attempt_id, request.bindings)
+        folder = embargoed / aside.format(key=request.key)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"sealed-{n:016x}.parquet").write_bytes(b"noise")
+        (embargoed / str(request.key)).mkdir(parents=True, exist_ok=True)
+        (embargoed / str(request.key) / "plan.json").write_text(json.dumps(plan_of(request)))
+    site.publish(1)
+    spent = spent_micro(site.ledger)
+    site = lost_database(site, stores, monkeypatch)
+    assert run("recover", *WHO, "--family", f"opal={request.family}") == 0
+    assert spent_micro(site.ledger) == spent == 3 * LOSS_MICRO
+    assert run("verify") == 0
 
 
 def test_a_home_unpacked_over_a_published_week_draws_and_removes_nothing(

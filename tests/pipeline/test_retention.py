@@ -112,6 +112,7 @@ def test_a_correction_after_that_needs_its_files_again_and_keeps_them(
 ) -> None:
     landing = published.landing("itms")
     copy = shutil.copytree(landing, published.home / "copy")
+    act()  # meets the days that it was released under
     for cap in ("8", "2912"):
         published.edit("itms", f'epsilon: "{cap}"}}', f'epsilon: "{2 * int(cap)}"}}')
     act(NOW + WINDOW + timedelta(minutes=1))
@@ -288,6 +289,34 @@ def test_a_mistake_that_is_made_again_is_told_again(
     tell(again)
     assert EXACT not in act(again + timedelta(days=6))
     assert EXACT in act(again + timedelta(days=8))
+
+
+@pytest.mark.parametrize("raw_days", [None, 36_500, 90])
+def test_raw_data_that_a_slip_in_their_days_lets_go_wait_until_that_was_told(
+    published: Deployment, turnstile: Cli, monkeypatch: pytest.MonkeyPatch, raw_days: int | None
+) -> None:
+    """The file that a release was sealed under is unknown, kept them longer, or no longer."""
+    rows, title = (WEEK, "rows"), raw_days == 90
+    monkeypatch.setattr(retention, "MOST_A_DAY", 0)  # so that days of before take nothing
+    if raw_days is not None:
+        act(NOW)
+        (met,) = (published.home / "operations/journal/itms").glob("all.jsonl")
+        met.write_text(met.read_text().replace('"raw_days": 90', f'"raw_days": {raw_days}'))
+    monkeypatch.setattr(retention, "MOST_A_DAY", 30)
+    edit = ("title:", "title: New -") if title else ("raw_days: 90", "raw_days: 61")
+    published.edit("itms", *edit)
+    ledger_at(NOW).confirm_clock("ada", "a live deployment")
+    monkeypatch.setattr("turnstile.commands.retention.system_clock", lambda: NOW, raising=False)
+    assert turnstile("retention", "--delete") == 0
+    assert bool(deletions()) is title
+    if title:
+        return
+    assert "keeps raw data for fewer days than at their release" in held()
+    later = NOW + timedelta(days=9)
+    assert rows not in act(later), "nobody was told"
+    tell(later)
+    assert rows not in act(later + timedelta(days=6))
+    assert rows in act(later + timedelta(days=8))
 
 
 def test_more_than_ever_falls_due_in_a_day_waits_for_a_person(

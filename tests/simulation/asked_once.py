@@ -10,10 +10,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import ModuleType
 from typing import Any
 from unittest.mock import patch
+
+from cryptography.hazmat.primitives import serialization
 
 from turnstile.ledger.custody import signed_note
 from turnstile.ledger.database.store import Store
@@ -25,8 +27,8 @@ from turnstile.programme.terms import binding_terms
 from turnstile.release.plan import make_plan
 
 _READINGS = (
-    "find", "weeks", "attempts", "bounding_keys", "entries_of", "head", "parties", "assessment",
-    "approvals", "decisions_on_revision",
+    "find", "revision", "weeks", "attempts", "bounding_keys", "entries_of", "head", "parties",
+    "assessment", "approvals", "decisions_on_revision",
 )  # fmt: skip
 """What reads the database alone, and changes nothing: asked a hundred times a week."""
 _PURE = (
@@ -35,7 +37,7 @@ _PURE = (
     (merkle, ("is_consistent", "is_included")),
 )
 _MADE: dict[tuple[object, ...], Any] = {}
-_MADE_AT_MOST = 1_000
+_MADE_AT_MOST, _PARSED_AT_MOST = 1_000, 100_000
 
 
 class AskedOnce:
@@ -61,7 +63,13 @@ class AskedOnce:
         """Yield what takes the place of the house's own functions."""
         for name in _READINGS:
             yield patch.object(Ledger, name, self._reading(getattr(Ledger, name)))
+        all_entries = Ledger.entries
+        entries = self._reading(lambda ledger, after: tuple(all_entries(ledger, after=after)))
+        yield patch.object(Ledger, "entries", lambda ledger, after=0: iter(entries(ledger, after)))
         yield patch.object(Store, "_migrate", self._migrating(Store._migrate))
+        key_of = lru_cache(100)(serialization.load_pem_private_key)
+        yield patch.object(serialization, "load_pem_private_key", key_of)
+        yield patch.object(_PATHS, "parse_parts", _parse_parts)
         once: dict[Any, Any] = {make_plan: _plan, load_domain: self._domain, binding_terms: _terms}
         pure = [getattr(module, name) for module, names in _PURE for name in names]
         once |= {real: lru_cache(20_000)(real) for real in (*pure, read_entry)}
@@ -97,6 +105,22 @@ class AskedOnce:
                 self._with_tables.add((store.file, *_file(store.file)[:1]))
 
         return migrate
+
+
+_PATHS = PurePosixPath._flavour
+_PARSED: dict[tuple[str, ...], tuple[str, str, list[str]]] = {}
+_REAL_PARSE = _PATHS.parse_parts
+
+
+def _parse_parts(parts: list[str]) -> tuple[str, str, list[str]]:
+    """Take a path apart once: pathlib is a sixth of a world, and changes no list that it made."""
+    asked = tuple(parts)
+    parsed = _PARSED.get(asked)
+    if parsed is None:
+        if len(_PARSED) > _PARSED_AT_MOST:
+            _PARSED.clear()
+        parsed = _PARSED[asked] = _REAL_PARSE(parts)
+    return parsed
 
 
 def _modules() -> list[ModuleType]:

@@ -21,7 +21,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
@@ -239,9 +239,7 @@ class FaultyMachine:
 
     def _is_ours(self, path: object) -> bool:
         return (
-            self._watched
-            and isinstance(path, str | os.PathLike)
-            and str(path).startswith(self.root)
+            self._watched and isinstance(path, (str, PurePath)) and str(path).startswith(self.root)
         )
 
     @property

@@ -11,7 +11,7 @@ the true time. It reads the database by `sqlite3`, entries as JSON, files as byt
 - private data of a release are somewhere until their day; a package stays as it was published.
 """
 
-# ruff: noqa: PTH123 - read past what is wrapped
+# ruff: noqa: PTH116, PTH123 - read past what is wrapped
 from __future__ import annotations
 
 import hashlib
@@ -20,8 +20,9 @@ import os
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 
 from memory_bucket import MemoryBucket
@@ -150,9 +151,7 @@ class RawAuditor:
         Raises:
             Violation: a release is sealed with other bytes than before.
         """
-        rows = self._rows(
-            "SELECT kind, record, sequence FROM entry WHERE sequence > ?", self._read_to
-        )
+        rows = self._rows("SELECT kind, record, sequence FROM entry", after=True)
         for kind, record, sequence in rows:
             self._read_to = max(self._read_to, sequence)
             body = json.loads(record)["body"]
@@ -160,11 +159,6 @@ class RawAuditor:
                 self._seal(body["key"], body["artefact_digest"])
             if kind == "loss_declared" and body["artefact_digest"]:
                 self._seal(body["key"], body["artefact_digest"])
-
-    def went_back(self) -> None:
-        """The database is another copy from now on."""
-        self._read_to = 0
-        self.close()
 
     def close(self) -> None:
         """Let go of the database, so that its log is as the house left it."""
@@ -180,6 +174,12 @@ class RawAuditor:
         """Expect bytes to stay, unless they are gone already."""
         if asset.digest not in self.gone:
             self.precious.setdefault(asset.digest, asset)
+
+    def shorten(self, what: str, until: datetime) -> None:
+        """Expect bytes for less long."""
+        for digest, asset in self.precious.items():
+            if asset.what == what:
+                self.precious[digest] = replace(asset, until=until)
 
     # -- what stands -------------------------------------------------------------------------
 
@@ -288,23 +288,33 @@ class RawAuditor:
                     total[unit, scope, week] += times * amount
         return total
 
-    def _rows(self, query: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
-        """Read the database past the house."""
+    def _rows(self, query: str, *values: object, after: bool = False) -> list[tuple]:  # type: ignore[type-arg]
+        """Read the database past the house.
+
+        Args:
+            query: of rows.
+            *values: in the places of its marks.
+            after: whether only entries that were not read yet; of another file that is all.
+        """
         try:
             file = self.database.stat().st_ino
         except OSError:
             return []
         if file != self._file:
             self._reopen(file)
+        if after:
+            query, values = f"{query} WHERE sequence > ?", (self._read_to,)
         try:
             return self._connection.execute(query, values).fetchall()
-        except sqlite3.DatabaseError:  # damaged: nobody charges to it
+        except (sqlite3.DatabaseError, UnicodeDecodeError):  # damaged: nobody charges to it
             self.close()
             self._is_damaged = True
             return []
 
     def _reopen(self, file: int) -> None:
+        """Open the file that stands there now: what was made again counts from its beginning."""
         self._connection.close()
+        self._read_to = 0
         self._file, self._connection = file, sqlite3.connect(self.database)
 
 
@@ -317,8 +327,16 @@ def _rows_of(body: Mapping[str, object]) -> Iterator[tuple[str, str, str, int]]:
 
 
 def _digest_of(path: str) -> str:
+    """Return the digest of a file's bytes; empty if there are none to read."""
     try:
-        with open(path, "rb") as file:
-            return hashlib.sha256(file.read()).hexdigest()
+        seen = os.stat(path)
     except OSError:
         return ""
+    return _digest(path, seen.st_ino, seen.st_size, seen.st_mtime_ns)
+
+
+@lru_cache(10_000)
+def _digest(path: str, *_: int) -> str:
+    """Read a file once, until it is another one, of another length or written to."""
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()

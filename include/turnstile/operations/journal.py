@@ -37,7 +37,7 @@ class Happening(StrEnum):
     VERIFIED = "verified"  # the ledger was verified; details: sequence, hash, found
     EXPIRES = "expires"  # data of a week without a release go soon; details: day
     OVERSTAYS = "overstays"  # private data stay beyond their days; details: why, of, part
-    CHANGED = "changed"  # retention met another file of the programme than before; details: digest
+    CHANGED = "changed"  # retention met another file of the programme; details: digest, days
     RESTATED = "restated"  # the landing files are no longer those that were sealed
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from itertools import takewhile
 
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.operations.journal import Happening, Journal, Line, instant
 from turnstile.pipeline.private_zone.retention import Retention, Verdict
-from turnstile.programme.spec import Programme
+from turnstile.programme.spec import Programme, RetentionSpec
 from turnstile.settings import Settings
 
 _ALL_WEEKS = "all"
@@ -62,23 +63,34 @@ class RetentionDay:
             self.now,
             self._alarmed_at,
             self._in_force_since,
+            self._days_met,
             self.is_said,
         )
 
     def _in_force_since(self, programme: Programme) -> datetime:
         """Return when a day of retention first met the present file of a programme, unbroken."""
-        lines = Journal.of(self.settings).of_week(programme.name, _ALL_WEEKS)
-        changes = [line for line in lines if line.happening is Happening.CHANGED]
-        if changes and changes[-1].details["digest"] == programme.digest:
-            return datetime.fromisoformat(changes[-1].at)
-        return self.now
+        latest = reversed(self._changes(programme.name))
+        met = [*takewhile(lambda line: line.details["digest"] == programme.digest, latest)]
+        return datetime.fromisoformat(met[-1].at) if met else self.now
+
+    def _changes(self, programme: str) -> list[Line]:
+        """Return every file of a programme that a day of retention met, oldest first."""
+        lines = Journal.of(self.settings).of_week(programme, _ALL_WEEKS)
+        return [line for line in lines if line.happening is Happening.CHANGED]
+
+    def _days_met(self, programme: str, digest: str) -> RetentionSpec | None:
+        """Return the days that a file of a programme stated when a day of retention met it."""
+        met = (line.details for line in self._changes(programme))
+        days = (of["days"] for of in met if of["digest"] == digest and "days" in of)
+        return next((RetentionSpec(**stated) for stated in days), None)
 
     def _say_changed(self, programme: Programme) -> None:
-        """Write down the file of a programme that is another than the day before."""
-        since = self._in_force_since(programme)
-        if since == self.now:
-            details = {"digest": programme.digest}
-            line = Line(instant(since), Happening.CHANGED, programme.name, _ALL_WEEKS, "", details)
+        """Write down the file of a programme that is another than the day before, and its days."""
+        days = {"days": asdict(programme.retention)} if programme.retention else {}
+        details, changes = {"digest": programme.digest, **days}, self._changes(programme.name)
+        if not changes or changes[-1].details != details:
+            at = instant(self.now)
+            line = Line(at, Happening.CHANGED, programme.name, _ALL_WEEKS, "", details)
             Journal.of(self.settings).write(line)
 
     def _alarmed_at(

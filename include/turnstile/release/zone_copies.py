@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from turnstile.extensions import ZONES, brought
+from turnstile.ledger.custody.traces import STORE_ASIDE
 from turnstile.ledger.records import ReleaseKey
 from turnstile.programme.source_spec import SourceSpec
 from turnstile.release.earlier_bounding_keys import replace_secret
@@ -20,7 +21,7 @@ from turnstile.service_calendar import ServicePeriod
 from turnstile.settings import Settings
 
 ChangedAt = Callable[[Path], float]
-ASIDE = Path(".store/aside")
+ASIDE = Path(STORE_ASIDE)
 """Below a zone: what a copy of a store kept back where the store lost it, unit by unit."""
 
 

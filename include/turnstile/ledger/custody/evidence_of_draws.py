@@ -101,15 +101,16 @@ def _proof(key: str, traces: list[Trace]) -> Proof:
     public = next((trace for trace in traces if trace.kind is TraceKind.PACKAGE), None)
     staged = next((trace for trace in traces if trace.kind is TraceKind.STAGED), None)
     files = [trace for trace in traces if trace.kind is TraceKind.SEALED]
+    drawn = {trace.path.name.partition(".")[0] for trace in traces if trace not in {public, staged}}
     best = public or staged
     if best is not None:
-        return _of_package(key, best, len(files))
-    folder = files[0].path.parent
+        return _of_package(key, best, len(drawn))
+    folder = traces[0].folder or traces[0].path.parent
     is_sealed = len(files) == 1 and _is_named_rightly(files[0].path)
     return Proof(
         key=ReleaseKey.parse(key),
         state=ReleaseState.SEALED if is_sealed else ReleaseState.BURNED,
-        draws=len(files),
+        draws=len(drawn),
         sealed=sha256_of(files[0].path) if is_sealed else None,
         manifest=None,
         plan=plan_beside(folder, key),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 
 from turnstile.errors import InputError
@@ -22,12 +23,24 @@ def listed(folder: str | Path) -> list[os.DirEntry[str]]:
     """
     try:
         with os.scandir(folder) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
+            return sorted(entries, key=attrgetter("name"))
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
         rule = f"{error.strerror}; what lies there has to be read before a charge: make it readable"
         raise InputError(where=str(folder), field="folder", rule=rule) from error
+
+
+def all_below(folder: str | Path, name: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Yield everything below a folder by its relative path, in order; no link is followed.
+
+    Raises:
+        InputError: a folder cannot be read.
+    """
+    for entry in listed(folder):
+        yield f"{name}{entry.name}", entry
+        if entry.is_dir(follow_symlinks=False):
+            yield from all_below(entry.path, f"{name}{entry.name}/")
 
 
 def content_of(path: str | Path) -> bytes:

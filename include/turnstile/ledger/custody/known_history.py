@@ -14,6 +14,13 @@ from turnstile.ledger.entries import GENESIS, EntryKind, read_entry
 from turnstile.ledger.parties import PARTY_KINDS, Parties
 from turnstile.ledger.records import Attempt
 
+_KINDS = [kind.value for kind in (*PARTY_KINDS, EntryKind.RECOVERED)]
+_OF_PARTIES = (
+    select(ENTRY.c.record, ENTRY.c.hash)
+    .where(ENTRY.c.release_key.is_(None), ENTRY.c.kind.in_(_KINDS))
+    .order_by(ENTRY.c.sequence)
+)
+
 
 @dataclass(frozen=True, slots=True)
 class History:
@@ -61,13 +68,7 @@ def read_history(connection: Connection) -> History:
 
 def parties_in(connection: Connection) -> Parties:
     """Fold the facts that name keys, witnesses and lost entries."""
-    kinds = [kind.value for kind in (*PARTY_KINDS, EntryKind.RECOVERED)]
-    query = (
-        select(ENTRY.c.record, ENTRY.c.hash)
-        .where(ENTRY.c.release_key.is_(None), ENTRY.c.kind.in_(kinds))
-        .order_by(ENTRY.c.sequence)
-    )
-    return Parties.of(read_entry(row.record, row.hash) for row in connection.execute(query))
+    return Parties.of(read_entry(row.record, row.hash) for row in connection.execute(_OF_PARTIES))
 
 
 def _last_at(connection: Connection) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from turnstile.durable_files import sha256_of
+from turnstile.ledger.custody.folders import all_below
 from turnstile.ledger.custody.traces import MANIFEST
 
 
@@ -34,7 +35,6 @@ def file_problems(folder: Path) -> tuple[str, ...]:
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:
     """Yield the files of a package by relative path, in order, but for the manifest."""
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder).as_posix()
-        if (path.is_symlink() or not path.is_dir()) and name != MANIFEST:
-            yield name, path
+    for name, entry in all_below(folder):
+        if not entry.is_dir(follow_symlinks=False) and name != MANIFEST:
+            yield name, Path(entry)

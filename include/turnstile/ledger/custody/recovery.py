@@ -226,7 +226,7 @@ def _declare(  # noqa: PLR0913, PLR0917 - each a source of what is lost
 def _is_known(trace: Trace, history: History) -> bool:
     """Return whether the ledger holds the draw that a trace proves."""
     past_attempts = history.attempts.get(trace.key, [])
-    if trace.kind is TraceKind.SEALED:
+    if trace.kind in {TraceKind.SEALED, TraceKind.ASIDE}:
         return any(attempt.state in CHARGED_STATES for attempt in past_attempts)
     sealed = next((attempt for attempt in past_attempts if attempt.state in SEALED_STATES), None)
     return sealed is not None and sealed.artefact_digest == trace.sealed

@@ -3,6 +3,8 @@
     <public>/opal/2016-W30/r0/manifest.json, release_card.json
     <embargoed>/opal/2016-W30/r0/package/manifest.json
     <embargoed>/opal/2016-W30/r0/sealed-0123456789abcdef.parquet
+    <embargoed>/opal/2016-W30/r0/set-aside/...           sealed files of draws that died
+    <embargoed>/.store/aside/opal/2016-W30/r0/...        the same, where a store did not have them
 
 A trace that the ledger does not know is a draw that a restored ledger forgot. All of them are read
 before every charge (PRIVACY 6.2), files first and the ledger second: a file appears after the entry
@@ -20,13 +22,14 @@ from enum import StrEnum
 from pathlib import Path
 
 from turnstile.errors import InputError
-from turnstile.ledger.custody.folders import content_of, listed, release_folders
+from turnstile.ledger.custody.folders import all_below, content_of, listed, release_folders
 from turnstile.ledger.custody.notes import head_findings
 from turnstile.ledger.records import Attempt, Finding, ReleaseKey
 
 MANIFEST = "manifest.json"
 CARD = "release_card.json"
 STAGED = "package"
+_ASIDE, STORE_ASIDE = "set-aside", ".store/aside"
 _SEALED_FILE = re.compile(r"sealed-([0-9a-f]{16})\.parquet")
 _CARD_HEAD = re.compile(rb'"head_sha256":\s*"([0-9a-f]{64})",\s*"sequence":\s*(\d+)')
 
@@ -37,6 +40,7 @@ class TraceKind(StrEnum):
     PACKAGE = "public package"
     STAGED = "staged package"
     SEALED = "sealed file"
+    ASIDE = "set-aside file"
 
     @property
     def check(self) -> str:
@@ -55,6 +59,7 @@ class Trace:
         sealed: digest of the sealed bytes that it states; of a file the first 16 digits.
         manifest: digest of its manifest, of packages.
         head: sequence and hash of the ledger's head that its card states, if it has one.
+        folder: of the release under embargo, of a file that was set aside.
     """
 
     kind: TraceKind
@@ -63,6 +68,7 @@ class Trace:
     sealed: str | None
     manifest: str | None = None
     head: tuple[int, str] | None = None
+    folder: Path | None = None
 
 
 AttemptsOf = Mapping[str, Iterable[Attempt]]
@@ -84,6 +90,8 @@ def traces(public: Path | None, embargoed: Path | None) -> tuple[Trace, ...]:
     if embargoed is not None:
         for key, folder in release_folders(embargoed):
             all_traces += _under_embargo(key, folder)
+        for key, folder in release_folders(embargoed / STORE_ASIDE):
+            all_traces += _set_aside(key, folder, embargoed / key)
     return tuple(all_traces)
 
 
@@ -92,10 +100,19 @@ def _under_embargo(key: str, folder: Path) -> Iterator[Trace]:
     for entry in listed(folder):
         if entry.name == STAGED and entry.is_dir():
             yield package_trace(TraceKind.STAGED, key, folder / STAGED)
+        elif entry.name == _ASIDE:
+            yield from _set_aside(key, folder / _ASIDE, folder)
         elif entry.name.startswith("sealed-") and entry.name.endswith(".parquet"):
             match = _SEALED_FILE.fullmatch(entry.name)
             digits = None if match is None else match[1]
             yield Trace(TraceKind.SEALED, Path(entry.path), key, digits)
+
+
+def _set_aside(key: str, aside: Path, folder: Path) -> Iterator[Trace]:
+    """Yield the sealed files of draws that died: charged, and in nobody's way."""
+    for _, entry in all_below(aside):
+        if entry.name.startswith("sealed-"):
+            yield Trace(TraceKind.ASIDE, Path(entry.path), key, None, folder=folder)
 
 
 def package_trace(kind: TraceKind, key: str, folder: Path) -> Trace:
@@ -130,7 +147,7 @@ def trace_findings(
         past_attempts = tuple(attempts.get(trace.key, ()))
         problem = (
             _sealed_problem(trace, past_attempts)
-            if trace.kind is TraceKind.SEALED
+            if trace.kind in {TraceKind.SEALED, TraceKind.ASIDE}
             else _package_problem(trace, past_attempts)
         )
         if problem is not None:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from turnstile.durable_files import exclusively, replace_durably, sha256_of
+from turnstile.ledger.custody.folders import all_below
 from turnstile.ledger.custody.notes import LATEST_NOTE
 from turnstile.ledger.custody.signed_note import is_payload_signed_by
 from turnstile.ledger.records import REVISION, Finding, revision_of
@@ -218,14 +219,13 @@ def _here(public: Path) -> dict[str, str]:
     A link has none: it may lead out of the zone, and nothing here is one but `latest`.
     """
     digests = {}
-    for path in sorted(public.rglob("*")):
-        name = path.relative_to(public).as_posix()
-        if path.is_symlink():
-            is_own = _LATEST.fullmatch(name) and _RELEASE.fullmatch(str(path.readlink()))
+    for name, entry in all_below(public):
+        if entry.is_symlink():
+            is_own = _LATEST.fullmatch(name) and _RELEASE.fullmatch(str(Path(entry).readlink()))
             if not is_own and not _is_in_package(name):
                 digests[name] = ""
-        elif _is_listed(name) and path.is_file():
-            digests[name] = sha256_of(path)
+        elif _is_listed(name) and entry.is_file():
+            digests[name] = sha256_of(Path(entry))
     return digests
 
 

@@ -8,7 +8,8 @@ What decides is the calendar, the programmes and the ledger; no row is read. Dat
 - another programme that reads the same files keeps them longer, or for ever;
 - a later week of their year, whose own data are still kept, would carry their counts along;
 - released counts were needed by the text of the programme that they were released under, and the
-  file was changed since: until people have been told of it for ANNOUNCED_DAYS;
+  file was changed since, or raw data would stay longer by the days of that text: until people have
+  been told of it for ANNOUNCED_DAYS;
 - more is due in a day than ever falls due by itself, and no person says so;
 - the clock jumped, or the ledger is so quiet that nobody can say whether the clock is right.
 
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 
@@ -48,6 +49,8 @@ Alarmed = Callable[[str, str, datetime, str], datetime | None]
 identity holds some words; None: never."""
 InForceSince = Callable[[Programme], datetime]
 """Says since when the present file of a programme has been in force, unbroken."""
+DaysMet = Callable[[str, str], RetentionSpec | None]
+"""Says what days a programme stated in the text of a digest; None: nobody knows, or it had none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,7 @@ class Retention:
         now: the present instant, aware.
         alarmed: whether somebody was told.
         in_force_since: since when a file has been as it is.
+        days_met: days of an earlier text.
         is_said: whether a person says that all that is due may go, however much it is.
     """
 
@@ -95,6 +99,7 @@ class Retention:
     now: datetime
     alarmed: Alarmed
     in_force_since: InForceSince
+    days_met: DaysMet
     is_said: bool = False
 
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -204,28 +209,45 @@ class Retention:
         if unfinished or kept.part is Part.FILES:
             window = max(_spec(programme).backfill_days for programme, _ in kept.users)
             due = max(due, kept.written_at + timedelta(days=window))
-        is_near = kept.part is Part.EXACT and due - timedelta(days=ANNOUNCED_DAYS) <= self.now
-        changed = self._changed_since(kept) if is_near else ""
+        is_near = due - timedelta(days=ANNOUNCED_DAYS) <= self.now
+        changed = self._changed_since(kept, due) if is_near else ""
         held = changed or next(self._holds(kept, unfinished, stays or []), "")
         return Verdict(kept, due, held, unfinished, is_changed=bool(changed))
 
-    def _changed_since(self, kept: Kept) -> str:
-        """Return why people have to be told first that exact tables go; empty where they need not.
+    def _changed_since(self, kept: Kept, due: datetime) -> str:
+        """Return why people have to be told first that data go; empty where they need not.
 
-        A table that somebody drops from a file by mistake would let the counts of its year go; the
-        same mistake at another time is told again.
+        A table that somebody drops from a file by mistake would let the counts of its year go, a
+        slip in `raw_days` months of raw data; the same mistake at another time is told again.
         """
+        is_exact = kept.part is Part.EXACT
         for programme, period in kept.users:
             week = self.ledger.week(programme.name, str(period))
             bound = {attempt.bindings.programme_digest for attempt in week.sealed}
-            if not bound - {programme.digest}:
+            others = bound - {programme.digest}
+            stayed = (self._raw_due_by(digest, kept, programme, period) for digest in others)
+            if not others or not (is_exact or any(due < day > self.now for day in stayed)):
                 continue
             since = f"since {self.in_force_since(programme):%Y-%m-%d}"
-            words = f"{programme.name}.yaml, {programme.digest[:12]} {since}, was changed"
+            what = "was changed" if is_exact else "keeps raw data for fewer days than"
+            words = f"{programme.name}.yaml, {programme.digest[:12]} {since}, {what}"
             told = self.alarmed(programme.name, str(period), kept.written_at, words)
             if told is None or self.now - told < timedelta(days=ANNOUNCED_DAYS):
-                return f"{words} since its release; they go when that was told for a week"
+                at = "since its release" if is_exact else "at their release"
+                return f"{words} {at}; they go when that was told for a week"
         return ""
+
+    def _raw_due_by(
+        self, digest: str, kept: Kept, programme: Programme, period: ServicePeriod
+    ) -> datetime:
+        """Return when raw data would go by the days of an earlier text; never, if nobody knows."""
+        days = self.days_met(programme.name, digest)
+        if days is None:
+            return datetime.max.replace(tzinfo=UTC)
+        due = rows_due(programme, days, period)
+        if kept.part is Part.FILES:
+            due = max(due, kept.written_at + timedelta(days=days.backfill_days))
+        return due
 
     def _holds(
         self,
