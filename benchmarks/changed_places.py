@@ -59,7 +59,7 @@ def changed(rates: Floats, noise: Noise, times: float, since: int, *, seed: int 
 
 def changed_lines(rates: Floats, noise: Noise) -> Iterator[str]:
     """Yield a line for every change and share of the taps."""
-    for share in (1.0, 0.3):
+    for share in (1.0, 0.3, 0.1):
         for name, times, since in CHANGES:
             ratio = changed(share * rates, noise, times, since)
             worst = max(ratio.cells, ratio.hours, ratio.days)
