@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 from compared_weeks import rmse
@@ -14,6 +14,7 @@ from turnstile.estimates.trips.trip_weeks import taps_by_mode
 
 CHANGED, WEEKS = 20, 8  # places, earlier weeks
 AT_MOST = 1.03
+SEEDS = (1, 2)
 CHANGES = (("nearly closed", 0.15, 0), ("nearly closed, two weeks ago", 0.15, 2), ("grown", 1.6, 0))
 
 
@@ -59,12 +60,12 @@ def changed(rates: Floats, noise: Noise, times: float, since: int, *, seed: int 
 
 def changed_lines(rates: Floats, noise: Noise) -> Iterator[str]:
     """Yield a line for every change and share of the taps."""
-    for share in (1.0, 0.3):
+    for share in (1.0, 0.3, 0.1):
         for name, times, since in CHANGES:
-            ratio = changed(share * rates, noise, times, since)
-            worst = max(ratio.cells, ratio.hours, ratio.days)
-            verdict = "met" if worst <= AT_MOST else "NOT met"
+            draws = [astuple(changed(share * rates, noise, times, since, seed=n)) for n in SEEDS]
+            cells, hours, days, others = np.mean(draws, axis=0)
+            verdict = "met" if max(cells, hours, days) <= AT_MOST else "NOT met"
             yield (
-                f"| {name} | {share} | {ratio.cells:.2f} | {ratio.hours:.2f} | {ratio.days:.2f} | "
-                f"{ratio.others:.2f} | at most {AT_MOST}: {verdict} |"
+                f"| {name} | {share} | {cells:.2f} | {hours:.2f} | {days:.2f} | {others:.2f} | "
+                f"at most {AT_MOST}: {verdict} |"
             )

@@ -12,7 +12,7 @@ from estimate_weeks import CELLS, PLACE, SLOT, Floats, Random, dice
 from numpy.typing import NDArray
 
 from turnstile.estimates.intervals import BEYOND_0
-from turnstile.publishing.carried.sums import LEVELS, Together, Way
+from turnstile.publishing.carried.sums import LEVELS, VALUE, Together, Way
 
 SETS, SEED = 250, 15  # of each of four kinds
 Mask = NDArray[np.bool_]
@@ -56,7 +56,7 @@ def errors_of_sums(week: Compared, seed: int) -> Iterator[tuple[str, float]]:
                 "service_date": str(day),
                 PLACE: str(place),
                 SLOT: f"{slot * 24 // estimate.shape[2]:02}:{slot}",
-                "estimate": str(estimate[place, day, slot]),
+                VALUE: str(estimate[place, day, slot]),
                 "low_90": str(low[place, day, slot]),
                 "high_90": "" if np.isnan(high[place, day, slot]) else str(high[place, day, slot]),
             }

@@ -105,7 +105,7 @@ def test_regions_add_up_and_their_intervals_hold(monkeypatch: pytest.MonkeyPatch
         return float(week.coverage(table)[week.column(table) >= MANY].mean())
 
     for end in BY_REGION:
-        assert 0.84 <= np.mean([held(week, CELLS.name + end) for week in weeks]) <= 0.97
+        assert 0.84 <= np.mean([held(week, CELLS.name + end) for week in weeks]) <= 0.99
     monkeypatch.setattr(published_tables, "TOGETHER", 0.1)  # as if errors of a region cancelled
     wrong = replace(first_week, found=trip_estimates(first_week.week))
     right = held(first_week, f"{CELLS.name}_regions_hourly")
@@ -146,8 +146,8 @@ OTHER_MACHINE = {  # an old one: other linear algebra, other vector instructions
 
 
 BYTES = {  # of every model; other bytes are another model, on every machine that runs this
-    "shrunken singular values with earlier weeks, version 7": (
-        "bebbc2016cae6a618efd8f870f85fdb712a82b1ea095c524a5e50c9c49dc1656"
+    "shrunken singular values with earlier weeks, version 8": (
+        "67de3e6eee31eb89ccb7011b693ff1a8aa80e182da6c5081c4cde0a793088136"
     )
 }
 

@@ -1,12 +1,13 @@
 """Breaks of level are forgotten: a place is estimated from the weeks after its last break. Pure.
 
 The level of a place, beside that of all places, is compared between the most recent weeks and those
-before, for every number of recent weeks (the likelihood ratio of one change point, Hinkley 1970).
-Beyond three standard deviations, of the noise and of what places vary by from week to week, it is a
-break: a station that was closed, opened or moved, a line that was cut. Older weeks of that place
-are brought to its new level; where that is more than twice the old one, they hold what the recent
-weeks, this one among them, make of the place by themselves. One place in fifty breaks by noise
-alone, and then loses next to nothing.
+before, for every number of recent weeks (one change point with a normal prior: Chernoff & Zacks
+1964). Each has a chance: by how much more likely the levels are if the place changed then, by about
+as much as its level is, than by noise and by what places vary by from week to week. Older weeks are
+brought to the new level, moved as far as it is known from the old one, by that chance; where it is
+more than twice the old one, they hold what the recent weeks, this one among them, make of the place
+by themselves. So a station that was closed, opened or moved, a line that was cut, is followed as
+far as it shows above its noise, and a place that did not change loses next to nothing.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from numpy.typing import NDArray
 from turnstile.estimates.fitting.singular_values import shrunk_cells
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-BREAK_SDS = 3.0
+_PRIOR = 0.9  # that a place changed at all: a change that is missed costs more than one too many
+_CHANGE = 1.0  # of a place's level
 _WOBBLE = 0.06  # of a place's level from week to week
+_LEAST = 0.02  # chances below are none
 _MOST_TIMES = 2.0
+_MOST_LOG_ODDS, _ALMOST_0 = 500.0, 1e-9
 
 
 def without_breaks(
@@ -36,42 +39,48 @@ def without_breaks(
     """
     every = np.concatenate([values[None], weeks])
     of_days = np.concatenate([np.full((1, values.shape[1]), deviation), deviations])
-    levels, variances = _levels(every, of_days)
-    recent = recent_weeks(levels, variances)
-    if (recent == len(every)).all():
+    chances, times = chances_of_breaks(*_levels(every, of_days))
+    if not chances.any():
         return None
-    for number in np.unique(recent[recent < len(every)]):
-        places = np.flatnonzero(recent == number)
-        now, then = (np.maximum(levels[end, places].mean(axis=0), 0) for end in _ends(number))
-        times = now / np.maximum(then, 1e-9)
-        old = every[number:, places] * times[None, :, None, None]
-        is_new = times > _MOST_TIMES  # noise would grow as much
+    present = every * (1 - np.cumsum(chances, axis=0))[:, :, None, None]
+    for number in range(1, len(every)):
+        old = every[number:] * times[number, None, :, None, None]
+        is_new = (times[number] > _MOST_TIMES) & (chances[number] > 0)  # noise would grow as much
         if is_new.any():
             precisions = of_days[:number] ** -2.0
             total = precisions.sum(axis=0)
             mean = np.einsum("wd,wpds->pds", precisions / total, every[:number])
-            old[:, is_new] = np.maximum(shrunk_cells(mean, total**-0.5), 0)[places[is_new]]
-        every[number:, places] = old
-    return every[1:]
+            old[:, is_new] = np.maximum(shrunk_cells(mean, total**-0.5), 0)[is_new]
+        present[number:] += chances[number, None, :, None, None] * old
+    return present[1:]
 
 
-def recent_weeks(levels: Floats, variances: Floats) -> Ints:
-    """Return how many weeks each place has had its level, this one counted, shape (places,).
+def chances_of_breaks(levels: Floats, variances: Floats) -> tuple[Floats, Floats]:
+    """Return the chance that each place broke before so many recent weeks, and by how many times.
 
     Args:
         levels: of places, latest week first, shape (weeks, places).
         variances: of their noise, shape (weeks,).
+
+    Returns:
+        Two arrays of shape (weeks, places): chances, whose sums over weeks are at most 1, none
+        before 0 weeks; and levels since over levels before, as far as they are known to differ.
     """
     weeks, places = levels.shape
-    best, durations = np.full(places, BREAK_SDS**2), np.full(places, weeks)
+    odds, times = np.zeros((weeks, places)), np.ones((weeks, places))
     for recent in range(1, weeks):
-        ends = _ends(recent)
-        now, then = (levels[end].mean(axis=0) for end in ends)
+        ends = (slice(None, recent), slice(recent, None))
+        now, then = (np.maximum(levels[end].mean(axis=0), 0) for end in ends)
         noise = sum(variances[end].sum() / variances[end].size ** 2 for end in ends)
-        varied = (_WOBBLE * np.maximum(now, then)) ** 2
-        score = (now - then) ** 2 / (noise + varied)
-        durations, best = np.where(score > best, recent, durations), np.maximum(score, best)
-    return durations
+        larger = np.maximum(np.maximum(now, then), noise**0.5)
+        same = noise + (_WOBBLE * larger) ** 2
+        change = (_CHANGE * larger) ** 2
+        known = change / (change + same)
+        log_odds = known * (now - then) ** 2 / (2 * same) + 0.5 * np.log(1 - known)
+        odds[recent] = _PRIOR / (weeks - 1) * np.exp(np.minimum(log_odds, _MOST_LOG_ODDS))
+        times[recent] = (then + known * (now - then)) / np.maximum(then, _ALMOST_0)
+    chances = odds / (1 - _PRIOR + odds.sum(axis=0))
+    return np.where(chances < _LEAST, 0.0, chances), times
 
 
 def _levels(every: Floats, deviations: Floats) -> tuple[Floats, Floats]:
@@ -93,8 +102,3 @@ def _levels(every: Floats, deviations: Floats) -> tuple[Floats, Floats]:
     network = np.maximum(levels.mean(axis=1), 1e-9)
     times = network[0] / network
     return levels * times[:, None], variances * times**2
-
-
-def _ends(recent: int) -> tuple[slice, slice]:
-    """Return the weeks since a break, and those before it."""
-    return slice(None, recent), slice(recent, None)
