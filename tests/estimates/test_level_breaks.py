@@ -65,3 +65,15 @@ def test_older_weeks_are_brought_to_the_present_level_whatever_days_were_gaps() 
     sums = [array.sum(axis=(0, 2, 3)) for array in (weeks, weeks if kept is None else kept)]
     stayed = np.delete(np.arange(len(rates)), NEW)
     assert sums[1][stayed] == pytest.approx(sums[0][stayed], rel=0.2)
+
+
+def test_a_week_that_is_a_gap_on_all_of_these_days_breaks_nothing() -> None:
+    coins = dice(8)
+    weeks = np.stack([made_week(coins, RATES[:, :1]) for _ in range(4)])
+    deviations = np.full((4, 1), 5.0)
+    deviations[0] = np.inf
+    weeks[0] = 0
+    kept = without_breaks(made_week(coins, RATES[:, :1]), 5.0, weeks, deviations)
+    adjusted = weeks if kept is None else kept
+    assert (adjusted[0] == 0).all()
+    assert adjusted[1:].sum() == pytest.approx(weeks[1:].sum(), rel=0.1)

@@ -106,7 +106,7 @@ def test_one_latin_1_file_among_ascii_ones_has_its_line(city: Any) -> None:
     assert lines["source.file"] == "file: {encoding: latin-1}"
     city.adopt(lines["source.file"])
     assert city.look()[0] == 0
-    assert city.tells("run", "city", "--week", WEEK)[0] == 0
+    city.goes_on()
 
 
 def test_one_latin_1_file_among_utf_8_ones_is_named_with_its_column(city: Any) -> None:

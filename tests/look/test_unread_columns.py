@@ -72,7 +72,7 @@ def test_words_of_modes_are_found_in_a_column_of_any_name_and_no_week_is_charged
     assert not city.is_published
     city.edit("\nsource:\n", "\nsource:\n  without_mode: bus\n")  # a decision that states it
     assert "source.columns.mode" not in city.look()[1]
-    assert city.tells("run", "city", "--week", WEEK)[0] == 0
+    city.goes_on()
 
 
 def test_vehicles_of_several_modes_are_asked_about(city: Any) -> None:
@@ -125,7 +125,7 @@ def test_a_programme_that_says_nothing_of_actions_is_refused_whatever_its_files_
     assert not city.is_published
     city.edit("\nsource:\n", "\nsource:\n  without_action: enter\n")
     assert city.tells("check", "city")[0] == 0
-    assert city.tells("run", "city", "--week", WEEK)[0] == 0
+    city.goes_on()
 
 
 def test_a_column_that_is_called_action_is_named_by_new_and_a_file_without_it_is_refused(
@@ -149,4 +149,4 @@ def test_a_file_that_lacks_the_named_column_of_modes_is_refused(city: Any) -> No
     _deliver(city, written(taps(), Form()).replace(b"modo", b"ramo"))
     assert "modo: the column is missing" in city.tells("run", "city", "--week", WEEK)[1]
     city.edit("\nsource:\n", "\nsource:\n  without_mode: bus\n")
-    assert city.tells("run", "city", "--week", WEEK)[0] == 0
+    city.goes_on()

@@ -88,3 +88,22 @@ def test_ids_that_are_not_one_vehicle_stop_the_week(
     assert "sealed" not in city.tells("ledger", "entries")[1]
     city.edit("\nsource:\n", "\nsource:\n  set_aside_at_most: {unknown_vehicle: 1}\n")
     assert "ids: ids" not in city.look()[1]  # of those minutes apart speeds say nothing either
+
+
+@pytest.mark.parametrize("fault", ["times of minutes", "one receiver that jumps"])
+def test_vehicles_that_are_one_each_go_on(city: Any, fault: str) -> None:
+    some = readings(10, step_s=30)
+    _new(city, some)
+    if fault == "times of minutes":
+        first = some[0].latitude  # fast ones: trains, coaches
+        some = [
+            replace(one, at=one.at.replace(second=0), latitude=first + 4 * (one.latitude - first))
+            for one in some
+        ]
+    else:
+        jumps = {n for n in range(0, len(some), 10) if some[n].bus == some[0].bus}
+        some = [
+            replace(one, latitude=one.latitude + 0.05 * (n in jumps)) for n, one in enumerate(some)
+        ]
+    city.deliver(some, Form())
+    assert "ids: ids" not in city.look()[1]

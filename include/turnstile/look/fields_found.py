@@ -58,6 +58,7 @@ _VOID = re.compile(
     r"cancel|void|ann?ul|storn|revers|refus|reject|rechaz|denie|declin|fail|error|inv[aá]lid",
     re.IGNORECASE,
 )
+_NAME_OF_VOID = re.compile(r"cancel|(^|[^a-z])void|ann?ul(ad|l?at)|storn|revers", re.IGNORECASE)
 _NAME_OF_MODE = re.compile(
     r"(?!.*pay)(.*[^a-z]|transport|travel|transit|vehicle)?"
     r"(modes?(.?(name|id|code))?|modo|modus|modal|(vehicle|route|transport).?type"
@@ -261,7 +262,7 @@ def _says_action(column: str, words: Sequence[str]) -> bool:
 def _says_status(column: str, words: Sequence[str]) -> bool:
     """Return whether words of a column seem to tell what took place from what did not."""
     void = [bool(_VOID.search(word)) for word in words]
-    is_named = _NAME_OF_STATUS.fullmatch(column) or _VOID.search(column)
+    is_named = _NAME_OF_STATUS.fullmatch(column) or _NAME_OF_VOID.search(column)
     return bool(is_named) or any(void) > all(void)
 
 

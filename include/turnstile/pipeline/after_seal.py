@@ -84,12 +84,12 @@ def _publish(release: Release, attempt: Attempt) -> str:
         release.say("the package is built (1 of 3); its files are checked next")
         written = _stage(release, attempt, staged)
     release.say("the package is checked (2 of 3); it becomes public next")
-    require_intact(staged)
+    checked = require_intact(staged, written)
     require_own(release, staged, is_of_this_run=written is not None)
     # A package that is gone could not be built again: it says when it was built.
     release.copies.keep(is_charged=False)
     release.say("the package becomes public (3 of 3)")
-    manifest_digest = require_intact(staged, written)
+    manifest_digest = require_intact(staged, checked)
     release.ledger.publish(release.key, manifest_digest)
     if not release.folders.public.exists():
         _appear(staged, release.folders.public)

@@ -67,7 +67,7 @@ def require_own(release: Release, staged: Path, *, is_of_this_run: bool) -> None
     if not problems and not is_of_this_run:
         from turnstile.publishing.carried.verify_package import findings
 
-        key = "".join(release.ledger.parties().key_lines) or None
+        key = release.ledger.parties().key  # that in force: an earlier one may have been stolen
         problems = [f"{staged}: {problem}" for problem in findings(staged, key)]
     if problems:
         raise IntegrityError(

@@ -28,6 +28,7 @@ from turnstile.quality.plausible import (
     gates_of_other_numbers,
     is_of_passengers_on_board,
     nowhere,
+    records_of_gates,
     speeds_off_unit,
     unlisted,
     vehicles_in_two_places,
@@ -66,7 +67,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from duckdb import DuckDBPyConnection
 
-_VOLUME_PERIODS = 8
+_VOLUME_PERIODS, _SMALL_DAY = 8, 5
 _ROWS_OF_A_DAY = 100  # fewer say nothing of a day that was delivered twice
 # Not faults: rows of the weeks beside this one, fare transactions that are no taps, forecasts.
 _EXPECTED = ("outside_week", "other_action", "not_observed")
@@ -210,16 +211,23 @@ def _plausible(
     others = files_of_another_clock(connection, snapshot.folder / HOURS_FILE, source)
     dates = files_of_other_dates(connection, snapshot, source, programme.days_of(week))
     numbers = gates_of_other_numbers(connection, snapshot.folder / NUMBERS_FILE, source.feed)
+    gate_records = records_of_gates(connection, snapshot.folder / NUMBERS_FILE)
     if source.feed is Feed.TIDES_PASSENGER_EVENTS:
         numbers = float(is_of_passengers_on_board(connection))
     rows = int(days["rows"].sum())
-    ids = ids_that_bound_nothing(connection, programme, rows, int((days["rows"] > 0).sum()))
+    full_days = int(
+        (days["rows"] > days["rows"].max() / _SMALL_DAY).sum()
+    )  # no hours after midnight
+    ids = ids_that_bound_nothing(connection, programme, rows, full_days)
     figures = {
         "clock_off": clock_off(connection, source),
         "files_off": others / most[CLOCK],
         "dates_off": dates / most[DATES],
         "numbers_off": numbers / most[NUMBERS],
     }
+    if gate_records:  # a row is a passenger there
+        none = dict(counts_of(snapshot)).get("no_riders", 0)
+        figures["share_no_riders"] = none / (none + gate_records)
     if source.feed.shape is RowShape.TRIPS:
         no_card = trips_of_no_card(connection, days["service_date"].dt.date)
         return figures | {"cards_off": no_card / most[CARD], "ids_off": ids / most[CARD]}

@@ -259,7 +259,7 @@ def _rules_of_feed(programme: Programme) -> tuple[Rule, ...]:
     rule_of_ids = _ranged("ids", error, week, ("ids_off", None, 1), ids)
     if is_vehicle:
         return (rule_of_ids,)
-    most_twice = float(stated.get(DUPLICATES, _DELIVERED_TWICE))
+    most_twice = max(float(stated.get(DUPLICATES, 0)), _DELIVERED_TWICE)
     rules = (
         rule_of_ids,
         _ranged("trips_of_no_card", error, week, ("cards_off", None, 1), card),

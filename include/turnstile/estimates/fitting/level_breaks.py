@@ -37,6 +37,14 @@ def without_breaks(
         weeks: those of earlier weeks, latest first, shape (weeks, places, days, slots).
         deviations: of their noise on each day, infinite on a gap, shape (weeks, days).
     """
+    is_known = np.isfinite(deviations).any(axis=1)
+    if not is_known.all():  # a week that is a gap on all of these days tells no level
+        kept = without_breaks(values, deviation, weeks[is_known], deviations[is_known])
+        if kept is None:
+            return None
+        present = weeks.copy()
+        present[is_known] = kept
+        return present
     every = np.concatenate([values[None], weeks])
     of_days = np.concatenate([np.full((1, values.shape[1]), deviation), deviations])
     chances, times = chances_of_breaks(*_levels(every, of_days))

@@ -229,7 +229,13 @@ class Retention:
             if not others or not (is_exact or any(due < day > self.now for day in stayed)):
                 continue
             since = f"since {self.in_force_since(programme):%Y-%m-%d}"
-            what = "was changed" if is_exact else "keeps raw data for fewer days than"
+            is_unknown = any(self.days_met(programme.name, digest) is None for digest in others)
+            fewer = (
+                "was changed, and nobody knows how long it kept raw data"
+                if is_unknown
+                else "keeps raw data for fewer days than"
+            )
+            what = "was changed" if is_exact else fewer
             words = f"{programme.name}.yaml, {programme.digest[:12]} {since}, {what}"
             told = self.alarmed(programme.name, str(period), kept.written_at, words)
             if told is None or self.now - told < timedelta(days=ANNOUNCED_DAYS):
