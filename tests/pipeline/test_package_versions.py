@@ -18,7 +18,9 @@ from kept_homes import OF_PACKAGES_1, lived_in, unpacked
 from made_homes import MadeHome, MadeHomes
 
 from turnstile.cli import main
+from turnstile.estimates import week_estimates
 from turnstile.pipeline.context import open_release
+from turnstile.publishing import estimates_check
 from turnstile.publishing.contents_check import unknown_contents
 from turnstile.publishing.data_tables import NUMBERS
 from turnstile.publishing.explore.site import _handed_over
@@ -28,6 +30,7 @@ from turnstile.publishing.week.sums import Sums
 from turnstile_lab import scale_intervals
 
 FIRST, STAGED, NEXT = "2016-W30", "2016-W31", "2016-W32"
+EARLIER = "shrunken singular values with earlier weeks, version 7"
 
 
 @pytest.fixture
@@ -69,12 +72,16 @@ def digests(folder: Path) -> dict[str, str]:
 @pytest.mark.some(1)
 @pytest.mark.parametrize("key", [f"itms/{FIRST}/r0", f"opal/{FIRST}/r0"])
 def test_a_package_of_version_1_verifies_and_is_read_as_one_of_version_2(
-    kept: Path, key: str, monkeypatch: pytest.MonkeyPatch
+    kept: Path, key: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(scale_intervals, "_STEPS", 0)  # how fine an interval is, is not asked here
     package = kept / key
     before = digests(package)
     assert main(["package", "verify", str(package)]) == 0
+    assert main(["estimates", "verify", str(package)]) == 2
+    assert EARLIER in capsys.readouterr().err  # by what it was made
+    for module in (estimates_check, week_estimates):  # which makes the same of weeks without others
+        monkeypatch.setattr(module, "MODEL", EARLIER)
     assert main(["estimates", "verify", str(package)]) == 0
     assert main(["assess", str(package), "--json"]) == 0
     assert unknown_contents(package) == ()

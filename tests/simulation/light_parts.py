@@ -22,11 +22,13 @@ import numpy as np
 from turnstile.counting.exact import ExactTable
 from turnstile.durable_files import replace_durably, sha256_of, sync_tree
 from turnstile.errors import IntegrityError
+from turnstile.ledger.custody.package_files import file_problems
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.private_zone.bounding_key import require_known_key
 from turnstile.pipeline.trials.publishable import require_place
 from turnstile.publishing.describe.manifest import MANIFEST, manifest_bytes
 from turnstile.release.sealed import Artefact, NoisyTable, day_of_draw
+from turnstile.release.zones import digest_of
 from turnstile.sources.ingest.landing import fingerprints
 from turnstile.sources.ingest.snapshot import Snapshot, folder_of, write_record
 
@@ -123,7 +125,7 @@ def write_report(drawn: Any, evidence: object, folder: Path) -> tuple[Passed]:
     return (Passed(),)
 
 
-def build_package(folder: Path, drawn: Any, *, ledger: Any, embargoed: Path, **_: object) -> None:
+def build_package(folder: Path, drawn: Any, *, ledger: Any, embargoed: Path, **_: object) -> str:
     """The files of a package that later checks read: plan, card, table, proof, manifest."""
     folder.mkdir(parents=True)
     (folder / "tables").mkdir()
@@ -144,6 +146,12 @@ def build_package(folder: Path, drawn: Any, *, ledger: Any, embargoed: Path, **_
     sealed = str(attempt.artefact_digest)
     manifest = manifest_bytes(folder, key=str(attempt.key), sealed_digest=sealed)
     (folder / MANIFEST).write_bytes(manifest)
+    return digest_of(manifest)
+
+
+def findings(package: Path, key: str | None) -> list[str]:
+    """What is known of a package that an earlier run left: it has no signed statement here."""
+    return list(file_problems(package))
 
 
 def write_series(programme: Any, ledger: Any, public: Path, include: Path) -> dict[str, str]:
@@ -222,6 +230,7 @@ def light_parts(noise: Noise) -> Iterator[None]:
         patch("turnstile.pipeline.draw.drawing.require_preflight", require_preflight),
         patch("turnstile.pipeline.draw.charged_draw.encode", encode),
         patch("turnstile.pipeline.draw.drawn_release.decode", decode),
+        patch("turnstile.publishing.carried.verify_package.findings", findings),
     ):
         yield
 

@@ -180,9 +180,14 @@ def _is_said(said: str, value: str, low: str, high: str) -> bool:
     if not value or not high:
         return said in ({"poor", "not told from 0"} if value else {"gap", "withheld"})
     reach, size = max(float(high) - float(value), float(value) - float(low)), abs(float(value))
-    grade = "good" if reach <= size / 5 else "fair" if reach <= size / 2 else "poor"
-    is_edge = min(abs(reach - size / 5), abs(reach - size / 2)) < ROUNDED * max(size, 1)
-    return said == ("not told from 0" if float(low) <= 0 <= float(high) else grade) or is_edge
+    edge = ROUNDED * max(size, 1)  # both are rounded
+    named = {
+        "good" if reach + step <= size / 5 else "fair" if reach + step <= size / 2 else "poor"
+        for step in (-edge, 0, edge)
+    }
+    if float(low) <= 0 <= float(high):
+        named = {"not told from 0", *(named if len(named) > 1 else ())}
+    return said in named
 
 
 def _columns(path: Path) -> dict[str, list[str]]:
