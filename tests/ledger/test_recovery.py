@@ -116,6 +116,26 @@ def test_draws_that_died_are_charged_again_when_the_database_is_lost(
     assert run("verify") == 0
 
 
+def test_draws_beyond_those_that_an_older_ledger_knows_are_charged(site: Site) -> None:
+    """A restored database holds the first draw of a week; files prove three, one of them sealed."""
+    site.publish(1)
+    request = site.request(0)
+    folder = site.home / "embargoed" / str(request.key)
+    attempt = site.ledger.reserve(request)
+    site.ledger.begin_draw(attempt.attempt_id, request.bindings)
+    (folder / "set-aside").mkdir(parents=True, exist_ok=True)
+    (folder / "plan.json").write_text(json.dumps(plan_of(request)))
+    for n in range(2):
+        (folder / f"set-aside/sealed-{n:016x}.parquet.0a1b").write_bytes(b"noise")
+    digest = hashlib.sha256(b"sealed").hexdigest()
+    (folder / f"sealed-{digest[:16]}.parquet").write_bytes(b"sealed")
+    assert run("recover", *WHO, "--family", f"opal={request.family}") == 0
+    assert spent_micro(site.ledger) == 4 * LOSS_MICRO  # three of this week, one of the other
+    assert run("recover", *WHO) == 0
+    assert spent_micro(site.ledger) == 4 * LOSS_MICRO
+    assert run("verify") == 0
+
+
 def test_a_home_unpacked_over_a_published_week_draws_and_removes_nothing(
     site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -101,7 +101,7 @@ def _proof(key: str, traces: list[Trace]) -> Proof:
     public = next((trace for trace in traces if trace.kind is TraceKind.PACKAGE), None)
     staged = next((trace for trace in traces if trace.kind is TraceKind.STAGED), None)
     files = [trace for trace in traces if trace.kind is TraceKind.SEALED]
-    drawn = {trace.path.name.partition(".")[0] for trace in traces if trace not in {public, staged}}
+    drawn = {trace.file for trace in traces if trace not in {public, staged}}
     best = public or staged
     if best is not None:
         return _of_package(key, best, len(drawn))

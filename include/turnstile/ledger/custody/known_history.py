@@ -66,6 +66,16 @@ def read_history(connection: Connection) -> History:
     return History(hashes, attempts, parties_in(connection), _last_at(connection))
 
 
+def declared_draws(connection: Connection) -> dict[str, int]:
+    """Return by release key how many draws were declared beyond one an entry."""
+    query = select(ENTRY.c.record, ENTRY.c.hash)
+    draws: dict[str, int] = defaultdict(int)
+    for row in connection.execute(query.where(ENTRY.c.kind == EntryKind.LOSS_DECLARED.value)):
+        body = read_entry(row.record, row.hash).body
+        draws[body["key"]] += int(body["draws"]) - 1
+    return draws
+
+
 def parties_in(connection: Connection) -> Parties:
     """Fold the facts that name keys, witnesses and lost entries."""
     return Parties.of(read_entry(row.record, row.hash) for row in connection.execute(_OF_PARTIES))

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,11 +23,11 @@ from turnstile.ledger import attempts, facts
 from turnstile.ledger.balances import accounts
 from turnstile.ledger.custody.custody import Custody
 from turnstile.ledger.custody.evidence_of_draws import Proof, proofs
-from turnstile.ledger.custody.known_history import History, read_history
+from turnstile.ledger.custody.known_history import History, declared_draws, read_history
 from turnstile.ledger.custody.package_files import file_problems
 from turnstile.ledger.custody.replay import replay, store
 from turnstile.ledger.custody.shipped import last_shipped, shipped_entries, shipped_entry
-from turnstile.ledger.custody.traces import Trace, TraceKind, traces
+from turnstile.ledger.custody.traces import FILES, Trace, TraceKind, traces
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.fold import Fold
 from turnstile.ledger.landing_paths import note_landing
@@ -203,8 +203,7 @@ def _declare(  # noqa: PLR0913, PLR0917 - each a source of what is lost
     """Charge what files prove and entries do not hold; return the releases."""
     history, declared = read_history(connection), []
     charged: dict[str, str] = {}
-    unknown = [trace for trace in all_traces if not _is_known(trace, history)]
-    for proof in proofs(unknown):
+    for proof in proofs(_unknown(all_traces, history, declared_draws(connection))):
         past_attempts = history.attempts.get(str(proof.key), [])
         is_sealed = any(attempt.state in SEALED_STATES for attempt in past_attempts)
         family = _family(connection, proof, families | _group_by_programme(history) | charged)
@@ -223,13 +222,30 @@ def _declare(  # noqa: PLR0913, PLR0917 - each a source of what is lost
     return tuple(declared)
 
 
-def _is_known(trace: Trace, history: History) -> bool:
-    """Return whether the ledger holds the draw that a trace proves."""
-    past_attempts = history.attempts.get(trace.key, [])
-    if trace.kind in {TraceKind.SEALED, TraceKind.ASIDE}:
-        return any(attempt.state in CHARGED_STATES for attempt in past_attempts)
-    sealed = next((attempt for attempt in past_attempts if attempt.state in SEALED_STATES), None)
-    return sealed is not None and sealed.artefact_digest == trace.sealed
+def _unknown(
+    all_traces: Iterable[Trace], history: History, declared: Mapping[str, int]
+) -> Iterator[Trace]:
+    """Yield the traces of draws that the ledger does not hold: packages, then files beyond them.
+
+    A draw leaves one sealed file, which draws are whose nobody knows: there are as many unknown
+    ones as files of other bytes beyond the draws that were charged.
+    """
+    by_key: dict[str, list[Trace]] = {}
+    for trace in all_traces:
+        by_key.setdefault(trace.key, []).append(trace)
+    for key, of_key in by_key.items():
+        past = history.attempts.get(key, [])
+        own = {attempt.artefact_digest for attempt in past if attempt.state in SEALED_STATES}
+        packages = [trace for trace in of_key if trace.kind not in FILES]
+        yield from (unknown := [trace for trace in packages if trace.sealed not in own])
+        is_own = {f"sealed-{(digest or '').removeprefix('sha256:')[:16]}" for digest in own}
+        files = {trace.file: trace for trace in of_key if trace.kind is TraceKind.ASIDE}
+        files |= {trace.file: trace for trace in of_key if trace.kind is TraceKind.SEALED}
+        charged = sum(attempt.state in CHARGED_STATES for attempt in past) + declared.get(key, 0)
+        beyond = len(files) if unknown else max(len(files) - charged, 0)
+        others = [trace for name, trace in files.items() if name not in is_own]
+        others.sort(key=lambda trace: trace.kind is not TraceKind.SEALED)  # it may be published
+        yield from others[:beyond]
 
 
 def _group_by_programme(history: History) -> dict[str, str]:

@@ -70,7 +70,13 @@ class Trace:
     head: tuple[int, str] | None = None
     folder: Path | None = None
 
+    @property
+    def file(self) -> str:
+        """Name of the sealed file, without what was put after it when it was set aside."""
+        return self.path.name.partition(".")[0]
 
+
+FILES = frozenset({TraceKind.SEALED, TraceKind.ASIDE})
 AttemptsOf = Mapping[str, Iterable[Attempt]]
 HashOf = Callable[[tuple[int, str]], str | None]
 
@@ -147,7 +153,7 @@ def trace_findings(
         past_attempts = tuple(attempts.get(trace.key, ()))
         problem = (
             _sealed_problem(trace, past_attempts)
-            if trace.kind in {TraceKind.SEALED, TraceKind.ASIDE}
+            if trace.kind in FILES
             else _package_problem(trace, past_attempts)
         )
         if problem is not None:
