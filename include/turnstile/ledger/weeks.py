@@ -91,11 +91,6 @@ class Revision:
         return tuple(attempt for attempt in self.attempts if attempt.is_charged)
 
     @property
-    def burned(self) -> int:
-        """How many draws were charged, and will never have a seal."""
-        return sum(attempt.state is ReleaseState.BURNED for attempt in self.attempts)
-
-    @property
     def has_hold(self) -> bool:
         """Whether the next draw goes on from a hold, whatever was burned before it."""
         return any(attempt.is_held for attempt in self.attempts)

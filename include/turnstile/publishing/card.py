@@ -108,6 +108,7 @@ def stated_losses(
     sequence, head = ledger.head()
     revision = ledger.revision(key)
     balances = ledger.balance(programme.family)
+    charges = stated_charges(ledger.entries_of(key), revision.drawn, plan.digest)
     return {
         "release": str(key),
         "service_days": [str(day) for day in plan.week.days],
@@ -115,10 +116,10 @@ def stated_losses(
         "guarantee": _guarantee(programme, plan),
         "draws": _draws(plan),
         "terms": stated_terms(programme, plan),
-        "charges": stated_charges(ledger.entries_of(key), revision.drawn, plan.digest),
+        "charges": charges,
         "cumulative": _cumulative(plan, balances),
         "windows": stated_windows(balances),
-        "burned_draws": revision.burned,
+        "burned_draws": sum(charge["draws"] for charge in charges) - 1,
         "ledger": {"sequence": sequence, "head_sha256": head},
         "plan_sha256": plan.digest,
     }

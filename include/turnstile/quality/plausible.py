@@ -53,7 +53,7 @@ _TOO_LITTLE, _NO_UNIT = 0.87, 0.2  # m/s under km/h are 0.28
 _SLOWER = 0.8  # at any interval nobody covers more ground than speed allows
 # km/h that nobody drives, over more than noise of positions; of a vehicle of Austin or Surat less
 # than one pair in a hundred is so, of two under one id a sixth to a half
-_NOBODY_KMH, _APART_KM, _IN_TWO_PLACES = 150, 0.5, 0.05
+_NOBODY_KMH, _APART_KM, _IN_TWO_PLACES, _AS_SEVERAL = 150, 0.5, 0.05, 1.75
 _HOURS = 24
 _QUIET = 0.4  # of an hour's share of a flat day
 # of a day: files of some hours, or of a city that never sleeps, say less
@@ -203,7 +203,10 @@ def vehicles_in_two_places(
     asked = {"parts": rows // _ROWS_LOOKED_AT + 1, "most": most}
     told = connection.execute(_JUMPS, asked).fetchall()
     several = tuple(str(vehicle) for vehicle, _, is_several in told if is_several)
-    is_one = len(several) == 1 < len(told)  # a receiver that jumps is no fault of the ids
+    usual = median(pairs for _, pairs, _ in told) if told else 0
+    off = [pairs for _, pairs, is_several in told if is_several]
+    # A receiver that jumps is no fault of the ids, unless it says as much as several.
+    is_one = len(off) == 1 < len(told) and off[0] < _AS_SEVERAL * usual
     return (0.0 if is_one else len(several) / max(len(told), 1)), several
 
 

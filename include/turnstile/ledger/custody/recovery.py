@@ -227,8 +227,8 @@ def _unknown(
 ) -> Iterator[Trace]:
     """Yield the traces of draws that the ledger does not hold: packages, then files beyond them.
 
-    A draw leaves one sealed file, which draws are whose nobody knows: there are as many unknown
-    ones as files of other bytes beyond the draws that were charged.
+    A draw leaves one sealed file, or died before it: which file is whose nobody knows but of sealed
+    draws, so there are as many unknown ones as files beyond the other draws that were charged.
     """
     by_key: dict[str, list[Trace]] = {}
     for trace in all_traces:
@@ -241,10 +241,12 @@ def _unknown(
         is_own = {f"sealed-{(digest or '').removeprefix('sha256:')[:16]}" for digest in own}
         files = {trace.file: trace for trace in of_key if trace.kind is TraceKind.ASIDE}
         files |= {trace.file: trace for trace in of_key if trace.kind is TraceKind.SEALED}
-        charged = sum(attempt.state in CHARGED_STATES for attempt in past) + declared.get(key, 0)
-        beyond = len(files) if unknown else max(len(files) - charged, 0)
         others = [trace for name, trace in files.items() if name not in is_own]
         others.sort(key=lambda trace: trace.kind is not TraceKind.SEALED)  # it may be published
+        charged = sum(attempt.state in CHARGED_STATES for attempt in past) + declared.get(key, 0)
+        beyond = max(len(others) - charged + len(own), 0)
+        if unknown and not own:  # what a package states is charged with it, and no less than files
+            beyond = len(others)
         yield from others[:beyond]
 
 
