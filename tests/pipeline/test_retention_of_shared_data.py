@@ -87,7 +87,7 @@ def test_files_stay_as_long_as_every_programme_that_reads_them_keeps_them(
     verdicts = by_name(day(late).verdicts(), "opal")
     assert verdicts[WEEK, "files"].due is None
     assert "states no retention" in verdicts[WEEK, "files"].held
-    assert "raw data for fewer days" in verdicts[WEEK, "rows"].held, "it stated none before"
+    assert "nobody knows how long" in verdicts[WEEK, "rows"].held, "it stated none before"
     monkeypatch.setattr(retention.Retention, "_changed_since", lambda *_: "")  # it was told
     published.make_siblings_examples("opal")
     verdicts = by_name(day(late).verdicts(), "opal")
