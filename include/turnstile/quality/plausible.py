@@ -202,12 +202,11 @@ def vehicles_in_two_places(
     most = max(_NOBODY_KMH, source.speed_at_most_kmh)
     asked = {"parts": rows // _ROWS_LOOKED_AT + 1, "most": most}
     told = connection.execute(_JUMPS, asked).fetchall()
-    several = tuple(str(vehicle) for vehicle, _, is_several in told if is_several)
+    several = {str(vehicle): pairs for vehicle, pairs, is_several in told if is_several}
     usual = median(pairs for _, pairs, _ in told) if told else 0
-    off = [pairs for _, pairs, is_several in told if is_several]
     # A receiver that jumps is no fault of the ids, unless it says as much as several.
-    is_one = len(off) == 1 < len(told) and off[0] < _AS_SEVERAL * usual
-    return (0.0 if is_one else len(several) / max(len(told), 1)), several
+    is_one = len(several) == 1 < len(told) and max(several.values()) < _AS_SEVERAL * usual
+    return (0.0 if is_one else len(several) / max(len(told), 1)), tuple(several)
 
 
 def vehicles_of_another_unit(
