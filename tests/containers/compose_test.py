@@ -4,8 +4,9 @@ Builds the image, starts every service, releases three weeks of both programmes 
 PostgreSQL ledger, looks through doors that have to be closed, takes a backup that is older than the
 last week, destroys every volume but the witness, recovers, releases the fourth week with two
 schedulers, goes back to the version before with the fifth under way, upgrades with the sixth under
-way, and stops. Then services are killed at random moments. `--stores --limits` lets memory and
-disks run out, and two machines draw one key. Without a container engine it says so, and runs the
+way, and stops. Then services are killed at random moments. With `--stores` the embargoed bucket is
+also put back to before a week; with `--limits` beside it memory and disks run out, and two machines
+draw one key. Without a container engine it says so, and runs the
 same services as processes.
 
     python tests/containers/compose_test.py [--kills 3] [--only-kills] [--stores] [--limits]
@@ -28,6 +29,7 @@ from doors import check_doors, check_secrets, check_store_doors  # noqa: E402 - 
 from engine import Containers, engine_missing  # noqa: E402
 from limits import fill_disks, run_out_of_memory  # noqa: E402
 from machines import draw_on_two_machines  # noqa: E402
+from object_store import backup_of, objects_of, put_back  # noqa: E402
 from ports import free_port  # noqa: E402
 from story import FIRST_WEEK, ROOT, Story  # noqa: E402
 from version_before import version_before  # noqa: E402
@@ -92,6 +94,8 @@ def run_in_containers(base: Path, asked: argparse.Namespace) -> None:
             story.unpause()
         else:
             tell(story, place, asked.weeks)
+        if store is not None:
+            put_back_to_yesterday(story, place, store, FIRST_WEEK.plus(14))
         if asked.limits:
             limits(story, place)
         kills(story, asked.kills, asked.seed)
@@ -150,6 +154,29 @@ def change_versions(story: Story, place: Containers, weeks: list[ServiceWeek]) -
         story.until(lambda week=week: story.has_ended([week]), "the week under way", 1800)
         story.released([week])
         say(f"image {tag} took over while {week} was under way")
+
+
+def put_back_to_yesterday(story: Story, place: Containers, store: Store, week: ServiceWeek) -> None:
+    """Restore a bucket that lacks a week: services say so, charge nothing, and give it back."""
+    root = store.client("root")
+    story.deliver(week, 2)
+    yesterday = backup_of(root, "embargoed")
+    story.released([week])
+    assert any(str(week) in name for name in objects_of(root, "embargoed"))
+    lost = story.losses()
+    put_back(root, "embargoed", yesterday)
+    services = ("worker-private", "worker")
+    for service in services:
+        seen = place.run(service, "turnstile", "ledger", "verify")
+        assert seen.returncode == 4, f"{service} has to see that the bucket is older"
+        assert b"stores restore" in seen.stderr
+        story.must(service, "turnstile", "stores", "restore")
+    assert any(str(week) in name for name in objects_of(root, "embargoed"))
+    for service in services:
+        story.must(service, "turnstile", "ledger", "verify")
+    assert story.losses() == lost, "a bucket that was put back costs nothing"
+    story.released([week.plus(1)])
+    say("the embargoed bucket was put back to before a week: seen, given back, nothing charged")
 
 
 def limits(story: Story, place: Containers) -> None:

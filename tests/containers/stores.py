@@ -39,7 +39,7 @@ class Store:
         self.users = {
             user: {"id": secrets.token_hex(10), "secret": secrets.token_urlsafe(32),
                    "policy": policy_of(user)}
-            for user in USERS
+            for user in (*USERS, "root")
         }  # fmt: skip
         self.variables = {
             f"{zone.upper()}_STORE": f"s3://{bucket_of(zone)}/city?endpoint=http://store:{_PORT}"
@@ -84,19 +84,23 @@ class Store:
 
     def deliver(self, folder: Path) -> None:
         """Put files into the landing bucket, as the authority's user."""
+        client = self.client("authority")
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            key = f"city/{path.relative_to(folder).as_posix()}"
+            client.put_object(Bucket=bucket_of("landing"), Key=key, Body=path.read_bytes())
+
+    def client(self, user: str) -> Any:
+        """Return a client of this machine with a user's credentials; `root` may do everything."""
         import boto3
 
-        credentials = self.users["authority"]
-        client: Any = boto3.client(
+        credentials = self.users[user]
+        return boto3.client(
             "s3",
             endpoint_url=f"http://127.0.0.1:{self.port}",
             region_name="us-east-1",
             aws_access_key_id=credentials["id"],
             aws_secret_access_key=credentials["secret"],
         )
-        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-            key = f"city/{path.relative_to(folder).as_posix()}"
-            client.put_object(Bucket=bucket_of("landing"), Key=key, Body=path.read_bytes())
 
     def _networks(self) -> set[str]:
         output = _docker(

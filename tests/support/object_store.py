@@ -51,6 +51,30 @@ def may(user: str, zone: str) -> set[str]:
     }
 
 
+def objects_of(client: Any, zone: str) -> list[str]:
+    """Every key of a zone's bucket."""
+    pages = client.get_paginator("list_objects_v2").paginate(Bucket=bucket_of(zone))
+    return [stored_object["Key"] for page in pages for stored_object in page.get("Contents", ())]
+
+
+def backup_of(client: Any, zone: str) -> dict[str, bytes]:
+    """Every object of a zone's bucket."""
+    bucket = bucket_of(zone)
+    return {
+        name: client.get_object(Bucket=bucket, Key=name)["Body"].read()
+        for name in objects_of(client, zone)
+    }
+
+
+def put_back(client: Any, zone: str, backup: Mapping[str, bytes]) -> None:
+    """Make a bucket what it was."""
+    bucket = bucket_of(zone)
+    for name in objects_of(client, zone):
+        client.delete_object(Bucket=bucket, Key=name)
+    for name, content in backup.items():
+        client.put_object(Bucket=bucket, Key=name, Body=content)
+
+
 def serve(host: str, port: int, accounts: Mapping[str, Any]) -> None:
     """Serve until the process ends."""
     from moto import settings
