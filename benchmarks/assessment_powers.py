@@ -27,7 +27,7 @@ from turnstile.assessment.gates import geometric, noise_reuse, noise_scale, zero
 from turnstile.assessment.gates.numbers import Judged, judged_release
 from turnstile.assessment.gates.stated_power import first_found
 from turnstile.assessment.gates.sums_of_squares import Kinds
-from turnstile.privacy.noise_sums import integer_pmf
+from turnstile.privacy.noise import integer_pmf
 from turnstile.release.numbers import Vector
 from turnstile_lab.baselines import uniforms
 

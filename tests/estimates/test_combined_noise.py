@@ -25,9 +25,8 @@ from turnstile.estimates.fitting.reconciliation import (
 )
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms import dense
-from turnstile.privacy.noise import noise_pmf
+from turnstile.privacy.noise import Weighted, noise_pmf
 from turnstile.privacy.noise_families import NoiseFamily
-from turnstile.privacy.noise_sums import Weighted
 from turnstile.privacy.units import Block
 
 SHAPE = (6, 4)

@@ -19,14 +19,14 @@ from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.presentation import forecast_lines
 from turnstile.ledger.records import Bindings, ReleaseKey, Request
 from turnstile.ledger.states import ReleaseState
-from turnstile.privacy.accounts import NANO, postings
+from turnstile.privacy.accounts import NANO, loss_by_unit, postings
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme, parse_programme
 from turnstile.publishing.carried.verify_package import recomputed
 from turnstile.release.ledger_caps import ledger_cap
-from turnstile.release.plan import ReleasePlan, loss_by_unit, make_plan
+from turnstile.release.plan import ReleasePlan, make_plan
 from turnstile.service_calendar import ServiceWeek
 
 INCLUDE = Path(__file__).parents[2] / "include"

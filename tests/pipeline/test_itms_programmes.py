@@ -11,11 +11,12 @@ import pytest
 from small_deployment import INCLUDE, Deployment
 
 from turnstile.errors import ProgrammeError
+from turnstile.privacy.accounts import loss_by_unit
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme, parse_programme
-from turnstile.release.plan import ReleasePlan, loss_by_unit, make_plan
+from turnstile.release.plan import ReleasePlan, make_plan
 from turnstile.service_calendar import parse_period
 
 Cli = Callable[..., int]

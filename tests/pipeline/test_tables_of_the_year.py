@@ -25,13 +25,13 @@ from small_deployment import Deployment
 
 from turnstile.cli import main
 from turnstile.counting.exact_store import load_exact
-from turnstile.privacy.accounts import losses
+from turnstile.privacy.accounts import loss_by_unit, losses
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.privacy.year_to_date import UNIT, column_squared, multiples
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.release.carried_weeks import rho_over_weeks, with_later_draws
-from turnstile.release.plan import loss_by_unit, make_plan
+from turnstile.release.plan import make_plan
 from turnstile.release.sealed import Artefact, decode
 from turnstile.service_calendar import ServiceWeek
 

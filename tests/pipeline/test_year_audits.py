@@ -23,12 +23,13 @@ from scipy.stats import beta
 from turnstile.assessment.audits.pipeline_copy import ObservedSensitivity
 from turnstile.counting import exact_tables
 from turnstile.pipeline.trials.canaries import observed_sensitivities
+from turnstile.privacy.accounts import loss_by_unit
 from turnstile.privacy.events import one_of_each_label
 from turnstile.privacy.mechanisms.dispatch import draw
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
-from turnstile.release.plan import loss_by_unit, make_plan
+from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServiceWeek
 from turnstile.settings import Settings
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from small_deployment import INCLUDE, Deployment
 
+from turnstile.privacy.accounts import loss_by_unit
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight
 from turnstile.privacy.mechanisms.registry import MechanismKind
 from turnstile.privacy.units import ProtectionUnit
@@ -18,7 +19,7 @@ from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.loading import load_programme
 from turnstile.programme.mechanism_spec import MechanismSpec
 from turnstile.programme.spec import Programme
-from turnstile.release.plan import loss_by_unit, make_plan
+from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServiceWeek
 from turnstile_design.compared_designs.alternatives import (
     AT_DELTA,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from turnstile.errors import ProgrammeError
-from turnstile.privacy.accounts import Loss
+from turnstile.privacy.accounts import Loss, loss_by_unit
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.guarantees import ApproxDp
 from turnstile.privacy.mechanisms.dense import agree
@@ -19,7 +19,7 @@ from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import parse_programme
-from turnstile.release.plan import ReleasePlan, loss_by_unit, make_plan
+from turnstile.release.plan import ReleasePlan, make_plan
 from turnstile.service_calendar import ServiceWeek
 
 INCLUDE = Path(__file__).parents[2] / "include"

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from turnstile.errors import ProgrammeError
+from turnstile.privacy.accounts import loss_by_unit
 from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.loading import parse_programme
-from turnstile.release.plan import ReleasePlan, loss_by_unit, make_plan
+from turnstile.release.plan import ReleasePlan, make_plan
 from turnstile.service_calendar import ServiceWeek
 
 INCLUDE = Path(__file__).parents[2] / "include"

@@ -113,16 +113,15 @@ def reconciled(release: Release, drawn: Any) -> None:
 
 
 class Passed:
-    """A gate that lets through."""
+    """An assessment whose gates let through."""
 
-    passed = True
+    gates = ()
 
 
-def write_report(drawn: Any, evidence: object, folder: Path) -> tuple[Passed]:
+def write_report(_: Passed, folder: Path) -> None:
     """A report of one word."""
     replace_durably(folder / "assessment.json", b"passed")
     replace_durably(folder / "assessment.html", b"passed")
-    return (Passed(),)
 
 
 def build_package(folder: Path, drawn: Any, *, ledger: Any, embargoed: Path, **_: object) -> str:
@@ -215,6 +214,7 @@ def light_parts(noise: Noise) -> Iterator[None]:
         _module(
             "turnstile.pipeline.estimating", write_estimates=reconciled, earlier_now=lambda *_: ()
         ),
+        _module("turnstile.assessment.assessment", assess_release=lambda *_: Passed()),
         _module("turnstile.assessment.report.page", write_report=write_report),
         _module("turnstile.pipeline.evidence", evidence_of=lambda _: None),
         _module("turnstile.publishing.package", build_package=build_package),

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from turnstile.privacy.noise_sums import half_width, variance
-from turnstile.privacy.noise_terms import Term
+from turnstile.privacy.noise import Term, half_width, variance
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ def hidden_cell(
         limits: what is known of the count beforehand, for example (0, the threshold).
 
     Examples:
-        >>> from turnstile.privacy.noise_terms import NoiseDistribution
+        >>> from turnstile.privacy.noise import NoiseDistribution
         >>> noise = [Term(NoiseDistribution.LAPLACE, 1.4, 3)]
         >>> found = hidden_cell(150, [91, 41], noise, confidence=0.95)
         >>> found.estimate, round(found.low, 3), round(found.high, 3)

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from turnstile.assessment.attacks.presence import proof_continuous
 from turnstile.privacy.accounts import NO_LOSS, Loss, loss_of
 from turnstile.privacy.guarantees import ApproxDp, Zcdp, epsilon_shown, rho_for
-from turnstile.privacy.noise_sums import half_width
-from turnstile.privacy.noise_terms import Term
+from turnstile.privacy.noise import Term, half_width
 from turnstile_design.compared_designs.accounting import Draw, largest_fit, times
 
 

@@ -10,9 +10,8 @@ import numpy as np
 from turnstile.assessment.attacks.presence import guess_after, proof_continuous
 from turnstile.assessment.report.pictures import Axis, axis, bars, lines
 from turnstile.privacy.events import DrawEvent
+from turnstile.privacy.noise import NoiseDistribution, Term, half_width
 from turnstile.privacy.noise_families import NoiseFamily
-from turnstile.privacy.noise_sums import half_width
-from turnstile.privacy.noise_terms import NoiseDistribution, Term
 from turnstile_lab.baselines import (
     city,
     discrete_laplace,

@@ -1,6 +1,6 @@
 """The printed figures of the 2017 assessment, reproduced and labelled as what they are: wrong.
 
-Culnane, Rubinstein & Teague (2017). The right figures come from `presence` and `noise_sums`; the
+Culnane, Rubinstein & Teague (2017). The right figures come from `presence` and `privacy.noise`; the
 derivations are in docs/CORRECTIONS.md. Nothing but the report, the lab and tests reads these.
 """
 

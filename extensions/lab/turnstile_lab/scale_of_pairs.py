@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.privacy.noise_sums import integer_pmf
-from turnstile.privacy.noise_terms import Distribution, NoiseDistribution, Term
+from turnstile.privacy.noise import Distribution, NoiseDistribution, Term, integer_pmf
 from turnstile_lab.scale_of_noise import ScaleEstimate
 
 _SPREADS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)  # shares of pairs that are no pairs

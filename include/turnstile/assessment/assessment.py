@@ -6,13 +6,20 @@ Gates decide; everything else is a report and never blocks.
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from turnstile.assessment.attacks.presence import averaged
-from turnstile.assessment.attacks.risk import Forecast, as_figures, forecast, over_weeks, weeks_left
+from turnstile.assessment.attacks.risk import (
+    Averaged,
+    Forecast,
+    as_figures,
+    averaged,
+    forecast,
+    over_weeks,
+    weeks_left,
+)
 from turnstile.assessment.attacks.timetable_view import NOT_GIVEN, TimetableView, as_json
 from turnstile.assessment.audits.one_run import WHAT_IT_MEANS
 from turnstile.assessment.audits.release_audit import DrawAudit
@@ -21,14 +28,13 @@ from turnstile.assessment.gates.numbers import layouts_of, nested_pairs
 from turnstile.assessment.gates.pipeline_copy import audits_of
 from turnstile.assessment.gates.registry import gate_results
 from turnstile.assessment.gates.result import GateResult, headline
-from turnstile.ledger.records import AccountBalance
-from turnstile.privacy.accounts import MICRO, NANO, Loss
+from turnstile.ledger.records import AccountBalance, ReleaseKey
+from turnstile.privacy.accounts import MICRO, NANO, Loss, loss_by_unit
 from turnstile.privacy.events import one_of_each_label
-from turnstile.privacy.noise_sums import half_width
-from turnstile.privacy.noise_terms import term_of
+from turnstile.privacy.noise import half_width, term_of
 from turnstile.privacy.units import ProtectionUnit
+from turnstile.programme.spec import Programme
 from turnstile.release.drawn import Drawn
-from turnstile.release.plan import loss_by_unit
 
 _DRAWS_SHOWN = (1, 2, 5, 10)
 _TEXTS = Path(__file__).parent
@@ -59,13 +65,34 @@ class Differencing:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """Everything that was found about one release; losses are those of one instance of a unit."""
+    """Everything that was found about one release: what its report is made of, and nothing else.
 
-    drawn: Drawn
+    Args:
+        key: of the release.
+        programme: whose promise it is.
+        sealed_digest: of the sealed bytes.
+        plan_digest: of what they were drawn by.
+        is_thresholded: whether any table is.
+        losses: of one instance of each unit.
+        gates: decide.
+        audits: of a synthetic copy of the pipeline.
+        risk: of every unit, alone and over time.
+        averaging: by draw, how well a cell is known from several of its kind.
+        differencing: how well one is known from a total.
+        balances: of the group's accounts.
+        timetable: what a public one tells of cells; None without one.
+    """
+
+    key: ReleaseKey
+    programme: Programme
+    sealed_digest: str
+    plan_digest: str
+    is_thresholded: bool
     losses: Mapping[ProtectionUnit, Loss]
     gates: tuple[GateResult, ...]
     audits: tuple[DrawAudit, ...]
     risk: Forecast
+    averaging: Mapping[str, Sequence[Averaged]]
     differencing: tuple[Differencing, ...]
     balances: tuple[AccountBalance, ...]
     timetable: TimetableView | None
@@ -87,11 +114,19 @@ def assess_release(drawn: Drawn, evidence: Evidence | None = None) -> Assessment
     audits = audits_of(drawn.programme, drawn.events, known.copy)
     losses = loss_by_unit(drawn.events)
     return Assessment(
-        drawn=drawn,
+        key=drawn.attempt.key,
+        programme=drawn.programme,
+        sealed_digest=str(drawn.attempt.artefact_digest),
+        plan_digest=drawn.plan.digest,
+        is_thresholded=any(event.threshold is not None for event in drawn.events),
         losses=losses,
         gates=gate_results(drawn, known, audits),
         audits=audits,
         risk=forecast(drawn.events, known.charged),
+        averaging={
+            event.label: [averaged(event, draws) for draws in _DRAWS_SHOWN]
+            for event in one_of_each_label(drawn.events)
+        },
         differencing=_differencing(drawn),
         balances=known.balances,
         timetable=known.timetable,
@@ -100,12 +135,11 @@ def assess_release(drawn: Drawn, evidence: Evidence | None = None) -> Assessment
 
 def content_of(assessment: Assessment) -> dict[str, Any]:
     """Return an assessment as plain values for JSON."""
-    drawn, losses = assessment.drawn, assessment.losses
-    one_of_each = one_of_each_label(drawn.events)
+    losses = assessment.losses
     return {
-        "release": str(drawn.attempt.key),
-        "sealed_sha256": drawn.attempt.artefact_digest,
-        "plan_sha256": drawn.plan.digest,
+        "release": str(assessment.key),
+        "sealed_sha256": assessment.sealed_digest,
+        "plan_sha256": assessment.plan_digest,
         "passed": assessment.passed,
         "headline": headline(assessment.gates),
         "gates": [{**asdict(gate), "outcome": gate.outcome} for gate in assessment.gates],
@@ -123,8 +157,8 @@ def content_of(assessment: Assessment) -> dict[str, Any]:
         "risk_notes": list(assessment.risk.notes),
         "risk_over_weeks": over_weeks(assessment.risk),
         "averaging": {
-            event.label: [asdict(averaged(event, draws)) for draws in _DRAWS_SHOWN]
-            for event in one_of_each
+            label: [asdict(average) for average in averages]
+            for label, averages in assessment.averaging.items()
         },
         "differencing": [asdict(differencing) for differencing in assessment.differencing],
         "timetable": NOT_GIVEN if assessment.timetable is None else as_json(assessment.timetable),

@@ -11,9 +11,7 @@ from functools import lru_cache
 
 from turnstile.estimates.fitting.combined_noise import CONFIDENCES
 from turnstile.privacy.events import DrawEvent
-from turnstile.privacy.noise import noise_variance
-from turnstile.privacy.noise_sums import half_width
-from turnstile.privacy.noise_terms import Term, term_of
+from turnstile.privacy.noise import Term, half_width, noise_variance, term_of
 
 
 @dataclass(frozen=True, slots=True)

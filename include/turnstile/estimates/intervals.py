@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.privacy.noise_sums import normal_half_width, normal_reach
+from turnstile.privacy.noise import normal_half_width, normal_reach
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

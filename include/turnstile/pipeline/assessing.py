@@ -31,15 +31,16 @@ def assess(release: Release) -> str:
     attempt = sealed_attempt(release)
     if is_public(release, attempt) or is_assessed(release, attempt):
         return PASSED
+    from turnstile.assessment.assessment import assess_release
     from turnstile.assessment.report.page import write_report
     from turnstile.pipeline.evidence import evidence_of
 
     release.say("gates, audits and attacks are tried (1 of 2); the report is written next")
-    folder = release.folders.embargoed
-    gates = write_report(drawn_of(release, attempt), evidence_of(release), folder)
-    failed = next((gate for gate in gates if not gate.passed), None)
+    assessment = assess_release(drawn_of(release, attempt), evidence_of(release))
+    write_report(assessment, release.folders.embargoed)
+    failed = next((gate for gate in assessment.gates if not gate.passed), None)
     outcome = PASSED if failed is None else FAILED
-    release.say(f"the report is written (2 of 2): {len(gates)} gates, {outcome}")
+    release.say(f"the report is written (2 of 2): {len(assessment.gates)} gates, {outcome}")
     release.ledger.record_assessment(_found(release, attempt, outcome))
     if failed is not None:
         raise TurnstileError(

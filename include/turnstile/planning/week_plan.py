@@ -12,14 +12,13 @@ from turnstile.ledger.balances.amounts import AccountLoss
 from turnstile.pipeline.before_charge import described
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.trials.small_worlds import small_worlds
-from turnstile.privacy.accounts import MICRO, NANO
+from turnstile.privacy.accounts import MICRO, NANO, loss_by_unit
 from turnstile.privacy.events import one_of_each_label
 from turnstile.privacy.mechanisms.registry import Calibration
 from turnstile.privacy.mechanisms.thresholds import source_threshold
 from turnstile.programme.spec import Programme
 from turnstile.publishing.card import loss_figures
 from turnstile.publishing.package_size import package_size
-from turnstile.release.plan import loss_by_unit
 
 _FRACTION = re.compile(r"\d+/\d+")
 _DIGITS = 12

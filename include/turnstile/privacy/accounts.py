@@ -120,6 +120,29 @@ def losses(events: Sequence[DrawEvent]) -> dict[tuple[ProtectionUnit, str], Loss
     return dict(totals)
 
 
+def loss_by_unit(events: tuple[DrawEvent, ...]) -> dict[ProtectionUnit, Loss]:
+    """Return the largest loss of one instance of each unit; the scopes of a unit are disjoint."""
+    largest: dict[ProtectionUnit, Loss] = {}
+    for (unit, _), loss in losses(events).items():
+        known = largest.get(unit)
+        largest[unit] = loss if known is None else _larger(known, loss)
+    return largest
+
+
+def _larger(loss: Loss, other: Loss) -> Loss:
+    """Return the larger of two losses, amount by amount; None is infinite."""
+    return Loss(
+        epsilon=_largest(loss.epsilon, other.epsilon),
+        rho=_largest(loss.rho, other.rho),
+        delta=max(loss.delta, other.delta),
+    )
+
+
+def _largest(amount: Fraction | None, other: Fraction | None) -> Fraction | None:
+    """Return the larger of two amounts; None is infinite."""
+    return None if amount is None or other is None else max(amount, other)
+
+
 def _carried(unit: ProtectionUnit, vector: tuple[DrawEvent, ...]) -> dict[str, int]:
     """Return how many times a vector holds the exact counts of each earlier scope of a unit."""
     multiples: dict[str, int] = {}

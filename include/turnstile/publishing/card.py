@@ -19,7 +19,7 @@ from turnstile.estimates.trips.stated_errors import stated_errors
 from turnstile.ledger.balances.amounts import AccountLoss, decimal_text
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import AccountBalance, ReleaseKey
-from turnstile.privacy.accounts import Loss, Posting, rounded_up
+from turnstile.privacy.accounts import Loss, Posting, loss_by_unit, rounded_up
 from turnstile.privacy.events import one_of_each_label
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight
 from turnstile.programme.bounding_rule import rule_of
@@ -35,7 +35,7 @@ from turnstile.publishing.describe.card_terms import (
 )
 from turnstile.publishing.pages import rendered
 from turnstile.release.drawn import Drawn
-from turnstile.release.plan import ReleasePlan, loss_by_unit
+from turnstile.release.plan import ReleasePlan
 
 SHOWN_AT_DELTA = Fraction(1, 10**6)
 _OUTSIDE = {

@@ -22,7 +22,7 @@ from turnstile.arrow_columns import column, dates, texts
 from turnstile.estimates.error_bars import error_bar
 from turnstile.estimates.usable import GRADES, grades
 from turnstile.privacy.events import DrawEvent, one_of_each_label
-from turnstile.privacy.noise_sums import normal_half_width
+from turnstile.privacy.noise import normal_half_width
 from turnstile.programme.field import Role
 from turnstile.programme.field_registry import field_of
 

@@ -46,6 +46,7 @@ MOVING_KMH = {  # daily medians of what moves; a bus where nothing else is said
 _PAIRS_AT_LEAST = 100  # of a day; fewer say nothing
 _ROWS_LOOKED_AT = 500_000  # of those vehicles alone that a week needs
 _TIGHT = 1.6  # upper by lower quartile of speed said by speed covered: above, positions say nothing
+_BY_CHANCE = 3.5  # the spread of so many pairs by the root of their number: 3 deviations of it
 _OFF = 1.06  # what noise of positions may add to the square root of that
 _PAIRS_OF_A_VEHICLE = 20  # of a week
 _OFF_OF_A_VEHICLE = 1.25  # each one of Surat has 0.91 to 1.02; mph are 1.61 km/h
@@ -154,7 +155,7 @@ def said_by_covered(connection: DuckDBPyConnection, rows: int) -> float | None:
     tight = [
         float(middle)
         for _, pairs, (low, middle, high) in ratios
-        if pairs >= _PAIRS_AT_LEAST and 0 < high <= low * _TIGHT
+        if pairs >= _PAIRS_AT_LEAST and _is_tight(pairs, low, high)
     ]
     return median(tight) if tight else None
 
@@ -228,7 +229,7 @@ def vehicles_of_another_unit(
         if pairs >= _PAIRS_OF_A_VEHICLE and ratio is not None
     }
     for vehicle, pairs, (low, middle, high) in connection.execute(_OF_VEHICLES, parts).fetchall():
-        if pairs >= _PAIRS_OF_A_VEHICLE and 0 < high <= low * _TIGHT:
+        if pairs >= _PAIRS_OF_A_VEHICLE and _is_tight(pairs, low, high):
             told[str(vehicle)] = (pairs, middle, max(middle, 1 / middle) > _OFF_OF_A_VEHICLE)
     total = sum(pairs for pairs, _, _ in told.values())
     off = {vehicle: said for vehicle, said in told.items() if said[2]}
@@ -247,9 +248,20 @@ def _off_unit(pairs: int, low: float, middle: float, high: float) -> float:
     """
     if pairs < _PAIRS_AT_LEAST or low <= 0:
         return nan
-    if high / low <= _TIGHT:
+    if _is_tight(pairs, low, high):
         return max(middle, 1 / middle) / (_OFF * math.sqrt(high / low))
     return _SLOWER / middle if middle < _SLOWER else nan
+
+
+def _is_tight(pairs: int, low: float, high: float) -> bool:
+    """Say whether quartiles lie so close that positions tell; those of few pairs may by chance.
+
+    Examples:
+        >>> _is_tight(500, 1.0, 1.45), _is_tight(40, 1.0, 1.45), _is_tight(40, 1.0, 1.3)
+        (True, False, True)
+    """
+    spread = math.log(high / low) if low > 0 else math.inf
+    return spread * (1 + _BY_CHANCE / math.sqrt(pairs)) <= math.log(_TIGHT)
 
 
 def clock_off(connection: DuckDBPyConnection, source: SourceSpec) -> float:

@@ -14,10 +14,10 @@ from fractions import Fraction
 from turnstile.errors import ProgrammeError
 from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.promise import plan_digest
-from turnstile.privacy.accounts import Loss, Posting, losses, postings
+from turnstile.privacy.accounts import Posting, loss_by_unit, postings
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms.registry import Spending
-from turnstile.privacy.units import Block, NeighboringRelation, ProtectionUnit
+from turnstile.privacy.units import Block, NeighboringRelation
 from turnstile.privacy.year_to_date import UNIT, over_the_year
 from turnstile.programme.bounding_rule import rule_of
 from turnstile.programme.domain.public_domain import PublicDomain
@@ -115,29 +115,6 @@ def make_plan(
         _check_cap(programme, index, cap, plan.events)
     check_year(programme, plan.events, week)
     return plan
-
-
-def loss_by_unit(events: tuple[DrawEvent, ...]) -> dict[ProtectionUnit, Loss]:
-    """Return the largest loss of one instance of each unit; the scopes of a unit are disjoint."""
-    largest: dict[ProtectionUnit, Loss] = {}
-    for (unit, _), loss in losses(events).items():
-        known = largest.get(unit)
-        largest[unit] = loss if known is None else _larger(known, loss)
-    return largest
-
-
-def _larger(loss: Loss, other: Loss) -> Loss:
-    """Return the larger of two losses, amount by amount; None is infinite."""
-    return Loss(
-        epsilon=_largest(loss.epsilon, other.epsilon),
-        rho=_largest(loss.rho, other.rho),
-        delta=max(loss.delta, other.delta),
-    )
-
-
-def _largest(amount: Fraction | None, other: Fraction | None) -> Fraction | None:
-    """Return the larger of two amounts; None is infinite."""
-    return None if amount is None or other is None else max(amount, other)
 
 
 def _events(

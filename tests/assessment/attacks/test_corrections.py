@@ -12,8 +12,7 @@ from reference_formulas import theorem_5_as_stated
 
 from turnstile.assessment.attacks.presence import proof_continuous
 from turnstile.privacy.mechanisms.thresholds import source_threshold
-from turnstile.privacy.noise_sums import half_width, tail
-from turnstile.privacy.noise_terms import NoiseDistribution, Term
+from turnstile.privacy.noise import NoiseDistribution, Term, half_width, tail
 from turnstile_lab.baselines import naive_laplace
 from turnstile_lab.historical import (
     theorem_1_density,

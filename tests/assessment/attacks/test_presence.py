@@ -12,16 +12,16 @@ from membership import membership_accuracy
 from reference_formulas import average_half_width, proof_rounded
 
 from turnstile.assessment.attacks.presence import (
-    averaged,
     guess_after,
     proof_continuous,
     proof_integer,
     step_of,
 )
+from turnstile.assessment.attacks.risk import averaged
 from turnstile.assessment.attacks.unit_changes import Change
 from turnstile.privacy.events import DrawEvent, Sensitivity
+from turnstile.privacy.noise import Term
 from turnstile.privacy.noise_families import NoiseFamily
-from turnstile.privacy.noise_terms import Term
 from turnstile.privacy.units import ProtectionUnit
 from turnstile_lab.baselines import discrete_laplace, naive_laplace
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from turnstile.assessment.attacks.evidence_of_any_counts import log_evidence
+from turnstile.privacy.noise import Term, pmf
 from turnstile.privacy.noise_families import NoiseFamily
-from turnstile.privacy.noise_terms import Term, pmf
 from turnstile_lab.baselines import uniforms
 from turnstile_lab.scale_intervals import interval
 

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from reference_formulas import difference_density
 
+from turnstile.privacy.noise import Term, integer_pmf
 from turnstile.privacy.noise_families import NoiseFamily
-from turnstile.privacy.noise_sums import integer_pmf
-from turnstile.privacy.noise_terms import Term
 from turnstile_lab.baselines import discrete_laplace, naive_laplace, uniforms
 from turnstile_lab.scale_of_noise import (
     from_negatives,

@@ -6,7 +6,7 @@ import pytest
 from differencing_of_cells import derived_deviation, hidden_cell
 
 from turnstile.assessment.attacks.timetable import StopEvent, exposed_cells
-from turnstile.privacy.noise_terms import NoiseDistribution, Term
+from turnstile.privacy.noise import NoiseDistribution, Term
 from turnstile_lab.rows import RowBalance, expected_rows
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import h3
 import pytest
 
+from turnstile.assessment.assessment import assess_release
 from turnstile.assessment.attacks.timetable_feed import read_timetable
 from turnstile.assessment.attacks.timetable_view import NOT_GIVEN, CellLabels, view
 from turnstile.assessment.cell_labels import labels_of_domain, read_lookup
@@ -162,7 +163,7 @@ def test_a_release_reports_what_its_timetable_shows(
     seen = view(read_timetable(feed, [date(2016, 7, 26)]), labels_of_domain(domain))
     folder = tmp_path / "embargoed"
     folder.mkdir()
-    write_report(release, Evidence(timetable=seen), folder)
+    write_report(assess_release(release, Evidence(timetable=seen)), folder)
     content = json.loads((folder / JSON_NAME).read_bytes())["timetable"]
     assert content["feed_sha256"] == seen.sha256
     assert {(c["slot"], c["area"]) for c in content["cells"]} == {
@@ -174,5 +175,5 @@ def test_a_release_reports_what_its_timetable_shows(
     page = (folder / PAGE_NAME).read_text()
     assert "n70-1" in page
     assert "rode that vehicle" in page
-    write_report(release, Evidence(), folder)
+    write_report(assess_release(release), folder)
     assert "No timetable was given" in (folder / PAGE_NAME).read_text()

@@ -23,8 +23,8 @@ from turnstile.assessment.audits.sampler import DRAWS, log_moments, mean_limits,
 from turnstile.assessment.gates.pipeline_copy import sampler
 from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.mechanisms.dispatch import draw
+from turnstile.privacy.noise import Term, pmf
 from turnstile.privacy.noise_families import NoiseFamily
-from turnstile.privacy.noise_terms import Term, pmf
 from turnstile.privacy.tail_probabilities import binomial_at_least
 from turnstile.privacy.units import ProtectionUnit
 from turnstile_lab.baselines import discrete_laplace, uniforms

@@ -15,8 +15,8 @@ from turnstile.assessment.gates.stated_power import NOTHING, first_found, walk_r
 from turnstile.assessment.gates.sums_of_squares import chance_between, limits
 from turnstile.assessment.gates.zeros import noised_zeros
 from turnstile.privacy.events import DrawEvent
+from turnstile.privacy.noise import Term
 from turnstile.privacy.noise_families import NoiseFamily
-from turnstile.privacy.noise_terms import Term
 from turnstile.release.drawn import Drawn
 from turnstile.release.numbers import Vector
 from turnstile_lab.baselines import discrete_laplace, uniforms

@@ -10,7 +10,7 @@ from statistics import NormalDist
 
 from turnstile.errors import InputError
 from turnstile.pipeline.context import Release
-from turnstile.privacy.accounts import Loss
+from turnstile.privacy.accounts import Loss, loss_by_unit
 from turnstile.privacy.events import DrawEvent, one_of_each_label
 from turnstile.privacy.units import CARD_UNITS, ProtectionUnit
 from turnstile.programme.domain.files import load_domain
@@ -22,7 +22,7 @@ from turnstile.programme.spec import Programme
 from turnstile.publishing.card import loss_figures
 from turnstile.release.carried_weeks import rho_over_weeks, with_later_draws
 from turnstile.release.ledger_caps import ledger_cap
-from turnstile.release.plan import loss_by_unit, make_plan
+from turnstile.release.plan import make_plan
 from turnstile_design.compared_designs.accounting import (
     Draw,
     epsilon_by_pld,

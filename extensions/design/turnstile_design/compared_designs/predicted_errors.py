@@ -20,7 +20,7 @@ from turnstile.estimates.fitting.fission import public_normals
 from turnstile.estimates.trips.tap_estimates import estimated
 from turnstile.estimates.trips.tap_numbers import DrawnDays, TapNumbers, tap_numbers
 from turnstile.estimates.usable import Usable, usable
-from turnstile.privacy.noise_sums import normal_half_width
+from turnstile.privacy.noise import normal_half_width
 from turnstile.programme.domain.public_domain import Place
 from turnstile.programme.fields import TAPS
 from turnstile.programme.spec import Query

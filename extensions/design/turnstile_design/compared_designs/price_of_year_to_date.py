@@ -7,7 +7,7 @@ from math import sqrt
 
 from turnstile.errors import BudgetExceeded, InputError
 from turnstile.pipeline.context import Release
-from turnstile.privacy.accounts import Loss
+from turnstile.privacy.accounts import Loss, loss_by_unit
 from turnstile.privacy.year_to_date import (
     CARD_GAIN,
     QUARTER_WEEKS,
@@ -17,7 +17,6 @@ from turnstile.privacy.year_to_date import (
     sum_errors,
 )
 from turnstile.publishing.card import loss_figures
-from turnstile.release.plan import loss_by_unit
 from turnstile_design.compared_designs.accounting import times
 
 

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import betaln
 from scipy.stats import chi2, norm
 
-from turnstile.privacy.noise_sums import integer_pmf
-from turnstile.privacy.noise_terms import NoiseDistribution, Term
+from turnstile.privacy.noise import NoiseDistribution, Term, integer_pmf
 from turnstile_lab.disclosures import Disclosure
 from turnstile_lab.external.odds import CONFIDENCE, Floats, is_sure, log_mean, log_odds, told
 from turnstile_lab.external.paired_counts import GROUPS_LEAST, point_to_point, residuals

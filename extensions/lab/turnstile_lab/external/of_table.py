@@ -12,8 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.privacy.noise_sums import half_width, tail
-from turnstile.privacy.noise_terms import NoiseDistribution, Term
+from turnstile.privacy.noise import NoiseDistribution, Term, half_width, tail
 from turnstile_lab.disclosures import Disclosure
 from turnstile_lab.external.below_zero import below_zero
 from turnstile_lab.external.cell_kinds import EVERY, by_kind, spanned

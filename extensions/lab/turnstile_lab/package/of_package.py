@@ -14,8 +14,7 @@ from turnstile.assessment.attacks.presence import guess_after, proof_integer
 from turnstile.assessment.attacks.risk import Forecast, as_figures, forecast, over_weeks
 from turnstile.assessment.gates.numbers import nested_pairs
 from turnstile.assessment.gates.registry import NUMBER_GATES
-from turnstile.privacy.noise_sums import half_width
-from turnstile.privacy.noise_terms import term_of
+from turnstile.privacy.noise import half_width, term_of
 from turnstile.publishing.contents_check import unknown_contents
 from turnstile.publishing.describe.manifest import differences
 from turnstile.publishing.inner_contents import NOT_JUDGED

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -19,8 +18,6 @@ from turnstile.assessment.attacks.unit_changes import Change, Changes
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_pmf, noise_variance
 from turnstile.privacy.noise_families import NoiseFamily
-from turnstile.privacy.noise_sums import half_width
-from turnstile.privacy.noise_terms import term_of
 
 _GRID_CELLS = 2**16
 _REACH_DEVIATIONS = 9
@@ -144,32 +141,3 @@ def _on_grid(positions: NDArray[np.float64], masses: NDArray[np.float64]) -> NDA
     share = positions - below
     grid = np.bincount(below % _GRID_CELLS, masses * (1 - share), _GRID_CELLS)
     return np.asarray(grid + np.bincount((below + 1) % _GRID_CELLS, masses * share, _GRID_CELLS))
-
-
-@dataclass(frozen=True, slots=True)
-class Averaged:
-    """What an average of so many draws of one cell says.
-
-    Args:
-        draws: of the same exact number.
-        half_width_95: of the average, in counts.
-        guess_right: chance of the best guess whether one record is in the cell.
-    """
-
-    draws: int
-    half_width_95: float
-    guess_right: float
-
-
-def averaged(event: DrawEvent, draws: int) -> Averaged:
-    """Return what an average of independent draws of one cell says; one draw is a release.
-
-    Examples:
-        >>> from turnstile.privacy.events import NoiseFamily
-        >>> one = DrawEvent("t", "count", NoiseFamily.DISCRETE_LAPLACE, Fraction(1), (), ())
-        >>> averaged(one, 10).half_width_95, round(averaged(one, 10).guess_right, 2)
-        (0.9, 0.93)
-    """
-    single = replace(event, threshold=None, delta=Fraction(0))
-    width = half_width([term_of(single, draws)], 0.95) / draws
-    return Averaged(draws, width, guess_after([single], weeks=draws))

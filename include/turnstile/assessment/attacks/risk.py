@@ -18,12 +18,14 @@ from functools import lru_cache, partial
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from turnstile.assessment.attacks.presence import best_guess
+from turnstile.assessment.attacks.presence import best_guess, guess_after
 from turnstile.assessment.attacks.unit_changes import (
+    DAYS_A_WEEK,
+    TRIPS_A_DAY,
     Change,
     Changes,
     draws_on,
-    name_of,
+    releases_on,
     scopes_of,
     typical_changes,
     units_of_events,
@@ -34,8 +36,7 @@ from turnstile.ledger.records import AccountBalance, ReleaseKey
 from turnstile.privacy.accounts import MICRO, NANO, NO_LOSS, Loss, losses
 from turnstile.privacy.events import DrawEvent, one_of_each_label
 from turnstile.privacy.guarantees import ApproxDp, PureDp, Zcdp, epsilon_shown
-from turnstile.privacy.noise_sums import half_width
-from turnstile.privacy.noise_terms import Term, term_of
+from turnstile.privacy.noise import Term, half_width, term_of
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.privacy.year_to_date import column_squared
 from turnstile.service_calendar import DAYS_PER_WEEK
@@ -46,6 +47,28 @@ _SHOWN_AT_DELTA = Fraction(1, 10**6)
 _NORMAL_FROM_TERMS = 20
 _HIDDEN_UP_TO, _IN_PART_UP_TO = 0.6, 0.9  # chance of the best guess
 _APART = 0.005  # chances that differ by less are said alike
+_WORST = {
+    ProtectionUnit.TRIP: "the trip that shows most",
+    ProtectionUnit.CARD_DAY: "the day of a card that shows most within its bound",
+    ProtectionUnit.CARD_WEEK: "the week of a card that shows most within its bound",
+    ProtectionUnit.CARD: "the card that shows most within its bound, every week",
+    ProtectionUnit.BUS_DAY: "the day of a bus that shows most within its bound",
+    ProtectionUnit.BUS_WEEK: "the week of a bus that shows most within its bound",
+    ProtectionUnit.BUS: "the bus that shows most within its bound, every week",
+}
+_TYPICAL = {
+    ProtectionUnit.TRIP: "one trip",
+    ProtectionUnit.CARD_DAY: f"a card's day of {TRIPS_A_DAY} trips",
+    ProtectionUnit.CARD_WEEK: (
+        f"a commuter's week ({TRIPS_A_DAY} trips a day on {DAYS_A_WEEK} days)"
+    ),
+    ProtectionUnit.CARD: (
+        f"a daily commuter ({TRIPS_A_DAY} trips a day on {DAYS_A_WEEK} days a week)"
+    ),
+    ProtectionUnit.BUS_DAY: "the day of a bus in half of the cells that its bound allows",
+    ProtectionUnit.BUS_WEEK: "the week of a bus in half of the cells that its bound allows",
+    ProtectionUnit.BUS: "a bus in half of the cells that its bound allows, every day",
+}
 
 
 class Span(StrEnum):
@@ -136,6 +159,21 @@ class Course(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Averaged:
+    """What an average of so many draws of one cell says.
+
+    Args:
+        draws: of the same exact number.
+        half_width_95: of the average, in counts.
+        guess_right: chance of the best guess whether one record is in the cell.
+    """
+
+    draws: int
+    half_width_95: float
+    guess_right: float
+
+
+@dataclass(frozen=True, slots=True)
 class Forecast:
     """Where a group of programmes stands, and where it goes.
 
@@ -181,6 +219,13 @@ def forecast(
     )
 
 
+def _name_of(unit: ProtectionUnit, *, is_worst: bool) -> str:
+    """Return who is meant, in words."""
+    if is_worst:
+        return _WORST.get(unit, f"{unit.noun} that shows most within its bound")
+    return _TYPICAL.get(unit, unit.noun)
+
+
 def _course(
     weeks: int, seen: Sequence[ChargedRelease], units: Iterable[ProtectionUnit], finest: DrawEvent
 ) -> Course:
@@ -188,7 +233,7 @@ def _course(
     return Course(
         weeks,
         {
-            name_of(unit, is_worst=is_worst): _guess_of(
+            _name_of(unit, is_worst=is_worst): _guess_of(
                 unit, seen, scopes=["ever"], is_worst=is_worst, with_later=True
             )
             for unit in units
@@ -211,7 +256,7 @@ def _risks(
     """
     scopes = scopes_of(events, unit) or ["ever"]
     this_release = [ChargedRelease(held[0].key, tuple(events))]
-    charged = _on(held, unit, scopes)
+    charged = releases_on(held, unit, scopes)
     weeks = len({week for release in charged for week in _weeks(release)})
     seen = {Span.LEDGER: _alike(charged) if unit.is_lifetime else charged}
     if unit.is_lifetime:
@@ -226,7 +271,7 @@ def _risks(
             guess = partial(_guess_of, unit, scopes=scopes, is_worst=is_worst)
             yield UnitRisk(
                 unit,
-                name_of(unit, is_worst=is_worst),
+                _name_of(unit, is_worst=is_worst),
                 is_worst,
                 span,
                 AHEAD_WEEKS if is_year and unit.is_lifetime else weeks,
@@ -236,17 +281,6 @@ def _risks(
                 epsilon_of(loss),
                 None if loss.rho is None else float(loss.rho),
             )
-
-
-def _on(
-    held: Iterable[ChargedRelease], unit: ProtectionUnit, scopes: Sequence[str]
-) -> list[ChargedRelease]:
-    """Return the charged releases that hold records of one of these pieces of time."""
-    return [
-        release
-        for release in held
-        if any(draws_on(release.events, unit, scope) for scope in scopes)
-    ]
 
 
 def _guess_of(
@@ -486,6 +520,20 @@ def _fitting(limit: int, taken: int | None, weekly: Fraction | None) -> int:
     if taken is None or weekly is None:
         return 0
     return max(0, int((limit - taken) // weekly)) if weekly else 0
+
+
+def averaged(event: DrawEvent, draws: int) -> Averaged:
+    """Return what an average of independent draws of one cell says; one draw is a release.
+
+    Examples:
+        >>> from turnstile.privacy.events import NoiseFamily
+        >>> one = DrawEvent("t", "count", NoiseFamily.DISCRETE_LAPLACE, Fraction(1), (), ())
+        >>> averaged(one, 10).half_width_95, round(averaged(one, 10).guess_right, 2)
+        (0.9, 0.93)
+    """
+    single = replace(event, threshold=None, delta=Fraction(0))
+    width = half_width([term_of(single, draws)], 0.95) / draws
+    return Averaged(draws, width, guess_after([single], weeks=draws))
 
 
 def _average(event: DrawEvent, weeks: int) -> float:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt, sqrt
 
+from turnstile.ledger.balances.charged_releases import ChargedRelease
 from turnstile.privacy.accounts import vectors
 from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.noise_families import NoiseFamily
@@ -24,28 +25,6 @@ from turnstile.privacy.year_to_date import column_squared
 TRIPS_A_DAY = 2
 DAYS_A_WEEK = 5
 _DAILY = (ProtectionUnit.TRIP, ProtectionUnit.CARD_DAY, ProtectionUnit.BUS_DAY)
-_WORST = {
-    ProtectionUnit.TRIP: "the trip that shows most",
-    ProtectionUnit.CARD_DAY: "the day of a card that shows most within its bound",
-    ProtectionUnit.CARD_WEEK: "the week of a card that shows most within its bound",
-    ProtectionUnit.CARD: "the card that shows most within its bound, every week",
-    ProtectionUnit.BUS_DAY: "the day of a bus that shows most within its bound",
-    ProtectionUnit.BUS_WEEK: "the week of a bus that shows most within its bound",
-    ProtectionUnit.BUS: "the bus that shows most within its bound, every week",
-}
-_TYPICAL = {
-    ProtectionUnit.TRIP: "one trip",
-    ProtectionUnit.CARD_DAY: f"a card's day of {TRIPS_A_DAY} trips",
-    ProtectionUnit.CARD_WEEK: (
-        f"a commuter's week ({TRIPS_A_DAY} trips a day on {DAYS_A_WEEK} days)"
-    ),
-    ProtectionUnit.CARD: (
-        f"a daily commuter ({TRIPS_A_DAY} trips a day on {DAYS_A_WEEK} days a week)"
-    ),
-    ProtectionUnit.BUS_DAY: "the day of a bus in half of the cells that its bound allows",
-    ProtectionUnit.BUS_WEEK: "the week of a bus in half of the cells that its bound allows",
-    ProtectionUnit.BUS: "a bus in half of the cells that its bound allows, every day",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +43,6 @@ class Change:
 
 
 Changes = Counter[Change]
-
-
-def name_of(unit: ProtectionUnit, *, is_worst: bool) -> str:
-    """Return who is meant, in words."""
-    if is_worst:
-        return _WORST.get(unit, f"{unit.noun} that shows most within its bound")
-    return _TYPICAL.get(unit, unit.noun)
 
 
 def worst_changes(
@@ -132,6 +104,17 @@ def scopes_of(events: Iterable[DrawEvent], unit: ProtectionUnit) -> list[str]:
 def draws_on(events: Iterable[DrawEvent], unit: ProtectionUnit, scope: str) -> list[DrawEvent]:
     """Return the draws of a release that hold records of a piece of time, carried along or new."""
     return [event for event in events if _multiple(event, unit, scope)]
+
+
+def releases_on(
+    held: Iterable[ChargedRelease], unit: ProtectionUnit, scopes: Sequence[str]
+) -> list[ChargedRelease]:
+    """Return the charged releases that hold records of one of these pieces of time."""
+    return [
+        release
+        for release in held
+        if any(draws_on(release.events, unit, scope) for scope in scopes)
+    ]
 
 
 def _multiple(event: DrawEvent, unit: ProtectionUnit, scope: str) -> int:

@@ -18,15 +18,16 @@ from scipy.special import logsumexp
 
 from turnstile.assessment.audits.pipeline_copy import Draw
 from turnstile.privacy.events import DrawEvent
-from turnstile.privacy.goodness import p_value
-from turnstile.privacy.noise import noise_pmf
+from turnstile.privacy.noise import noise_pmf, noise_variance
 from turnstile.privacy.noise_families import NoiseFamily
-from turnstile.privacy.tail_probabilities import binomial_at_least
+from turnstile.privacy.tail_probabilities import binomial_at_least, chi_squared_above
 
 DRAWS = 20_000
 MANY_DRAWS = 2**20
 TAILS = (3.0, 3.5, 4.0)  # deviations
-_SHARE_OF_ALPHA = 0.1  # the chi-squared limit is short in the tail (`privacy.goodness`)
+_SHARE_OF_ALPHA = 0.1  # bins of few draws have a longer tail than chi-squared
+_EXPECTED_PER_BIN = 25.0
+_REACH_SDS = 12
 _TESTS = 5 + 2 * len(TAILS)
 _TILTS = np.geomspace(1e-3, 0.3, 40)  # over a deviation: of Chernoff's bound
 Floats = NDArray[np.float64]
@@ -76,6 +77,28 @@ def misfit_of(noise: NDArray[np.int64], event: DrawEvent, *, alpha: float) -> st
         if not low <= float(drawn.mean()) / deviation <= high:
             return f"its {words} is not as declared"
     return next(_wrong_tails(noise, values, chances, deviation, each), None)
+
+
+def p_value(draws: NDArray[np.int64], noise: NoiseFamily, scale: Fraction) -> float:
+    """Return the p-value of the pooled chi-squared test of the draws against its distribution.
+
+    Single values are bins while 25 and more draws are expected there; both tails are pooled.
+
+    Args:
+        draws: noise alone, independent, shape (n,).
+        noise: claimed family.
+        scale: claimed b or sigma.
+    """
+    reach = math.ceil(_REACH_SDS * math.sqrt(noise_variance(noise, scale)))
+    values, probabilities = noise_pmf(noise, scale, reach=reach)
+    half = int(np.sum(draws.size * probabilities >= _EXPECTED_PER_BIN)) // 2
+    inside = np.abs(values) <= half
+    expected = draws.size * probabilities[inside]
+    tail = (draws.size - expected.sum()) / 2
+    observed = np.bincount(np.clip(draws, -half - 1, half + 1) + half + 1, minlength=2 * half + 3)
+    expected = np.concatenate(([tail], expected, [tail]))
+    statistic = float(np.sum((observed - expected) ** 2 / expected))
+    return chi_squared_above(statistic, expected.size - 1)
 
 
 def _wrong_tails(

@@ -17,8 +17,7 @@ from turnstile.assessment.gates.result import (
 )
 from turnstile.assessment.gates.stated_power import first_found, steps_from
 from turnstile.assessment.gates.sums_of_squares import chance_between, limits
-from turnstile.privacy.noise_sums import tail
-from turnstile.privacy.noise_terms import Term
+from turnstile.privacy.noise import Term, tail
 
 
 def nested_scale(numbers: Judged, alpha: float = ALPHA) -> GateResult:

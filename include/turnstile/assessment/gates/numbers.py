@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from turnstile.assessment.gates.sums_of_squares import Kinds
 from turnstile.privacy.events import DrawEvent
-from turnstile.privacy.noise import noise_fourth_cumulant, noise_variance
-from turnstile.privacy.noise_terms import Term, term_of
+from turnstile.privacy.noise import Term, noise_fourth_cumulant, noise_variance, term_of
 from turnstile.programme.domain.public_domain import Segment, layout
 from turnstile.release.drawn import Drawn
 from turnstile.release.numbers import Vector, vectors_of_sealed

@@ -14,8 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.privacy.noise_sums import integer_pmf
-from turnstile.privacy.noise_terms import Term
+from turnstile.privacy.noise import Term, integer_pmf
 
 Kinds = tuple[tuple[int, tuple[Term, ...]], ...]
 """How many squares there are of which noise, a sum of terms."""

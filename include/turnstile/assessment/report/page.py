@@ -11,46 +11,39 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from turnstile.assessment.assessment import LIMITS, SOURCES, Assessment, assess_release, content_of
-from turnstile.assessment.evidence import Evidence
-from turnstile.assessment.gates.result import GateResult, headline
+from turnstile.assessment.assessment import LIMITS, SOURCES, Assessment, content_of
+from turnstile.assessment.gates.result import headline
 from turnstile.assessment.pages import render
 from turnstile.assessment.report import sections
 from turnstile.assessment.report.answers import answers_of
 from turnstile.publishing.inner_contents import NOT_JUDGED
-from turnstile.release.drawn import Drawn
 from turnstile.release.zones import write_atomically
 
 JSON_NAME = "assessment.json"
 PAGE_NAME = "assessment.html"
 
 
-def write_report(drawn: Drawn, evidence: Evidence, folder: Path) -> tuple[GateResult, ...]:
-    """Assess a sealed release, write `assessment.json` and `assessment.html`, return the gates.
-
-    The caller stops the release if a gate did not pass; the report is written either way.
+def write_report(assessment: Assessment, folder: Path) -> None:
+    """Write `assessment.json` and `assessment.html`, whatever the gates said.
 
     Args:
-        drawn: the sealed release.
-        evidence: what it is judged by beside the sealed bytes.
+        assessment: of a sealed release.
         folder: that exists, under embargo.
     """
-    assessment = assess_release(drawn, evidence)
     content = json.dumps(content_of(assessment), indent=1) + "\n"
     write_atomically(folder / JSON_NAME, content.encode())
     write_atomically(folder / PAGE_NAME, page_of(assessment).encode())
-    return assessment.gates
 
 
 def page_of(assessment: Assessment) -> str:
     """Return the page."""
     return render(
         "assessment.html",
-        title=f"Assessment of {assessment.drawn.attempt.key}",
+        title=f"Assessment of {assessment.key}",
         passed=assessment.passed,
         headline=headline(assessment.gates),
-        sealed=assessment.drawn.attempt.artefact_digest,
-        answers=answers_of(assessment.drawn.programme, assessment.risk),
+        sealed=assessment.sealed_digest,
+        answers=answers_of(assessment.programme, assessment.risk),
         risk=sections.risk(assessment),
         picture=Markup(sections.risk_picture(assessment)),  # noqa: S704 - our template escapes
         notes=assessment.risk.notes,

@@ -133,7 +133,6 @@ def audits(assessment: Assessment) -> Section:
 
 def attacks(assessment: Assessment) -> Section:
     """Return what is proven of presence, and differencing."""
-    is_thresholded = any(event.threshold is not None for event in assessment.drawn.events)
     head = ("total", "parts", "mode", "noises", "cell from total, +- (95 %)", "itself, +-")
     rows = [
         (
@@ -149,7 +148,7 @@ def attacks(assessment: Assessment) -> Section:
     return {
         "proof": (
             "Tables are thresholded: a released cell proves that it was not empty."
-            if is_thresholded
+            if assessment.is_thresholded
             else "Empty cells are noised like others: that a number is not 0 proves nothing; one "
             "far beyond its noise says that many were there."
         ),

@@ -1,7 +1,7 @@
 """Errors of reconciled numbers and of sums of drawn ones: exact half-widths from declared noise.
 
 A reconciled number is a fixed linear function of the drawn ones, so its error is a sum of w Z over
-all draws, with weights from the public shapes and scales alone (`noise_sums`). Floats for people:
+all draws, with weights from the public shapes and scales alone (`privacy.noise`). For people:
 no loss depends on them.
 """
 
@@ -16,10 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnstile.estimates.fitting.reconciliation import Reconciled
-from turnstile.privacy.noise import noise_variance
+from turnstile.privacy.noise import (
+    Floats,
+    Term,
+    Weighted,
+    half_width,
+    noise_variance,
+    weighted_half_widths,
+)
 from turnstile.privacy.noise_families import NoiseFamily
-from turnstile.privacy.noise_sums import Weighted, half_width, weighted_half_widths
-from turnstile.privacy.noise_terms import Floats, Term
 
 CONFIDENCES = (0.90, 0.95)
 

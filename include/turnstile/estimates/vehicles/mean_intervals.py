@@ -29,10 +29,8 @@ from turnstile.privacy.mechanisms.bounded_mean import (
     mean_kmh,
     mean_sd_kmh,
 )
-from turnstile.privacy.noise import noise_variance
+from turnstile.privacy.noise import Term, half_width, noise_variance, two_laplace_tails
 from turnstile.privacy.noise_families import NoiseFamily
-from turnstile.privacy.noise_sums import half_width, two_laplace_tails
-from turnstile.privacy.noise_terms import Term
 
 OUTSIDE = 0.05
 _SHOWN_ABOVE_SDS = 3

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from turnstile.ledger.balances.forecast import CapForecast
-from turnstile.privacy.noise_sums import normal_half_width
+from turnstile.privacy.noise import normal_half_width
 
 _SHADES = 9
 _INTEGERS_FROM = 100  # no decimals from here on

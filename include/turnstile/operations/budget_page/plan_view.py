@@ -12,12 +12,12 @@ from turnstile.ledger.balances.amounts import Cap, is_lifetime_unit
 from turnstile.ledger.records import AccountBalance
 from turnstile.operations.amount_words import rounded_up
 from turnstile.pipeline.trials.room import crash_sentence, tightest_room
-from turnstile.privacy.accounts import Posting
+from turnstile.privacy.accounts import Posting, loss_by_unit
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme
 from turnstile.publishing.card import loss_figures
-from turnstile.release.plan import ReleasePlan, loss_by_unit, make_plan
+from turnstile.release.plan import ReleasePlan, make_plan
 from turnstile.service_calendar import parse_period
 
 _COORDINATES = ("epsilon_micro", "rho_nano")

@@ -31,7 +31,7 @@ from turnstile.operations.budget_page.picture_shapes import (
     number,
 )
 from turnstile.operations.budget_page.week_compared import WeekCompared, compared
-from turnstile.privacy.noise_sums import normal_half_width
+from turnstile.privacy.noise import normal_half_width
 from turnstile.programme.spec import Programme, TableSpec
 from turnstile.publishing.data_tables import VALUE, labels_of
 from turnstile.publishing.package_reader import Tables

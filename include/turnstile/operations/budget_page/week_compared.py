@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from turnstile.operations.budget_page.picture_shapes import Bar
-from turnstile.privacy.noise_sums import normal_half_width
+from turnstile.privacy.noise import normal_half_width
 from turnstile.publishing.week.claims import discoveries
 
 _SHOWN_AT_MOST = 12

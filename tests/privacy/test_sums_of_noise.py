@@ -9,9 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from turnstile.privacy.noise import (
+    NoiseDistribution,
+    Term,
+    half_width,
+    integer_pmf,
+    pmf,
+    tail,
+    variance,
+)
 from turnstile.privacy.noise_families import NoiseFamily
-from turnstile.privacy.noise_sums import half_width, integer_pmf, tail, variance
-from turnstile.privacy.noise_terms import NoiseDistribution, Term, pmf
 from turnstile_lab.baselines import discrete_laplace, naive_laplace, uniforms
 
 _DRAWS = 1_000_000  # 0.2 % is then more than six standard deviations of a share of 0.9
