@@ -10,7 +10,7 @@ draw one key. Without a container engine it says so, and runs the
 same services as processes.
 
     python tests/containers/compose_test.py [--kills 3] [--only-kills] [--stores] [--limits]
-                                            [--seed 1] [--rows 2000] [--processes]
+                                            [--seed 1] [--rows 20000] [--processes]
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ def main() -> int:
     )
     parser.add_argument("--seed", type=int, default=1, help="of the random moments (1)")
     parser.add_argument("--weeks", type=int, default=3, help="before the disaster, 2 or more (3)")
-    parser.add_argument("--rows", type=int, default=2000, help="rows a week and programme (2000)")
+    parser.add_argument(
+        "--rows", type=int, default=20_000, help="rows a week and programme (20000)"
+    )
     parser.add_argument("--processes", action="store_true", help="without containers")
     asked = parser.parse_args()
     if asked.limits and not asked.stores:
