@@ -111,7 +111,7 @@ def test_vehicles_that_are_one_each_go_on(city: Any, fault: str) -> None:
 
 
 def test_few_positions_tell_no_unit_by_chance(city: Any) -> None:
-    """Four made buses, whose speeds have little to do with where they are: found by a deployment."""
+    """Four made buses, whose speeds have little to do with where they are."""
     made = "2016-W30"
     assert city.tells("sample", "itms", "--weeks", made, "--rows", 2000, "--seed", 3)[0] == 0
     assert city.tells("look", "itms", "--week", made)[0] == 0
