@@ -10,15 +10,15 @@ from compared_weeks import SEED, rmse
 from estimate_weeks import Floats, Noise, dice, made_week, week_of
 
 from turnstile.estimates.fitting import cell_fits
-from turnstile.estimates.fitting.cell_fits import Earlier, fits
+from turnstile.estimates.fitting.cell_fits import Weeks, fits
 from turnstile.estimates.trips import tap_estimates
 from turnstile.estimates.trips.trip_weeks import ModeTaps, taps_by_mode
 
 WEEKS, SHARE = 7, 0.3
-FITS = ("clipped", "this week alone", "departure from the prior", "all days")
+FITS = ("clipped", "departure from what all weeks have in common", "all days")
 
 
-def without_fit(number: int) -> Callable[[Floats, float, Earlier | None], Floats]:
+def without_fit(number: int) -> Callable[[Floats, float, Weeks | None], Floats]:
     """Return the fits without one of them."""
     return lambda *given: np.delete(fits(*given), number, axis=0)
 
@@ -29,7 +29,7 @@ def ablation_lines(real: Floats, noises: tuple[Noise, ...]) -> Iterator[str]:
         *((name, tap_estimates, "fits", without_fit(n)) for n, name in enumerate(FITS)),
         ("guard", cell_fits, "guarded", lambda _values, fitted, _variance: fitted),
         ("limited translation", cell_fits, "TRANSLATION_SDS", 1e9),
-        ("breaks of level", cell_fits, "without_breaks", lambda *_: None),
+        ("breaks of level", cell_fits, "without_breaks", lambda weeks, _deviations: weeks),
     ]
     for noise in noises:
         coins = dice(SEED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from changed_places import AT_MOST, changed
-from estimate_weeks import Noise, dice, made_rates, made_week
+from estimate_weeks import Floats, Noise, dice, made_rates, made_week
 
 from turnstile.estimates.fitting import cell_fits
 from turnstile.estimates.fitting.level_breaks import chances_of_breaks, without_breaks
@@ -17,9 +17,9 @@ CLOSED, NEW = 7, 11
 
 def test_changed_places_err_no_more_than_without_history(monkeypatch: pytest.MonkeyPatch) -> None:
     errors = changed(RATES, NOISE, 0.15, 0)
-    assert max(errors.cells, errors.hours) <= AT_MOST
+    assert max(errors.cells, errors.hours, errors.days) <= AT_MOST
     assert errors.others < 1
-    monkeypatch.setattr(cell_fits, "without_breaks", lambda *_: None)
+    monkeypatch.setattr(cell_fits, "without_breaks", lambda weeks, _: weeks)
     assert changed(RATES, NOISE, 0.15, 0).cells > 1.1 > AT_MOST
 
 
@@ -56,15 +56,19 @@ def test_older_weeks_are_brought_to_the_present_level_whatever_days_were_gaps() 
     deviations = np.full((4, 7), 5.0)
     deviations[1, 2] = np.inf
     weeks[1, :, 2] = 0
-    adjusted_weeks = without_breaks(made_week(coins, now), 5.0, weeks, deviations)
-    assert adjusted_weeks is not None
+    adjusted_weeks = _adjusted(made_week(coins, now), weeks, deviations)
     for place in (CLOSED, NEW):
         assert adjusted_weeks[0, place].sum() == pytest.approx(now[place].sum(), rel=0.25)
     same = made_week(coins, rates)
-    kept = without_breaks(same, 5.0, weeks, deviations)
-    sums = [array.sum(axis=(0, 2, 3)) for array in (weeks, weeks if kept is None else kept)]
+    sums = [array.sum(axis=(0, 2, 3)) for array in (weeks, _adjusted(same, weeks, deviations))]
     stayed = np.delete(np.arange(len(rates)), NEW)
     assert sums[1][stayed] == pytest.approx(sums[0][stayed], rel=0.2)
+
+
+def _adjusted(values: Floats, weeks: Floats, deviations: Floats) -> Floats:
+    """Return earlier weeks as a week of the same noise makes them."""
+    of_days = np.concatenate([np.full((1, values.shape[1]), 5.0), deviations])
+    return without_breaks(np.concatenate([values[None], weeks]), of_days)[1:]
 
 
 def test_a_week_that_is_a_gap_on_all_of_these_days_breaks_nothing() -> None:
@@ -73,7 +77,6 @@ def test_a_week_that_is_a_gap_on_all_of_these_days_breaks_nothing() -> None:
     deviations = np.full((4, 1), 5.0)
     deviations[0] = np.inf
     weeks[0] = 0
-    kept = without_breaks(made_week(coins, RATES[:, :1]), 5.0, weeks, deviations)
-    adjusted = weeks if kept is None else kept
+    adjusted = _adjusted(made_week(coins, RATES[:, :1]), weeks, deviations)
     assert (adjusted[0] == 0).all()
     assert adjusted[1:].sum() == pytest.approx(weeks[1:].sum(), rel=0.1)

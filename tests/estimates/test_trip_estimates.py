@@ -127,7 +127,7 @@ def test_estimated_errors_are_near_the_true_ones(with_history: Compared) -> None
     cells = sum(line["numbers"] for line in lines)
     stated = np.sqrt(sum(line["numbers"] * line["rmse_estimated"] ** 2 for line in lines) / cells)
     errors = with_history.column(CELLS.name) - with_history.truth[CELLS.name]
-    assert 0.85 <= stated / np.sqrt(np.mean(errors**2)) <= 1.25
+    assert 0.85 <= stated / np.sqrt(np.mean(errors**2)) <= 1.3
 
 
 def test_a_gap_has_no_estimates_and_takes_nothing_from_other_days(alone: Compared) -> None:
@@ -148,8 +148,8 @@ OTHER_MACHINE = {  # an old one: other linear algebra, other vector instructions
 
 
 BYTES = {  # of every model; other bytes are another model, on every machine that runs this
-    "shrunken singular values with earlier weeks, version 8": (
-        "67de3e6eee31eb89ccb7011b693ff1a8aa80e182da6c5081c4cde0a793088136"
+    "shrunken singular values with earlier weeks, version 9": (
+        "5cf6d4340f25b249be42b412a42693f20233bcebc15b0df459b8446cf9af0129"
     )
 }
 

@@ -15,7 +15,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.estimates.fitting.cell_fits import prior
+from turnstile.estimates.fitting.cell_fits import Weeks
 from turnstile.estimates.fitting.fission import public_normals
 from turnstile.estimates.trips.tap_estimates import estimated
 from turnstile.estimates.trips.tap_numbers import DrawnDays, TapNumbers, tap_numbers
@@ -170,7 +170,7 @@ def drawn_and_estimated(
         for drawn in (tables, *(look for pair in seen for look in pair))
     )
     before = np.stack([drawn[CELLS].values for drawn in earlier]).transpose(0, 3, 1, 2)
-    known = prior(before, np.full((len(earlier), before.shape[2]), design.deviations[CELLS]))
+    known = Weeks(before, np.full((len(earlier), before.shape[2]), design.deviations[CELLS]))
     pairs = list(zip(look_numbers[::2], look_numbers[1::2], strict=True))
     return estimated(numbers, pairs, known)[0].cells
 

@@ -1,4 +1,4 @@
-"""Ways to read a week's noisy cells: clipped, alone, with earlier weeks, with all of their days.
+"""Ways to read a week's noisy cells: clipped, with earlier weeks, with all of their days.
 
 Cells are locations by days by slots of the tap-ons or tap-offs of one mode. Each fit is not
 negative. The last step of those that borrow strength goes cell by cell: a count varies about its
@@ -17,80 +17,68 @@ from numpy.typing import NDArray
 
 from turnstile.estimates.fitting.guard import guarded
 from turnstile.estimates.fitting.level_breaks import without_breaks
-from turnstile.estimates.fitting.singular_values import shrunk, shrunk_cells
+from turnstile.estimates.fitting.singular_values import pooled, shrunk, shrunk_cells
 
 Floats = NDArray[np.float64]
 TRANSLATION_SDS = 2.75
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Earlier:
-    """What earlier weeks know of these cells.
+class Weeks:
+    """Drawn numbers of several weeks, latest first.
 
     Args:
-        rates: not negative, shape (places, days, slots); the prior.
-        weeks: drawn numbers, latest first, shape (weeks, places, days, slots).
+        values: shape (weeks, places, days, slots).
         deviations: standard deviation of the noise of each week and day, infinite on a gap.
     """
 
-    rates: Floats
-    weeks: Floats
+    values: Floats
     deviations: Floats
 
 
-def prior(weeks: Floats, deviations: Floats) -> Earlier:
-    """Return the prior from earlier weeks: their precision-weighted mean, singular values shrunk.
-
-    Args:
-        weeks: drawn numbers, shape (weeks, places, days, slots).
-        deviations: standard deviation of each week's noise on each day, infinite where the day was
-            a gap, shape (weeks, days).
-    """
-    precisions = deviations**-2.0
-    total = precisions.sum(axis=0)
-    mean = np.einsum("wd,wpds->pds", precisions / total, weeks)
-    return Earlier(np.maximum(shrunk_cells(mean, total**-0.5), 0), weeks, deviations)
-
-
-def fits(values: Floats, deviation: float, earlier: Earlier | None) -> Floats:
-    """Return the fits, shape (3 or 4, places, days, slots): see above.
+def fits(values: Floats, deviation: float, earlier: Weeks | None) -> Floats:
+    """Return the fits, shape (2 or 3, places, days, slots): see above.
 
     Args:
         values: drawn numbers, shape (places, days, slots).
         deviation: standard deviation of their noise.
-        earlier: the prior, where there is one.
+        earlier: weeks before, where there are any.
     """
-    of_days = np.full(values.shape[1], deviation)
-    rates = [np.maximum(shrunk_cells(values, of_days), 0)]
+    weeks, rates = Weeks(values[None], np.full((1, values.shape[1]), deviation)), []
     if earlier is not None:
-        weeks = without_breaks(values, deviation, earlier.weeks, earlier.deviations)
-        earlier = earlier if weeks is None else prior(weeks, earlier.deviations)
-        departure = shrunk_cells(values - earlier.rates, of_days)
-        rates.append(np.maximum(earlier.rates + departure, 0))
-    rates.append(_of_all_days(values, deviation, earlier))
+        deviations = np.concatenate([weeks.deviations, earlier.deviations])
+        every = np.concatenate([weeks.values, earlier.values])
+        weeks = Weeks(without_breaks(every, deviations), deviations)
+        usual = pooled(weeks.values, deviations)
+        rates.append(np.maximum(usual + shrunk_cells(values - usual, deviations[0]), 0))
+    rates.append(_of_all_days(weeks) * deviation)
     guarded_rates = [guarded(values, rate, deviation**2) for rate in rates]
     moved = [_towards(values, rate, deviation**2) for rate in guarded_rates]
     return np.stack([np.maximum(values, 0), *moved])
 
 
-def _of_all_days(values: Floats, deviation: float, earlier: Earlier | None) -> Floats:
+def _of_all_days(weeks: Weeks) -> Floats:
     """Shrink what days have in common, and what they differ by, each by itself.
 
     The days of all weeks side by side, brought to noise of one size, are turned into their own
     eigenbasis: first what all share, then how weekends, holidays and trends differ from it. Each
-    part is a matrix of places by slots that is mostly noise or mostly not.
+    part is a matrix of places by slots that is mostly noise or mostly not. Counts vary about their
+    rates, so busy places and slots count for less (weights of rows and columns).
+
+    Returns:
+        The first week's days, in standard deviations of their noise.
     """
-    scaled = values / deviation
-    if earlier is not None:
-        known = np.isfinite(earlier.deviations)
-        before = earlier.weeks.transpose(0, 2, 1, 3)[known] / earlier.deviations[known, None, None]
-        before = before.transpose(1, 0, 2)
-        scaled = np.concatenate([scaled, before], axis=1)
-    _, basis = np.linalg.eigh(np.einsum("pds,pes->de", scaled, scaled))
-    parts = np.einsum("pds,de->eps", scaled, basis)
-    ones = np.ones(values.shape[2])
-    kept = np.stack([shrunk(part, ones) for part in parts])
-    fit: Floats = np.einsum("eps,de->pds", kept, basis[: values.shape[1]]) * deviation
+    known = np.isfinite(weeks.deviations)
+    scaled = weeks.values.transpose(0, 2, 1, 3)[known] / weeks.deviations[known, None, None]
+    rates = np.maximum(scaled.mean(axis=0), 0) / weeks.deviations[0, 0]  # over variances of noise
+    places, slots = (1 + rates.mean(axis=axis, keepdims=True) for axis in (1, 0))
+    weights = np.sqrt(places * slots / (1 + rates.mean()))
+    scaled = scaled / weights
+    _, basis = np.linalg.eigh(np.einsum("dps,eps->de", scaled, scaled))
+    ones = np.ones(len(slots.T))
+    kept = np.stack([shrunk(part, ones) for part in np.einsum("dps,de->eps", scaled, basis)])
+    days = weeks.values.shape[2]
+    fit: Floats = np.einsum("eps,de->pds", kept, basis[:days]) * weights[:, None]
     return np.maximum(fit, 0)
 
 

@@ -30,6 +30,19 @@ def shrunk_cells(values: Floats, of_days: Floats) -> Floats:
     return cells.reshape(values.shape)
 
 
+def pooled(weeks: Floats, deviations: Floats) -> Floats:
+    """Return what weeks have in common: their precision-weighted mean, shrunk, not negative.
+
+    Args:
+        weeks: drawn numbers, shape (weeks, places, days, slots).
+        deviations: of the noise of each week and day, infinite on a gap, shape (weeks, days).
+    """
+    precisions = deviations**-2.0
+    total = precisions.sum(axis=0)
+    mean = np.einsum("wd,wpds->pds", precisions / total, weeks)
+    return np.maximum(shrunk_cells(mean, total**-0.5), 0)
+
+
 def shrunk(matrix: Floats, deviations: Floats) -> Floats:
     """Return the matrix with its singular values shrunk.
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from turnstile.estimates.fitting.cell_fits import Earlier, fits
+from turnstile.estimates.fitting.cell_fits import Weeks, fits
 from turnstile.estimates.fitting.fission import JUDGED_TIMES
 from turnstile.estimates.fitting.fit_weights import Look, class_weights, size_classes, weighted
 from turnstile.estimates.fitting.marginal_fit import fitted_to_marginals
@@ -73,14 +73,14 @@ class TapEstimates:
 
 
 def estimated(
-    numbers: TapNumbers, fissions: Sequence[tuple[TapNumbers, TapNumbers]], earlier: Earlier | None
+    numbers: TapNumbers, fissions: Sequence[tuple[TapNumbers, TapNumbers]], earlier: Weeks | None
 ) -> tuple[TapEstimates, tuple[TapEstimates, ...]]:
     """Return the estimates, and those of each look, which the other look can judge.
 
     Args:
         numbers: of this week.
         fissions: fissions of them: to fit, to judge.
-        earlier: the prior from earlier weeks, if there are any.
+        earlier: weeks before, if there are any.
     """
     seen = [_Fitted.of(fitted, earlier) for fitted, _ in fissions]
     model = _Model.of(seen, [judge for _, judge in fissions], numbers)
@@ -93,12 +93,11 @@ class _Fitted:
 
     numbers: TapNumbers
     fits: Floats
-    earlier: Earlier | None
 
     @classmethod
-    def of(cls, numbers: TapNumbers, earlier: Earlier | None) -> _Fitted:
+    def of(cls, numbers: TapNumbers, earlier: Weeks | None) -> _Fitted:
         """Fit the cells."""
-        return cls(numbers, fits(numbers.cells, sqrt(numbers.cell_variance), earlier), earlier)
+        return cls(numbers, fits(numbers.cells, sqrt(numbers.cell_variance), earlier))
 
     def weighted_cells(self, weights: Floats) -> Floats:
         """Return the weighted fits of the cells."""

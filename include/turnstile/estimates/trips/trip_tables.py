@@ -141,11 +141,7 @@ def _add_rolled(columns: Columns, numbers: Floats, blocks: Blocks, errors: Margi
     of_places, place = np.unique(places, return_inverse=True)
     of_slots, slot = np.unique(slots, return_inverse=True)
     by_size = [[errors.of_block(int(s), int(p)) for p in of_places] for s in of_slots]
-    if blocks.slots is not None:
-        numbers = np.stack([numbers[list(group)].sum(axis=0) for group in blocks.slots])
-    if blocks.places is not None:
-        numbers = np.stack([numbers[:, list(group)].sum(axis=1) for group in blocks.places], axis=1)
-    columns[RECONCILED].append(numbers.ravel().round(3))
+    columns[RECONCILED].append(blocks.summed(numbers.T).T.ravel().round(3))
     for name in ("standard_deviation", "half_width_90", "half_width_95"):
         of_size = np.array([[round(getattr(e, name), _DECIMALS) for e in row] for row in by_size])
         columns[name].append(of_size[np.ix_(slot, place)].ravel())

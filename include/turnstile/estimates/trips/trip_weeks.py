@@ -1,4 +1,4 @@
-"""A week of trips, mode by mode, as the estimates are fitted to it: numbers, looks and a prior."""
+"""A week of trips, mode by mode, as the estimates are fitted to it: numbers, looks, past weeks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from turnstile.estimates.fitting.cell_fits import Earlier, prior
+from turnstile.estimates.fitting.cell_fits import Weeks
 from turnstile.estimates.trips.tap_numbers import DrawnDays, TapNumbers, tap_numbers
 from turnstile.estimates.trips.trip_marginals import Axes, By, shapes_of
 from turnstile.estimates.week_to_estimate import WeekToEstimate
@@ -28,14 +28,14 @@ class ModeTaps:
         taps: axes of the cells: those of the tap-on, or of the tap-off.
         numbers: of this week, days with input alone.
         looks: fissions of them: to fit, to judge.
-        earlier: prior from earlier weeks; None without any.
+        earlier: weeks before; None without any.
     """
 
     mode: str
     taps: Axes
     numbers: TapNumbers
     looks: tuple[tuple[TapNumbers, TapNumbers], ...]
-    earlier: Earlier | None
+    earlier: Weeks | None
 
 
 def days_with_input(numbers: Numbers) -> tuple[int, ...]:
@@ -97,8 +97,8 @@ def _looks(
 
 def _earlier(
     weeks: Sequence[Numbers], domain: PublicDomain, table: TableSpec, mode: str, days: Sequence[int]
-) -> Earlier | None:
-    """Return the prior; None if there is no earlier week, or one of the days is a gap in all."""
+) -> Weeks | None:
+    """Return the weeks before; None if there is none, or one of the days is a gap in all."""
     if not weeks:
         return None
     cells = [_drawn_days(week, domain, table, mode, days).values for week in weeks]
@@ -113,4 +113,4 @@ def _earlier(
     )
     if np.isinf(deviations).all(axis=0).any():
         return None
-    return prior(np.stack(cells).transpose(0, 3, 1, 2), deviations)
+    return Weeks(np.stack(cells).transpose(0, 3, 1, 2), deviations)

@@ -74,12 +74,7 @@ def over_slots(week: WeekOfMeans) -> WeekOfMeans:
     sums, counts = (np.zeros(cells, dtype=np.int64) for _ in range(2))
     np.add.at(sums, codes, week.sums)
     np.add.at(counts, codes, week.counts)
-    noise = RatioNoise(
-        NoiseFamily.DISCRETE_GAUSSIAN,  # a sum of several draws is near to normal
-        _root([week.noise.sum_sd] * slots),
-        _root([week.noise.count_sd] * slots),
-        cells,
-    )
+    noise = _noise_of_sums([week.noise] * slots, cells)
     named = pa.table({"cell": labels.dictionary})
     return WeekOfMeans(named, week.domain_digest, sums, counts, noise)
 
@@ -99,12 +94,7 @@ def rolling_means(weeks: Sequence[WeekOfMeans], *, clamp_kmh: int) -> pa.Table:
         raise InputError(where="rolling mean", field="weeks", rule=rule)
     sums = np.sum([week.sums for week in weeks], axis=0)
     counts = np.sum([week.counts for week in weeks], axis=0)
-    noise = RatioNoise(
-        NoiseFamily.DISCRETE_GAUSSIAN,  # a sum of several draws is near to normal
-        _root([week.noise.sum_sd for week in weeks]),
-        _root([week.noise.count_sd for week in weeks]),
-        counts.size,
-    )
+    noise = _noise_of_sums([week.noise for week in weeks], counts.size)
     means = means_of(sums, counts, noise, clamp_kmh=clamp_kmh)
     columns = {
         "mean_speed_kmh": means.mean,
@@ -120,6 +110,12 @@ def rolling_means(weeks: Sequence[WeekOfMeans], *, clamp_kmh: int) -> pa.Table:
     deviation = np.full(counts.size, round(noise.count_sd, 4))
     table = table.append_column("bus_days_standard_deviation", column(deviation))
     return table.append_column("is_withheld", column(means.is_withheld))
+
+
+def _noise_of_sums(noises: Sequence[RatioNoise], cells: int) -> RatioNoise:
+    """Return the noise of sums of several draws, which is near to normal."""
+    of_sums, of_counts = _root([n.sum_sd for n in noises]), _root([n.count_sd for n in noises])
+    return RatioNoise(NoiseFamily.DISCRETE_GAUSSIAN, of_sums, of_counts, cells)
 
 
 def _root(deviations: Sequence[float]) -> Fraction:
