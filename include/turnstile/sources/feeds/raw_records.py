@@ -74,10 +74,8 @@ def csv_lines(records: list[Record], spec: FileSpec = AS_IT_STANDS) -> tuple[str
     line = csv.writer(written, lineterminator="")
     translation = str.maketrans(*exchange(spec, ","))
     lines = []
-    for values in (
-        columns,
-        *([record.get(column, "") for column in columns] for record in records),
-    ):
+    cells = ([record.get(column, "") for column in columns] for record in records)
+    for values in (list[object](columns), *cells):
         line.writerow([_cell(value).translate(translation) for value in values])
         lines.append(written.getvalue())
         written.seek(0)
