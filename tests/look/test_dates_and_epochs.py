@@ -112,6 +112,7 @@ def test_a_form_of_dates_that_is_given_is_stated_and_one_without_effect_is_refus
     assert "--date-form" in said
 
 
+@pytest.mark.some(4)  # each form and each unit
 @pytest.mark.parametrize(
     ("name", "unit"),
     [

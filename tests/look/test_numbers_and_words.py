@@ -433,7 +433,7 @@ def test_a_blank_action_is_no_tap_on_where_others_say_what_they_do(city: Any) ->
 
 def test_actions_of_all_records_go_on(city: Any) -> None:
     _taps(city, lambda _, tap: [_word(tap)], "tipo", action="tipo")
-    assert _publishes(city) == sum(tap.enters for tap in taps())
+    assert _goes_on(city) == sum(tap.enters for tap in taps())
 
 
 @pytest.mark.parametrize(
@@ -451,7 +451,7 @@ def test_taps_that_were_cancelled_are_not_counted(
         _stops(city, "source.status_names", "unknown_status_many")
     _state(city, f'status_names: {{"{words[0]}": counts, "{words[1]}": void}}')
     on = [n for n, tap in enumerate(taps()) if tap.enters and n // 2 % 8]
-    assert _publishes(city) == len(on)
+    assert _goes_on(city) == len(on)
 
 
 def test_a_column_of_one_word_tells_nothing_apart(city: Any) -> None:

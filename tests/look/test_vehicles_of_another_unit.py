@@ -29,7 +29,8 @@ def _wide() -> str:
     return "\n".join(["stop_id,stop_lat,stop_lon", *lines]) + "\n"
 
 
-@pytest.mark.parametrize("step_s", [30, 120, 300])
+@pytest.mark.some(2)
+@pytest.mark.parametrize("step_s", [30, 300, 120])
 def test_three_buses_of_ten_in_miles_an_hour_stop_the_week(city: Any, step_s: int) -> None:
     _new(city, _some("mph", 3, step_s))
     code, said, record = city.look()

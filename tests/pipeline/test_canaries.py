@@ -76,7 +76,11 @@ def audits_of_now(name: str, *counted_alike: str) -> tuple[DrawAudit, ...]:
 
 
 @pytest.mark.parametrize(
-    "name", ["opal", "itms", "opal_trip", "opal_2017", "itms_survey", "itms_delays", "opal_year"]
+    "name",
+    [
+        *("opal", "itms", "opal_trip", "opal_2017", "itms_delays", "opal_year"),
+        pytest.param("itms_survey", marks=pytest.mark.long),  # as `itms` in fewer cells
+    ],
 )
 def test_units_reach_what_is_declared_and_never_pass_it(name: str) -> None:
     programme, _, plan = case(name)

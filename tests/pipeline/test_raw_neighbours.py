@@ -73,21 +73,16 @@ OF_FEED_AND_FORM = frozenset(
 BY_BUDGET = [
     pytest.param(case, marks=() if case in OF_FEED_AND_FORM else pytest.mark.long) for case in CASES
 ]
-# Canaries write every form themselves: what differs in it alone is no case of theirs, and one of
-# each feed, with every unit among them, is tried in every run.
+# Canaries write every form themselves: what differs in it alone is no case of theirs. Each unit is
+# tried in every run; each feed is by the search, by its faults and by the weeks of its features.
 OF_FORM_ALONE = frozenset(
     {
         *("opal, packed", "tides, Parquet", "passenger events, packed", "gtfs, Parquet"),
         *("gates, Parquet", "counters of gates, packed"),
     }
 )
-OF_FEED = frozenset(
-    {
-        *("opal", "taps, week by night, packed", "tides", "passenger events", "gates"),
-        *("hired trips, each a unit, packed", "counters of gates", "itms, week, Parquet"),
-        *("delays of vehicle locations, packed", "gtfs", "hfp", "siri, delays by route"),
-        *("calls of trip updates", "calls of ist-daten, packed"),
-    }
+OF_UNIT = frozenset(
+    {"opal", "taps, week by night, packed", "passenger events", "gtfs", "itms, week, Parquet"}
 )
 INCLUDE = Path(__file__).parents[2] / "include"
 RUNS = 1  # of 24 pairs, or of four; the long search has 20,000
@@ -132,9 +127,7 @@ def test_each_feed_and_form_has_a_case_in_every_run(tmp_path: Path) -> None:
         return {(lab.programme.source.feed, lab.form) for lab in labs}
 
     assert kinds(OF_FEED_AND_FORM) == kinds(CASES)
-    feeds, every_feed = ({feed for feed, _ in kinds(names)} for names in (OF_FEED, CASES))
-    assert feeds == every_feed
-    assert {CASES[name](tmp_path).unit for name in OF_FEED} == {
+    assert {CASES[name](tmp_path).unit for name in OF_UNIT} == {
         unit for unit in ProtectionUnit if unit.days_max is not None
     }
 
@@ -272,7 +265,7 @@ def test_the_canaries_of_a_shipped_programme_find_a_fault(
 @pytest.mark.parametrize(
     "case",
     [
-        pytest.param(case, marks=() if case in OF_FEED else pytest.mark.long)
+        pytest.param(case, marks=() if case in OF_UNIT else pytest.mark.long)
         for case in CASES
         if case not in OF_FORM_ALONE
     ],
@@ -281,7 +274,7 @@ def test_the_canaries_of_a_release_stay_within_what_is_declared(
     case: str, lab_of: Callable[[str], Lab], record_property: Callable[[str, object], None]
 ) -> None:
     turn = 5
-    if case not in OF_FEED:
+    if case not in OF_UNIT:
         turn = TURN
         record_property(SEEDS, (f"canaries, {case}", str(turn)))
     assert not moved_too_far(lab_of(case), turn), f"turn {turn}"

@@ -270,7 +270,7 @@ def shown_delays(package: Path, true: pd.DataFrame, of_buses: int = 1) -> pd.Dat
     return shown
 
 
-@feature("itms_delays", week=SURAT_WEEK, is_real=True)
+@feature("itms_delays", week=SURAT_WEEK, is_real=True, is_long=True)
 def delays_in_surat(deployment: Deployment, real: Path) -> Story:
     source = real / "surat_itms/suratITMS.csv"
     land_files(deployment.landing("itms", SURAT_WEEK), source)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from kept_preflight import KeptPreflight, KeptWorlds, Patches, made_once, of_trials
+from kept_preflight import KeptPreflight, KeptWorlds, Patches, made_once, of_trials, with_kept_noise
 from lent_engines import OPENED, LentEngines
 from made_homes import Command, MadeHome, MadeHomes
 from small_deployment import INCLUDE, WEEK, Deployment
@@ -17,7 +17,8 @@ from small_deployment import INCLUDE, WEEK, Deployment
 from turnstile.assessment import assessment
 from turnstile.assessment.attacks import risk
 from turnstile.assessment.attacks.presence import best_guess
-from turnstile.assessment.audits import sampler
+from turnstile.assessment.audits import release_audit, sampler
+from turnstile.assessment.audits.pipeline_copy import run_canaries
 from turnstile.assessment.gates.pipeline_copy import audits_of
 from turnstile.cli import main
 from turnstile.pipeline.draw import drawing, planned_release
@@ -92,6 +93,7 @@ def judged_once(pytestconfig: pytest.Config) -> None:
         lambda event, _: (event.noise, event.scale),  # of the code as it stands
         PATCHES.are_none,
     )
+    release_audit.run_canaries = with_kept_noise(run_canaries, PATCHES.are_none)
     assessment.audits_of = made_once(
         audits_of,
         lambda programme, events, copy: (

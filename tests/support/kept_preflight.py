@@ -15,17 +15,21 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 from weakref import WeakSet
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from turnstile.assessment.audits.pipeline_copy import CanaryRun, PipelineCopy, draw_once
 from turnstile.durable_files import exclusively, replace_durably
 from turnstile.pipeline.code_version import code_version
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.preflight import require_preflight
 from turnstile.pipeline.trials import small_worlds
 from turnstile.pipeline.trials.worlds_of_units import Shape
+from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.stability import Chain
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain.public_domain import PublicDomain
@@ -144,6 +148,30 @@ def made_once(
         return known[of]
 
     return made
+
+
+def with_kept_noise(
+    run: Callable[..., CanaryRun], is_as_it_stands: Callable[[], bool]
+) -> Callable[..., CanaryRun]:
+    """Let canaries of many programmes have the noise that was drawn for the first of one scale.
+
+    Each audit has coins of its own; noise of a threshold, or of another sampler, is drawn anew.
+    """
+    known: dict[Hashable, NDArray[np.int64]] = {}
+
+    def drawn(event: DrawEvent, exact: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+        of = event.noise, event.scale, event.mechanism, exact.size
+        if of not in known:
+            (known[of],) = draw_once(event, np.zeros(exact.size, dtype=np.int64))
+        return (exact + known[of],)
+
+    def run_kept(copy: PipelineCopy, event: DrawEvent, *given: Any, **named: Any) -> CanaryRun:
+        is_plain = copy.draw is draw_once and event.threshold is None
+        if is_plain and is_as_it_stands():
+            copy = replace(copy, draw=drawn)
+        return run(copy, event, *given, **named)
+
+    return run_kept
 
 
 def of_trials(programme: Programme, domain: PublicDomain) -> str:

@@ -361,7 +361,7 @@ def lone_marginal(deployment: Deployment, cells: str, lone: str) -> Story:
     other_estimate_is_found((yield), deployment, "location_slot", ",0,", ",1,")
 
 
-@feature("opal", files="opal")
+@feature("opal", files="opal", is_long=True)
 def cells_of_tap_ons_beside_times_of_tap_offs(deployment: Deployment, _: Path) -> Story:
     return lone_marginal(deployment, "[tap_on_slot, tap_on_location]", "[tap_off_slot]")
 

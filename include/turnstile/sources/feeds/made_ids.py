@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from unicodedata import normalize
 
 from turnstile.programme.id_form import IdForm, IdKind, LetterCase
@@ -32,6 +33,7 @@ def spelt(name: str, form: IdForm | None, turn: int) -> object:
     return variants[turn % len(variants)]
 
 
+@lru_cache(maxsize=4096)  # a unit has many records
 def spellings(name: str, form: IdForm) -> tuple[object, ...]:
     """Return the spellings of an id: as many as a form brings to one, in kind."""
     if form.kind is IdKind.TEXT:

@@ -109,8 +109,8 @@ def made(trip: MadeTrip, programme: Programme, names: Mapping[str, str]) -> list
     ):
         at = None if second is None else clock_of(trip.day, second)
         fields |= {
-            f"tap_{end}_date": "" if at is None else f"{at:%Y-%m-%d}",
-            f"tap_{end}_time": "" if at is None else f"{at:%H:%M:%S}",
+            f"tap_{end}_date": "" if at is None else at.date().isoformat(),
+            f"tap_{end}_time": "" if at is None else at.time().isoformat("seconds"),
             f"tap_{end}_location": location,
         }
     return [named(fields | dict(trip.categories), names)]

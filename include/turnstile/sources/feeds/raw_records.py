@@ -10,7 +10,7 @@ import codecs
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 
@@ -23,14 +23,17 @@ from turnstile.sources.ingest.lines import AS_IT_STANDS
 from turnstile.sources.ingest.plain_text import exchange
 
 _NUMBERED = "tap_id"
+Written = Callable[[object], object]
 
 
 def records_of(programme: Programme, rows: Sequence[MadeTrip | MadeReading]) -> list[Record]:
     """Return the records of trips or observations, numbered in their order where a feed does."""
     layout = layout_of(programme.source.feed)
     names = names_in_source(layout, programme)
+    as_written = _as_written(names, programme)
     records = [
-        {column: _written(value, column, names, programme) for column, value in record.items()}
+        record
+        | {column: as_written[column](record[column]) for column in as_written if column in record}
         for row in rows
         for record in layout.made(row, programme, names)
     ]
@@ -39,17 +42,26 @@ def records_of(programme: Programme, rows: Sequence[MadeTrip | MadeReading]) -> 
     return [{names[_NUMBERED]: f"{number}"} | record for number, record in enumerate(records)]
 
 
-def _written(value: object, column: str, names: Mapping[str, str], programme: Programme) -> object:
-    """Return a value of a made-up record as files of a programme write it."""
-    spec = programme.source.written
-    if column in {names.get(field) for field in NUMBERS} and spec.decimal is DecimalMark.COMMA:
-        return str(value).replace(".", ",")
-    if column in {names.get(field) for field in INSTANTS} and (spec.times.of_second or spec.zone):
-        local = datetime.fromisoformat(str(value)).replace(tzinfo=programme.time.zone)
+def _as_written(names: Mapping[str, str], programme: Programme) -> dict[str, Written]:
+    """Return what makes of values what files of a programme write, by the columns that differ."""
+    spec, zone = programme.source.written, programme.time.zone
+
+    def instant(value: object) -> object:
+        local = datetime.fromisoformat(str(value)).replace(tzinfo=zone)
         if spec.times.of_second:
             return round(local.timestamp()) * spec.times.of_second
         return f"{local.astimezone(spec.zone):%Y-%m-%dT%H:%M:%S}"
-    return value
+
+    as_written: dict[str, Written] = {}
+    if spec.times.of_second or spec.zone:
+        as_written |= {names[field]: instant for field in INSTANTS if field in names}
+    if spec.decimal is DecimalMark.COMMA:
+        as_written |= {names[field]: _with_comma for field in NUMBERS if field in names}
+    return as_written
+
+
+def _with_comma(value: object) -> object:
+    return str(value).replace(".", ",")
 
 
 def csv_lines(records: list[Record], spec: FileSpec = AS_IT_STANDS) -> tuple[str, list[str]]:
@@ -58,9 +70,17 @@ def csv_lines(records: list[Record], spec: FileSpec = AS_IT_STANDS) -> tuple[str
     They are lines as `plain_text` hands them to the reader; `as_delivered` makes files of them.
     """
     columns = list(dict.fromkeys(column for record in records for column in record))
-    return _line(columns, spec), [
-        _line([record.get(column, "") for column in columns], spec) for record in records
-    ]
+    written = io.StringIO()
+    line = csv.writer(written, lineterminator="")
+    translation = str.maketrans(*exchange(spec, ","))
+    lines = []
+    cells = ([record.get(column, "") for column in columns] for record in records)
+    for values in (list[object](columns), *cells):
+        line.writerow([_cell(value).translate(translation) for value in values])
+        lines.append(written.getvalue())
+        written.seek(0)
+        written.truncate()
+    return lines[0], lines[1:]
 
 
 def as_delivered(lines: bytes, spec: FileSpec) -> bytes:
@@ -90,11 +110,8 @@ def json_lines(records: list[Record]) -> list[str]:
     return [json.dumps(record) for record in records]
 
 
-def _line(values: list[str] | list[object], spec: FileSpec) -> str:
-    """One line of CSV, without its end; nested values are JSON."""
-    texts = (json.dumps(value) if isinstance(value, dict | list) else value for value in values)
-    written = io.StringIO()
-    translation = str.maketrans(*exchange(spec, ","))
-    shown = ("" if cell is None else str(cell).translate(translation) for cell in texts)
-    csv.writer(written, lineterminator="").writerow(shown)
-    return written.getvalue()
+def _cell(value: object) -> str:
+    """One cell of CSV; nested values are JSON."""
+    if isinstance(value, dict | list):
+        return json.dumps(value)
+    return "" if value is None else str(value)
