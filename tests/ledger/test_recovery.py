@@ -136,6 +136,19 @@ def test_draws_beyond_those_that_an_older_ledger_knows_are_charged(site: Site) -
     assert run("verify") == 0
 
 
+def test_a_package_of_other_bytes_at_a_published_week_is_charged_once(site: Site) -> None:
+    site.publish(0)
+    manifest = site.home / "public" / str(site.request(0).key) / "manifest.json"
+    stated = json.loads(manifest.read_bytes())
+    manifest.write_text(json.dumps({**stated, "sealed_sha256": "f" * 64}))
+    for _ in range(2):  # it lies there until people move it away
+        assert run("recover", *WHO) == 0
+        assert spent_micro(site.ledger) == 2 * LOSS_MICRO
+    manifest.write_text(json.dumps({**stated, "sealed_sha256": "e" * 64}))
+    assert run("recover", *WHO) == 0
+    assert spent_micro(site.ledger) == 3 * LOSS_MICRO
+
+
 def test_a_home_unpacked_over_a_published_week_draws_and_removes_nothing(
     site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:

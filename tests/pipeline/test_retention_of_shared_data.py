@@ -18,12 +18,14 @@ from retention_days import (
     files_of,
     ledger_at,
     names_of,
+    tell,
 )
 from small_deployment import WEEK, Deployment
 
 from turnstile.errors import InputError, ProgrammeError, TurnstileError
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import open_ledger
+from turnstile.ledger.records import ReleaseKey
 from turnstile.operations.retention_day import RetentionDay
 from turnstile.pipeline.private_zone import retention
 from turnstile.pipeline.private_zone.private_data import landing_data
@@ -92,6 +94,32 @@ def test_files_stay_as_long_as_every_programme_that_reads_them_keeps_them(
     published.make_siblings_examples("opal")
     verdicts = by_name(day(late).verdicts(), "opal")
     assert verdicts[WEEK, "files"].may_go(late)
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_files_that_a_programme_read_outlive_its_file_and_its_pattern(
+    published: Deployment, *, is_gone: bool
+) -> None:
+    """Another that reads them keeps them for less long; a slip in a file lets nothing go."""
+    late, files = NOW + timedelta(days=100), (WEEK, "files")
+    path = published.include / "programmes/itms.yaml"
+    text = path.read_text()
+    other = text.replace("name: itms\n", "name: other\n")
+    (path.parent / "other.yaml").write_text(other)
+    path.write_text(re.sub("raw_days: 90, exact_days: 120", "raw_days: 900, exact_days: 900", text))
+    assert not by_name(day(late).verdicts(), "other")[files].may_go(late)
+    if is_gone:
+        path.unlink()
+    else:
+        published.edit("itms", 'landing: "itms/', 'landing: "slip/')
+    ledger_at(late).declare_no_release(ReleaseKey("other", WEEK, 0), "ada", "not wanted")
+    assert files not in by_name(day(late).act(), "other")
+    if not is_gone:
+        return
+    assert "itms.yaml" in by_name(day(late).verdicts(), "other")[files].held
+    assert files not in by_name(day(late + timedelta(days=8)).act(), "other"), "nobody was told"
+    tell(late, "other")
+    assert files in by_name(day(late + timedelta(days=9)).act(), "other")
 
 
 def test_files_of_a_week_belong_to_both_periods_that_it_touches(landed: Deployment) -> None:

@@ -7,11 +7,13 @@ Nothing that may fail in a world is left out: a reading begins no transaction of
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from importlib.metadata import entry_points
 from pathlib import Path, PurePosixPath
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -25,6 +27,7 @@ from turnstile.ledger.tlog import checkpoints, merkle
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.terms import binding_terms
 from turnstile.release.plan import make_plan
+from turnstile_stores import unit
 
 _READINGS = (
     "find", "revision", "weeks", "attempts", "bounding_keys", "entries_of", "head", "parties",
@@ -70,9 +73,10 @@ class AskedOnce:
         key_of = lru_cache(100)(serialization.load_pem_private_key)
         yield patch.object(serialization, "load_pem_private_key", key_of)
         yield patch.object(_PATHS, "parse_parts", _parse_parts)
+        yield patch.object(unit, "json", _JSON)
         once: dict[Any, Any] = {make_plan: _plan, load_domain: self._domain, binding_terms: _terms}
         pure = [getattr(module, name) for module, names in _PURE for name in names]
-        once |= {real: lru_cache(20_000)(real) for real in (*pure, read_entry)}
+        once |= {real: lru_cache(20_000)(real) for real in (*pure, read_entry, entry_points)}
         for module in _modules():
             for name, value in list(vars(module).items()):
                 if callable(value) and getattr(value, "__hash__", None) and value in once:
@@ -107,6 +111,8 @@ class AskedOnce:
         return migrate
 
 
+_JSON = SimpleNamespace(loads=lru_cache(5_000)(json.loads), dumps=json.dumps)
+"""For what is written down of units, which nobody changes in place: read each time, parsed once."""
 _PATHS = PurePosixPath._flavour
 _PARSED: dict[tuple[str, ...], tuple[str, str, list[str]]] = {}
 _REAL_PARSE = _PATHS.parse_parts

@@ -59,10 +59,10 @@ def deletions() -> list[tuple[str, str, int]]:
     return [(body["period"], body["part"], body["days"]) for body in bodies]
 
 
-def tell(now: datetime) -> tuple[Alert, ...]:
+def tell(now: datetime, of: str = "itms") -> tuple[Alert, ...]:
     """Do what the watchdog does: send what is written down."""
     journal = Journal.of(Settings.from_environment())
-    alerts = of_retention(journal.of_programme("itms"))
+    alerts = of_retention(journal.of_programme(of))
     return deliver(alerts, dict.fromkeys(Severity, ("json://receiver",)), journal,
                    send=lambda *_: True, now=now)  # fmt: skip
 

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from turnstile.durable_files import OWNER_ONLY, delete_for_good, replace_durably
 from turnstile.errors import IntegrityError
-from turnstile.ledger.custody.folders import listed
+from turnstile.ledger.custody.folders import content_of, listed
 from turnstile.release.zone_copies import ASIDE
 
 STATE = str(ASIDE.parent)
@@ -91,7 +91,7 @@ class UnitState:
             return cls()
         here = {name: Stamp(*stamp) for name, stamp in state["here"].items()}
         files, steps = _stored(state["files"]), tuple(state.get("steps", ()))
-        return cls(state["tag"], files, here, steps, state.get("lacking", {}))
+        return cls(state["tag"], files, here, steps, dict(state.get("lacking", {})))
 
     def write(self, path: Path) -> None:
         """Write down what is here."""
@@ -118,7 +118,7 @@ def state_in(path: Path) -> Any:  # noqa: ANN401 - whatever was written
         IntegrityError: a disk damaged it: whether the store is older than it was nobody knows.
     """
     try:
-        return json.loads(path.read_bytes())
+        return json.loads(content_of(path))
     except FileNotFoundError:
         return None
     except ValueError:

@@ -455,7 +455,7 @@ class UnitZone:
         return sorted(unit for unit in self._units_known() if UnitState.read(self._state(unit)).tag)
 
     def _state(self, unit: str) -> Path:
-        return self.folder / STATE / "units" / f"{unit}.json"
+        return self.folder / f"{STATE}/units/{unit}.json"
 
     def _lock(self, unit: str) -> Path:
         """Return the lock of a unit, or of the whole zone; made if need be."""

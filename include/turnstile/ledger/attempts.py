@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Row as SqlRow
-from sqlalchemy import insert, select, update
+from sqlalchemy import bindparam, insert, select, update
 from sqlalchemy.engine import Connection
 
 from turnstile.errors import InputError, RefusedError
@@ -44,6 +44,12 @@ _KIND_OF_TRANSITION = {
 
 
 _SET_BY_MOVES = ("artefact_digest", "manifest_digest")
+_NAMED = select(ATTEMPT).where(ATTEMPT.c.attempt_id == bindparam("name"))
+_OF_KEY = (
+    select(ATTEMPT)
+    .where(ATTEMPT.c.release_key == bindparam("key"))
+    .order_by(ATTEMPT.c.reserved_sequence)
+)
 
 
 def to_attempt(row: SqlRow[Any]) -> Attempt:
@@ -69,8 +75,7 @@ def attempt(connection: Connection, attempt_id: str) -> Attempt:
     Raises:
         InputError: there is none.
     """
-    query = select(ATTEMPT).where(ATTEMPT.c.attempt_id == attempt_id)
-    row = connection.execute(query).one_or_none()
+    row = connection.execute(_NAMED, {"name": attempt_id}).one_or_none()
     if row is None:
         rule = f"{attempt_id!r} is unknown; reserve first"
         raise InputError(where="ledger", field="attempt", rule=rule)
@@ -79,9 +84,7 @@ def attempt(connection: Connection, attempt_id: str) -> Attempt:
 
 def attempts(connection: Connection, key: ReleaseKey) -> tuple[Attempt, ...]:
     """Return all attempts at a key, in the order in which they were made."""
-    query = select(ATTEMPT).where(ATTEMPT.c.release_key == str(key))
-    rows = connection.execute(query.order_by(ATTEMPT.c.reserved_sequence))
-    return tuple(map(to_attempt, rows))
+    return tuple(map(to_attempt, connection.execute(_OF_KEY, {"key": str(key)})))
 
 
 def leading(candidates: Sequence[Attempt]) -> Attempt | None:

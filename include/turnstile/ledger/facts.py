@@ -10,12 +10,22 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import bindparam, insert, select, update
 from sqlalchemy.engine import Connection
 
 from turnstile.ledger.database.database_tables import ENTRY, HEAD
 from turnstile.ledger.entries import Entry, EntryKind, make_entry, read_entry
 from turnstile.ledger.records import ReleaseKey
+
+# Statements are made once: to make one takes as long as SQLite takes to answer it.
+_HEAD = select(HEAD.c.sequence, HEAD.c.hash)
+_HEAD_LOCKED = _HEAD.with_for_update()
+_WRITE, _MOVE_HEAD = insert(ENTRY), update(HEAD)
+_RECORD = select(ENTRY.c.record, ENTRY.c.hash)
+_AT = _RECORD.where(ENTRY.c.sequence == bindparam("at"))
+_FACTS = _RECORD.where(
+    ENTRY.c.release_key == bindparam("of"), ENTRY.c.kind.in_(bindparam("kinds", expanding=True))
+).order_by(ENTRY.c.sequence)
 
 
 def instant(at: datetime) -> str:
@@ -25,8 +35,7 @@ def instant(at: datetime) -> str:
 
 def head(connection: Connection, *, locked: bool = False) -> tuple[int, str]:
     """Return sequence and hash of the last entry, waiting for other appenders if locked."""
-    query = select(HEAD.c.sequence, HEAD.c.hash)
-    row = connection.execute(query.with_for_update() if locked else query).one()
+    row = connection.execute(_HEAD_LOCKED if locked else _HEAD).one()
     return row.sequence, row.hash
 
 
@@ -41,7 +50,7 @@ def append(connection: Connection, at: str, kind: EntryKind, body: Mapping[str, 
 def write_entry(connection: Connection, entry: Entry) -> None:
     """Write the entry that follows the head, and move the head to it."""
     connection.execute(
-        insert(ENTRY),
+        _WRITE,
         {
             "sequence": entry.sequence,
             "kind": entry.kind.value,
@@ -51,23 +60,18 @@ def write_entry(connection: Connection, entry: Entry) -> None:
             "hash": entry.hash,
         },
     )
-    connection.execute(update(HEAD).values(sequence=entry.sequence, hash=entry.hash))
+    connection.execute(_MOVE_HEAD, {"sequence": entry.sequence, "hash": entry.hash})
 
 
 def entry_at(connection: Connection, sequence: int) -> Entry | None:
     """Return one fact."""
-    query = select(ENTRY.c.record, ENTRY.c.hash).where(ENTRY.c.sequence == sequence)
-    row = connection.execute(query).one_or_none()
+    row = connection.execute(_AT, {"at": sequence}).one_or_none()
     return None if row is None else read_entry(row.record, row.hash)
 
 
 def entries_after(connection: Connection, sequence: int) -> tuple[Entry, ...]:
     """Return the facts after a number, in order."""
-    query = (
-        select(ENTRY.c.record, ENTRY.c.hash)
-        .where(ENTRY.c.sequence > sequence)
-        .order_by(ENTRY.c.sequence)
-    )
+    query = _RECORD.where(ENTRY.c.sequence > sequence).order_by(ENTRY.c.sequence)
     return tuple(read_entry(row.record, row.hash) for row in connection.execute(query))
 
 
@@ -78,9 +82,5 @@ def hash_at(connection: Connection, sequence: int) -> str | None:
 
 def facts(connection: Connection, key: ReleaseKey, *kinds: EntryKind) -> tuple[Entry, ...]:
     """Return the facts of these kinds about a key, oldest first."""
-    query = (
-        select(ENTRY.c.record, ENTRY.c.hash)
-        .where(ENTRY.c.release_key == str(key), ENTRY.c.kind.in_([k.value for k in kinds]))
-        .order_by(ENTRY.c.sequence)
-    )
-    return tuple(read_entry(row.record, row.hash) for row in connection.execute(query))
+    rows = connection.execute(_FACTS, {"of": str(key), "kinds": [kind.value for kind in kinds]})
+    return tuple(read_entry(row.record, row.hash) for row in rows)

@@ -16,7 +16,7 @@ from turnstile.ledger.states import ReleaseState
 
 
 def note_landing(connection: Connection, at: str, names: tuple[str, str, str]) -> None:
-    """Write which landing path a budget group reads, if it is not written yet.
+    """Write which landing path a programme reads for its budget group, if it is not written yet.
 
     Args:
         connection: of the caller's transaction.
@@ -24,9 +24,9 @@ def note_landing(connection: Connection, at: str, names: tuple[str, str, str]) -
         names: landing pattern, budget group and programme.
     """
     landing, family, programme = names
-    if (landing, family) in _used(entry.body for entry in _landing_facts(connection)):
-        return
     body = {"landing": landing, "family": family, "programme": programme}
+    if any(body.items() <= entry.body.items() for entry in _landing_facts(connection)):
+        return
     facts.append(connection, at, EntryKind.LANDING_USED, body)
 
 

@@ -20,6 +20,9 @@ _OF_PARTIES = (
     .where(ENTRY.c.release_key.is_(None), ENTRY.c.kind.in_(_KINDS))
     .order_by(ENTRY.c.sequence)
 )
+_HASHES = select(ENTRY.c.sequence, ENTRY.c.hash).order_by(ENTRY.c.sequence)
+_ATTEMPTS = select(ATTEMPT).order_by(ATTEMPT.c.reserved_sequence)
+_LAST = select(ENTRY.c.record, ENTRY.c.hash).order_by(ENTRY.c.sequence.desc()).limit(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,24 +59,27 @@ class History:
 
 def read_history(connection: Connection) -> History:
     """Read it; a few milliseconds a thousand entries."""
-    query = select(ENTRY.c.sequence, ENTRY.c.hash).order_by(ENTRY.c.sequence)
     hashes = {0: GENESIS}
-    hashes.update((row.sequence, row.hash) for row in connection.execute(query))
+    hashes.update((row.sequence, row.hash) for row in connection.execute(_HASHES))
     attempts: defaultdict[str, list[Attempt]] = defaultdict(list)
-    rows = connection.execute(select(ATTEMPT).order_by(ATTEMPT.c.reserved_sequence))
-    for attempt in map(to_attempt, rows):
+    for attempt in map(to_attempt, connection.execute(_ATTEMPTS)):
         attempts[str(attempt.key)].append(attempt)
     return History(hashes, attempts, parties_in(connection), _last_at(connection))
 
 
-def declared_draws(connection: Connection) -> dict[str, int]:
-    """Return by release key how many draws were declared beyond one an entry."""
+def declared_draws(connection: Connection) -> tuple[dict[str, int], frozenset[str]]:
+    """Return by release key how many draws were declared beyond one an entry, and for which bytes.
+
+    Those are of packages at keys that have other bytes: as long as one lies there it proves them.
+    """
     query = select(ENTRY.c.record, ENTRY.c.hash)
     draws: dict[str, int] = defaultdict(int)
+    proven: set[str] = set()
     for row in connection.execute(query.where(ENTRY.c.kind == EntryKind.LOSS_DECLARED.value)):
         body = read_entry(row.record, row.hash).body
         draws[body["key"]] += int(body["draws"]) - 1
-    return draws
+        proven |= {body["proven_by"]} if "proven_by" in body else set()
+    return draws, frozenset(proven)
 
 
 def parties_in(connection: Connection) -> Parties:
@@ -83,6 +89,5 @@ def parties_in(connection: Connection) -> Parties:
 
 def _last_at(connection: Connection) -> str | None:
     """Return when the last entry was written."""
-    query = select(ENTRY.c.record, ENTRY.c.hash).order_by(ENTRY.c.sequence.desc()).limit(1)
-    row = connection.execute(query).one_or_none()
+    row = connection.execute(_LAST).one_or_none()
     return None if row is None else read_entry(row.record, row.hash).at

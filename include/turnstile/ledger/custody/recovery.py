@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -203,7 +204,7 @@ def _declare(  # noqa: PLR0913, PLR0917 - each a source of what is lost
     """Charge what files prove and entries do not hold; return the releases."""
     history, declared = read_history(connection), []
     charged: dict[str, str] = {}
-    for proof in proofs(_unknown(all_traces, history, declared_draws(connection))):
+    for proof in proofs(_unknown(all_traces, history, *declared_draws(connection))):
         past_attempts = history.attempts.get(str(proof.key), [])
         is_sealed = any(attempt.state in SEALED_STATES for attempt in past_attempts)
         family = _family(connection, proof, families | _group_by_programme(history) | charged)
@@ -211,6 +212,7 @@ def _declare(  # noqa: PLR0913, PLR0917 - each a source of what is lost
         body = proof.body(family, len(past_attempts) + 1, said)
         if is_sealed:  # the key has its bytes: these are others, drawn and charged, never its own
             body |= {"state": "burned", "artefact_digest": None, "manifest_digest": None}
+            body |= {"proven_by": proof.sealed} if proof.sealed else {}
         if files := delivered.files(proof.key):
             body["files"] = list(files)
         at = facts.instant(custody.clock())
@@ -223,7 +225,10 @@ def _declare(  # noqa: PLR0913, PLR0917 - each a source of what is lost
 
 
 def _unknown(
-    all_traces: Iterable[Trace], history: History, declared: Mapping[str, int]
+    all_traces: Iterable[Trace],
+    history: History,
+    declared: Mapping[str, int],
+    proven: AbstractSet[str],
 ) -> Iterator[Trace]:
     """Yield the traces of draws that the ledger does not hold: packages, then files beyond them.
 
@@ -237,7 +242,7 @@ def _unknown(
         past = history.attempts.get(key, [])
         own = {attempt.artefact_digest for attempt in past if attempt.state in SEALED_STATES}
         packages = [trace for trace in of_key if trace.kind not in FILES]
-        yield from (unknown := [trace for trace in packages if trace.sealed not in own])
+        yield from (unknown := [trace for trace in packages if trace.sealed not in own | proven])
         is_own = {f"sealed-{(digest or '').removeprefix('sha256:')[:16]}" for digest in own}
         files = {trace.file: trace for trace in of_key if trace.kind is TraceKind.ASIDE}
         files |= {trace.file: trace for trace in of_key if trace.kind is TraceKind.SEALED}

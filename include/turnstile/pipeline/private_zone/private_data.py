@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 
 from turnstile.errors import InputError
 from turnstile.ledger.records import revision_of
@@ -28,6 +29,9 @@ from turnstile.service_calendar import ServicePeriod, ServiceWeek, parse_period
 _SNAPSHOTS = "snapshots"
 _STAYS = frozenset({"revision.json", ".draw.lock"})
 _WEEK = re.compile(r"\d{4}-W\d{2}")
+_NO_END = "9999-W99"
+ReadBefore = Mapping[str, Mapping[str, str]]
+"""Landing patterns by programme that it released from, each with the ISO week when it last did."""
 
 
 class Part(StrEnum):
@@ -48,6 +52,7 @@ class Kept:
         users: programmes that read them, each with its period.
         paths: files and folders.
         written_at: when anything of them was last written, by the system's own clock; aware.
+        gone: names of programmes that read them and have no file any more.
     """
 
     part: Part
@@ -55,6 +60,7 @@ class Kept:
     users: tuple[tuple[Programme, ServicePeriod], ...]
     paths: tuple[Path, ...]
     written_at: datetime
+    gone: tuple[str, ...] = ()
 
 
 def private_data(
@@ -95,7 +101,10 @@ def _others(folder: Path) -> Iterator[Path]:
 
 
 def landing_data(
-    programmes: Iterable[Programme], landing: Path, changed_at: ChangedAt = changed_here
+    programmes: Iterable[Programme],
+    landing: Path,
+    changed_at: ChangedAt = changed_here,
+    read_before: ReadBefore = MappingProxyType({}),
 ) -> Iterator[Kept]:
     """Yield the files of the landing zone by week and by who reads them, hidden ones too.
 
@@ -103,29 +112,43 @@ def landing_data(
         programmes: every one that reads files here.
         landing: landing zone.
         changed_at: says when a file was last written, in seconds since 1970.
+        read_before: what programmes read, too, whatever their files say now.
     """
-    readers: defaultdict[tuple[str, Path], list[Programme]] = defaultdict(list)
-    for programme in programmes:
-        for week, path in _files_of(programme, landing):
-            readers[week, path].append(programme)
+    by_name = {programme.name: programme for programme in programmes}
+    readers: defaultdict[tuple[str, Path], dict[str, None]] = defaultdict(dict)
+    for name, pattern, last in _reads(by_name.values(), read_before):
+        for file in _files_at(pattern, landing):
+            if file[0] <= last:
+                readers[file][name] = None
     groups: defaultdict[tuple[str, tuple[str, ...]], list[Path]] = defaultdict(list)
-    by_name: dict[str, Programme] = {}
-    for (week, path), path_readers in readers.items():
-        by_name |= {reader.name: reader for reader in path_readers}
-        groups[week, tuple(reader.name for reader in path_readers)].append(path)
-    for (week, names), paths in sorted(groups.items()):
-        users = tuple(user for name in names for user in _periods_with(by_name[name], week))
-        yield Kept(Part.FILES, week, users, tuple(paths), _written(paths, changed_at))
+    for (week, path), names in readers.items():
+        groups[week, tuple(names)].append(path)
+    for (week, of), paths in sorted(groups.items()):
+        known = (by_name[name] for name in of if name in by_name)
+        users = tuple(user for programme in known for user in _periods_with(programme, week))
+        gone = tuple(name for name in of if name not in by_name)
+        yield Kept(Part.FILES, week, users, tuple(paths), _written(paths, changed_at), gone)
 
 
-def _files_of(programme: Programme, landing: Path) -> Iterator[tuple[str, Path]]:
-    """Yield week and path of each file that a programme reads, or that says it is complete."""
-    source = programme.source
-    for pattern in filter(None, (source.landing, source.marker)):
-        seen = (str(path) for path in landing.glob(pattern.replace("{week}", "*")))
-        for week in sorted({week for text in seen for week in _WEEK.findall(text)}):
-            paths = landing.glob(pattern.replace("{week}", week))
-            yield from ((week, path) for path in sorted(paths) if not path.is_dir())
+def _reads(
+    programmes: Iterable[Programme], read_before: ReadBefore
+) -> Iterator[tuple[str, str, str]]:
+    """Yield by name which landing patterns programmes read, each with its last ISO week."""
+    for programme in programmes:
+        for pattern in filter(None, (programme.source.landing, programme.source.marker)):
+            yield programme.name, pattern, _NO_END
+    for name, patterns in read_before.items():
+        for pattern, last in patterns.items():
+            if not Path(pattern).is_absolute():  # a link leads out, where nothing is deleted
+                yield name, pattern, last
+
+
+def _files_at(pattern: str, landing: Path) -> Iterator[tuple[str, Path]]:
+    """Yield week and path of each file that a landing pattern names."""
+    seen = (str(path) for path in landing.glob(pattern.replace("{week}", "*")))
+    for week in sorted({week for text in seen for week in _WEEK.findall(text)}):
+        paths = landing.glob(pattern.replace("{week}", week))
+        yield from ((week, path) for path in sorted(paths) if not path.is_dir())
 
 
 def _periods_with(programme: Programme, week: str) -> Iterator[tuple[Programme, ServicePeriod]]:

@@ -10,6 +10,8 @@ What decides is the calendar, the programmes and the ledger; no row is read. Dat
 - released counts were needed by the text of the programme that they were released under, and the
   file was changed since, or raw data would stay longer by the days of that text: until people have
   been told of it for ANNOUNCED_DAYS;
+- a programme that read the same files until then has no file any more: until people have been told
+  of it for ANNOUNCED_DAYS; one whose landing pattern was edited reads what it released from;
 - more is due in a day than ever falls due by itself, and no person says so;
 - the clock jumped, or the ledger is so quiet that nobody can say whether the clock is right.
 
@@ -18,6 +20,7 @@ The ledger is written before anything goes. A crash in between deletes less, nev
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -27,8 +30,15 @@ from pathlib import Path
 from turnstile.durable_files import delete_for_good
 from turnstile.errors import TurnstileError
 from turnstile.ledger.custody.custody import clock_known_until
+from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
-from turnstile.pipeline.private_zone.private_data import Kept, Part, landing_data, private_data
+from turnstile.pipeline.private_zone.private_data import (
+    Kept,
+    Part,
+    ReadBefore,
+    landing_data,
+    private_data,
+)
 from turnstile.pipeline.private_zone.unfinished import is_unfinished
 from turnstile.programme.examples import example_programmes
 from turnstile.programme.loading import load_programme, programme_files
@@ -36,7 +46,7 @@ from turnstile.programme.rules import ALARM_DAYS
 from turnstile.programme.spec import Programme, RetentionSpec
 from turnstile.release.retention_rule import exact_due, is_carried_by, rows_due
 from turnstile.release.zone_copies import zones
-from turnstile.service_calendar import ServicePeriod
+from turnstile.service_calendar import ServicePeriod, ServiceWeek
 from turnstile.settings import Settings
 
 ALARM = timedelta(days=ALARM_DAYS)
@@ -106,9 +116,10 @@ class Retention:
         """Return what becomes of everything that is there, landing zone first."""
         programmes, copies = self.programmes, zones(self.settings)
         copies.fetch_private()
-        holdings = [*landing_data(programmes, self.settings.landing, copies.changed_at)]
+        landing, changed_at = self.settings.landing, copies.changed_at
+        holdings = [*landing_data(programmes, landing, changed_at, self._read_before)]
         for programme in programmes:
-            holdings += private_data(programme, self.settings.private, copies.changed_at)
+            holdings += private_data(programme, self.settings.private, changed_at)
         raw = [self._verdict(holding) for holding in holdings if holding.part is not Part.EXACT]
         # What another programme keeps for ever is no reason to keep counts.
         kept = [
@@ -182,9 +193,22 @@ class Retention:
         """
         include = self.settings.include
         idle = example_programmes(include) - self.settings.adopted
-        used = {e.key.partition("/")[0] for e in self.ledger.entries() if e.key and e.attempt_id}
-        names = [file.name for file in programme_files(include) if file.name not in idle - used]
+        idle -= self._read_before.keys()
+        names = [file.name for file in programme_files(include) if file.name not in idle]
         return tuple(load_programme(name, include) for name in names)
+
+    @cached_property
+    def _read_before(self) -> ReadBefore:
+        """Every programme that the ledger knows, and which landing patterns it released from."""
+        read: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        for entry in self.ledger.entries():
+            week = str(ServiceWeek.containing(datetime.fromisoformat(entry.at).date()))
+            if entry.kind is EntryKind.LANDING_USED:
+                read[entry.body["programme"]][entry.body["landing"]] = week
+            elif entry.key and entry.attempt_id:
+                patterns = read[entry.key.partition("/")[0]]
+                patterns |= dict.fromkeys([*patterns][-1:], week)
+        return read
 
     def _verdict(
         self, kept: Kept, stays: list[tuple[Programme, ServicePeriod]] | None = None
@@ -199,7 +223,8 @@ class Retention:
             if programme.retention is None:
                 return Verdict(kept, None, f"{programme.name} states no retention", ())
         if not kept.users:
-            return Verdict(kept, None, "no week is called so", ())
+            why = f"{kept.gone[0]}.yaml is gone" if kept.gone else "no week is called so"
+            return Verdict(kept, None, why, ())
         unfinished = tuple(
             (programme.name, str(period))
             for programme, period in kept.users
@@ -220,6 +245,10 @@ class Retention:
         A table that somebody drops from a file by mistake would let the counts of its year go, a
         slip in `raw_days` months of raw data; the same mistake at another time is told again.
         """
+        for name in kept.gone:
+            words = f"{name}.yaml, by which these files were read too, is gone"
+            if not all(self._is_told(kept, user, words) for user in kept.users):
+                return f"{words}; they go when that was told for a week, or put it back"
         is_exact = kept.part is Part.EXACT
         for programme, period in kept.users:
             week = self.ledger.week(programme.name, str(period))
@@ -237,11 +266,16 @@ class Retention:
             )
             what = "was changed" if is_exact else fewer
             words = f"{programme.name}.yaml, {programme.digest[:12]} {since}, {what}"
-            told = self.alarmed(programme.name, str(period), kept.written_at, words)
-            if told is None or self.now - told < timedelta(days=ANNOUNCED_DAYS):
+            if not self._is_told(kept, (programme, period), words):
                 at = "since its release" if is_exact else "at their release"
                 return f"{words} {at}; they go when that was told for a week"
         return ""
+
+    def _is_told(self, kept: Kept, user: tuple[Programme, ServicePeriod], words: str) -> bool:
+        """Return whether people have been told of a period's data for long enough."""
+        programme, period = user
+        told = self.alarmed(programme.name, str(period), kept.written_at, words)
+        return told is not None and self.now - told >= timedelta(days=ANNOUNCED_DAYS)
 
     def _raw_due_by(
         self, digest: str, kept: Kept, programme: Programme, period: ServicePeriod
