@@ -80,3 +80,11 @@ def test_a_week_that_is_a_gap_on_all_of_these_days_breaks_nothing() -> None:
     adjusted = _adjusted(made_week(coins, RATES[:, :1]), weeks, deviations)
     assert (adjusted[0] == 0).all()
     assert adjusted[1:].sum() == pytest.approx(weeks[1:].sum(), rel=0.1)
+
+
+def test_weeks_without_anything_above_zero_break_nothing() -> None:
+    """A closed mode of one slot: noise alone, all of it below zero."""
+    levels, variances = -np.ones((4, 3)), np.zeros(4)
+    chances, times = chances_of_breaks(levels, variances)
+    assert not chances.any()
+    assert np.isfinite(times).all()

@@ -106,7 +106,8 @@ def test_files_that_a_programme_read_outlive_its_file_and_its_pattern(
     text = path.read_text()
     other = text.replace("name: itms\n", "name: other\n")
     (path.parent / "other.yaml").write_text(other)
-    path.write_text(re.sub("raw_days: 90, exact_days: 120", "raw_days: 900, exact_days: 900", text))
+    longer = re.sub("raw_days: 90, exact_days: 120", "raw_days: 900, exact_days: 900", text)
+    path.write_text(longer)
     assert not by_name(day(late).verdicts(), "other")[files].may_go(late)
     if is_gone:
         path.unlink()
@@ -119,7 +120,13 @@ def test_files_that_a_programme_read_outlive_its_file_and_its_pattern(
     assert "itms.yaml" in by_name(day(late).verdicts(), "other")[files].held
     assert files not in by_name(day(late + timedelta(days=8)).act(), "other"), "nobody was told"
     tell(late, "other")
-    assert files in by_name(day(late + timedelta(days=9)).act(), "other")
+    path.write_text(longer)  # put back, and lost another time
+    assert files not in by_name(day(late + timedelta(days=9)).act(), "other")
+    path.unlink()
+    again = late + timedelta(days=10)
+    assert files not in by_name(day(again).act(), "other")
+    tell(again, "other")
+    assert files in by_name(day(again + timedelta(days=8)).act(), "other")
 
 
 def test_files_of_a_week_belong_to_both_periods_that_it_touches(landed: Deployment) -> None:

@@ -43,7 +43,8 @@ def _retention(args: argparse.Namespace) -> int:
 
 def _row(verdict: Verdict, now: datetime) -> dict[str, str]:
     """Return what is printed of data: names, a day and a reason."""
-    names = dict.fromkeys(programme.name for programme, _ in verdict.kept.users)
+    users = (programme.name for programme, _ in verdict.kept.users)
+    names = dict.fromkeys([*users, *verdict.kept.gone])
     return {
         "programme": ", ".join(names),
         "period": verdict.kept.name,

@@ -16,7 +16,7 @@ from turnstile.ledger.states import ReleaseState
 
 
 def note_landing(connection: Connection, at: str, names: tuple[str, str, str]) -> None:
-    """Write which landing path a programme reads for its budget group, if it is not written yet.
+    """Write which landing path a programme reads for its budget group, if its last was another.
 
     Args:
         connection: of the caller's transaction.
@@ -25,7 +25,8 @@ def note_landing(connection: Connection, at: str, names: tuple[str, str, str]) -
     """
     landing, family, programme = names
     body = {"landing": landing, "family": family, "programme": programme}
-    if any(body.items() <= entry.body.items() for entry in _landing_facts(connection)):
+    written = [entry.body for entry in _landing_facts(connection)]
+    if [known for known in written if known.get("programme") == programme][-1:] == [body]:
         return
     facts.append(connection, at, EntryKind.LANDING_USED, body)
 

@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from itertools import takewhile
+from typing import Any
 
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.operations.journal import Happening, Journal, Line, instant
-from turnstile.pipeline.private_zone.retention import Retention, Verdict
-from turnstile.programme.spec import Programme, RetentionSpec
+from turnstile.pipeline.private_zone.retention import NO_FILE, Retention, Verdict
+from turnstile.programme.spec import RetentionSpec
 from turnstile.settings import Settings
 
 _ALL_WEEKS = "all"
@@ -46,7 +47,10 @@ class RetentionDay:
         """
         retention = self._retention()
         for programme in retention.programmes:
-            self._say_changed(programme)
+            days = {"days": asdict(programme.retention)} if programme.retention else {}
+            self._say_changed(programme.name, {"digest": programme.digest, **days})
+        for name in retention.gone:
+            self._say_changed(name, {"digest": NO_FILE})
         verdicts = retention.verdicts()
         self._announce(verdicts)
         gone = tuple(verdict for verdict in verdicts if verdict.may_go(self.now))
@@ -67,10 +71,10 @@ class RetentionDay:
             self.is_said,
         )
 
-    def _in_force_since(self, programme: Programme) -> datetime:
+    def _in_force_since(self, programme: str, digest: str) -> datetime:
         """Return when a day of retention first met the present file of a programme, unbroken."""
-        latest = reversed(self._changes(programme.name))
-        met = [*takewhile(lambda line: line.details["digest"] == programme.digest, latest)]
+        latest = reversed(self._changes(programme))
+        met = [*takewhile(lambda line: line.details["digest"] == digest, latest)]
         return datetime.fromisoformat(met[-1].at) if met else self.now
 
     def _changes(self, programme: str) -> list[Line]:
@@ -84,13 +88,12 @@ class RetentionDay:
         days = (of["days"] for of in met if of["digest"] == digest and "days" in of)
         return next((RetentionSpec(**stated) for stated in days), None)
 
-    def _say_changed(self, programme: Programme) -> None:
+    def _say_changed(self, programme: str, details: dict[str, Any]) -> None:
         """Write down the file of a programme that is another than the day before, and its days."""
-        days = {"days": asdict(programme.retention)} if programme.retention else {}
-        details, changes = {"digest": programme.digest, **days}, self._changes(programme.name)
+        changes = self._changes(programme)
         if not changes or changes[-1].details != details:
             at = instant(self.now)
-            line = Line(at, Happening.CHANGED, programme.name, _ALL_WEEKS, "", details)
+            line = Line(at, Happening.CHANGED, programme, _ALL_WEEKS, "", details)
             Journal.of(self.settings).write(line)
 
     def _alarmed_at(

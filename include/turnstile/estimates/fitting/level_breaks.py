@@ -64,6 +64,7 @@ def chances_of_breaks(levels: Floats, variances: Floats) -> tuple[Floats, Floats
         before 0 weeks; and levels since over levels before, as far as they are known to differ.
     """
     weeks, places = levels.shape
+    variances = np.maximum(variances, _ALMOST_0**2)  # where nothing is above 0, all are 0
     odds, times = np.zeros((weeks, places)), np.ones((weeks, places))
     for recent in range(1, weeks):
         ends = (slice(None, recent), slice(recent, None))

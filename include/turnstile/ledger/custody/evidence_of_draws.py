@@ -104,7 +104,8 @@ def _proof(key: str, traces: list[Trace]) -> Proof:
     drawn = {trace.file for trace in traces if trace not in {public, staged}}
     best = public or staged
     if best is not None:
-        return _of_package(key, best, len(drawn))
+        file = f"sealed-{(best.sealed or '').removeprefix('sha256:')[:16]}"
+        return _of_package(key, best, len(drawn | {file}))
     folder = traces[0].folder or traces[0].path.parent
     is_sealed = len(files) == 1 and _is_named_rightly(files[0].path)
     return Proof(

@@ -67,19 +67,20 @@ def read_history(connection: Connection) -> History:
     return History(hashes, attempts, parties_in(connection), _last_at(connection))
 
 
-def declared_draws(connection: Connection) -> tuple[dict[str, int], frozenset[str]]:
+def declared_draws(connection: Connection) -> tuple[dict[str, int], dict[str, set[str]]]:
     """Return by release key how many draws were declared beyond one an entry, and for which bytes.
 
     Those are of packages at keys that have other bytes: as long as one lies there it proves them.
     """
     query = select(ENTRY.c.record, ENTRY.c.hash)
     draws: dict[str, int] = defaultdict(int)
-    proven: set[str] = set()
+    proven: dict[str, set[str]] = defaultdict(set)
     for row in connection.execute(query.where(ENTRY.c.kind == EntryKind.LOSS_DECLARED.value)):
         body = read_entry(row.record, row.hash).body
         draws[body["key"]] += int(body["draws"]) - 1
-        proven |= {body["proven_by"]} if "proven_by" in body else set()
-    return draws, frozenset(proven)
+        if "proven_by" in body:
+            proven[body["key"]].add(body["proven_by"])
+    return draws, proven
 
 
 def parties_in(connection: Connection) -> Parties:

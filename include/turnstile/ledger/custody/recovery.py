@@ -228,7 +228,7 @@ def _unknown(
     all_traces: Iterable[Trace],
     history: History,
     declared: Mapping[str, int],
-    proven: AbstractSet[str],
+    proven: Mapping[str, AbstractSet[str]],
 ) -> Iterator[Trace]:
     """Yield the traces of draws that the ledger does not hold: packages, then files beyond them.
 
@@ -241,8 +241,9 @@ def _unknown(
     for key, of_key in by_key.items():
         past = history.attempts.get(key, [])
         own = {attempt.artefact_digest for attempt in past if attempt.state in SEALED_STATES}
+        own |= proven.get(key, set())  # charged by their package, whose file is not among others
         packages = [trace for trace in of_key if trace.kind not in FILES]
-        yield from (unknown := [trace for trace in packages if trace.sealed not in own | proven])
+        yield from (unknown := [trace for trace in packages if trace.sealed not in own])
         is_own = {f"sealed-{(digest or '').removeprefix('sha256:')[:16]}" for digest in own}
         files = {trace.file: trace for trace in of_key if trace.kind is TraceKind.ASIDE}
         files |= {trace.file: trace for trace in of_key if trace.kind is TraceKind.SEALED}

@@ -57,7 +57,9 @@ MOST_A_DAY = 30
 Alarmed = Callable[[str, str, datetime, str], datetime | None]
 """Says when somebody was first told of a programme's period, after an instant, in an alarm whose
 identity holds some words; None: never."""
-InForceSince = Callable[[Programme], datetime]
+NO_FILE = ""
+"""In place of a digest: of a programme that has no file any more."""
+InForceSince = Callable[[str, str], datetime]
 """Says since when the present file of a programme has been in force, unbroken."""
 DaysMet = Callable[[str, str], RetentionSpec | None]
 """Says what days a programme stated in the text of a digest; None: nobody knows, or it had none."""
@@ -197,17 +199,30 @@ class Retention:
         names = [file.name for file in programme_files(include) if file.name not in idle]
         return tuple(load_programme(name, include) for name in names)
 
+    @property
+    def gone(self) -> frozenset[str]:
+        """Programmes that the ledger knows and that have no file."""
+        return frozenset(self._read_before) - {programme.name for programme in self.programmes}
+
     @cached_property
     def _read_before(self) -> ReadBefore:
-        """Every programme that the ledger knows, and which landing patterns it released from."""
+        """Every programme that the ledger knows, and which landing patterns it released from.
+
+        Ledgers of before name the first programme of a budget group alone: one of the others is
+        taken to read whatever its group did.
+        """
         read: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        of_group: defaultdict[str, dict[str, str]] = defaultdict(dict)
         for entry in self.ledger.entries():
             week = str(ServiceWeek.containing(datetime.fromisoformat(entry.at).date()))
             if entry.kind is EntryKind.LANDING_USED:
-                read[entry.body["programme"]][entry.body["landing"]] = week
+                patterns, landing = read[entry.body["programme"]], entry.body["landing"]
+                patterns.pop(landing, None)  # the last one used is the last
+                patterns[landing] = of_group[entry.body["family"]][landing] = week
             elif entry.key and entry.attempt_id:
                 patterns = read[entry.key.partition("/")[0]]
-                patterns |= dict.fromkeys([*patterns][-1:], week)
+                used = [*patterns][-1:] or of_group[entry.body.get("family", "")]
+                patterns |= dict.fromkeys(used, week)
         return read
 
     def _verdict(
@@ -246,7 +261,8 @@ class Retention:
         slip in `raw_days` months of raw data; the same mistake at another time is told again.
         """
         for name in kept.gone:
-            words = f"{name}.yaml, by which these files were read too, is gone"
+            since = f"since {self.in_force_since(name, NO_FILE):%Y-%m-%d}"
+            words = f"{name}.yaml, by which these files were read too, is gone {since}"
             if not all(self._is_told(kept, user, words) for user in kept.users):
                 return f"{words}; they go when that was told for a week, or put it back"
         is_exact = kept.part is Part.EXACT
@@ -257,7 +273,7 @@ class Retention:
             stayed = (self._raw_due_by(digest, kept, programme, period) for digest in others)
             if not others or not (is_exact or any(due < day > self.now for day in stayed)):
                 continue
-            since = f"since {self.in_force_since(programme):%Y-%m-%d}"
+            since = f"since {self.in_force_since(programme.name, programme.digest):%Y-%m-%d}"
             is_unknown = any(self.days_met(programme.name, digest) is None for digest in others)
             fewer = (
                 "was changed, and nobody knows how long it kept raw data"
