@@ -158,7 +158,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop() -> None:
     """Look for garbage from now on, seldom, and not among what was imported and collected."""
-    gc.set_threshold(50_000, 20, 20)
+    gc.set_threshold(40_000, 20, 20)
     gc.enable()
     gc.freeze()
 
