@@ -36,7 +36,7 @@ from turnstile.ledger.records import AccountBalance, ReleaseKey
 from turnstile.privacy.accounts import MICRO, NANO, NO_LOSS, Loss, losses
 from turnstile.privacy.events import DrawEvent, one_of_each_label
 from turnstile.privacy.guarantees import ApproxDp, PureDp, Zcdp, epsilon_shown
-from turnstile.privacy.noise import Term, half_width, term_of
+from turnstile.privacy.noise import half_width, term_of
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.privacy.year_to_date import column_squared
 from turnstile.service_calendar import DAYS_PER_WEEK
@@ -532,12 +532,15 @@ def averaged(event: DrawEvent, draws: int) -> Averaged:
         (0.9, 0.93)
     """
     single = replace(event, threshold=None, delta=Fraction(0))
-    width = half_width([term_of(single, draws)], 0.95) / draws
-    return Averaged(draws, width, guess_after([single], weeks=draws))
+    return Averaged(draws, _exact_average(event, draws), guess_after([single], weeks=draws))
 
 
 def _average(event: DrawEvent, weeks: int) -> float:
     """95 % half-width of an average over weeks; by the normal distribution once it is long."""
-    term: Term = term_of(event, min(weeks, _NORMAL_FROM_TERMS))
-    width = half_width([term], 0.95) / term.times
-    return float(width * (term.times / weeks) ** 0.5)
+    draws = min(weeks, _NORMAL_FROM_TERMS)
+    return float(_exact_average(event, draws) * (draws / weeks) ** 0.5)
+
+
+def _exact_average(event: DrawEvent, draws: int) -> float:
+    """95 % half-width of an average of so many draws of one cell, in counts."""
+    return half_width([term_of(event, draws)], 0.95) / draws

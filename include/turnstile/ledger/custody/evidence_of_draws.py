@@ -16,7 +16,7 @@ from typing import Any
 from turnstile.durable_files import sha256_of
 from turnstile.errors import InputError
 from turnstile.ledger.custody.package_files import file_problems
-from turnstile.ledger.custody.traces import CARD, Trace, TraceKind
+from turnstile.ledger.custody.traces import CARD, Trace, TraceKind, sealed_file
 from turnstile.ledger.encoding import decode_event, encode_posting
 from turnstile.ledger.promise import plan_digest
 from turnstile.ledger.records import ReleaseKey
@@ -104,8 +104,7 @@ def _proof(key: str, traces: list[Trace]) -> Proof:
     drawn = {trace.file for trace in traces if trace not in {public, staged}}
     best = public or staged
     if best is not None:
-        file = f"sealed-{(best.sealed or '').removeprefix('sha256:')[:16]}"
-        return _of_package(key, best, len(drawn | {file}))
+        return _of_package(key, best, len(drawn | {sealed_file(best.sealed)}))
     folder = traces[0].folder or traces[0].path.parent
     is_sealed = len(files) == 1 and _is_named_rightly(files[0].path)
     return Proof(
@@ -141,7 +140,7 @@ def _of_package(key: str, trace: Trace, files: int) -> Proof:
 
 def _is_named_rightly(path: Path) -> bool:
     """Return whether a sealed file holds the bytes that its name states."""
-    return path.name == f"sealed-{sha256_of(path)[:16]}.parquet"
+    return path.name == f"{sealed_file(sha256_of(path))}.parquet"
 
 
 def plan_beside(folder: Path, key: str) -> dict[str, Any]:

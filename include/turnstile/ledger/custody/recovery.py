@@ -28,7 +28,7 @@ from turnstile.ledger.custody.known_history import History, declared_draws, read
 from turnstile.ledger.custody.package_files import file_problems
 from turnstile.ledger.custody.replay import replay, store
 from turnstile.ledger.custody.shipped import last_shipped, shipped_entries, shipped_entry
-from turnstile.ledger.custody.traces import FILES, Trace, TraceKind, traces
+from turnstile.ledger.custody.traces import FILES, Trace, TraceKind, sealed_file, traces
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.fold import Fold
 from turnstile.ledger.landing_paths import note_landing
@@ -244,7 +244,7 @@ def _unknown(
         own |= proven.get(key, set())  # charged by their package, whose file is not among others
         packages = [trace for trace in of_key if trace.kind not in FILES]
         yield from (unknown := [trace for trace in packages if trace.sealed not in own])
-        is_own = {f"sealed-{(digest or '').removeprefix('sha256:')[:16]}" for digest in own}
+        is_own = {sealed_file(digest) for digest in own}
         files = {trace.file: trace for trace in of_key if trace.kind is TraceKind.ASIDE}
         files |= {trace.file: trace for trace in of_key if trace.kind is TraceKind.SEALED}
         others = [trace for name, trace in files.items() if name not in is_own]
@@ -323,7 +323,7 @@ def _lost(history: History, custody: Custody) -> Iterator[str]:
             if not attempt.is_sealed:
                 continue
             name = str(attempt.key)
-            sealed = f"sealed-{(attempt.artefact_digest or '')[:16]}.parquet"
+            sealed = f"{sealed_file(attempt.artefact_digest)}.parquet"
             stored = []
             if custody.embargoed is not None:
                 stored.append((f"{name} sealed", custody.embargoed / name / sealed))

@@ -12,7 +12,7 @@ from turnstile.errors import InputError
 from turnstile.ledger.custody.custody import Custody
 from turnstile.ledger.custody.evidence_of_draws import PLAN, plan_beside
 from turnstile.ledger.custody.package_files import file_problems
-from turnstile.ledger.custody.traces import MANIFEST
+from turnstile.ledger.custody.traces import MANIFEST, sealed_file
 from turnstile.ledger.fold import Fold
 from turnstile.ledger.records import REVISION, Attempt, Finding
 
@@ -54,14 +54,14 @@ def _sealed_findings(fold: Fold, attempt: Attempt, embargoed: Path) -> Iterator[
     """Check the sealed file of one release: there, alone, and unaltered."""
     digest = (attempt.artefact_digest or "").removeprefix("sha256:")
     folder = _package_of(attempt, embargoed)
-    sealed_file = folder / f"sealed-{digest[:16]}.parquet"
-    if not sealed_file.is_file():
+    sealed = folder / f"{sealed_file(digest)}.parquet"
+    if not sealed.is_file():
         if f"{attempt.key} sealed" not in fold.parties.lost:
-            yield Finding("sealed", attempt.reserved_sequence, f"{sealed_file} is gone; restore it")
-    elif sha256_of(sealed_file) != digest:
-        yield Finding("sealed", attempt.reserved_sequence, f"{sealed_file} was altered; restore it")
+            yield Finding("sealed", attempt.reserved_sequence, f"{sealed} is gone; restore it")
+    elif sha256_of(sealed) != digest:
+        yield Finding("sealed", attempt.reserved_sequence, f"{sealed} was altered; restore it")
     for path in sorted(folder.glob("sealed-*")):
-        if path != sealed_file:
+        if path != sealed:
             problem = f"{path} is not the sealed file of {attempt.key}"
             yield Finding("sealed", attempt.reserved_sequence, problem)
 

@@ -76,6 +76,15 @@ class Trace:
         return self.path.name.partition(".")[0]
 
 
+def sealed_file(digest: str | None) -> str:
+    """Return the name of the file of sealed bytes, as `Trace.file` has it.
+
+    Args:
+        digest: of the bytes, as the ledger or a package states it.
+    """
+    return f"sealed-{(digest or '').removeprefix('sha256:')[:16]}"
+
+
 FILES = frozenset({TraceKind.SEALED, TraceKind.ASIDE})
 AttemptsOf = Mapping[str, Iterable[Attempt]]
 HashOf = Callable[[tuple[int, str]], str | None]
