@@ -5,17 +5,24 @@ from __future__ import annotations
 import json
 import logging
 import pickle
+import secrets
+from collections import Counter
 from collections.abc import Callable
+from math import inf, nan
 from pathlib import Path
+from random import Random
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from turnstile.programme.source_spec import MissingDay, SpeedUnit
 from turnstile.programme.spec import Programme
 from turnstile.quality.checks import load_report, validate
+from turnstile.quality.expectations import Outcome, judge
 from turnstile.quality.findings import Finding, QualityReport, Severity
 from turnstile.quality.metrics import measure
+from turnstile.quality.rules import RANGE, Rule, rules_of
 from turnstile.service_calendar import ServiceWeek
 from turnstile.sources.ingest.snapshot import counts_of
 from turnstile_samples import itms, opal
@@ -269,3 +276,41 @@ def test_a_warning_does_not_stop_the_week() -> None:
     assert report.passed
     assert report.worst is Severity.WARN
     assert len(report.warnings) == 1
+
+
+def test_ranges_are_judged_by_their_figures_whatever_stands_beside_them(
+    programme_of: MakeProgramme,
+) -> None:
+    ranges = [rule for rule in rules_of(programme_of("opal")) if rule.expectation == RANGE]
+    seed = secrets.randbits(32)
+    random = Random(seed)  # noqa: S311 - makes no noise
+    seen = Counter[Outcome]()
+    rare = (0.005, 2.5, nan, None, inf, -1, 50, "x", True)
+    for _ in range(4):
+        length = random.choice((0, 1, 7))
+        columns = {
+            str(rule.arguments["column"]): [
+                random.choice(rare if random.random() < 0.05 else (0, 0, 1)) for _ in range(length)
+            ]
+            for rule in ranges
+            if random.random() < 0.95
+        }
+        frames = dict.fromkeys((rule.frame for rule in ranges), pd.DataFrame(columns))
+        judged = judge(tuple(ranges), frames)
+        assert judged == tuple(_in_range(rule, columns) for rule in ranges), seed
+        seen.update(judged)
+    assert set(seen) == set(Outcome), seed
+
+
+def _in_range(rule: Rule, columns: dict[str, list[Any]]) -> Outcome:
+    """What a range tells of a column: nothing if it lacks or holds a text; no value is kept."""
+    figures = columns.get(str(rule.arguments["column"]), ["lacks"])
+    if any(isinstance(figure, str) for figure in figures):
+        return Outcome.BROKEN_CHECK
+    least, most = (rule.arguments[name] for name in ("min_value", "max_value"))
+    is_kept = all(
+        (least is None or figure >= least) and (most is None or figure <= most)
+        for figure in figures
+        if figure is not None and figure == figure  # noqa: PLR0124 - not a number
+    )
+    return Outcome.KEPT if is_kept else Outcome.NOT_KEPT

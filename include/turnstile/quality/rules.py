@@ -41,6 +41,7 @@ _FEW = 0.01
 _DELIVERED_TWICE = 0.4  # of a day; where hours are all that is told a fifth (Buenos Aires)
 _MANY_UNKNOWN_TAPS = 0.1
 _USUAL_VOLUME = (0.5, 2.0)
+RANGE = "ColumnValuesToBeBetween"
 
 
 class Frame(StrEnum):
@@ -103,14 +104,14 @@ def learned_rules() -> tuple[Rule, ...]:
     speeds = "the typical speed of a day is unusual for its weekday; look at it"
     shares = "unusually many records were rejected or came twice; ask the sender"
     return (
-        *_learned("counts_of_weekday_usual", Frame.USUAL_COUNTS, counts),
-        *_learned("speeds_of_weekday_usual", Frame.USUAL_SPEEDS, speeds),
-        *_learned("rejected_usual", Frame.USUAL_SHARES, shares),
+        *between("counts_of_weekday_usual", Frame.USUAL_COUNTS, counts),
+        *between("speeds_of_weekday_usual", Frame.USUAL_SPEEDS, speeds),
+        *between("rejected_usual", Frame.USUAL_SHARES, shares),
     )
 
 
-def _learned(name: str, frame: Frame, sentence: str) -> tuple[Rule, Rule]:
-    """Hold figures between two columns of the same frame."""
+def between(name: str, frame: Frame, sentence: str) -> tuple[Rule, Rule]:
+    """Hold the figures of a frame between its columns of the least and the most, both allowed."""
     expectation = "ColumnPairValuesAToBeGreaterThanB"
     above = {"column_A": "figure", "column_B": "least", "or_equal": True}
     below = {"column_A": "most", "column_B": "figure", "or_equal": True}
@@ -128,7 +129,7 @@ def _ranged(name: str, severity: Severity, frame: Frame, span: _Span, sentence: 
     """Hold a column of figures in a range."""
     column, least, most = span
     arguments = {"column": column, "min_value": least, "max_value": most}
-    return Rule(name, severity, frame, "ColumnValuesToBeBetween", sentence, arguments)
+    return Rule(name, severity, frame, RANGE, sentence, arguments)
 
 
 def _schema_rules(programme: Programme) -> tuple[Rule, ...]:
