@@ -321,7 +321,7 @@ def gtfs_realtime(clone: Path) -> pd.DataFrame:
     return observations.assign(milli_kmh=as_milli_kmh(raw["speed"], 3600)).drop_duplicates()
 
 
-@tried("hfp", is_quick=True)
+@tried("hfp")
 def hfp(clone: Path) -> pd.DataFrame:
     lines = [
         line

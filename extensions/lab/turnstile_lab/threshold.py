@@ -147,18 +147,9 @@ def _profile(
     each = max(2, _PLACES_FAR // cells)
     far = np.linspace(float(thresholds[0]), smallest - 0.501, min(cells * each, 2 * _PLACES_FAR))
     places = np.concatenate((far, near))
-    known = np.array([_height(numbers, histogram, float(place)) for place in places])
+    shares = np.clip(numbers + 0.5 - places[:, None], 0, 1)
+    known = _heights(numbers, histogram, shares)
     return np.asarray(np.interp(thresholds, places, known))
-
-
-def _height(numbers: NDArray[np.int64], histogram: NDArray[np.float64], threshold: float) -> float:
-    """Return the log likelihood of the best curve for one threshold."""
-    share = np.clip(numbers + 0.5 - threshold, 0, 1)
-    used = share > 0
-    if histogram[~used].any():
-        return -math.inf
-    fitted = _curve(numbers[used], histogram[used], share[used])
-    return float(np.sum(histogram[used] * np.log(fitted) - fitted))
 
 
 def _blurred(smallest: int, last: int, counts: NDArray[np.int64]) -> float:
@@ -172,41 +163,60 @@ def _blurred(smallest: int, last: int, counts: NDArray[np.int64]) -> float:
     for deviation in _BLURS:
         numbers = np.arange(max(1, smallest - math.ceil(6 * deviation)), last + 1)
         histogram = np.bincount(counts[counts <= last], minlength=last + 1)[numbers[0] :]
-        for place in smallest + _BLURRED_AT * deviation:
-            share = np.maximum(ndtr((numbers - place) / deviation), 1e-12)
-            fitted = _curve(numbers, histogram.astype(np.float64), share)
-            heights.append(float(np.sum(histogram * np.log(fitted) - fitted)))
+        places = smallest + _BLURRED_AT * deviation
+        shares = np.maximum(ndtr((numbers - places[:, None]) / deviation), 1e-12)
+        heights.append(float(_heights(numbers, histogram.astype(np.float64), shares).max()))
     return max(heights)
 
 
-def _curve(
-    numbers: NDArray[np.int64], histogram: NDArray[np.float64], share: NDArray[np.float64]
+def _heights(
+    numbers: NDArray[np.int64], histogram: NDArray[np.float64], shares: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the expected counts of a Poisson regression on the logarithm, by Newton's method."""
+    """Return the log likelihood of the best curve for each row of filled shares."""
+    fitted = _curves(numbers, histogram, shares)
+    return np.asarray(np.sum(histogram * np.log(fitted) - fitted, axis=1))
+
+
+def _curves(
+    numbers: NDArray[np.int64], histogram: NDArray[np.float64], shares: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the expected counts of Poisson regressions on the logarithm, by Newton's method.
+
+    Args:
+        numbers: shape (numbers,).
+        histogram: shape (numbers,), how often each was seen; 0 where a share is 0.
+        shares: shape (curves, numbers), of a number's cell that is filled.
+    """
     place = np.log(numbers / numbers.mean())
     degree = _DEGREE if np.count_nonzero(histogram) > 2 * _DEGREE + 1 else 0
     design = np.vander(place, degree + 1)
-    start = np.log(np.maximum(histogram, 0.5) / np.maximum(share, 0.05))
-    weights = np.maximum(histogram, 0.5)
-    scaled = design * weights[:, None]
+    pairs = (design[:, :, None] * design[:, None, :]).reshape(numbers.size, -1)
     ridge = 1e-8 * np.eye(degree + 1)
-    beta = np.linalg.solve(design.T @ scaled + ridge, scaled.T @ start)
+
+    def solved(weights: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
+        curvatures = (weights @ pairs).reshape(-1, degree + 1, degree + 1) + ridge
+        return np.linalg.solve(curvatures, (values @ design)[:, :, None])[:, :, 0]
+
+    def curves(beta: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(shares * np.exp(np.clip(beta @ design.T, -30, 30)))
+
+    start = np.log(np.maximum(histogram, 0.5) / np.maximum(shares, 0.05))
+    weights = np.maximum(histogram, 0.5) * (shares > 0)
+    beta = solved(weights, weights * start)
     for _ in range(25):
-        fitted = share * np.exp(np.clip(design @ beta, -30, 30))
-        slope = design.T @ (histogram - fitted)
-        curvature = design.T @ (design * fitted[:, None]) + ridge
-        step = np.linalg.solve(curvature, slope)
+        fitted = curves(beta)
+        step = solved(fitted, histogram - fitted)
         beta = beta + step
         if float(np.abs(step).max()) < _CONVERGED:
             break
-    return np.asarray(np.maximum(share * np.exp(np.clip(design @ beta, -30, 30)), 1e-300))
+    return np.maximum(curves(beta), 1e-300)
 
 
 def _overdispersion(numbers: NDArray[np.int64], histogram: NDArray[np.float64]) -> float:
     """Return how much more the histogram scatters around its curve than a Poisson one; >= 1."""
     if numbers.size <= _DEGREE + 1 or histogram.sum() == 0:
         return 1.0
-    fitted = _curve(numbers, histogram, np.ones(numbers.size))
+    fitted = _curves(numbers, histogram, np.ones((1, numbers.size)))[0]
     return max(
         1.0, float(np.sum((histogram - fitted) ** 2 / fitted)) / (numbers.size - _DEGREE - 1)
     )

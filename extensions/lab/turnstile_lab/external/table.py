@@ -1,6 +1,6 @@
 """External tables of counts, as an outsider finds them: labels and counts, and nothing else.
 
-Reading the files is the business of `bare_files`.
+`files` reads them.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ExternalTable:
 
     @property
     def is_integer(self) -> bool:
-        """Whether every count is a integer."""
+        """Whether every count is an integer."""
         return bool(np.all(self.counts == np.rint(self.counts)))
 
     @property
