@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 USUAL = 1.15  # kappa of cells
-_KAPPA_SD, _GROUP_SD, _SIZE_SD = 0.2, 0.15, 0.25  # of kappa: of all, of a mode's, of a size's
+_KAPPA_SD, _GROUP_SD, _SIZE_SD = 0.3, 0.15, 0.25  # of kappa: of all, of a mode's, of a size's
 _REACH = 2.0  # sizes over which those of sizes are alike
 _SIZES_SDS = (0.3, 1.0, 3.0, 10.0, 30.0)  # in standard deviations of the noise
 _MODEL_ERROR = 1.03  # no description is more exact
