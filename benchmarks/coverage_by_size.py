@@ -14,7 +14,17 @@ from pathlib import Path
 
 import numpy as np
 from compared_weeks import Compared, compared
-from estimate_weeks import FIRST_TRAIN, LAST_TRAIN, OPAL, Floats, Noise, dice, filled, real_week
+from estimate_weeks import (
+    FIRST_TRAIN,
+    LAST_TRAIN,
+    LOCATION,
+    OPAL,
+    Floats,
+    Noise,
+    dice,
+    filled,
+    real_week,
+)
 
 from turnstile.estimates.trips.tap_estimates import SIZE_EDGES
 
@@ -27,7 +37,7 @@ OVERALL, LEAST = (0.88, 0.93), 0.85
 def in_service(week: Compared, table: str) -> tuple[Floats, Floats]:
     """Return whether intervals hold, and the estimates, of numbers of 10 and more by day."""
     held, values = week.coverage(table), week.column(table)
-    if not table.endswith("_daily"):
+    if not table.endswith("_daily") and table != LOCATION.name:
         slots = 24 if table.endswith("_hourly") else 96
         hours = np.arange(slots) * 24 // slots
         is_service = (hours >= FIRST_TRAIN) & (hours < LAST_TRAIN)
