@@ -45,5 +45,5 @@ def ablation_lines(real: Floats, noises: tuple[Noise, ...]) -> Iterator[str]:
 
 def error_of(taps: ModeTaps, truth: Floats) -> float:
     """Return the RMSE of a cell."""
-    estimates, _ = tap_estimates.estimated(taps.numbers, taps.looks, taps.earlier)
+    estimates = tap_estimates.estimated(taps.numbers, taps.looks, taps.earlier).numbers
     return rmse(estimates.cells - truth)

@@ -51,7 +51,7 @@ def changed(rates: Floats, noise: Noise, times: float, since: int, *, seed: int 
     ratios = []
     for variant in (week, replace(week, earlier=())):
         (taps,) = taps_by_mode(variant)
-        errors = estimated(taps.numbers, taps.looks, taps.earlier)[0].cells - truth
+        errors = estimated(taps.numbers, taps.looks, taps.earlier).numbers.cells - truth
         hours = errors.reshape(*errors.shape[:2], 24, -1).sum(axis=3)
         parts = (errors[some], hours[some], errors[some].sum(axis=2), np.delete(errors, some, 0))
         ratios.append([rmse(part) for part in parts])

@@ -171,7 +171,7 @@ def hostile_lines(rates: Floats) -> Iterator[str]:
             coins, counts, before, OPAL, earlier_noise=scenario.noises, earlier_gaps=gaps
         )
         (taps,) = taps_by_mode(week)
-        estimates, _ = estimated(taps.numbers, taps.looks, taps.earlier)
+        estimates = estimated(taps.numbers, taps.looks, taps.earlier).numbers
         errors, clipped = estimates.cells - counts, np.maximum(taps.numbers.cells, 0) - counts
         table = rmse(errors) / rmse(clipped)
         local = rmse(errors[scenario.affected]) / rmse(clipped[scenario.affected])

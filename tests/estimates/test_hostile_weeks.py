@@ -31,7 +31,7 @@ def errors_over_clipped(scenario: Scenario) -> tuple[float, float]:
         earlier_gaps=[gap if n % 2 else [] for n in range(EARLIER_WEEKS)],
     )
     (taps,) = taps_by_mode(week)
-    estimate, _ = estimated(taps.numbers, taps.looks, taps.earlier)
+    estimate = estimated(taps.numbers, taps.looks, taps.earlier).numbers
     errors, clipped = estimate.cells - truth, np.maximum(taps.numbers.cells, 0) - truth
     affected = scenario.affected
     return over(errors, clipped), over(errors[affected], clipped[affected])

@@ -46,8 +46,19 @@ class Grain(StrEnum):
 
 Quantity = tuple[Part, Grain]
 CELLS: Quantity = (Part.CELLS, Grain.SLOT)
-PLACES: Quantity = (Part.PLACES, Grain.DAY)
-TOGETHER = 1.3  # at least so much more varies the sum of a day's or network's cells than they apart
+_HOURS, _DAYS = (Part.CELLS, Grain.HOUR), (Part.PLACES, Grain.DAY)
+PARTS_OF: dict[Quantity, Quantity] = {  # what errors of a quantity begin with
+    _HOURS: CELLS,
+    _DAYS: _HOURS,
+    (Part.REGIONS, Grain.SLOT): CELLS,
+    (Part.REGIONS, Grain.HOUR): _HOURS,
+    (Part.REGIONS, Grain.DAY): _DAYS,
+}
+FINEST_FIRST = (
+    CELLS,
+    *PARTS_OF,
+    *((part, grain) for part in (Part.SLOTS, Part.TOTALS) for grain in Grain),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,17 +122,6 @@ def rates_of(estimates: TapEstimates, quantity: Quantity, blocks: Blocks) -> Flo
     if quantity[0] is not Part.CELLS:
         return np.maximum(values_of(estimates, quantity, blocks), SMALLEST_RATE)
     return blocks.summed(estimates.rates)
-
-
-def parts_of(estimates: TapEstimates, quantity: Quantity, blocks: Blocks) -> Floats:
-    """Return the variances of the errors of the cells that each number adds up; of cells, rates.
-
-    Shape (places, days, slots).
-    """
-    if quantity == CELLS or estimates.spread is None:
-        return rates_of(estimates, quantity, blocks)
-    factor = 1.0 if quantity[0] is Part.CELLS else TOGETHER
-    return factor * values_of(estimates.spread, quantity, blocks)
 
 
 def noise_variance(numbers: TapNumbers, quantity: Quantity, blocks: Blocks) -> Floats:

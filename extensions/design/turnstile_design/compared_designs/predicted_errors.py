@@ -172,7 +172,7 @@ def drawn_and_estimated(
     before = np.stack([drawn[CELLS].values for drawn in earlier]).transpose(0, 3, 1, 2)
     known = Weeks(before, np.full((len(earlier), before.shape[2]), design.deviations[CELLS]))
     pairs = list(zip(look_numbers[::2], look_numbers[1::2], strict=True))
-    return estimated(numbers, pairs, known)[0].cells
+    return estimated(numbers, pairs, known).numbers.cells
 
 
 def _drawn(design: Design, counts: Floats, week: str) -> dict[By, DrawnDays]:

@@ -1,58 +1,44 @@
-"""How large the error of an estimate is, known without the truth, by size, mode and day. Pure.
+"""How large the error of an estimate is, known without the truth, by size and mode. Pure.
 
-Squared errors of estimates that were fitted to one look at the noise are judged on the other look
-(`fission`), without bias. With s^2 the noise's variance and r the rate, they are explained by
+With Y the unbiased number beside an estimate f(Y), s^2 the variance of its noise, and c by how much
+f goes with that noise (s^2 times its slope), the mean squared error of f is that of
 
-    v = kappa (a f1 + b f2 + u^2),  f1 = w s^2 / (w + s^2),  f2 = r^2 s^2 / (r^2 + s^2):
+    (f - Y)^2 - s^2 + 2 c
 
-what a count varies about its rate (w = r) or, of sums, what their cells' errors come to, what is
-not known of a rate, and u, by which all numbers of a mode and hour of the day, or all places of a
-mode of like size, may lie too low or too high together: what is judged lies off them by so much,
-and how well that is known. In a small mode under much noise u is nearly all that can be said, and
-intervals are wide. a and b come from all
-size classes by weighted least squares (Lawson & Hanson 1974); kappa is a factor for each size
-class, for each mode's taps in it, and for each day in it, each drawn towards 1 as far as its own
-noise asks for, and some of its uncertainty on the safe side. Numbers that are published as 0 are
-a class of their own. A size class of few numbers shares its kappa with the next one below, and so
-on until theirs is known: the largest numbers are few. So are all marginals: theirs have higher
-floors.
+without bias (Stein 1981), and c itself where f is the best that can be made of Y (Tweedie's
+formula: Efron 2011). c is seen nearly without noise where Y is shaken a little (Ramani, Blu & Unser
+2008), while (f - Y)^2 has the noise of the noise: of small numbers under much noise it tells
+nothing. So c says how errors grow with the size of a number, and the unbiased errors by how much
+they are larger, a factor kappa for each mode's taps and each usual size. Errors are
 
-A region adds up hundreds of cells, so its judge says little, and how the errors of its parts add up
-says much: a = 1, b = 0, and one kappa for each mode's taps, drawn to 1 more firmly. u, by which a
-mode lies off at some hour, is shared by regions as they share its places; how large it can be is
-learned from all hours together.
+    v = kappa a f1 + u + u^2,  f1 = r s^2 / (r + s^2),
+
+r the rate, f1 what a count varies about it, and a the ratio of c to it in a size class, drawn
+towards that of all where the class has few numbers. Numbers that are published as 0 are a class of
+their own. kappa is a normal process over modes and sizes, about the kappa of the numbers that are
+added up, and its posterior mean is taken. Sizes are those of the place at that time of day over the
+week: in classes of the estimates themselves the noise would be larger than it is, because it puts
+numbers into them. u is by how much all numbers of a mode and hour of the day, or all places of a
+mode of like size, may lie too low or too high together, and how well that is known. In a small mode
+under much noise it is nearly all that can be said, and intervals are wide.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.estimates.fitting.fission import FITTED_TIMES, JUDGED_TIMES
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-_PRIOR_SD = 0.5  # of kappa about 1
-_CAUTION = 0.4
-_UNSEEN = 1e9
-_UNCERTAIN = 0.4  # standard deviation of a kappa above which classes share theirs
-_UNSEEN_SDS = 1.0  # of what is not known of the level of a mode's hour
-_SUMS_PRIOR_SD, _SUMS_LEAST = 0.35, 0.8  # of kappa of sums of many parts
-_SUMS_UNSEEN_SDS = 1.5  # of what is not known of how far levels lie off
-
-
-@dataclass(frozen=True, slots=True)
-class Floors:
-    """Least values of a and of every kappa."""
-
-    count_share: float
-    kappa: float
-
-
-OF_CELLS, OF_MARGINALS = Floors(0.8, 0.5), Floors(0.7, 0.7)
+USUAL = 1.15  # kappa of cells
+_KAPPA_SD, _GROUP_SD, _SIZE_SD = 0.3, 0.15, 0.25  # of kappa: of all, of a mode's, of a size's
+_REACH = 2.0  # sizes over which those of sizes are alike
+_SIZES_SDS = (0.3, 1.0, 3.0, 10.0, 30.0)  # in standard deviations of the noise
+_MODEL_ERROR = 1.03  # no description is more exact
+_KAPPA_LEAST, _SHARE_LEAST = 0.7, 0.2
+_NONE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,10 +48,9 @@ class ErrorTerms:
     Args:
         estimates: >= 0.
         rates: > 0; what the errors grow with (`published_tables.rates_of`).
-        parts: variances of the errors of the cells in each; of a cell, its rate.
         noise_variance: of the unbiased number beside each.
         classes: size class.
-        days: index of the service day.
+        usual: mean of the rates of the place at that time of day over the days of the week.
         groups: index of the mode's taps.
         levels: index of what lies too low or too high together: hour of the day, or size class.
         weights: by how many times that; of regions their places over those of the mean region.
@@ -73,10 +58,9 @@ class ErrorTerms:
 
     estimates: Floats
     rates: Floats
-    parts: Floats
     noise_variance: Floats
     classes: Ints
-    days: Ints
+    usual: Floats
     groups: Ints
     levels: Ints
     weights: Floats
@@ -84,10 +68,17 @@ class ErrorTerms:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judged:
-    """Estimates that were fitted to one look, and the unbiased numbers of the other look."""
+    """Estimates beside the unbiased numbers, and how they go with the noise of these.
+
+    Args:
+        numbers: estimates.
+        unbiased: the numbers beside them.
+        slopes: c of each, with noise.
+    """
 
     numbers: ErrorTerms
-    judge: Floats
+    unbiased: Floats
+    slopes: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,182 +86,116 @@ class ErrorModel:
     """Calibrated variances.
 
     Args:
-        count_share: a.
-        rate_share: b.
+        kappa: of all, for the tables that add these numbers up.
+        of_group: kappa of each mode's taps and usual size, shape (groups, sizes).
+        of_class: a of each size class.
         unseen: u of each mode's taps and level, shape (groups, levels).
-        of_class: kappa of each size class.
-        of_group: kappa of each mode's taps and size class, shape (groups, classes).
-        of_day: kappa of each day and size class, shape (days, classes).
     """
 
-    count_share: float
-    rate_share: float
-    unseen: Floats
-    of_class: Floats
+    kappa: float
     of_group: Floats
-    of_day: Floats
+    of_class: Floats
+    unseen: Floats
 
     def variances(self, numbers: ErrorTerms) -> Floats:
         """Return the variance of each estimate's error, shape (numbers,)."""
-        of_count, of_rate, unseen = _parts(numbers, numbers.noise_variance, self.unseen)
-        variances: Floats = (
-            (self.count_share * of_count + self.rate_share * of_rate + unseen)
-            * self.of_class[numbers.classes]
-            * self.of_group[numbers.groups, numbers.classes]
-            * self.of_day[numbers.days, numbers.classes]
-        )
+        of_count, level = _parts(numbers, self.unseen)
+        factor = self.of_group[numbers.groups, _sizes(numbers)] * self.of_class[numbers.classes]
+        variances: Floats = factor * of_count + level
         return variances
 
 
-def calibrated(fissions: Sequence[Judged], floors: Floors, classes: int) -> ErrorModel:
+def calibrated(
+    judged: Judged, classes: int, kappa: float, *, unseen_sds: float = 2.0
+) -> ErrorModel:
     """Return the error model of one table.
 
     Args:
-        fissions: fissions of the table.
-        floors: of cells or of marginals.
+        judged: its numbers.
         classes: number of size classes.
+        kappa: of the table whose numbers it adds up.
+        unseen_sds: of what is not known of how far levels lie off that is put on the safe side.
     """
-    first = fissions[0].numbers
-    groups, days = int(first.groups.max()) + 1, int(first.days.max()) + 1
-    levels = 1 + max(int(look.numbers.levels.max()) for look in fissions)
-    unseen = _unseen(fissions, (groups, max(levels, classes)))
-    sums = np.mean([_summed(look, (groups, days, classes), unseen) for look in fissions], axis=0)
-    errors, of_count, of_rate, level, judging, _ = sums
-    a, b = _shares(sums.sum(axis=(1, 2)), floors.count_share)
-    floor = floors.kappa
-    spread = judging * 2 / len(fissions)  # variance of a sum of judged squares
-    expected = a * of_count + b * of_rate + level
-    shared = _shared(np.stack([part.sum((0, 1)) for part in (errors, expected, spread)]))
-    of_class = _kappa(shared[0], shared[1], shared[2], floor)
-    expected = expected * of_class
-    of_group = _kappa(errors.sum(1), expected.sum(1), spread.sum(1), floor)
-    expected = expected * of_group[:, None]
-    of_day = _kappa(errors.sum(0), expected.sum(0), spread.sum(0), floor)
-    return ErrorModel(a, b, unseen, of_class, of_group, of_day)
+    numbers = judged.numbers
+    groups, levels = int(numbers.groups.max()) + 1, int(numbers.levels.max()) + 1
+    unseen = _unseen(judged, (groups, max(levels, classes)), unseen_sds)
+    of_count, level = _parts(numbers, unseen)
+    of_class = _shares(judged, of_count, classes)
+    expected = of_class[numbers.classes] * of_count
+    variance = numbers.noise_variance
+    errors = (numbers.estimates - judged.unbiased) ** 2 - variance + 2 * judged.slopes - level
+    shape = groups, len(_SIZES_SDS) + 1
+    strata = np.ravel_multi_index((numbers.groups, _sizes(numbers)), shape)
+    seen = (errors, expected, 2 * variance**2)
+    sums: Floats = np.stack([np.bincount(strata, part, groups * shape[1]) for part in seen])
+    kappas = _kappas(sums, shape, kappa)
+    of_all = float((kappas.ravel() * sums[1]).sum() / sums[1].sum())
+    return ErrorModel(of_all, _MODEL_ERROR * kappas, of_class, unseen)
 
 
-def calibrated_sums(fissions: Sequence[Judged], classes: int) -> ErrorModel:
-    """Return the error model of sums of many parts, whose variances say most of theirs.
+def _kappas(sums: Floats, shape: tuple[int, int], usual: float) -> Floats:
+    """Return kappa of each mode's taps and size.
 
     Args:
-        fissions: fissions of the table.
-        classes: number of size classes, which have no factor of their own.
+        sums: squared errors, expected ones, and the variance of the former, shape (3, strata).
+        shape: groups and sizes.
+        usual: kappa that is expected.
     """
-    first = fissions[0].numbers
-    groups, days = int(first.groups.max()) + 1, int(first.days.max()) + 1
-    levels = 1 + max(int(look.numbers.levels.max()) for look in fissions)
-    unseen = _unseen_alike(fissions, (groups, max(levels, classes)))
-    sums = np.mean([_summed(look, (groups, days, classes), unseen) for look in fissions], axis=0)
-    errors, of_count, _, level, judging, _ = sums.sum(axis=(2, 3))
-    spread = judging * 2 / len(fissions)
-    kappa = _kappa(errors, of_count + level, spread, _SUMS_LEAST, prior_sd=_SUMS_PRIOR_SD)
-    of_group = np.repeat(kappa[:, None], classes, axis=1)
-    return ErrorModel(1.0, 0.0, unseen, np.ones(classes), of_group, np.ones((days, classes)))
+    group, size = (index.ravel() for index in np.indices(shape))
+    is_same = group[:, None] == group
+    alike = np.exp(-np.abs(size[:, None] - size) / _REACH)
+    prior = usual**2 * (_KAPPA_SD**2 + is_same * (_GROUP_SD**2 + _SIZE_SD**2 * alike))
+    is_seen = sums[1] > 0
+    errors, expected, spread = sums[:, is_seen]
+    known: Floats = prior[:, is_seen]
+    apart = errors / expected - usual
+    noise = np.diag(spread / expected**2)
+    kappas: Floats = usual + known @ np.linalg.solve(known[is_seen] + noise, apart)
+    at_least: Floats = np.maximum(kappas, _KAPPA_LEAST)
+    return at_least.reshape(shape)
 
 
-def _unseen(fissions: Sequence[Judged], shape: tuple[int, int]) -> Floats:
-    """Return by how much the numbers of each mode's level may lie off together."""
-    index, apart, variance = _apart(fissions, shape)
-    size = shape[0] * shape[1]
-    numbers = np.maximum(np.bincount(index, minlength=size), 1)
-    level = np.abs(np.bincount(index, apart, size)) / numbers
-    uncertainty = np.sqrt(np.bincount(index, variance, size)) / numbers
-    return (level + _UNSEEN_SDS * uncertainty).reshape(shape)
+def _sizes(numbers: ErrorTerms) -> Ints:
+    """Return the class of the usual size of each number, in standard deviations of the noise."""
+    return np.searchsorted(np.array(_SIZES_SDS), numbers.usual / np.sqrt(numbers.noise_variance))
 
 
-def _unseen_alike(fissions: Sequence[Judged], shape: tuple[int, int]) -> Floats:
-    """Return the same where levels of a mode are alike: each one's own counts as far as known.
-
-    Levels have a variance, by the moments of all of them, on the safe side; of each one its
-    mean square is given, with what its own numbers say (empirical Bayes).
-    """
-    index, apart, variance = _apart(fissions, shape)
-    weights, size = fissions[0].numbers.weights, shape[0] * shape[1]
-    known = np.bincount(index, weights**2 / variance, size)
-    level = np.bincount(index, apart * weights / variance, size) / np.maximum(known, 1 / _UNSEEN)
-    known, level = known.reshape(shape), level.reshape(shape)
-    times = np.maximum((known**2).sum(axis=1, keepdims=True), 1 / _UNSEEN**2)
-    spread = ((level * known) ** 2 - known).sum(axis=1, keepdims=True) / times
-    spread = np.maximum(spread, 0) + _SUMS_UNSEEN_SDS * np.sqrt(2 / times)
-    share = spread * known / (spread * known + 1)
-    unseen: Floats = np.sqrt(spread * (1 - share) + (share * level) ** 2)
-    return unseen
-
-
-def _apart(fissions: Sequence[Judged], shape: tuple[int, int]) -> tuple[Ints, Floats, Floats]:
-    """Return each number's level, how far it lies off its judge, and the judge's variance."""
-    first = fissions[0].numbers
-    index = np.ravel_multi_index((first.groups, first.levels), shape)
-    apart = np.mean([look.judge - look.numbers.estimates for look in fissions], axis=0)
-    return index, apart, first.noise_variance * (1 + (JUDGED_TIMES - 1) / len(fissions))
-
-
-def _parts(
-    numbers: ErrorTerms, noise_variance: Floats, unseen: Floats
-) -> tuple[Floats, Floats, Floats]:
-    """Return f1, f2 and u^2."""
+def _parts(numbers: ErrorTerms, unseen: Floats) -> tuple[Floats, Floats]:
+    """Return f1 and u + u^2."""
     level = unseen[numbers.groups, numbers.levels] * numbers.weights
-    rate = np.maximum(numbers.rates, level)
-    square, parts = rate**2, np.maximum(numbers.parts, level)
-    of_count = parts * noise_variance / (parts + noise_variance)
-    return of_count, square * noise_variance / (square + noise_variance), level**2
+    rates, noise = numbers.rates, numbers.noise_variance
+    return rates * noise / (rates + noise), level + level**2
 
 
-def _summed(look: Judged, shape: tuple[int, int, int], unseen: Floats) -> Floats:
-    """Return sums by group, day and class.
+def _shares(judged: Judged, of_count: Floats, classes: int) -> Floats:
+    """Return a of each size class, drawn towards that of all as far as its own noise asks for."""
+    parts = (judged.slopes, of_count, judged.slopes**2)
+    slopes, counts, spread = (np.bincount(judged.numbers.classes, part, classes) for part in parts)
+    of_all = max(float(slopes.sum() / counts.sum()), _SHARE_LEAST)
+    own = np.divide(slopes, counts, out=np.full(classes, of_all), where=counts > 0)
+    variance = spread / np.maximum(counts, _NONE) ** 2
+    likely = np.maximum(own, of_all) ** 2
+    shares: Floats = of_all + (own - of_all) * likely / (likely + variance)
+    return np.maximum(shares, _SHARE_LEAST)
 
-    Squared errors, f1, f2, u^2, judging variances^2, numbers.
+
+def _unseen(judged: Judged, shape: tuple[int, int], sds: float) -> Floats:
+    """Return by how much the numbers of each mode's level may lie off together.
+
+    Levels have a variance, by the moments of all of them, on the safe side; of each one what its
+    own numbers say is taken as far as that goes (empirical Bayes), and what is not known of it.
     """
-    numbers = look.numbers
-    judging = numbers.noise_variance * JUDGED_TIMES
-    squares = (numbers.estimates - look.judge) ** 2 - judging
-    variance_parts = _parts(numbers, numbers.noise_variance * FITTED_TIMES, unseen)
-    index = np.ravel_multi_index((numbers.groups, numbers.days, numbers.classes), shape)
-    parts = (squares, *variance_parts, judging**2, np.ones(squares.shape))
-    size = int(np.prod(shape))
-    return np.stack([np.bincount(index, part, size).reshape(shape) for part in parts])
-
-
-def _shares(by_class: Floats, least: float) -> tuple[float, float]:
-    """Return a and b from sums by class."""
-    errors, of_count, of_rate, level, _, cells = by_class[:, by_class[-1] > 0]
-    from scipy.optimize import nnls  # half a second of imports, for the step that fits
-
-    weights = 1 / np.sqrt(cells)
-    design = np.stack([of_count, of_rate], axis=1) * weights[:, None]
-    rest = (errors - level - least * of_count) * weights
-    solution, _ = nnls(design, rest)
-    return float(solution[0]) + least, float(solution[1])
-
-
-def _shared(of_class: Floats) -> Floats:
-    """Return for each class the sums of the classes that share its kappa.
-
-    From the largest numbers down, classes are taken together until their kappa is known. What is
-    left at the lower end stays apart.
-
-    Args:
-        of_class: squared errors, expected ones and spread, shape (3, classes).
-    """
-    sums, first = of_class.copy(), of_class.shape[1]
-    for last in range(first - 1, -1, -1):
-        _, expected, spread = pooled = of_class[:, last:first].sum(axis=1)
-        if expected > 0 and spread <= (_UNCERTAIN * expected) ** 2:
-            sums[:, last:first] = pooled[:, None]
-            first = last
-    return sums
-
-
-def _kappa(
-    errors: Floats, expected: Floats, spread: Floats, least: float, *, prior_sd: float = _PRIOR_SD
-) -> Floats:
-    """Return factors drawn towards 1, each as far as its own noise asks for."""
-    is_seen = expected > 0
-    ratio = np.divide(errors, expected, out=np.ones(errors.shape), where=is_seen)
-    variance = np.divide(
-        spread, expected**2, out=np.full(errors.shape, _UNSEEN), where=is_seen & (spread > 0)
-    )
-    share = prior_sd**2 / (prior_sd**2 + variance)
-    left = prior_sd * np.sqrt(variance / (variance + prior_sd**2))
-    kappa: Floats = np.maximum(1 + share * (ratio - 1) + _CAUTION * left, least)
-    return kappa
+    numbers = judged.numbers
+    index = np.ravel_multi_index((numbers.groups, numbers.levels), shape)
+    size = shape[0] * shape[1]
+    precision = numbers.weights / numbers.noise_variance
+    known = np.bincount(index, precision * numbers.weights, size)
+    apart = np.bincount(index, precision * (judged.unbiased - numbers.estimates), size)
+    level = (apart / np.maximum(known, _NONE)).reshape(shape)
+    known = known.reshape(shape)
+    times = np.maximum((known**2).sum(axis=1, keepdims=True), _NONE**2)
+    spread = ((level * known) ** 2 - known).sum(axis=1, keepdims=True) / times
+    spread = np.maximum(spread, 0) + np.sqrt(2 / times)
+    share = spread * known / (spread * known + 1)
+    unseen: Floats = np.abs(share * level) + sds * np.sqrt(spread * (1 - share))
+    return unseen

@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.estimates.fitting.error_model import ErrorModel, ErrorTerms
-from turnstile.estimates.fitting.fission import FITTED_TIMES
+from turnstile.estimates.fitting.error_model import ErrorTerms, Judged
+from turnstile.estimates.fitting.fission import SPLIT
 from turnstile.estimates.fitting.fit_weights import size_classes
 from turnstile.estimates.intervals import PARTS, in_tenths
 from turnstile.estimates.published_tables import (
-    CELLS,
     Grain,
     Part,
     Quantity,
     edges_of,
     noise_variance,
-    parts_of,
     rates_of,
     values_of,
 )
 from turnstile.estimates.roll_ups import Blocks
 from turnstile.estimates.trips.tap_estimates import HOURS, TapEstimates, estimated
+from turnstile.estimates.trips.tap_numbers import SHAKE
 from turnstile.estimates.trips.trip_weeks import ModeTaps, taps_by_mode
 from turnstile.estimates.week_to_estimate import WeekToEstimate
 
 Floats = NDArray[np.float64]
+# Cells and hours within their noise go with it more than the best estimates would, so their errors
+# are smaller than that tells, by this; cities and noises that were tried agree.
+SEEN_SDS, SMALL_POWER = 1.2, 0.45
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,12 +41,14 @@ class ModeEstimates:
         drawn: numbers and looks.
         estimates: rounded.
         of_looks: of each look.
+        of_shaken: of numbers that are shaken by what the first looks add.
         index: among all results.
     """
 
     drawn: ModeTaps
     estimates: TapEstimates
     of_looks: tuple[TapEstimates, ...]
+    of_shaken: tuple[TapEstimates, ...]
     index: int
 
 
@@ -66,8 +70,8 @@ class SeenNumbers:
 def estimates_by_mode(week: WeekToEstimate) -> Iterator[ModeEstimates]:
     """Yield the estimates of every mode, tap-on and tap-off."""
     for index, taps in enumerate(taps_by_mode(week)):
-        estimates, of_looks = estimated(taps.numbers, taps.looks, taps.earlier)
-        yield ModeEstimates(taps, _rounded(estimates), of_looks, index)
+        found = estimated(taps.numbers, taps.looks, taps.earlier)
+        yield ModeEstimates(taps, _rounded(found.numbers), found.looks, found.shaken, index)
 
 
 def _rounded(estimates: TapEstimates) -> TapEstimates:
@@ -78,31 +82,29 @@ def _rounded(estimates: TapEstimates) -> TapEstimates:
     return TapEstimates(cells, slots, places, totals)
 
 
-def with_spread(result: ModeEstimates, model: ErrorModel, quantity: Quantity) -> ModeEstimates:
-    """Return the estimates with the variances of the errors of their cells, or then of places."""
-
-    def known(estimates: TapEstimates, times: float) -> TapEstimates:
-        numbers = numbers_of(result, estimates, quantity, Blocks())
-        seen = replace(numbers, noise_variance=numbers.noise_variance * times)
-        variances = model.variances(seen)
-        if quantity == CELLS or estimates.spread is None:
-            of_cells = variances.reshape(estimates.cells.shape)
-            return replace(estimates, spread=TapEstimates.of_cells(of_cells))
-        of_places = variances.reshape(estimates.places.shape)
-        return replace(estimates, spread=replace(estimates.spread, places=of_places))
-
-    return replace(
-        result,
-        estimates=known(result.estimates, 1.0),
-        of_looks=tuple(known(look, FITTED_TIMES) for look in result.of_looks),
-    )
-
-
 def numbers_of(
     result: ModeEstimates, estimates: TapEstimates, quantity: Quantity, blocks: Blocks
 ) -> ErrorTerms:
     """Return the estimates of a quantity, flat, with what their errors depend on."""
     return _numbers(result, estimates, values_of(estimates, quantity, blocks), quantity, blocks)
+
+
+def judged_numbers(result: ModeEstimates, quantity: Quantity, blocks: Blocks) -> Judged:
+    """Return the estimates of a quantity, the unbiased numbers, and how they go with their noise.
+
+    What a look adds to the noise changes the estimates.
+    """
+    drawn, values = result.drawn, values_of(result.estimates, quantity, blocks)
+    unbiased = values_of(drawn.numbers, quantity, blocks)
+    slopes = np.zeros(values.shape)
+    for estimates, (fitted, _) in zip(result.of_shaken, drawn.looks, strict=False):
+        added = values_of(fitted, quantity, blocks) - unbiased
+        slopes += (values_of(estimates, quantity, blocks) - values) * added
+    return Judged(
+        numbers=_numbers(result, result.estimates, values, quantity, blocks),
+        unbiased=unbiased.ravel(),
+        slopes=slopes.ravel() / (SPLIT**2 * SHAKE * len(result.of_shaken)),
+    )
 
 
 def seen_numbers(
@@ -128,16 +130,19 @@ def _numbers(
     """Put beside each value what its error depends on."""
     variance = np.broadcast_to(noise_variance(result.drawn.numbers, quantity, blocks), values.shape)
     scale = np.ones(values.shape) if quantity[0] is Part.CELLS else np.sqrt(variance)
-    _, days, slots = np.indices(values.shape)
+    slots = np.indices(values.shape)[2]
     classes = size_classes((values / scale).ravel(), edges_of(quantity))
+    rates = rates_of(estimates, quantity, blocks)
+    usual = np.broadcast_to(rates.mean(axis=1, keepdims=True), values.shape)
+    if quantity[0] is Part.CELLS:
+        rates = rates * np.minimum(usual / np.sqrt(variance) / SEEN_SDS, 1) ** SMALL_POWER
     hours = slots.ravel() * HOURS // values.shape[2]
     return ErrorTerms(
         estimates=values.ravel(),
-        rates=rates_of(estimates, quantity, blocks).ravel(),
-        parts=parts_of(estimates, quantity, blocks).ravel(),
+        rates=rates.ravel(),
         noise_variance=variance.ravel(),
         classes=classes,
-        days=days.ravel(),
+        usual=usual.ravel(),
         groups=np.full(values.size, result.index),
         levels=classes if quantity[1] is Grain.DAY else hours,
         weights=_weights(variance, quantity),

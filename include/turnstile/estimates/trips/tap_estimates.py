@@ -31,6 +31,7 @@ _MARGINAL_PSEUDO_COUNT = 50.0
 _SPREAD_ROUNDS = 20
 _ALMOST_ZERO = 1e-9
 HOURS = 24
+SHAKEN = 4  # looks that tell how estimates go with the noise
 SMALLEST_RATE = 0.1  # the last digit that is published
 
 
@@ -43,19 +44,12 @@ class TapEstimates:
         slots: sums over places, shape (days, slots).
         places: sums over slots, shape (places, days).
         totals: shape (days,).
-        spread: variances of the errors of cells, and their sums, once they are known.
     """
 
     cells: Floats
     slots: Floats
     places: Floats
     totals: Floats
-    spread: TapEstimates | None = None
-
-    @classmethod
-    def of_cells(cls, cells: Floats) -> TapEstimates:
-        """Add up cells."""
-        return cls(cells, cells.sum(axis=0), cells.sum(axis=2), cells.sum(axis=(0, 2)))
 
     @cached_property
     def rates(self) -> Floats:
@@ -72,10 +66,22 @@ class TapEstimates:
         return rates
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimated:
+    """Estimates, those of each look, which the other look can judge, and those of shaken numbers.
+
+    Shaken are the numbers by a little of what a look adds to their noise.
+    """
+
+    numbers: TapEstimates
+    looks: tuple[TapEstimates, ...]
+    shaken: tuple[TapEstimates, ...]
+
+
 def estimated(
     numbers: TapNumbers, fissions: Sequence[tuple[TapNumbers, TapNumbers]], earlier: Weeks | None
-) -> tuple[TapEstimates, tuple[TapEstimates, ...]]:
-    """Return the estimates, and those of each look, which the other look can judge.
+) -> Estimated:
+    """Return the estimates.
 
     Args:
         numbers: of this week.
@@ -84,7 +90,15 @@ def estimated(
     """
     seen = [_Fitted.of(fitted, earlier) for fitted, _ in fissions]
     model = _Model.of(seen, [judge for _, judge in fissions], numbers)
-    return model.estimates(_Fitted.of(numbers, earlier)), tuple(map(model.estimates, seen))
+    of_shaken = (
+        model.estimates(_Fitted.of(numbers.shaken(fitted), earlier))
+        for fitted, _ in fissions[:SHAKEN]
+    )
+    return Estimated(
+        model.estimates(_Fitted.of(numbers, earlier)),
+        tuple(map(model.estimates, seen)),
+        tuple(of_shaken),
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,7 @@ dependent. The same is made of every look at the noise (`fission`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
@@ -19,6 +19,7 @@ from turnstile.estimates.fitting.reconciliation import Measured, Reconciled
 from turnstile.estimates.trips.trip_marginals import Axes, By, reconciled_marginals
 
 Floats = NDArray[np.float64]
+SHAKE = 0.2  # of what a look adds
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,6 +76,12 @@ class TapNumbers:
     def place_variance(self) -> float:
         """Variance of a reconciled sum over slots."""
         return self.reconciled.column_variance
+
+    def shaken(self, look: TapNumbers) -> TapNumbers:
+        """Return the numbers with a little of what a look adds to their noise."""
+        parts = ("cells", "slots", "places", "totals")
+        added = {name: getattr(look, name) - getattr(self, name) for name in parts}
+        return replace(self, **{name: getattr(self, name) + SHAKE * added[name] for name in parts})
 
     def variance_of_slots(self, count: int) -> float:
         """Return the variance of the reconciled sum over some slots and all places."""

@@ -16,19 +16,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from turnstile.estimates.fitting.error_model import (
-    OF_CELLS,
-    OF_MARGINALS,
+    USUAL,
     ErrorModel,
     ErrorTerms,
     Judged,
     calibrated,
-    calibrated_sums,
 )
 from turnstile.estimates.intervals import BEYOND_0, LEVELS, PARTS, error_by_size, interval
 from turnstile.estimates.labelled import labelled
 from turnstile.estimates.published_tables import (
-    CELLS,
-    PLACES,
+    FINEST_FIRST,
+    PARTS_OF,
     Part,
     PublishedTable,
     Quantity,
@@ -40,9 +38,9 @@ from turnstile.estimates.trips.mode_estimates import (
     ModeEstimates,
     SeenNumbers,
     estimates_by_mode,
+    judged_numbers,
     numbers_of,
     seen_numbers,
-    with_spread,
 )
 from turnstile.estimates.trips.trip_sums import trip_correlations
 from turnstile.estimates.trips.trip_weeks import days_with_input
@@ -74,15 +72,12 @@ def trip_estimates(week: WeekToEstimate) -> Estimates:
     published = [
         table for table in published_tables(week.promise, week.domain) if table.taps in drawn
     ]
-    cells = [table for table in published if table.quantity == CELLS]
-    if (of_cells := _model(CELLS, _looks(cells, results) if cells else [])) is not None:
-        results = tuple(with_spread(result, of_cells, CELLS) for result in results)
     tables, errors, correlations = {}, {}, {}
-    for quantity in dict.fromkeys(table.quantity for table in published):
+    models: dict[Quantity, ErrorModel | None] = {}
+    for quantity in sorted({table.quantity for table in published}, key=FINEST_FIRST.index):
         group = [table for table in published if table.quantity == quantity]
-        fissions = _looks(group, results)
-        model = _model(quantity, fissions)
-        shares = trip_correlations(group, results, fissions, model)
+        model = models[quantity] = _model(group, results, models)
+        shares = trip_correlations(group, results, _looks(group, results), model)
         for published_table in group:
             correlations[published_table.table.name] = shares
             mode_results = [
@@ -91,8 +86,6 @@ def trip_estimates(week: WeekToEstimate) -> Estimates:
             tables[published_table.table.name], errors[published_table.table.name] = _table(
                 week, published_table, mode_results, model
             )
-        if quantity == PLACES and model is not None:  # what days of regions add up
-            results = tuple(with_spread(result, model, PLACES) for result in results)
     names = [table.table.name for table in published]
     ordered = ({name: of[name] for name in names} for of in (tables, errors, correlations))
     return Estimates(*ordered)
@@ -112,21 +105,36 @@ def _looks(
     return [[seen(result, look) for result in results] for look in range(len(results[0].of_looks))]
 
 
-def _model(quantity: Quantity, fissions: Sequence[Sequence[SeenNumbers]]) -> ErrorModel | None:
-    """Calibrate the errors of a quantity; None for totals, whose error is declared."""
-    if not fissions:
+def _model(
+    tables: Sequence[PublishedTable],
+    results: Sequence[ModeEstimates],
+    models: Mapping[Quantity, ErrorModel | None],
+) -> ErrorModel | None:
+    """Calibrate the errors of a quantity; None for totals, whose error is declared.
+
+    Args:
+        tables: of the quantity.
+        results: of every mode's taps.
+        models: of finer quantities.
+    """
+    quantity, blocks = tables[0].quantity, {table.taps: table.blocks for table in tables}
+    if quantity[0] is Part.TOTALS:
         return None
     judged = [
-        Judged(
-            _joined([seen.numbers for seen in look]),
-            np.concatenate([seen.judge.ravel() for seen in look]),
-        )
-        for look in fissions
+        judged_numbers(result, quantity, blocks[result.drawn.taps][result.drawn.mode])
+        for result in results
     ]
-    classes = len(edges_of(quantity)) + 1
-    if quantity[0] is Part.REGIONS:
-        return calibrated_sums(judged, classes)
-    return calibrated(judged, OF_CELLS if quantity[0] is Part.CELLS else OF_MARGINALS, classes)
+    finer = models.get(PARTS_OF.get(quantity, quantity))
+    return calibrated(
+        Judged(
+            _joined([part.numbers for part in judged]),
+            np.concatenate([part.unbiased for part in judged]),
+            np.concatenate([part.slopes for part in judged]),
+        ),
+        len(edges_of(quantity)) + 1,
+        USUAL if finer is None else finer.kappa,
+        unseen_sds=2.0 if quantity[0] is Part.CELLS else 1.0,  # a small mode may be hidden in cells
+    )
 
 
 def _joined(parts: Sequence[ErrorTerms]) -> ErrorTerms:
