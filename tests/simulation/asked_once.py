@@ -18,6 +18,7 @@ from typing import Any
 from unittest.mock import patch
 
 from cryptography.hazmat.primitives import serialization
+from remembered import Remembered
 
 from turnstile.ledger.custody import signed_note
 from turnstile.ledger.database.store import Store
@@ -55,19 +56,21 @@ class AskedOnce:
         self._state: tuple[object, ...] = ()
         self._answers: dict[tuple[object, ...], Any] = {}
         self._with_tables: set[tuple[object, ...]] = set()
-        self._written = 0
+        self.written = 0
         self._domains: dict[str, Any] = {}
 
     def forget(self) -> None:
         """The database is written to, or is another one."""
-        self._written += 1
+        self.written += 1
 
-    def patches(self) -> Iterator[Any]:
-        """Yield what takes the place of the house's own functions."""
+    def patches(self, remembered: Remembered) -> Iterator[Any]:
+        """Yield what takes the place of the house's own functions, and what a world remembers."""
         for name in _READINGS:
-            yield patch.object(Ledger, name, self._reading(getattr(Ledger, name)))
+            yield patch.object(Ledger, name, self._reading(getattr(Ledger, name), remembered))
         all_entries = Ledger.entries
-        entries = self._reading(lambda ledger, after: tuple(all_entries(ledger, after=after)))
+        entries = self._reading(
+            lambda ledger, after: tuple(all_entries(ledger, after=after)), remembered
+        )
         yield patch.object(Ledger, "entries", lambda ledger, after=0: iter(entries(ledger, after)))
         yield patch.object(Store, "_migrate", self._migrating(Store._migrate))
         key_of = lru_cache(100)(serialization.load_pem_private_key)
@@ -77,14 +80,15 @@ class AskedOnce:
         once: dict[Any, Any] = {make_plan: _plan, load_domain: self._domain, binding_terms: _terms}
         pure = [getattr(module, name) for module, names in _PURE for name in names]
         once |= {real: lru_cache(20_000)(real) for real in (*pure, read_entry, entry_points)}
+        once |= remembered.functions()
         for module in _modules():
             for name, value in list(vars(module).items()):
                 if callable(value) and getattr(value, "__hash__", None) and value in once:
                     yield patch.object(module, name, once[value])
 
-    def _reading(self, real: Callable[..., Any]) -> Callable[..., Any]:
+    def _reading(self, real: Callable[..., Any], remembered: Remembered) -> Callable[..., Any]:
         def read(ledger: Any, *asked: Any) -> Any:
-            state = (self._written, *_file(self._database), *_file(_log_of(self._database)))
+            state = (self.written, remembered.count_of(self._database.parent))
             if self._state != state:
                 self._state, self._answers = state, {}
             question = (real, ledger._store.file, *asked)
@@ -131,10 +135,6 @@ def _parse_parts(parts: list[str]) -> tuple[str, str, list[str]]:
 
 def _modules() -> list[ModuleType]:
     return [module for name, module in sorted(sys.modules.items()) if name.startswith("turnstile")]
-
-
-def _log_of(database: Path) -> Path:
-    return database.with_name(f"{database.name}-wal")
 
 
 def _file(path: Path) -> tuple[int, ...]:

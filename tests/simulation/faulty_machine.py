@@ -25,6 +25,7 @@ from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
+from remembered import Changes
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 from sqlalchemy.exc import OperationalError
@@ -97,6 +98,7 @@ class FaultyMachine:
     def __init__(self, root: Path, chance: random.Random) -> None:
         self.root, self.chance = f"{root}/", chance
         self.calls, self.struck = 0, list[Struck]()
+        self.changes = Changes(str(root))
         self.twin: Callable[[], None] = lambda: None
         self.seen: Callable[[str, str], None] = lambda *_: None
         """Told of every file that is about to go: path, and what takes its place."""
@@ -107,6 +109,7 @@ class FaultyMachine:
         self._transactions = 0
         self._lies_until = 0
         self._after = ""
+        self._layers = set[str]()
         self._unsynced = dict[int, tuple[str, bool]]()
         self._names = list[Named]()
         self._real = {name: getattr(os, name) for name in _WRAPPED}
@@ -117,6 +120,40 @@ class FaultyMachine:
     def plan(self, after: int, kind: str) -> None:
         """Let a fault happen after so many calls from now."""
         self._planned = sorted([*self._planned, (self.calls + after, kind)])
+
+    @property
+    def is_watched(self) -> bool:
+        """A process of the house runs and lives, whose calls are counted."""
+        return self._watched and not self._dead
+
+    @contextmanager
+    def hearing(self) -> Iterator[set[str]]:
+        """Yield the layers of all calls that the block makes."""
+        outer, self._layers = self._layers, set()
+        try:
+            yield self._layers
+        finally:
+            outer |= self._layers
+            self._layers = outer
+
+    def has_made(self, calls: int, layers: frozenset[str]) -> bool:
+        """Count calls that need not be made again; False, and none, where a fault is due in them.
+
+        Args:
+            calls: how many.
+            layers: that they are of.
+        """
+        until = self.calls + calls
+        if self._lies_until and until > self._lies_until:
+            return False
+        for call, kind in self._planned:
+            if call > until:
+                break
+            if any(self._can(kind, layer) for layer in layers):
+                return False
+        self.calls = until
+        self._layers |= layers
+        return True
 
     @property
     def is_twin(self) -> bool:
@@ -139,6 +176,7 @@ class FaultyMachine:
     def lose_power(self) -> bool:
         """Let the disk forget; return whether it had lied about anything that it forgot."""
         lied = False
+        self.changes.note_all()
         for change in reversed(self._names):
             if self.chance.random() < 0.5:
                 with contextlib.suppress(OSError):
@@ -174,6 +212,7 @@ class FaultyMachine:
         if self._dead:
             raise Killed
         self.calls += 1
+        self._layers.add(layer)
         if self._lies_until and self.calls > self._lies_until:
             self._strike("power", layer, what)
         if not self._planned or self._planned[0][0] > self.calls:
@@ -249,9 +288,11 @@ class FaultyMachine:
     # -- wrapped calls -----------------------------------------------------------------------
 
     def _opened(self, file: Any, mode: str = "r", *rest: Any, **more: Any) -> Any:
+        is_write = any(flag in mode for flag in "wax+")
+        if is_write and not (_is_lock(file) and os.path.exists(file)):
+            self.changes.note(file)
         if not self._is_ours(file):
             return self._open(file, mode, *rest, **more)
-        is_write = any(flag in mode for flag in "wax+")
         self._before("write" if is_write else "read", str(file))
         made = self._open(file, mode, *rest, **more)
         if (is_write and "w" in mode) or "x" in mode:
@@ -264,7 +305,10 @@ class FaultyMachine:
         return made
 
     def _os_open(self, path: Any, flags: int, *rest: Any, **more: Any) -> int:
-        if not self._is_ours(path) or not flags & (os.O_WRONLY | os.O_RDWR):
+        is_write = bool(flags & (os.O_WRONLY | os.O_RDWR))
+        if is_write:
+            self.changes.note(path)
+        if not is_write or not self._is_ours(path):
             return int(self._real["open"](path, flags, *rest, **more))
         self._before("write", str(path))
         made = int(self._real["open"](path, flags, *rest, **more))
@@ -282,6 +326,7 @@ class FaultyMachine:
             self._real["fsync"](descriptor)
             return
         self._before("sync", path)
+        self.changes.note(path)
         inode = os.fstat(descriptor).st_ino
         if self._is_lying:
             if inode in self._unsynced:
@@ -304,6 +349,7 @@ class FaultyMachine:
     def _rename(self, source: Any, target: Any, call: str, more: dict[str, Any]) -> None:
         if not self._is_ours(source):
             self._real[call](source, target, **more)
+            self.changes.note_tree(str(source), str(target))
             return
         old, new = str(source), str(target)
         self._before("name", new)
@@ -311,6 +357,7 @@ class FaultyMachine:
         if before is not None:
             self.seen(new, old)
         self._real[call](source, target, **more)
+        self.changes.note_tree(old, new)
         for inode, (path, is_lied) in list(self._unsynced.items()):
             if path == old or path.startswith(f"{old}/"):
                 self._unsynced[inode] = (new + path[len(old) :], is_lied)
@@ -323,9 +370,11 @@ class FaultyMachine:
     def _link(self, source: Any, target: Any, **more: Any) -> None:
         if not self._is_ours(target):
             self._real["link"](source, target, **more)
+            self.changes.note(target)
             return
         self._before("name", str(target))
         self._real["link"](source, target, **more)
+        self.changes.note(target)
         path = str(target)
         for inode, (known, is_lied) in list(self._unsynced.items()):
             if known == str(source):
@@ -334,10 +383,11 @@ class FaultyMachine:
         self._done()
 
     def _unlink(self, path: Any, *, dir_fd: int | None = None) -> None:
-        if dir_fd is not None and self._watched:
+        if dir_fd is not None:
             path, dir_fd = f"{os.readlink(f'/proc/self/fd/{dir_fd}')}/{path}", None
         if not self._is_ours(path):
             self._real["unlink"](path, dir_fd=dir_fd)
+            self.changes.note(path)
             return
         name = str(path)
         self._before("name", name)
@@ -345,10 +395,26 @@ class FaultyMachine:
         if before is not None:
             self.seen(name, "")
         self._real["unlink"](name)
+        self.changes.note(name)
         if before is not None and not os.path.basename(name).startswith("."):
             undo = lambda: self._put_back(name, before)  # noqa: E731 - a closure over this removal
             self._names.append(Named(os.path.dirname(name), undo, False))
         self._done()
+
+    def _changing(self, call: str) -> Callable[..., None]:
+        """Return a call that no fault is of here; what it changes is counted."""
+        real = self._real[call]
+
+        def made(*given: Any, dir_fd: int | None = None, **more: Any) -> None:
+            path = given[1] if call == "symlink" else given[0]
+            if dir_fd is None:
+                real(*given, **more)
+            else:
+                real(*given, dir_fd=dir_fd, **more)
+                path = f"{os.readlink(f'/proc/self/fd/{dir_fd}')}/{path}"
+            self.changes.note(path)
+
+        return made
 
     def _content(self, path: str) -> bytes | None:
         """Return what a small file holds, past all faults."""
@@ -405,7 +471,7 @@ class FaultyMachine:
             "link": self._link,
             "unlink": self._unlink,
             "remove": self._unlink,
-        }
+        } | {call: self._changing(call) for call in _CHANGING}
         heard = {
             "begin": self._begun,
             "rollback": self._ended,
@@ -423,7 +489,13 @@ class FaultyMachine:
             yield
 
 
-_WRAPPED = ("open", "fsync", "replace", "rename", "link", "unlink", "remove")
+_CHANGING = ("mkdir", "rmdir", "symlink", "utime", "truncate")
+_WRAPPED = ("open", "fsync", "replace", "rename", "link", "unlink", "remove", *_CHANGING)
+
+
+def _is_lock(file: object) -> bool:
+    """Return whether a file is one that processes hold and nobody reads."""
+    return str(file).endswith(".lock")
 
 
 def _named(what: str) -> str:

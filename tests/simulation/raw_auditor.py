@@ -32,6 +32,9 @@ class Violation(AssertionError):  # noqa: N818 - it is what it is called
     """What must never happen."""
 
 
+ZONES = ("landing", "private", "embargoed", "public")
+
+
 @dataclass(frozen=True)
 class Promise:
     """What one draw of a release costs, and what caps allow, in millionths of epsilon.
@@ -76,6 +79,7 @@ class RawAuditor:
         now: the true time.
         places: folders of machines, by zone.
         buckets: stores that live.
+        changed: counts what changed in a folder; unchanged ones are not searched again.
     """
 
     database: Path
@@ -83,6 +87,7 @@ class RawAuditor:
     now: Callable[[], datetime]
     places: Callable[[], Iterator[Path]]
     buckets: Callable[[], Iterator[MemoryBucket]]
+    changed: Callable[[str], object]
     drawn: list[str] = field(default_factory=list)
     bytes_of: dict[str, str] = field(default_factory=dict)
     sealed: dict[str, str] = field(default_factory=dict)
@@ -90,6 +95,7 @@ class RawAuditor:
     gone: set[str] = field(default_factory=set)
     packages: dict[str, str] = field(default_factory=dict)
     early: timedelta = timedelta(days=1)
+    _zones: dict[str, tuple[object, set[str]]] = field(default_factory=dict)
     _read_to: int = 0
     _file: int = 0
     _is_damaged: bool = False
@@ -186,15 +192,24 @@ class RawAuditor:
     def here(self) -> set[str]:
         """Return the digest of everything that lives anywhere."""
         digests = {blob.digest for bucket in self.buckets() for blob in bucket.objects.values()}
-        for place in self.places():
-            for folder, _, names in os.walk(place):
-                for name in names:
-                    if (
-                        name.startswith(("sealed-", "exact-", "snapshot.json"))
-                        or "landing" in folder
-                    ):
-                        digests.add(_digest_of(f"{folder}/{name}"))
+        for place in map(str, self.places()):
+            for zone in ZONES:
+                digests |= self._in_zone(f"{place}/{zone}")
         return digests
+
+    def _in_zone(self, zone: str) -> set[str]:
+        """Return the digest of everything in a zone that is looked for."""
+        state = self.changed(zone)
+        known = self._zones.get(zone)
+        if known is None or known[0] != state:
+            digests = {
+                _digest_of(f"{folder}/{name}")
+                for folder, _, names in os.walk(zone)
+                for name in names
+                if name.startswith(("sealed-", "exact-", "snapshot.json")) or "landing" in folder
+            }
+            known = self._zones[zone] = state, digests
+        return known[1]
 
     def lost(self, *, excused: bool = False) -> list[Precious]:
         """Forget what is due or gone by a disaster; return what went otherwise.

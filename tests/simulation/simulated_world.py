@@ -35,7 +35,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from faulty_machine import KINDS, FaultyMachine, Killed, Waits
 from light_parts import LABELS, day_of_draw, light_parts
 from memory_bucket import Kept, MemoryBucket
-from raw_auditor import Precious, Promise, RawAuditor, Violation
+from raw_auditor import ZONES, Precious, Promise, RawAuditor, Violation
+from remembered import Remembered
 from sqlalchemy import create_engine, event
 from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.pool import QueuePool
@@ -83,7 +84,6 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAMMES = ("itms", "buses")
 FIRST_WEEK = ServiceWeek.parse("2016-W30")
 WEEKS_OF_WORLD = 13
-ZONES = ("landing", "private", "embargoed", "public")
 RAW_DAYS, EXACT_DAYS, BACKFILL_DAYS = 21, 42, 14
 PROMISE = Promise(8_000_000, 56_000_000, 24_000_000, 952_000_000, 8)
 """Of seventeen draws in eight weeks; two programmes take sixteen, so a second mishap is refused."""
@@ -124,11 +124,13 @@ class World:
         seed: of all that happens.
         root: folder for it.
         faults_a_week: how many, on average.
+        remembers: whether answers about files that did not change are found once.
     """
 
     seed: int
     root: Path
     faults_a_week: float = FAULTS_A_WEEK
+    remembers: bool = True
     did: Counter[str] = field(default_factory=Counter)
     said: list[str] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
@@ -145,7 +147,14 @@ class World:
         self.has_witness = self.chance.random() < 0.5
         self.faulty = FaultyMachine(self.root, self.chance)
         self.database = self.root / "ledger/ledger.sqlite"
+        self.disturbed = 0
         self.once = AskedOnce(self.database)
+        self.remembered = Remembered(
+            self.faulty,
+            lambda: (self.once.written, self.faulty.changes.of(str(self.database.parent))),
+            lambda: self.disturbed,
+            is_off=not self.remembers,
+        )
         self.buckets = {
             zone: MemoryBucket(f"s3://{zone}", self.faulty.bucket, self.clock)
             for zone in (ZONES if self.has_stores else ())
@@ -157,6 +166,7 @@ class World:
             lambda: self.now,
             self._places,
             lambda: iter(self.buckets.values()),
+            self.faulty.changes.of,
         )
         self.drawing = ""
         self.faulty.appeared = self.appeared
@@ -182,6 +192,7 @@ class World:
 
     def clock(self) -> datetime:
         """What machines take for the time."""
+        self.disturbed += 1
         return self.now + self.clock_error
 
     def pass_time(self, seconds: float) -> None:
@@ -418,6 +429,7 @@ class World:
             bucket = self.buckets["landing"]
             bucket.versions += 1
             digest = hashlib.sha256(content).hexdigest()
+            bucket.changes += 1
             bucket.objects[name] = Kept(content, f'"{bucket.versions}"', self.now, digest)
         else:
             path = self.machines[0].home / "landing" / name
@@ -648,6 +660,7 @@ class World:
         self.did[act] += 1
         self.note(f"bad day: {act}")
         getattr(self, f"_{act}")()
+        self.faulty.changes.note_all()
 
     def _restore(self) -> None:
         """A backup is put back, by mistake or after a loss."""
@@ -691,6 +704,7 @@ class World:
     def _put_database(self, content: bytes | None) -> None:
         self.is_whole = False
         self.once.forget()
+        self.faulty.changes.note_all()
         store._file.cache_clear()
         self.auditor.close()
         for ending in ("", "-wal", "-shm"):
@@ -780,7 +794,7 @@ class World:
             enter(patch("turnstile.durable_files.fcntl.flock", self.flock))
             enter(patch.object(store, "_file", _engine_of()))
             enter(patch.object(store.Store, "write", self.writing(store.Store.write)))
-            for replaced in self.once.patches():
+            for replaced in (*self.remembered.patches(), *self.once.patches(self.remembered)):
                 enter(replaced)
             enter(patch.object(copies_of_zones, "brought", lambda *_, **__: StoredZones))
             enter(light_parts(self.noise))
@@ -808,11 +822,16 @@ class World:
         import fcntl
 
         if not self.faulty.is_twin or flags & fcntl.LOCK_NB:
-            _FLOCK(file, flags)
+            try:
+                _FLOCK(file, flags)
+            except BlockingIOError:
+                self.disturbed += 1
+                raise
             return
         try:
             _FLOCK(file, flags | fcntl.LOCK_NB)
         except BlockingIOError:
+            self.disturbed += 1
             raise Waits from None
 
     def writing(self, real: Callable[..., Any]) -> Callable[..., Any]:

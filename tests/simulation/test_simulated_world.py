@@ -34,6 +34,17 @@ def test_a_seed_does_the_same_again() -> None:
     assert first.trace() == again.trace() != other.trace()
 
 
+@pytest.mark.parametrize("seed", [0, 1, 3])
+def test_a_world_without_memory_does_the_same(seed: int) -> None:
+    """Of one with stores and two machines too: no answer is remembered beyond what it is of."""
+    with world_of(seed) as world:
+        world.live(WEEKS)
+    with world_of(seed, remembers=False) as again:
+        again.live(WEEKS)
+    assert world.log == again.log
+    assert world.trace() == again.trace()
+
+
 def test_a_week_without_a_fault_is_released_and_verifies() -> None:
     with world_of(5, faults_a_week=0.0) as world:
         world.live(1)

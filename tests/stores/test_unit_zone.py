@@ -153,6 +153,19 @@ def test_only_what_is_wanted_comes_and_the_rest_stays_in_the_store(place: Place)
     assert fetched(place.worker("three")) == {"more": "m", "rows/a": "big", "small": "s"}
 
 
+def test_a_step_that_changed_nothing_writes_no_state(place: Place) -> None:
+    worker = place.worker("one")
+    write(worker, plan="p")
+    worker.put(UNIT)
+    (state,) = (worker.folder / ".store/units").rglob("*.json")
+    before = state.stat().st_ino
+    worker.put(UNIT)
+    assert state.stat().st_ino == before
+    write(worker, plan="q")  # the control: what changed is written down
+    worker.put(UNIT)
+    assert state.stat().st_ino != before
+
+
 def test_what_a_step_left_that_died_is_gone_before_the_next_one(place: Place) -> None:
     worker = place.worker("one")
     fetched(worker)

@@ -123,7 +123,8 @@ class UnitZone:
             self._put_index(unit, before, after, before.steps)
         for name in old - {stored.object for stored in after.files.values()}:
             self.bucket.delete(name)
-        after.write(self._state(unit))
+        if after != before:  # most steps change nothing in a zone: no write, no sync
+            after.write(self._state(unit))
 
     def restore(self) -> Iterator[tuple[str, int, int]]:
         """Put back what is here and lost in the store, of every unit whose index is older.

@@ -501,9 +501,11 @@ class Ledger(ChargingLedger):
         said = (person, reason)
         done = recovery.recover(self._custody, dict(families or {}), said, salvaged, delivered)
         if not self.parties().keys and self._witnesses.has_key:
-            # Keys before the present one are named again, or their lines beside packages accuse.
+            # The key that folders were given is named again, or it is a stranger's file there; so
+            # are those before it, or their lines beside packages accuse.
             public_line = self._witnesses.signer().public_line
-            if earlier := [line for line in self._witnesses.kept_lines() if line != public_line]:
+            if kept := self._witnesses.kept_lines():
+                earlier = [line for line in kept if line != public_line]
                 self._name_keys((*earlier, public_line), person, reason)
         self._custody.ship()
         public, history = self._custody.witnesses.public, self._store.read(read_history)

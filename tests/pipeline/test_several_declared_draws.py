@@ -1,0 +1,163 @@
+"""A week of which a recovery declared several draws at once, on its way to the public and after it.
+
+Two draws died and left their sealed bytes, the third was sealed; then the ledger was lost, and
+nobody had a witness. Files alone say what was drawn: one entry charges all three.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from small_deployment import WEEK, Deployment
+
+from turnstile.ledger.entries import EntryKind
+from turnstile.publishing.carried import verify_losses
+
+Cli = Callable[..., int]
+WHO = ("--person", "olga", "--reason", "the disk")
+KEY = f"itms/{WEEK}/r0"
+COST_MICRO = 8_000_000  # of one draw, of a service day's buses
+DIED = 2
+
+
+def lose_ledger(site: Deployment) -> None:
+    for path in site.home.glob("ledger.sqlite*"):
+        path.unlink()
+
+
+def spent_micro(site: Deployment) -> int:
+    """What the week's days have lost, by the ledger."""
+    balances = site.ledger.balance("itms_buses")
+    days = {account.spent.epsilon_micro for account in balances if str(account.unit) == "bus_day"}
+    (amount,) = days
+    assert amount is not None
+    return amount
+
+
+def declared(site: Deployment) -> Iterator[dict[str, object]]:
+    """Bodies of the losses that were declared."""
+    for entry in site.ledger.entries():
+        if entry.kind is EntryKind.LOSS_DECLARED:
+            yield dict(entry.body)
+
+
+@pytest.fixture
+def recovered(assessed: Deployment, turnstile: Cli) -> Deployment:
+    """The week waits for its publication under a ledger that came back from files alone."""
+    folder = assessed.home / "embargoed" / KEY
+    (folder / "set-aside").mkdir()
+    for number in range(DIED):
+        (folder / f"set-aside/sealed-{number:016x}.parquet").write_bytes(b"noise of a draw")
+    lose_ledger(assessed)
+    assert turnstile("ledger", "recover", *WHO, "--family", "itms=itms_buses") == 0
+    assert turnstile("ledger", "verify") == 0  # the signing key is the ledger's again
+    assert turnstile("ledger", "confirm-clock", *WHO) == 0
+    return assessed
+
+
+@pytest.fixture
+def public(recovered: Deployment, turnstile: Cli) -> Path:
+    """Its package, after the run went on."""
+    assert turnstile("run", "itms", "--week", WEEK) == 0
+    return recovered.home / "public" / KEY
+
+
+def test_one_entry_declares_all_draws_and_a_repeat_declares_none(
+    recovered: Deployment, turnstile: Cli
+) -> None:
+    for _ in range(2):
+        (entry,) = declared(recovered)
+        assert (entry["draws"], entry["state"]) == (1 + DIED, "sealed")
+        assert spent_micro(recovered) == (1 + DIED) * COST_MICRO
+        assert turnstile("ledger", "verify") == 0
+        assert turnstile("ledger", "recover", *WHO) == 0
+
+
+def test_what_is_published_states_every_draw_and_readers_agree(
+    recovered: Deployment, public: Path, turnstile: Cli, tmp_path: Path
+) -> None:
+    card = json.loads((public / "release_card.json").read_bytes())
+    assert card["burned_draws"] == DIED
+    assert card["charges"] == [{"draws": 1 + DIED}]
+    assert spent_micro(recovered) == (1 + DIED) * COST_MICRO
+    assert turnstile("ledger", "verify") == 0
+    carried = public / "tools/verify_package.py"
+    done = subprocess.run(  # noqa: S603 - the package's own program
+        [
+            sys.executable,
+            carried,
+            public,
+            "--key",
+            (recovered.home / "public/ledger.pub").read_text().strip(),
+        ],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    export = tmp_path / "export"
+    assert turnstile("ledger", "export", str(export)) == 0
+    assert verify_losses.main([str(recovered.home / "public"), "--ledger", str(export)]) == 0
+
+
+@pytest.mark.usefixtures("public")
+def test_a_card_that_states_fewer_draws_than_were_declared_is_named(
+    recovered: Deployment,
+    public: Path,
+    turnstile: Cli,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The negative control: one draw stated, three charged."""
+    path = public / "release_card.json"
+    card = json.loads(path.read_bytes())
+    path.unlink()
+    path.write_text(json.dumps(card | {"burned_draws": 0, "charges": [{"draws": 1}]}))
+    export = tmp_path / "export"
+    assert turnstile("ledger", "export", str(export)) == 0
+    capsys.readouterr()
+    assert verify_losses.main([str(recovered.home / "public"), "--ledger", str(export)]) == 1
+    assert f"1 draws stated, {1 + DIED} charged in the export" in "".join(capsys.readouterr())
+
+
+@pytest.mark.usefixtures("public")
+def test_the_package_alone_proves_all_draws_when_the_ledger_is_lost_again(
+    recovered: Deployment, turnstile: Cli
+) -> None:
+    """What draws that died left is gone with the home under embargo: the card says how many."""
+    shutil.rmtree(recovered.home / "embargoed" / KEY / "set-aside")
+    lose_ledger(recovered)
+    assert turnstile("ledger", "recover", *WHO) == 0
+    (entry,) = declared(recovered)
+    assert (entry["draws"], entry["state"]) == (1 + DIED, "published")
+    assert spent_micro(recovered) == (1 + DIED) * COST_MICRO
+    assert turnstile("ledger", "verify") == 0
+
+
+def test_a_foreign_package_of_several_draws_is_charged_once_for_all_of_them(
+    recovered: Deployment, public: Path, turnstile: Cli, tmp_path: Path
+) -> None:
+    """At a key that has other bytes: another copy of the deployment published it."""
+    own = tmp_path / "own"
+    shutil.copytree(public, own)
+    manifest = public / "manifest.json"
+    stated = json.loads(manifest.read_bytes())
+    manifest.unlink()
+    manifest.write_text(json.dumps({**stated, "sealed_sha256": "f" * 64}))
+    for _ in range(2):  # it lies there until people move it away
+        assert turnstile("ledger", "recover", *WHO) == 0
+        assert spent_micro(recovered) == 2 * (1 + DIED) * COST_MICRO
+    _, entry = declared(recovered)
+    assert (entry["draws"], entry["proven_by"]) == (1 + DIED, "f" * 64)
+    shutil.rmtree(public)
+    shutil.copytree(own, public)
+    assert turnstile("ledger", "recover", *WHO) == 0
+    assert spent_micro(recovered) == 2 * (1 + DIED) * COST_MICRO
+    assert turnstile("ledger", "verify") == 0
+    assert turnstile("run", "itms", "--week", WEEK) == 0

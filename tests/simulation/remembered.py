@@ -1,0 +1,273 @@
+"""What a simulated world remembers: answers about files of which none has changed since.
+
+Every change of a file or folder passes the wrapped calls of `faulty_machine`, which count it for
+the path and for all folders above it. An answer that depends on files alone is kept with these
+counts, and with how many calls it took to find: whoever asks again is charged as many calls. Where
+a fault is due among them the house looks again itself, so every call may fail as before, and a seed
+does the same as without any memory (`test_a_world_without_memory_does_the_same`).
+"""
+
+# ruff: noqa: PTH112, PTH114 - paths of calls are texts
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from types import FunctionType, MethodType
+from typing import TYPE_CHECKING, Any, NamedTuple
+from unittest.mock import patch
+
+from memory_bucket import MemoryBucket
+
+from turnstile import durable_files
+from turnstile.ledger.custody import folders, traces
+from turnstile.ledger.custody.known_history import parties_in, read_history
+from turnstile.ledger.custody.notes import Note
+from turnstile.ledger.database.store import Store
+from turnstile_stores import unit
+from turnstile_stores.plain_zone import PlainZone
+from turnstile_stores.unit import UnitState
+from turnstile_stores.unit_zone import UnitZone
+
+if TYPE_CHECKING:
+    from faulty_machine import FaultyMachine
+
+_ANSWERS_AT_MOST = 100_000
+
+
+class Changes:
+    """How often each file and folder of a world changed.
+
+    Args:
+        root: folder of the world; what changes elsewhere is not counted.
+    """
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._below: defaultdict[str, int] = defaultdict(int)
+        self._names: defaultdict[str, int] = defaultdict(int)
+        self._of_all = 0
+        self.total = 0
+
+    def of(self, path: str) -> tuple[int, int]:
+        """Return a count that differs once a file, or anything below a folder, changed."""
+        return self._of_all, self._below.get(path, 0)
+
+    def of_names(self, folder: str) -> tuple[int, int]:
+        """Return a count that differs once a folder holds other names."""
+        return self._of_all, self._names.get(folder, 0)
+
+    def note(self, path: object) -> None:
+        """A file or a folder was made, written to, renamed or removed."""
+        below = str(path)
+        if not below.startswith(self._root):
+            return
+        self.total += 1
+        self._names[below.rpartition("/")[0]] += 1
+        while len(below) >= len(self._root):
+            self._below[below] += 1
+            below = below.rpartition("/")[0]
+
+    def note_tree(self, old: str, new: str) -> None:
+        """A name is another one; of a folder, so is all below it."""
+        for place in (old, new):
+            self.note(place)
+        if os.path.isdir(new) and not os.path.islink(new):
+            for folder, _, names in os.walk(new):
+                was = old + folder[len(new) :]
+                for place in (folder, was):
+                    self._names[place] += 1
+                    for name in ("", *names):
+                        self.note(f"{place}/{name}" if name else place)
+
+    def note_all(self) -> None:
+        """Anything may have changed: people and disasters pass no wrapped call."""
+        self.total += 1
+        self._of_all += 1
+
+
+class Answer(NamedTuple):
+    """What was found.
+
+    Args:
+        value: the answer.
+        calls: that it took.
+        layers: of these calls.
+    """
+
+    value: Any
+    calls: int
+    layers: frozenset[str]
+
+
+class Remembered:
+    """Answers of one world.
+
+    Args:
+        machine: whose calls are counted.
+        database: returns a count that differs once the ledger was written to.
+        disturbed: returns a count that differs once the clock was asked or a lock was held.
+        is_off: whether nothing is remembered, to compare with.
+    """
+
+    def __init__(
+        self,
+        machine: FaultyMachine,
+        database: Callable[[], object],
+        disturbed: Callable[[], int],
+        *,
+        is_off: bool = False,
+    ) -> None:
+        self._is_off = is_off
+        self._machine, self._changes = machine, machine.changes
+        self._database, self._disturbed = database, disturbed
+        self._answers: dict[tuple[Any, ...], Answer] = {}
+
+    def ask(self, question: tuple[Any, ...], find: Callable[[], Any]) -> Any:
+        """Return what was found before, or find it; what changed anything is found each time.
+
+        Args:
+            question: with the counts of all that its answer depends on.
+            find: finds it.
+        """
+        machine = self._machine
+        if self._is_off or not machine.is_watched:
+            return find()
+        known = self._answers.get(question)
+        if known is not None and machine.has_made(known.calls, known.layers):
+            return known.value
+        begun, before = self._state(), machine.calls
+        with machine.hearing() as layers:
+            value = find()
+        if self._state() == begun:
+            if len(self._answers) > _ANSWERS_AT_MOST:
+                self._answers.clear()
+            self._answers[question] = Answer(value, machine.calls - before, frozenset(layers))
+        return value
+
+    def count_of(self, folder: Path) -> tuple[int, int]:
+        """Return a count that differs once anything below a folder changed."""
+        return self._changes.of(str(folder))
+
+    def _state(self) -> tuple[object, ...]:
+        return self._changes.total, self._database(), self._disturbed(), len(self._machine.struck)
+
+    # -- what takes the place of the house's own functions ----------------------------------------
+
+    def functions(self) -> dict[Callable[..., Any], Callable[..., Any]]:
+        """Return functions of files by those whose place they take."""
+        changes = self._changes
+        return {
+            folders.listed: self._of(folders.listed, changes.of_names),
+            folders.content_of: self._of(folders.content_of, changes.of),
+            durable_files.sha256_of: self._of(durable_files.sha256_of, changes.of),
+            unit.files_here: self._listing(unit.files_here),
+            traces.package_trace: self._package_trace(traces.package_trace),
+        }
+
+    def patches(self) -> Iterator[Any]:
+        """Yield what takes the place of methods."""
+        yield patch.object(Note, "read", self._of(Note.read, self._changes.of))
+        yield patch.object(UnitState, "read", self._unit_state(UnitState.read))
+        yield patch.object(UnitZone, "fetch", self._unit_fetch(UnitZone.fetch))
+        yield patch.object(PlainZone, "fetch", self._plain_fetch(PlainZone.fetch))
+        yield patch.object(Store, "read", self._reading(Store.read))
+
+    def _of(
+        self, real: Callable[[Any], Any], count: Callable[[str], object]
+    ) -> Callable[[Any], Any]:
+        def answer(path: Any) -> Any:
+            name = str(path)
+            return self.ask((real, name, count(name)), lambda: real(path))
+
+        return answer
+
+    def _listing(self, real: Callable[[Any], Iterator[str]]) -> Callable[[Any], Iterator[str]]:
+        once = self._of(lambda folder: tuple(real(folder)), self._changes.of)
+        return lambda folder: iter(once(folder))
+
+    def _package_trace(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def answer(kind: Any, key: str, folder: Any) -> Any:
+            question = (real, kind, key, str(folder), self._changes.of(str(folder)))
+            return self.ask(question, lambda: real(kind, key, folder))
+
+        return answer
+
+    def _unit_state(self, real: Callable[[Any], UnitState]) -> Callable[[Any], UnitState]:
+        once = self._of(real, self._changes.of)
+
+        def read(path: Any) -> UnitState:
+            kept = once(path)
+            return UnitState(
+                kept.tag, dict(kept.files), dict(kept.here), kept.steps, dict(kept.lacking)
+            )
+
+        return read
+
+    def _unit_fetch(self, real: Callable[..., None]) -> Callable[..., None]:
+        def fetch(zone: UnitZone, own_units: tuple[str, ...], wanted: Any) -> None:
+            place = str(zone.folder)
+            asked = _told(wanted)
+            if self._machine.is_twin or asked is None:
+                real(zone, own_units, wanted)
+                return
+            state = (_state_of(zone.bucket), self._changes.of(place))
+            self.ask((real, place, own_units, asked, state), lambda: real(zone, own_units, wanted))
+            for name in own_units:
+                zone.leftovers.setdefault(name, frozenset())
+
+        return fetch
+
+    def _plain_fetch(self, real: Callable[..., None]) -> Callable[..., None]:
+        def fetch(zone: PlainZone, wanted: Any) -> None:
+            place = str(zone.folder)
+            asked = _told(wanted)
+            if self._machine.is_twin or asked is None:
+                real(zone, wanted)
+                return
+            state = (_state_of(zone.bucket), self._changes.of(place))
+            self.ask((real, place, asked, state), lambda: real(zone, wanted))
+
+        return fetch
+
+    def _reading(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def read(store: Store, act: Any) -> Any:
+            if act not in _READINGS:
+                return real(store, act)
+            question = (act, str(store.file), self._database())
+            return self.ask(question, lambda: real(store, act))
+
+        return read
+
+
+_READINGS = {parties_in, read_history}
+
+
+def _state_of(bucket: Any) -> tuple[object, ...]:
+    assert isinstance(bucket, MemoryBucket)
+    return bucket.name, bucket.changes
+
+
+def _told(act: Any) -> Any:
+    """Return what tells a function from others that decide otherwise; None: nobody can say."""
+    try:
+        told = _told_of(act)
+        hash(told)
+    except TypeError:
+        return None
+    return told
+
+
+def _told_of(value: Any) -> Any:
+    if isinstance(value, partial):
+        return _told_of(value.func), tuple(sorted(value.keywords.items())), value.args
+    if isinstance(value, MethodType):
+        return value.__func__, value.__self__
+    if isinstance(value, FunctionType):
+        cells = [_told_of(cell.cell_contents) for cell in value.__closure__ or ()]
+        return value.__code__, tuple(cells)
+    if isinstance(value, list):
+        return tuple(value)
+    return frozenset(value) if isinstance(value, set) else value
