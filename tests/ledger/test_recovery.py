@@ -539,12 +539,18 @@ def test_a_record_that_reads_as_nothing_is_exit_4_for_whoever_reads_all(
         list(site.ledger.entries())
 
 
-def test_a_note_that_a_loss_of_power_tore_is_written_again(site: Site) -> None:
+@pytest.mark.parametrize("signature_characters", [None, 0, 40, 88])
+def test_a_note_that_a_loss_of_power_tore_is_written_again(
+    site: Site, signature_characters: int | None
+) -> None:
+    """Cut within its signature, too, which still reads: found by a simulated world."""
     site.publish(0)
     site.publish(1)
     note = site.home / f"public/opal/{week_number(1)}/checkpoint-r0.note"
+    whole = note.read_bytes()
+    end = 0 if signature_characters is None else whole.rindex(b" ") + 1 + signature_characters
     note.chmod(0o600)
-    note.write_bytes(b"")
+    note.write_bytes(whole[:end])
     with pytest.raises(IntegrityError, match="no readable checkpoint; take it away"):
         site.draw(2)
     assert run("recover", *WHO) == 0

@@ -18,7 +18,7 @@ from turnstile.errors import InputError
 
 _NAME = "turnstile.ledger"
 ED25519 = b"\x01"
-KEY_ID_BYTES = 4
+KEY_ID_BYTES, _SIGNATURE_BYTES = 4, 64
 _PUBLIC_BYTES = 32
 _RELEASE = "release"
 
@@ -146,10 +146,11 @@ def parse_note(note: str) -> Checkpoint:
     text, _, signatures = note.partition("\n\n")
     origin, size, head, *more = text.split("\n")
     dash, name, signature = signatures.strip().split(" ")
-    if (origin, dash, name) != (_NAME, "—", _NAME):
-        msg = "not a checkpoint of this ledger"
-        raise ValueError(msg)
     signed = base64.b64decode(signature, validate=True)
+    whole = (_NAME, "—", _NAME, KEY_ID_BYTES + _SIGNATURE_BYTES)  # a torn one may decode
+    if (origin, dash, name, len(signed)) != whole:
+        msg = "not a whole checkpoint of this ledger"
+        raise ValueError(msg)
     release = None
     if more:
         word, key, manifest = more[0].split(" ")
