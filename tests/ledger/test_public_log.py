@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -202,6 +203,31 @@ def test_nobody_is_led_to_a_checkpoint_that_the_log_did_not_sign(site: Site) -> 
     with pytest.raises(IntegrityError, match="no checkpoint that this log signed"):
         site.publish(2)
     assert newest.read_text() == kept
+
+
+@pytest.mark.parametrize("kind", ["steps", "checkpoints"])
+def test_what_a_loss_of_power_tore_of_the_log_is_taken_away_and_written_again(
+    site: Site, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    """Nothing said how, found by simulated worlds."""
+    (first, *_) = sorted((log_of(site) / kind).iterdir(), key=lambda file: int(file.name))
+    kept = first.read_text()
+    first.chmod(0o600)
+    first.write_text(kept[:40])
+    taken = set[Path]()
+    while True:  # a step leads from its checkpoint: without that one it is none
+        run("verify")
+        said = "".join(capsys.readouterr())
+        if not (named := set(map(Path, re.findall(r"(/\S+) is no (?:step|checkpoint)", said)))):
+            break
+        assert "take it away, and publish a week again" in said
+        taken |= named
+        for path in named:
+            path.unlink()
+    assert first in taken
+    site.publish(2)
+    assert first.read_text() == kept
+    assert run("verify") == 0
 
 
 def test_a_proof_that_a_loss_of_power_tore_is_made_again(site: Site) -> None:

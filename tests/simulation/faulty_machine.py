@@ -295,6 +295,8 @@ class FaultyMachine:
             return self._open(file, mode, *rest, **more)
         self._before("write" if is_write else "read", str(file))
         made = self._open(file, mode, *rest, **more)
+        if is_write and not _is_lock(file):
+            self.changes.note(file)  # a twin may have asked meanwhile
         if (is_write and "w" in mode) or "x" in mode:
             self._unsynced[os.fstat(made.fileno()).st_ino] = (str(file), self._is_lying)
         try:

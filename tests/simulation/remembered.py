@@ -120,7 +120,7 @@ class Remembered:
         *,
         is_off: bool = False,
     ) -> None:
-        self._is_off = is_off
+        self._is_off, self.answered = is_off, 0
         self._machine, self._changes = machine, machine.changes
         self._database, self._disturbed = database, disturbed
         self._answers: dict[tuple[Any, ...], Answer] = {}
@@ -137,6 +137,7 @@ class Remembered:
             return find()
         known = self._answers.get(question)
         if known is not None and machine.has_made(known.calls, known.layers):
+            self.answered += 1
             return known.value
         begun, before = self._state(), machine.calls
         with machine.hearing() as layers:
@@ -160,7 +161,7 @@ class Remembered:
         """Return functions of files by those whose place they take."""
         changes = self._changes
         return {
-            folders.listed: self._of(folders.listed, changes.of_names),
+            folders.listed: self._listed(folders.listed),
             folders.content_of: self._of(folders.content_of, changes.of),
             durable_files.sha256_of: self._of(durable_files.sha256_of, changes.of),
             unit.files_here: self._listing(unit.files_here),
@@ -183,6 +184,10 @@ class Remembered:
             return self.ask((real, name, count(name)), lambda: real(path))
 
         return answer
+
+    def _listed(self, real: Callable[[Any], list[Any]]) -> Callable[[Any], list[Any]]:
+        once = self._of(real, self._changes.of_names)
+        return lambda folder: list(once(folder))  # a caller may change its own
 
     def _listing(self, real: Callable[[Any], Iterator[str]]) -> Callable[[Any], Iterator[str]]:
         once = self._of(lambda folder: tuple(real(folder)), self._changes.of)

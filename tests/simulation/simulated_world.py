@@ -894,7 +894,9 @@ class NoThread:
 
 _WHO = ("--person", "olga", "--reason", "a bad day")
 _PACKAGE = re.compile(r"(/[^\s:;]+/r[0-9]+(?:/package)?)[:;]")
-_TORN = re.compile(r"(/[^\s:;]+) (?:holds no entry|is no readable checkpoint)")
+_TORN = re.compile(
+    r"(/[^\s:;]+) (?:holds no entry|is no readable checkpoint|is no checkpoint that|is no step)"
+)
 _FLOCK = __import__("fcntl").flock
 
 

@@ -43,6 +43,7 @@ def test_a_world_without_memory_does_the_same(seed: int) -> None:
         again.live(WEEKS)
     assert world.log == again.log
     assert world.trace() == again.trace()
+    assert world.remembered.answered > again.remembered.answered == 0
 
 
 def test_a_week_without_a_fault_is_released_and_verifies() -> None:

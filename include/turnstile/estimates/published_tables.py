@@ -47,7 +47,9 @@ class Grain(StrEnum):
 Quantity = tuple[Part, Grain]
 CELLS: Quantity = (Part.CELLS, Grain.SLOT)
 _HOURS, _DAYS = (Part.CELLS, Grain.HOUR), (Part.PLACES, Grain.DAY)
-PARTS_OF: dict[Quantity, Quantity] = {  # what errors of a quantity begin with
+# What errors of a quantity begin with. Where slots are hours there is no table of hours, and days
+# begin with what is usual: with the cells' own their intervals held no more often.
+PARTS_OF: dict[Quantity, Quantity] = {
     _HOURS: CELLS,
     _DAYS: _HOURS,
     (Part.REGIONS, Grain.SLOT): CELLS,

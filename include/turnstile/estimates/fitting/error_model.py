@@ -32,12 +32,12 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-USUAL = 1.15  # kappa of cells
+USUAL = 1.15  # kappa of cells, and of what adds up no table
 _KAPPA_SD, _GROUP_SD, _SIZE_SD = 0.3, 0.15, 0.25  # of kappa: of all, of a mode's, of a size's
 _REACH = 2.0  # sizes over which those of sizes are alike
 _SIZES_SDS = (0.3, 1.0, 3.0, 10.0, 30.0)  # in standard deviations of the noise
 _MODEL_ERROR = 1.03  # no description is more exact
-_KAPPA_LEAST, _SHARE_LEAST = 0.7, 0.2
+_KAPPA_LEAST, _SHARE_LEAST = 0.7, 0.2  # on the safe side, and often reached
 _NONE = 1e-9
 
 
@@ -47,7 +47,8 @@ class ErrorTerms:
 
     Args:
         estimates: >= 0.
-        rates: > 0; what the errors grow with (`published_tables.rates_of`).
+        rates: > 0; what the errors grow with (`published_tables.rates_of`; of cells and hours less
+            where they are usually within the noise: `mode_estimates`).
         noise_variance: of the unbiased number beside each.
         classes: size class.
         usual: mean of the rates of the place at that time of day over the days of the week.

@@ -22,7 +22,7 @@ from turnstile.estimates.published_tables import (
     values_of,
 )
 from turnstile.estimates.roll_ups import Blocks
-from turnstile.estimates.trips.tap_estimates import HOURS, TapEstimates, estimated
+from turnstile.estimates.trips.tap_estimates import HOURS, SHAKEN, TapEstimates, estimated
 from turnstile.estimates.trips.tap_numbers import SHAKE
 from turnstile.estimates.trips.trip_weeks import ModeTaps, taps_by_mode
 from turnstile.estimates.week_to_estimate import WeekToEstimate
@@ -97,7 +97,7 @@ def judged_numbers(result: ModeEstimates, quantity: Quantity, blocks: Blocks) ->
     drawn, values = result.drawn, values_of(result.estimates, quantity, blocks)
     unbiased = values_of(drawn.numbers, quantity, blocks)
     slopes = np.zeros(values.shape)
-    for estimates, (fitted, _) in zip(result.of_shaken, drawn.looks, strict=False):
+    for estimates, (fitted, _) in zip(result.of_shaken, drawn.looks[:SHAKEN], strict=True):
         added = values_of(fitted, quantity, blocks) - unbiased
         slopes += (values_of(estimates, quantity, blocks) - values) * added
     return Judged(

@@ -51,6 +51,7 @@ _FILES = {
     "cosignatures": re.compile(r"[1-9][0-9]*\.[0-9a-f]{8}\.[0-9]+"),
 }
 _NOTE, _PROOF = ("checkpoint-r", ".note"), ("proof-r", ".tlog-proof")
+_WRITTEN_AGAIN = "take it away, and publish a week again, which writes what the log needs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +206,8 @@ class PublicLog:
                 yield Finding("log", min(size, len(self.tree.leaves)), f"{path} {problem}")
         for file in listed(self.folder / "steps"):
             if not (is_in_work(file.name) or self._is_step(Path(file.path))):  # a draft is none
-                yield Finding("log", None, f"{file.path} is no step between two checkpoints")
+                problem = f"is no step between two checkpoints; {_WRITTEN_AGAIN}"
+                yield Finding("log", None, f"{file.path} {problem}")
         for old, new in self._steps_missing():
             if new != sizes[-1]:  # that one is written a moment after its checkpoint
                 path = self.folder / "steps" / str(old)
@@ -295,7 +297,7 @@ class PublicLog:
         except ValueError:
             checkpoint = None
         if checkpoint is None or not self._is_signed(checkpoint) or checkpoint.size != size:
-            return "is no checkpoint that this log signed; restore it"
+            return f"is no checkpoint that this log signed; {_WRITTEN_AGAIN}"
         if size > len(self.tree.leaves):
             return "is of more entries than the ledger has: an old copy was restored" * is_last
         if checkpoint.root != self.tree.root(size):
