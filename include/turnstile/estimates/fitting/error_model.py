@@ -144,8 +144,8 @@ def _kappas(sums: Floats, shape: tuple[int, int], usual: float) -> Floats:
     """
     group, size = (index.ravel() for index in np.indices(shape))
     is_same = group[:, None] == group
-    alike = np.exp(-np.abs(size[:, None] - size) / _REACH)
-    prior = usual**2 * (_KAPPA_SD**2 + is_same * (_GROUP_SD**2 + _SIZE_SD**2 * alike))
+    closeness = np.exp(-np.abs(size[:, None] - size) / _REACH)
+    prior = usual**2 * (_KAPPA_SD**2 + is_same * (_GROUP_SD**2 + _SIZE_SD**2 * closeness))
     is_seen = sums[1] > 0
     errors, expected, spread = sums[:, is_seen]
     known: Floats = prior[:, is_seen]
@@ -173,10 +173,10 @@ def _shares(judged: Judged, of_count: Floats, classes: int) -> Floats:
     parts = (judged.slopes, of_count, judged.slopes**2)
     slopes, counts, spread = (np.bincount(judged.numbers.classes, part, classes) for part in parts)
     of_all = max(float(slopes.sum() / counts.sum()), _SHARE_LEAST)
-    own = np.divide(slopes, counts, out=np.full(classes, of_all), where=counts > 0)
+    of_class = np.divide(slopes, counts, out=np.full(classes, of_all), where=counts > 0)
     variance = spread / np.maximum(counts, _NONE) ** 2
-    likely = np.maximum(own, of_all) ** 2
-    shares: Floats = of_all + (own - of_all) * likely / (likely + variance)
+    likely = np.maximum(of_class, of_all) ** 2
+    shares: Floats = of_all + (of_class - of_all) * likely / (likely + variance)
     return np.maximum(shares, _SHARE_LEAST)
 
 

@@ -70,8 +70,8 @@ class SeenNumbers:
 def estimates_by_mode(week: WeekToEstimate) -> Iterator[ModeEstimates]:
     """Yield the estimates of every mode, tap-on and tap-off."""
     for index, taps in enumerate(taps_by_mode(week)):
-        found = estimated(taps.numbers, taps.looks, taps.earlier)
-        yield ModeEstimates(taps, _rounded(found.numbers), found.looks, found.shaken, index)
+        made = estimated(taps.numbers, taps.looks, taps.earlier)
+        yield ModeEstimates(taps, _rounded(made.numbers), made.looks, made.shaken, index)
 
 
 def _rounded(estimates: TapEstimates) -> TapEstimates:
