@@ -32,7 +32,6 @@ from simulated_world import WEEKS_OF_WORLD, World, world_of
 
 WORLDS_A_YEAR = 52 // WEEKS_OF_WORLD
 YEARS_OF_PLANTED = 50
-_WORLDS_UNCOLLECTED = 8
 
 
 class Lived(NamedTuple):
@@ -48,8 +47,7 @@ class Lived(NamedTuple):
 def live(seed: int) -> Lived:
     """Live one world."""
     begun, violation = process_time(), ""
-    if seed % _WORLDS_UNCOLLECTED == 0:
-        gc.collect()  # of the worlds before
+    gc.collect()  # of the world before
     with world_of(seed) as world:
         try:
             world.live()

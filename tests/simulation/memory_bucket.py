@@ -41,8 +41,6 @@ class MemoryBucket:
     clock: Callable[[], datetime]
     objects: dict[str, Kept] = field(default_factory=dict)
     versions: int = 0
-    changes: int = 0
-    """Of what it holds."""
 
     def listed(self, prefix: str) -> dict[str, Listed]:
         with self.around(self.name, "list", prefix):
@@ -85,7 +83,7 @@ class MemoryBucket:
             blob = self.objects.get(path)
             if (blob and blob.tag) != tag:
                 return None
-            self.versions, self.changes = self.versions + 1, self.changes + 1
+            self.versions += 1
             made = Kept(
                 content, f'"{self.versions}"', self.clock(), hashlib.sha256(content).hexdigest()
             )
@@ -94,5 +92,5 @@ class MemoryBucket:
 
     def delete(self, path: str) -> None:
         with self.around(self.name, "delete", path):
-            self.changes += 1
+            self.versions += 1
             self.objects.pop(path, None)

@@ -252,7 +252,7 @@ _READINGS = {parties_in, read_history}
 
 def _state_of(bucket: Any) -> tuple[object, ...]:
     assert isinstance(bucket, MemoryBucket)
-    return bucket.name, bucket.changes
+    return bucket.name, bucket.versions
 
 
 def _told(act: Any) -> Any:

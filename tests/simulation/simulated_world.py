@@ -429,7 +429,6 @@ class World:
             bucket = self.buckets["landing"]
             bucket.versions += 1
             digest = hashlib.sha256(content).hexdigest()
-            bucket.changes += 1
             bucket.objects[name] = Kept(content, f'"{bucket.versions}"', self.now, digest)
         else:
             path = self.machines[0].home / "landing" / name
@@ -821,18 +820,14 @@ class World:
         """Take a lock; a twin that would wait for the one beside it is ended."""
         import fcntl
 
-        if not self.faulty.is_twin or flags & fcntl.LOCK_NB:
-            try:
-                _FLOCK(file, flags)
-            except BlockingIOError:
-                self.disturbed += 1
-                raise
-            return
+        is_patient = self.faulty.is_twin and not flags & fcntl.LOCK_NB
         try:
-            _FLOCK(file, flags | fcntl.LOCK_NB)
+            _FLOCK(file, flags | fcntl.LOCK_NB if is_patient else flags)
         except BlockingIOError:
             self.disturbed += 1
-            raise Waits from None
+            if is_patient:
+                raise Waits from None
+            raise
 
     def writing(self, real: Callable[..., Any]) -> Callable[..., Any]:
         """Let a process die after its commit, before it knows."""

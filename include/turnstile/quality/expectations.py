@@ -39,22 +39,17 @@ def judge(rules: tuple[Rule, ...], frames: Mapping[Frame, pd.DataFrame]) -> tupl
         rules: what to judge.
         frames: the figures.
     """
-    whole = _any_frame()
-    outcomes = _in_range(whole, rules, frames)
+    outcomes = _in_range(rules, frames)
     for frame, figures in frames.items():
         numbered = {
             n: rule for n, rule in enumerate(rules) if rule.frame is frame and n not in outcomes
         }
         if numbered:
-            outcomes |= _judge_frame(whole, frame, figures, numbered)
+            outcomes |= _judge_frame(frame, figures, numbered)
     return tuple(outcomes.get(n, Outcome.BROKEN_CHECK) for n in range(len(rules)))
 
 
-def _in_range(
-    whole: Any,  # noqa: ANN401
-    rules: tuple[Rule, ...],
-    frames: Mapping[Frame, pd.DataFrame],
-) -> dict[int, Outcome]:
+def _in_range(rules: tuple[Rule, ...], frames: Mapping[Frame, pd.DataFrame]) -> dict[int, Outcome]:
     """Judge the ranges that hold as one frame of figures with their least and most.
 
     The library takes milliseconds for each expectation, and of fifty ranges nearly all hold. A
@@ -82,7 +77,7 @@ def _in_range(
     if not ranges:
         return {}
     both = dict(enumerate(between("ranges", Frame.WEEK, "least and most hold")))
-    judged = _judge_frame(whole, Frame.WEEK, pd.concat(ranges.values()), both)
+    judged = _judge_frame(Frame.WEEK, pd.concat(ranges.values()), both)
     is_kept = set(judged.values()) == {Outcome.KEPT}
     return dict.fromkeys(ranges, Outcome.KEPT) if is_kept else {}
 
@@ -108,12 +103,10 @@ def _any_frame() -> Any:  # noqa: ANN401 - the library's own type is not importe
 
 
 def _judge_frame(
-    whole: Any,  # noqa: ANN401
-    frame: Frame,
-    figures: pd.DataFrame,
-    numbered: Mapping[int, Rule],
+    frame: Frame, figures: pd.DataFrame, numbered: Mapping[int, Rule]
 ) -> dict[int, Outcome]:
     """Run one suite on one frame."""
+    whole = _any_frame()  # before the library is imported by others: it sets its switches
     import great_expectations as gx
     import great_expectations.expectations as gxe
 

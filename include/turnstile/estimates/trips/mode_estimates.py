@@ -82,10 +82,9 @@ def _rounded(estimates: TapEstimates) -> TapEstimates:
     return TapEstimates(cells, slots, places, totals)
 
 
-def numbers_of(
-    result: ModeEstimates, estimates: TapEstimates, quantity: Quantity, blocks: Blocks
-) -> ErrorTerms:
+def numbers_of(result: ModeEstimates, quantity: Quantity, blocks: Blocks) -> ErrorTerms:
     """Return the estimates of a quantity, flat, with what their errors depend on."""
+    estimates = result.estimates
     return _numbers(result, estimates, values_of(estimates, quantity, blocks), quantity, blocks)
 
 
@@ -101,7 +100,7 @@ def judged_numbers(result: ModeEstimates, quantity: Quantity, blocks: Blocks) ->
         added = values_of(fitted, quantity, blocks) - unbiased
         slopes += (values_of(estimates, quantity, blocks) - values) * added
     return Judged(
-        numbers=_numbers(result, result.estimates, values, quantity, blocks),
+        numbers=numbers_of(result, quantity, blocks),
         unbiased=unbiased.ravel(),
         slopes=slopes.ravel() / (SPLIT**2 * SHAKE * len(result.of_shaken)),
     )

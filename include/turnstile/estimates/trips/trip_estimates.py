@@ -158,7 +158,7 @@ def _table(
     by_mode = []
     for result in results:  # in the domain's order of modes
         blocks = table.blocks[result.drawn.mode]
-        numbers = numbers_of(result, result.estimates, table.quantity, blocks)
+        numbers = numbers_of(result, table.quantity, blocks)
         variances.append(numbers.noise_variance if model is None else model.variances(numbers))
         classes.append(numbers.classes)
         shape = values_of(result.estimates, table.quantity, blocks).shape
