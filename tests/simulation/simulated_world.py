@@ -288,8 +288,9 @@ class World:
         self.clock_error = timedelta(0)
         self.slip_until = self.now
         self.mend_slip()
+        said = ""
         for _ in range(3):
-            self.operate("the end of the year")
+            self.operate(f"the end of the year: {said}")
             code, said = self.command("ledger", "verify")
             if code == 0:
                 self.did["verified"] += 1
