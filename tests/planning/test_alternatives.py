@@ -21,12 +21,8 @@ from turnstile.programme.mechanism_spec import MechanismSpec
 from turnstile.programme.spec import Programme
 from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServiceWeek
-from turnstile_design.compared_designs.alternatives import (
-    AT_DELTA,
-    DesignErrors,
-    at_same_loss,
-    compared,
-)
+from turnstile_design.compared_designs.designs import AT_DELTA, at_same_loss
+from turnstile_design.compared_designs.noise_errors import DesignErrors, compared
 
 Cli = Callable[..., int]
 WEEK = ServiceWeek(2016, 30)
@@ -51,7 +47,10 @@ def test_every_choice_has_an_alternative(designs: dict[tuple[str, str], DesignEr
 def test_more_for_the_cells_makes_cells_better_and_days_worse(
     designs: dict[tuple[str, str], DesignErrors],
 ) -> None:
-    written, heavy = designs["as written", "opal"], designs["split", "three quarters on cells"]
+    written, heavy = (
+        designs["as written", "opal"],
+        designs["split", "an eighth each on slots and places"],
+    )
     assert heavy.cell < written.cell
     assert heavy.day > written.day
 
@@ -59,10 +58,10 @@ def test_more_for_the_cells_makes_cells_better_and_days_worse(
 def test_a_card_day_of_more_trips_costs_the_root_of_their_number(
     designs: dict[tuple[str, str], DesignErrors],
 ) -> None:
-    four, twenty = designs["unit", "card-day of 4"], designs["unit", "card-day of 20"]
+    four, twenty = designs["bound", "card-day of 4"], designs["bound", "card-day of 20"]
     assert twenty.cell / four.cell == pytest.approx(5**0.5, rel=1e-2)
     assert twenty.time / four.time == pytest.approx(5, rel=0.15)  # all in one slot
-    every = designs["unit", "card-day of 6, once in every table"]
+    every = designs["bound", "card-day of 6, once in every table"]
     assert every.time < designs["as written", "opal"].time / 2
 
 
@@ -144,7 +143,7 @@ def test_planning_tables_refuse_what_they_cannot_say(
 def test_a_smaller_bound_has_less_noise_and_leaves_out_more(
     designs: dict[tuple[str, str], DesignErrors],
 ) -> None:
-    rows = [designs["unit", f"card-day of {k}"] for k in (2, 4, 10)]
+    rows = [designs["bound", f"card-day of {k}"] for k in (2, 4, 10)]
     assert [row.cell for row in rows] == sorted(row.cell for row in rows)
     shares = [row.left_out for row in rows]
     assert shares == sorted((share for share in shares if share is not None), reverse=True)
@@ -157,7 +156,7 @@ def test_two_in_a_slot_and_a_joint_bound_make_slots_and_places_better(
 ) -> None:
     written = designs["as written", "opal"]
     two, joint = (
-        designs["unit", "card-day of 6, two in a slot or place"],
+        designs["bound", "card-day of 6, two in a slot or place"],
         designs["bound", "slots and places jointly"],
     )
     assert two.cell == pytest.approx(written.cell, rel=0.02)

@@ -22,7 +22,8 @@ from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme, Query
 from turnstile_design.compared_designs.bus_grains import bus_grains
-from turnstile_design.compared_designs.estimate_ranking import OWN, Ranked, grains, ranked
+from turnstile_design.compared_designs.designs import OWN, grains
+from turnstile_design.compared_designs.estimate_ranking import Ranked, ranked
 from turnstile_design.compared_designs.grains import (
     CITY_MEAN,
     LAST_YEAR,
@@ -91,7 +92,7 @@ def test_designs_are_ranked_by_what_the_programme_is_meant_for(
 
 
 def test_noise_and_bias_of_a_bound_are_both_in_its_error(designs: dict[str, Ranked]) -> None:
-    ten, twenty, forty = (designs[f"card_week of {k}"] for k in (10, 15, 40))
+    ten, twenty, forty = (designs[f"card-week of {k}"] for k in (10, 15, 40))
     assert ten.left_out > twenty.left_out > forty.left_out
     by_day = Query.DAILY_TOTALS_BY_PLACE
     assert ten.by_query[by_day] > ten.left_out / 2

@@ -14,7 +14,8 @@ from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme, Query
 from turnstile_design.compared_designs.bus_grains import MID_SIZE_BUSES, bus_grains, predicted_ratio
-from turnstile_design.compared_designs.estimate_ranking import OWN, Ranked, has_cells, ranked
+from turnstile_design.compared_designs.designs import OWN, largest_mode
+from turnstile_design.compared_designs.estimate_ranking import Ranked, has_cells, ranked
 from turnstile_design.compared_designs.grains import grain_lines, lead_lines, usable_text
 from turnstile_design.compared_designs.public_city import PublicCity, made_city, published_city
 from turnstile_design.compared_designs.trip_grains import trip_grains
@@ -92,7 +93,7 @@ def usable_grains(
     """
     if programme.source.feed.shape is not RowShape.TRIPS or not has_cells(programme):
         return
-    city = made_city(domain, _largest_mode(domain), trips)
+    city = made_city(domain, largest_mode(domain), trips)
     rows = list(trip_grains(programme, domain, include, city, finest=OWN))
     yield f"{programme.name}: {city.described}, with seven earlier weeks:"
     for row in (grain for grain in rows if grain.usable is not None):
@@ -114,7 +115,7 @@ def nothing_learned(
     if _has_speeds_of_hexagons(programme):
         rows = list(bus_grains(programme, domain, volume, only_written=True))
     elif programme.source.feed.shape is RowShape.TRIPS and has_cells(programme):
-        city = made_city(domain, _largest_mode(domain), volume)
+        city = made_city(domain, largest_mode(domain), volume)
         grains = trip_grains(programme, domain, include, city, finest=OWN)
         rows = list(takewhile(lambda row: row.is_written, grains))
     else:
@@ -164,17 +165,10 @@ def _has_speeds_of_hexagons(programme: Programme) -> bool:
 def _city(release: Release, trips: int, published: Path | None) -> PublicCity:
     """Return the city that designs are judged on, of the mode with the most locations."""
     domain = release.domain
-    mode = _largest_mode(domain)
+    mode = largest_mode(domain)
     if published is not None:
         return published_city(published, domain, mode)
     return made_city(domain, mode, trips)
-
-
-def _largest_mode(domain: PublicDomain) -> str:
-    """Return the mode with the most locations."""
-    return max(
-        domain.modes, key=lambda mode: len({p.area for p in domain.places if p.mode == mode})
-    )
 
 
 def _ranked_row(row: Ranked) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 from statistics import NormalDist
 
@@ -31,13 +30,13 @@ from turnstile_design.compared_designs.accounting import (
     scale_for_weeks,
     times,
 )
-from turnstile_design.compared_designs.alternatives import (
+from turnstile_design.compared_designs.designs import (
+    ANY_WEEK,
     AT_DELTA,
-    DesignErrors,
-    as_written,
-    compared,
+    Alternative,
+    largest_mode,
 )
-from turnstile_design.compared_designs.designs import ANY_WEEK
+from turnstile_design.compared_designs.noise_errors import DesignErrors, compared, errors_of
 
 YEAR_WEEKS = 52
 _ERRORS = ("cell", "time", "location", "location_hour", "day")
@@ -54,7 +53,7 @@ def comparison(release: Release) -> Iterator[str]:
         rule = "is compared for programmes of trips only; read turnstile plan without --compare"
         raise InputError(where=programme.name, field="--compare", rule=rule)
     include = release.settings.include
-    mode = max(release.domain.modes, key=lambda candidate: _places(release.domain, candidate))
+    mode = largest_mode(release.domain)
 
     def domain_of(other: Programme) -> PublicDomain:
         return load_domain(other, include)
@@ -87,8 +86,8 @@ def comparison(release: Release) -> Iterator[str]:
         yield _row(row)
     for member in family:
         if member.name != programme.name:
-            row = as_written(member, domain_of(member), include, mode=mode)
-            yield _row(replace(row, varied="at its own loss"))
+            written = Alternative("at its own loss", member.name, member)
+            yield _row(errors_of(written, domain_of, include, mode=mode))
 
 
 def many_weeks(release: Release, weeks: int) -> Iterator[str]:
@@ -197,7 +196,3 @@ def _row(row: DesignErrors) -> str:
     threshold = "" if row.threshold is None else str(row.threshold)
     bias = "" if row.left_out is None else f"{row.left_out:.1%}"
     return " | ".join([f"| {row.varied}", row.design, *shown, threshold, bias]) + " |"
-
-
-def _places(domain: PublicDomain, mode: str) -> int:
-    return sum(place.mode == mode for place in domain.places)

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from turnstile.estimates.roll_ups import regions_of
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import Programme
-from turnstile_design.compared_designs.estimate_ranking import OWN, design_of, grains
+from turnstile_design.compared_designs.designs import OWN, grains
+from turnstile_design.compared_designs.estimate_ranking import design_of
 from turnstile_design.compared_designs.grains import CITY_MEAN, LAST_YEAR, NOTHING, GrainErrors
 from turnstile_design.compared_designs.predicted_errors import (
     added,
