@@ -7,6 +7,7 @@ from pathlib import Path
 
 import mutants
 import pytest
+import trusted_core
 from mutations import mutations
 
 MODULE = '''"""Keeps at most 2."""
@@ -127,6 +128,13 @@ def test_tests_that_fail_without_a_mistake_kill_nothing(
 def test_what_a_mistake_is(line: str, mistakes: set[str]) -> None:
     source = line.encode()
     assert {mutation.shown(source)[1] for mutation in mutations(source)} == mistakes
+
+
+def test_every_module_of_the_trusted_core_lies_in_a_room() -> None:
+    named = trusted_core.listed((mutants.ROOT / trusted_core.LIST).read_text())
+    mutated = [module for room in mutants.rooms_of(mutants.ROOT, "") for module in room.modules]
+    assert {str(trusted_core.path_of(name, Path())) for name in named} <= set(mutated)
+    assert len(mutated) == len(set(mutated))
 
 
 def test_the_rooms_are_there_and_what_they_explain_can_still_happen() -> None:

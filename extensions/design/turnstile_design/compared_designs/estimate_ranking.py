@@ -1,4 +1,4 @@
-"""Designs at one loss, ranked by the error of their estimates for what the programme is meant for."""
+"""Designs at one loss, ranked by the errors of their estimates for what a programme is for."""
 
 from __future__ import annotations
 

@@ -12,12 +12,14 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-
-import httpx
+from typing import TYPE_CHECKING
 
 from turnstile.errors import InputError
 from turnstile.ledger.tlog.checkpoints import Verifier, parse_checkpoint, step_text
 from turnstile.ledger.tlog.public_log import PublicLog
+
+if TYPE_CHECKING:  # a fifth of the imports of every command, and few ask cosigners
+    import httpx
 
 _TIMEOUT_S = 10
 _TRIES = 3
@@ -93,16 +95,21 @@ def cosigners_of(policy: Path) -> tuple[Cosigner, ...]:
 
 def ask_all(log: PublicLog, cosigners: Iterable[Cosigner]) -> Iterator[Answer]:
     """Ask every cosigner for the newest checkpoint; keep what they sign; say what each said."""
+    asked = [cosigner for cosigner in cosigners if cosigner.url is not None]
     sizes = log.sizes()
-    with httpx.Client(timeout=_TIMEOUT_S) as client:
-        for cosigner in cosigners:
-            if sizes and cosigner.url is not None:
+    if sizes and asked:
+        import httpx
+
+        with httpx.Client(timeout=_TIMEOUT_S) as client:
+            for cosigner in asked:
                 yield _ask(log, sizes[-1], cosigner, client)
     log.join()
 
 
 def _ask(log: PublicLog, size: int, cosigner: Cosigner, client: httpx.Client) -> Answer:
     """Ask one cosigner, from the size that it signed last."""
+    import httpx
+
     url = f"{str(cosigner.url).rstrip('/')}/add-checkpoint"
     old = _last_signed(log, cosigner, size)
     for _ in range(_TRIES):
