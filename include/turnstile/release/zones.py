@@ -88,18 +88,9 @@ def write_once(path: Path, content: bytes) -> None:
     path.chmod(0o444)
 
 
-def read_sealed(path: Path, digest: str) -> bytes:
-    """Read a file and check it against the digest that was recorded.
-
-    Raises:
-        IntegrityError: the file is gone or altered.
-    """
-    if not path.exists():
-        raise IntegrityError(f"{path.name} is gone, its digest is on record; restore it")
-    content = path.read_bytes()
-    if digest_of(content) != digest:
-        raise IntegrityError(f"{path.name} is not what was recorded; restore it and look for who")
-    return content
+def sealed_path(folder: Path, digest: str) -> Path:
+    """Return where the sealed bytes of a release lie, in its folder under embargo."""
+    return folder / f"sealed-{digest[:16]}.parquet"
 
 
 def bounding_secret(settings: Settings) -> bytes:

@@ -22,7 +22,7 @@ from turnstile.ledger.records import Attempt
 from turnstile.pipeline.draw.planned_release import PlannedRelease, Statement
 from turnstile.pipeline.draw.ready_to_draw import ReadyDraw
 from turnstile.release.sealed import Artefact, NoisyTable, day_of_draw, encode
-from turnstile.release.zones import digest_of, write_once
+from turnstile.release.zones import digest_of, sealed_path, write_once
 
 _DRAWING_THREADS = 2
 
@@ -97,7 +97,7 @@ def charged_draw(
         )
         content = encode(Artefact(drawn, ready.gaps, ready.carried))
         digest = digest_of(content)
-        sealed = ready.embargoed / f"sealed-{digest[:16]}.parquet"
+        sealed = sealed_path(ready.embargoed, digest)
         write_once(sealed, content)
         outside.copies.keep(is_charged=True)
         try:

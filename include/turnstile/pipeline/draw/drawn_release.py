@@ -7,7 +7,7 @@ from turnstile.ledger.records import Attempt, ReleaseKey
 from turnstile.pipeline.draw.planned_release import PlannedRelease
 from turnstile.release.drawn import Drawn
 from turnstile.release.sealed import Artefact, decode
-from turnstile.release.zones import read_sealed
+from turnstile.release.zones import digest_of, sealed_path
 
 
 def read_sealed_bytes(release: PlannedRelease, attempt: Attempt) -> bytes:
@@ -16,8 +16,13 @@ def read_sealed_bytes(release: PlannedRelease, attempt: Attempt) -> bytes:
     Raises:
         IntegrityError: the file is gone or was altered.
     """
-    digest = str(attempt.artefact_digest)
-    return read_sealed(release.folders.embargoed / f"sealed-{digest[:16]}.parquet", digest)
+    path = sealed_path(release.folders.embargoed, str(attempt.artefact_digest))
+    if not path.exists():
+        raise IntegrityError(f"{path.name} is gone, its digest is on record; restore it")
+    content = path.read_bytes()
+    if digest_of(content) != attempt.artefact_digest:
+        raise IntegrityError(f"{path.name} is not what was recorded; restore it and look for who")
+    return content
 
 
 def drawn_of(release: PlannedRelease, attempt: Attempt) -> Drawn:

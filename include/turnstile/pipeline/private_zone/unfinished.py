@@ -8,6 +8,7 @@ from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Attempt, ReleaseKey
 from turnstile.ledger.weeks import Standing
+from turnstile.release.zones import sealed_path
 from turnstile.settings import Settings
 
 
@@ -46,6 +47,6 @@ def _is_declined(ledger: Ledger, key: ReleaseKey) -> bool:
 
 def _has_bytes(settings: Settings, sealed: Attempt) -> bool:
     """Return whether the sealed bytes of a release, or its package, are there."""
-    name = f"sealed-{str(sealed.artefact_digest)[:16]}.parquet"
-    places = (settings.embargoed / str(sealed.key) / name, settings.public / str(sealed.key))
+    folder = settings.embargoed / str(sealed.key)
+    places = (sealed_path(folder, str(sealed.artefact_digest)), settings.public / str(sealed.key))
     return any(place.exists() for place in places)
