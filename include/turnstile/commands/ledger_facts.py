@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from turnstile.commands.ledger_opened import (
     open_to_write,
+    publish_all_series,
     publish_list,
     publish_no_release,
     publish_series,
@@ -181,7 +182,7 @@ def _recover(args: argparse.Namespace) -> int:
         salvaged=salvaged,
         delivered=delivered_files(Settings.from_environment()),
     )
-    publish_list(ledger)
+    publish_all_series(ledger)
     return _print(
         args,
         {

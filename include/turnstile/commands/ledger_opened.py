@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnstile.errors import InputError, IntegrityError
+from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.settings import Settings, system_clock
 
 if TYPE_CHECKING:
-    from turnstile.ledger.entries import Entry
     from turnstile.ledger.ledger import Ledger
     from turnstile.ledger.records import ReleaseKey
     from turnstile.ledger.tlog.cosigners import Answer
@@ -157,6 +158,21 @@ def publish_series(programme: str) -> None:
     ledger = open_ledger(settings, read_only=True)
     series = write_series(spec, ledger, settings.public, settings.include)
     zones(settings).send_public(lambda: ledger.sign_public_zone(series), programme)
+
+
+def publish_all_series(ledger: Ledger) -> None:
+    """Bring the series of every programme that lies there to what the ledger says, then the list.
+
+    A recovered ledger may know other weeks than the series and the list that were restored. What
+    cannot be made, because a programme's file or a package is gone, stays: `verify` names it.
+    """
+    public = Settings.from_environment().public
+    keys = {entry.key for entry in ledger.entries() if entry.kind is EntryKind.PUBLISHED}
+    for programme in sorted({str(key).partition("/")[0] for key in keys}):
+        if (public / programme).is_dir():
+            with contextlib.suppress(InputError, IntegrityError):
+                publish_series(programme)
+    publish_list(ledger)
 
 
 def publish_list(ledger: Ledger) -> tuple[Answer, ...]:
