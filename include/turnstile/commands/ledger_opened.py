@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from turnstile.errors import InputError, IntegrityError
+from turnstile.errors import InputError, IntegrityError, TurnstileError
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.settings import Settings, system_clock
 
@@ -164,13 +164,14 @@ def publish_all_series(ledger: Ledger) -> None:
     """Bring the series of every programme that lies there to what the ledger says, then the list.
 
     A recovered ledger may know other weeks than the series and the list that were restored. What
-    cannot be made, because a programme's file or a package is gone, stays: `verify` names it.
+    cannot be made stays, since a programme's file or a package may be gone or damaged in any way:
+    `verify` names it.
     """
     public = Settings.from_environment().public
     keys = {entry.key for entry in ledger.entries() if entry.kind is EntryKind.PUBLISHED}
     for programme in sorted({str(key).partition("/")[0] for key in keys}):
         if (public / programme).is_dir():
-            with contextlib.suppress(InputError, IntegrityError):
+            with contextlib.suppress(TurnstileError, OSError, LookupError, TypeError, ValueError):
                 publish_series(programme)
     publish_list(ledger)
 

@@ -162,13 +162,14 @@ def _known(folder: Path, signed: Mapping[str, str]) -> dict[str, Kept]:
     """Return the files that the last index names: packages never change, so neither do they.
 
     What the signed list of the zone has otherwise is made again, for the index itself may have been
-    altered since.
+    altered or torn since.
     """
     path = folder / INDEX
-    listed = json.loads(path.read_bytes())["files"] if path.exists() else []
+    content = path.read_bytes() if path.exists() else b""
+    is_ours = signed.get(f"{folder.name}/{INDEX}") == digest_of(content)
     return {
         file["path"]: (file["bytes"], file["sha256"])
-        for file in listed
+        for file in (json.loads(content).get("files", []) if is_ours else [])
         if signed.get(f"{folder.name}/{file['path']}") == file["sha256"]
     }
 
