@@ -17,6 +17,8 @@ from small_deployment import WEEK
 
 from turnstile.cli import main
 from turnstile.commands.ledger_opened import publish_series
+from turnstile.ledger.custody.vouched_files import vouched_files
+from turnstile.ledger.custody.zone_index import write_index
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.weeks import Fact, PublishedRevision
@@ -89,6 +91,36 @@ def test_a_second_time_nothing_is_written(public: Path) -> None:
     publish_series("opal")
     assert part.read_bytes() == whole
     assert set(_state(public)) == set(before)
+
+
+@pytest.mark.parametrize("damage", [b"", b'{"files": [', b"[]", b'{"files": 7}'])
+def test_a_damaged_index_is_made_again(public: Path, damage: bytes) -> None:
+    before = {path: content for path, (content, _) in _state(public).items()}
+    (public / "opal/series/index.json").write_bytes(damage)
+    publish_series("opal")
+    assert {path: content for path, (content, _) in _state(public).items()} == before
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_recovered_ledger_signs_the_series_that_it_makes_again(
+    public: Path,
+    capsys: pytest.CaptureFixture[str],
+    is_known: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    ledger = open_ledger(Settings.from_environment())
+    last_night = vouched_files(ledger.entries(), ledger.parties(), {}, ())
+    write_index(public, ledger.head()[0], last_night, ledger.sign_payload)
+    assert main(["ledger", "verify"]) == 4
+    assert "series/index.json is a file that nobody published" in capsys.readouterr().out
+    for file in public.parent.glob("ledger.sqlite*"):
+        file.unlink()
+    if not is_known:  # the ledger is back all the same, and verify names what nobody can make
+        (public.parents[1] / "include/programmes/itms.yaml").unlink()
+    groups = ("--family", "opal=opal_cards", "--family", "itms=itms_buses")
+    assert main(["ledger", "recover", *groups, "--person", "ada", "--reason", "lost"]) == 0
+    capsys.readouterr()
+    assert main(["ledger", "verify"]) == (0 if is_known else 4)
+    assert "opal/series" not in capsys.readouterr().out
 
 
 def test_a_withdrawn_week_leaves_a_tombstone_and_its_bytes(

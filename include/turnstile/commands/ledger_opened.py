@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnstile.errors import InputError, IntegrityError, TurnstileError
-from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.settings import Settings, system_clock
 
 if TYPE_CHECKING:
+    from turnstile.ledger.entries import Entry
     from turnstile.ledger.ledger import Ledger
     from turnstile.ledger.records import ReleaseKey
     from turnstile.ledger.tlog.cosigners import Answer
@@ -168,8 +168,8 @@ def publish_all_series(ledger: Ledger) -> None:
     `verify` names it.
     """
     public = Settings.from_environment().public
-    keys = {entry.key for entry in ledger.entries() if entry.kind is EntryKind.PUBLISHED}
-    for programme in sorted({str(key).partition("/")[0] for key in keys}):
+    programmes = {entry.key.partition("/")[0] for entry in ledger.entries() if entry.key}
+    for programme in sorted(programmes):
         if (public / programme).is_dir():
             with contextlib.suppress(TurnstileError, OSError, LookupError, TypeError, ValueError):
                 publish_series(programme)
