@@ -33,6 +33,7 @@ from asked_once import AskedOnce
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from faulty_machine import KINDS, FaultyMachine, Killed, Waits
+from light_connections import use_light_connections
 from light_parts import LABELS, day_of_draw, light_parts
 from memory_bucket import Kept, MemoryBucket
 from raw_auditor import ZONES, Precious, Promise, RawAuditor, Violation
@@ -972,7 +973,7 @@ def _engine_of() -> Any:
         event.listen(engine, "connect", _wait_for_nobody)
         event.listen(engine, "connect", _opened_file)
         event.listen(engine, "checkout", _require_the_same_file)
-        event.listen(engine, "begin", store._begin_sqlite)
+        use_light_connections(engine)
         made.append(engine)
         return engine
 
