@@ -198,16 +198,16 @@ class RawAuditor:
         return digests
 
     def _in_zone(self, zone: str) -> set[str]:
-        """Return the digest of everything in a zone that is looked for."""
+        """Return the digest of everything in a zone, or a folder of it, that is looked for."""
         state = self.changed(zone)
         known = self._zones.get(zone)
         if known is None or known[0] != state:
-            digests = {
-                _digest_of(f"{folder}/{name}")
-                for folder, _, names in os.walk(zone)
-                for name in names
-                if name.startswith(("sealed-", "exact-", "snapshot.json")) or "landing" in folder
-            }
+            digests, is_landing = set[str](), "landing" in zone
+            for entry in _entries(zone):
+                if entry.is_dir(follow_symlinks=False):
+                    digests |= self._in_zone(entry.path)
+                elif is_landing or entry.name.startswith(("sealed-", "exact-", "snapshot.json")):
+                    digests.add(_digest_of(entry.path))
             known = self._zones[zone] = state, digests
         return known[1]
 
@@ -339,6 +339,14 @@ def _rows_of(body: Mapping[str, object]) -> Iterator[tuple[str, str, str, int]]:
         yield unit, scope, "", epsilon
         if scope == "ever":
             yield unit, scope, str(body["week"]), epsilon
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:
+        return []
 
 
 def _digest_of(path: str) -> str:

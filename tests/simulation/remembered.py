@@ -26,6 +26,7 @@ from turnstile.ledger.custody import folders, traces
 from turnstile.ledger.custody.known_history import parties_in, read_history
 from turnstile.ledger.custody.notes import Note
 from turnstile.ledger.database.store import Store
+from turnstile.ledger.tlog import public_log
 from turnstile_stores import unit
 from turnstile_stores.plain_zone import PlainZone
 from turnstile_stores.unit import UnitState
@@ -148,9 +149,9 @@ class Remembered:
             self._answers[question] = Answer(value, machine.calls - before, frozenset(layers))
         return value
 
-    def count_of(self, folder: Path) -> tuple[int, int]:
+    def count_of(self, folder: str) -> tuple[int, int]:
         """Return a count that differs once anything below a folder changed."""
-        return self._changes.of(str(folder))
+        return self._changes.of(folder)
 
     def _state(self) -> tuple[object, ...]:
         return self._changes.total, self._database(), self._disturbed(), len(self._machine.struck)
@@ -166,6 +167,7 @@ class Remembered:
             durable_files.sha256_of: self._of(durable_files.sha256_of, changes.of),
             unit.files_here: self._listing(unit.files_here),
             traces.package_trace: self._package_trace(traces.package_trace),
+            public_log._text: self._of(public_log._text, changes.of),
         }
 
     def patches(self) -> Iterator[Any]:

@@ -29,6 +29,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
+import light_paths
 from asked_once import AskedOnce
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -148,11 +149,11 @@ class World:
         self.has_witness = self.chance.random() < 0.5
         self.faulty = FaultyMachine(self.root, self.chance)
         self.database = self.root / "ledger/ledger.sqlite"
-        self.disturbed = 0
+        self.disturbed, beside = 0, str(self.database.parent)
         self.once = AskedOnce(self.database)
         self.remembered = Remembered(
             self.faulty,
-            lambda: (self.once.written, self.faulty.changes.of(str(self.database.parent))),
+            lambda: (self.once.written, self.faulty.changes.of(beside)),
             lambda: self.disturbed,
             is_off=not self.remembers,
         )
@@ -795,7 +796,8 @@ class World:
             enter(patch("turnstile.durable_files.fcntl.flock", self.flock))
             enter(patch.object(store, "_file", _engine_of()))
             enter(patch.object(store.Store, "write", self.writing(store.Store.write)))
-            for replaced in (*self.remembered.patches(), *self.once.patches(self.remembered)):
+            remembers = (*self.remembered.patches(), *self.once.patches(self.remembered))
+            for replaced in (*remembers, *light_paths.patches()):
                 enter(replaced)
             enter(patch.object(copies_of_zones, "brought", lambda *_, **__: StoredZones))
             enter(light_parts(self.noise))

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -54,7 +55,7 @@ _NOTE, _PROOF = ("checkpoint-r", ".note"), ("proof-r", ".tlog-proof")
 _WRITTEN_AGAIN = "take it away, and publish a week again, which writes what the log needs"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: who signs and where it lies are found out once
 class PublicLog:
     """One log of a ledger.
 
@@ -68,12 +69,12 @@ class PublicLog:
     begun: LogBegun
     tree: Tree
 
-    @property
+    @cached_property
     def verifier(self) -> Verifier:
         """Who signs its checkpoints."""
         return Verifier.of(self.begun.public_line)
 
-    @property
+    @cached_property
     def folder(self) -> Path:
         """Where it lies."""
         return self.public / LOG / self.verifier.digits
@@ -177,8 +178,9 @@ class PublicLog:
 
     def _steps_missing(self) -> Iterator[tuple[int, int]]:
         """Yield checkpoints that no step leads from, and the next: both of this ledger."""
+        there = {file.name for file in listed(self.folder / "steps")}
         for sizes in pairwise(self.sizes()):
-            is_gone = not (self.folder / "steps" / str(sizes[0])).exists()
+            is_gone = str(sizes[0]) not in there
             if is_gone and not any(self._problem(size, is_last=True) for size in sizes):
                 yield sizes
 
