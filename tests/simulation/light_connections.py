@@ -12,7 +12,7 @@ import sys
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from sqlalchemy import Executable, Insert, Select, TextClause, Update, event
 from sqlalchemy.engine import Connection, Engine
@@ -86,19 +86,32 @@ class Compiled(NamedTuple):
 
 
 class LightConnection(Connection):
-    """A connection that executes plain statements by itself."""
+    """A connection that executes plain statements by itself, and is kept for whoever asks next."""
+
+    kept: list[LightConnection] | None = None
+
+    def close(self) -> None:
+        """Wait for the next, unless anything is left of this use."""
+        if self.kept is None or self.closed or self.invalidated or self._transaction is not None:
+            super().close()
+        else:
+            if self.connection.dbapi_connection.in_transaction:  # as a pool does with what comes back
+                self.connection.dbapi_connection.rollback()
+            self._execution_options = self.engine._execution_options
+            self.kept.append(self)
 
     def execute(self, statement: Any, parameters: Any = None, **options: Any) -> Any:  # type: ignore[override]
-        if options or isinstance(parameters, (list, tuple)) or "yield_per" in self._execution_options:
+        is_many = isinstance(parameters, list) and isinstance(statement, _PLAIN)
+        made = (_many if is_many else _made)(self, statement, parameters or {})
+        if options or made is None:
             return super().execute(statement, parameters, **options)
-        made = _made(self, statement, parameters or {})
-        if made is None:
-            return super().execute(statement, parameters)
         compiled, values = made
         if compiled.is_change:
             self._tell(compiled.text)
         try:
-            cursor = self.connection.dbapi_connection.execute(compiled.text, values)
+            sqlite = self.connection.dbapi_connection
+            execute = sqlite.executemany if is_many else sqlite.execute
+            cursor = execute(compiled.text, values)
             rows = cursor.fetchall()
         except _DAMAGED as error:
             self._handle_dbapi_exception(error, compiled.text, values, None, None)
@@ -122,14 +135,41 @@ _READY: dict[tuple[Any, ...], Compiled] = {}
 _COMPILED: dict[int, tuple[Any, Compiled | None]] = {}
 
 
-def use_light_connections(engine: Engine) -> None:
-    """Let an engine of a file hand out such connections."""
+def use_light_connections(engine: Engine, is_of_its_file: Callable[[Any], bool]) -> None:
+    """Let an engine of a file hand out such connections.
+
+    Args:
+        engine: that makes them.
+        is_of_its_file: says of what a connection knows of its file that it stands there still.
+    """
     engine._connection_cls = LightConnection
+    kept: list[LightConnection] = []
+    connect, dispose = engine.connect, engine.dispose
+
+    def connect_again() -> Connection:
+        while kept:
+            connection = kept.pop()
+            if is_of_its_file(connection.connection.info):
+                return connection
+            connection.kept = None
+            connection.close()
+        made: Any = connect()
+        made.kept = kept
+        return cast("Connection", made)
+
+    def dispose_all() -> None:
+        while kept:
+            connection = kept.pop()
+            connection.kept = None
+            connection.close()
+        dispose()
+
+    engine.connect, engine.dispose = connect_again, dispose_all  # type: ignore[method-assign]
     event.listen(engine, "begin", _begin)
     for name, module in list(sys.modules.items()):
         if name.startswith("turnstile"):
-            kept = (value for value in vars(module).values() if isinstance(value, Executable))
-            _OF_MODULES.update((id(statement), statement) for statement in kept)
+            found = (value for value in vars(module).values() if isinstance(value, Executable))
+            _OF_MODULES.update((id(statement), statement) for statement in found)
 
 
 def _begin(connection: Connection) -> None:
@@ -143,7 +183,7 @@ def _made(
     connection: Connection, statement: Any, values: Mapping[str, Any]
 ) -> tuple[Compiled, tuple[Any, ...]] | None:
     """Return SQL and the values of its marks; None: go the long way."""
-    if statement._execution_options or not isinstance(statement, _PLAIN):
+    if not isinstance(statement, _PLAIN) or statement._execution_options.keys() - {"yield_per"}:
         return None
     if id(statement) in _OF_MODULES:
         return _made_of_module(connection, statement, values)
@@ -154,8 +194,7 @@ def _made(
     )
     known = _COMPILED.get(id(compiled))
     if known is None:
-        expands = compiled.post_compile_params or compiled.literal_execute_params
-        known = compiled, None if expands else _read(compiled, compiled.string, compiled.positiontup)
+        known = compiled, _read(compiled, compiled.string, compiled.positiontup)
         _COMPILED[id(compiled)] = known
     if known[1] is None:
         return None
@@ -165,7 +204,24 @@ def _made(
     processors = compiled._bind_processors
     for name in processors.keys() & named.keys():
         named[name] = processors[name](named[name])
+    if compiled.post_compile_params or compiled.literal_execute_params:
+        state = compiled._process_parameters_for_postcompile(named)
+        values_of = state.parameters
+        return known[1]._replace(text=state.statement), tuple(
+            [values_of[name] for name in state.positiontup or ()]
+        )
     return known[1], tuple([named[name] for name in known[1].names])
+
+
+def _many(
+    connection: Connection, statement: Any, values: list[Mapping[str, Any]]
+) -> tuple[Compiled, list[tuple[Any, ...]]] | None:
+    """Do so of a change that is made many times."""
+    made = [_made(connection, statement, each) for each in values]
+    ready = [each for each in made if each is not None]
+    if not ready or len(ready) < len(made) or len({compiled.text for compiled, _ in ready}) > 1:
+        return None
+    return ready[0][0], [row for _, row in ready]
 
 
 def _made_of_module(

@@ -4,7 +4,7 @@ Steps, ledger, zones, stores and retention are the house's own; what counts and 
 (`light_parts`). Time is the world's. The same seed does the same, call by call.
 """
 
-# ruff: noqa: TID251, S108, PLW0108, PYI034 - a world has an environment and a memory of its own
+# ruff: noqa: TID251, S108, PLW0108, PYI034, PTH116 - a world has an environment and a memory of its own
 from __future__ import annotations
 
 import contextlib
@@ -975,7 +975,7 @@ def _engine_of() -> Any:
         event.listen(engine, "connect", _wait_for_nobody)
         event.listen(engine, "connect", _opened_file)
         event.listen(engine, "checkout", _require_the_same_file)
-        use_light_connections(engine)
+        use_light_connections(engine, _is_of_its_file)
         made.append(engine)
         return engine
 
@@ -997,18 +997,21 @@ def _wait_for_nobody(connection: Any, _: object) -> None:
 def _opened_file(connection: Any, record: Any) -> None:
     """Keep which file a connection is to."""
     (_, _, path), *_ = connection.execute("PRAGMA database_list").fetchall()
-    record.info["file"] = Path(path), Path(path).stat().st_ino
+    record.info["file"] = path, Path(path).stat().st_ino
 
 
 def _require_the_same_file(_: Any, record: Any, __: Any) -> None:
     """Open anew where another file stands in the place of the one that was opened."""
-    path, inode = record.info["file"]
-    try:
-        is_same = path.stat().st_ino == inode
-    except FileNotFoundError:
-        is_same = False
-    if not is_same:
+    if not _is_of_its_file(record.info):
         raise DisconnectionError
+
+
+def _is_of_its_file(known: Any) -> bool:
+    path, inode = known["file"]
+    try:
+        return bool(os.stat(path).st_ino == inode)
+    except FileNotFoundError:
+        return False
 
 
 @contextmanager
