@@ -162,7 +162,7 @@ def _settings_of(_: tuple[str | None, ...]) -> Settings:
 
 def _settings() -> Settings:
     """Read the environment anew where a machine's names stand in it."""
-    return _settings_of(tuple(map(os.environ.get, _NAMES)))
+    return _settings_of(tuple(map(os.environ.get, _NAMES)))  # noqa: TID251 - another one?
 
 
 def _modules() -> list[ModuleType]:

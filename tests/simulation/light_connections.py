@@ -95,8 +95,9 @@ class LightConnection(Connection):
         if self.kept is None or self.closed or self.invalidated or self._transaction is not None:
             super().close()
         else:
-            if self.connection.dbapi_connection.in_transaction:  # as a pool does with what comes back
-                self.connection.dbapi_connection.rollback()
+            sqlite = self.connection.dbapi_connection
+            if sqlite.in_transaction:  # as a pool does with what comes back
+                sqlite.rollback()
             self._execution_options = self.engine._execution_options
             self.kept.append(self)
 
@@ -257,7 +258,7 @@ def _read(compiled: Any, text: str, names: Any) -> Compiled | None:
 
 @lru_cache
 def _named(names: tuple[str, ...]) -> Callable[[Any], Any]:
-    return namedtuple("Row", names, rename=True)._make  # type: ignore[misc]
+    return namedtuple("Row", names, rename=True)._make  # type: ignore[misc]  # noqa: PYI024
 
 
 def _row_of(compiled: Any) -> Callable[[Any], Any] | None:
@@ -266,7 +267,9 @@ def _row_of(compiled: Any) -> Callable[[Any], Any] | None:
     if not columns:
         return None
     made = _named(tuple(column.keyname for column in columns))
-    processors = [column.type._cached_result_processor(compiled.dialect, None) for column in columns]
+    processors = [
+        column.type._cached_result_processor(compiled.dialect, None) for column in columns
+    ]
     typed = [(at, processor) for at, processor in enumerate(processors) if processor]
     if not typed:
         return made

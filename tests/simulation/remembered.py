@@ -14,7 +14,6 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest.mock import patch

@@ -229,8 +229,7 @@ class Retention:
     @cached_property
     def _weeks(self) -> Mapping[str, Mapping[str, Week]]:
         """What became of every period of every programme, asked once."""
-        names = [programme.name for programme in self.programmes]
-        return {name: self.ledger.weeks(name) for name in names}
+        return {known.name: self.ledger.weeks(known.name) for known in self.programmes}
 
     def _week(self, programme: Programme, period: ServicePeriod) -> Week:
         return self._weeks[programme.name].get(str(period), Week(str(period)))
@@ -253,9 +252,8 @@ class Retention:
         unfinished = tuple(
             (programme.name, str(period))
             for programme, period in kept.users
-            if is_unfinished(
-                self.ledger, self.settings, programme.name, self._week(programme, period)
-            )
+            for week in [self._week(programme, period)]
+            if is_unfinished(self.ledger, self.settings, programme.name, week)
         )
         due = max(_due(programme, period, kept.part) for programme, period in kept.users)
         if unfinished or kept.part is Part.FILES:

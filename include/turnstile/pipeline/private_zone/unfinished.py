@@ -25,9 +25,7 @@ def is_unfinished(ledger: Ledger, settings: Settings, programme: str, week: Week
     return not _has_bytes(settings, revision.sealed)
 
 
-def _wanted(
-    ledger: Ledger, settings: Settings, programme: str, week: Week
-) -> Iterator[ReleaseKey]:
+def _wanted(ledger: Ledger, settings: Settings, programme: str, week: Week) -> Iterator[ReleaseKey]:
     """Yield the first release and each correction that was begun, allowed or explained."""
     key = ReleaseKey(programme, week.period, 0)
     yield key
