@@ -7,6 +7,7 @@ with one set of values (many rows at once, rows one by one, migrations) goes the
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import sys
 from collections import namedtuple
@@ -92,14 +93,18 @@ class LightConnection(Connection):
 
     def close(self) -> None:
         """Wait for the next, unless anything is left of this use."""
-        if self.kept is None or self.closed or self.invalidated or self._transaction is not None:
+        if self.closed or self.invalidated:
+            super().close()
+            return
+        sqlite = self.connection.dbapi_connection
+        if self.kept is None or self._transaction is not None:
             super().close()
         else:
-            sqlite = self.connection.dbapi_connection
-            if sqlite.in_transaction:  # as a pool does with what comes back
-                sqlite.rollback()
             self._execution_options = self.engine._execution_options
             self.kept.append(self)
+        with contextlib.suppress(sqlite3.ProgrammingError):  # it was closed for good
+            if sqlite.in_transaction:  # what a process that died in its commit leaves
+                sqlite.rollback()
 
     def execute(self, statement: Any, parameters: Any = None, **options: Any) -> Any:  # type: ignore[override]
         is_many = isinstance(parameters, list) and isinstance(statement, _PLAIN)

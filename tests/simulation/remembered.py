@@ -48,6 +48,7 @@ class Changes:
         self._root = root
         self._below: defaultdict[str, int] = defaultdict(int)
         self._names: defaultdict[str, int] = defaultdict(int)
+        self._within = dict[str, list[str]]()
         self._of_all = 0
         self.total = 0
 
@@ -65,10 +66,14 @@ class Changes:
         if not below.startswith(self._root):
             return
         self.total += 1
-        self._names[below.rpartition("/")[0]] += 1
-        while len(below) >= len(self._root):
-            self._below[below] += 1
-            below = below.rpartition("/")[0]
+        within = self._within.get(below)
+        if within is None:
+            within = self._within[below] = [below]
+            while len(within[-1]) > len(self._root):
+                within.append(within[-1].rpartition("/")[0])
+        self._names[within[1] if len(within) > 1 else ""] += 1
+        for place in within:
+            self._below[place] += 1
 
     def note_tree(self, old: str, new: str) -> None:
         """A name is another one; of a folder, so is all below it."""

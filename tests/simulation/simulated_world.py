@@ -538,8 +538,6 @@ class World:
     def after_death(self, kind: str) -> None:
         """A process died; with the machine's power, perhaps."""
         self.pass_time(self.chance.choice((1, 30, 90, 600)))
-        self.auditor.close()
-        store._file.cache_clear()
         if kind == "power":
             self.did["power"] += 1
             lied = self.faulty.lose_power()

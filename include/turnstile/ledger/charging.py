@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import BindParameter, bindparam, select
 from sqlalchemy.engine import Connection
 
 from turnstile.errors import BudgetExceeded, DrawGoesOn, IntegrityError, RefusedError
@@ -38,7 +38,7 @@ from turnstile.ledger.states import (
 from turnstile.ledger.weeks import PUBLIC_KINDS, Revision, Week
 from turnstile.ledger.weeks import weeks_of as history_of
 
-_THESE = bindparam("these")
+_THESE: BindParameter[str] = bindparam("these")
 _MADE = select(ATTEMPT).where(ATTEMPT.c.release_key.like(_THESE, escape="!"))
 _MADE = _MADE.order_by(ATTEMPT.c.reserved_sequence)
 _SAID = facts.of_kinds(PUBLIC_KINDS).where(ENTRY.c.release_key.like(_THESE, escape="!"))

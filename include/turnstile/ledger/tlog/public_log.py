@@ -24,7 +24,7 @@ from pathlib import Path
 
 from turnstile.durable_files import create_durably, replace_durably
 from turnstile.errors import IntegrityError
-from turnstile.ledger.custody.folders import listed, period_folders, release_folders
+from turnstile.ledger.custody.folders import all_below, listed, period_folders, release_folders
 from turnstile.ledger.custody.notes import Note
 from turnstile.ledger.custody.signed_note import Checkpoint
 from turnstile.ledger.custody.zone_index import LOG, is_in_work
@@ -318,12 +318,12 @@ class PublicLog:
 
     def _foreign(self) -> Iterator[Finding]:
         """Name files that no log holds."""
-        for path in sorted(self.folder.rglob("*")):
-            kind, *rest = path.relative_to(self.folder).parts
-            is_folder = path.is_dir() and not rest and kind in _FILES
-            is_own = kind in _FILES and _FILES[kind].fullmatch("/".join(rest)) and path.is_file()
-            if path.is_symlink() or not (is_folder or is_own or is_in_work(path.name)):
-                yield Finding("log", None, f"{path} is a file that nobody published")
+        for name, entry in all_below(self.folder):
+            kind, _, rest = name.partition("/")
+            is_folder = entry.is_dir() and not rest and kind in _FILES
+            is_own = kind in _FILES and _FILES[kind].fullmatch(rest) and entry.is_file()
+            if entry.is_symlink() or not (is_folder or is_own or is_in_work(entry.name)):
+                yield Finding("log", None, f"{entry.path} is a file that nobody published")
 
 
 def log_findings(
