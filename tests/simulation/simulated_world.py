@@ -576,7 +576,9 @@ class World:
         self.take_away(said)
         if self.has_stores:
             self.command("stores", "restore")
-        if any(word in said for word in ("recover", "old copy", "the ledger is gone", "year")):
+        moved_away = self.restore_sealed(said)
+        words = ("recover", "old copy", "the ledger is gone", "year")
+        if moved_away or any(word in said for word in words):
             self.recover()
 
     def take_away(self, said: str) -> None:
@@ -589,6 +591,27 @@ class World:
             Path(torn).unlink(missing_ok=True)
         if "move the folder aside" in said or "move it out of the" in said:
             self.move_aside(said)
+
+    def restore_sealed(self, said: str) -> bool:
+        """Bring sealed bytes back from a backup; return whether they are in none, and moved away.
+
+        Their name is their digest's, so that nobody takes other bytes for them.
+        """
+        if self.has_stores:
+            return False
+        moved_away = False
+        for place in map(Path, dict.fromkeys(_SEALED.findall(said))):
+            below = place.relative_to(self.machines[0].home / "embargoed")
+            kept = [where / below for kind, where in self.backups if kind == "embargoed"]
+            whole = [copy for copy in kept if copy.is_file() and _is_named_so(copy)]
+            place.unlink(missing_ok=True)
+            if whole:
+                shutil.copy2(whole[-1], place)
+                self.did["sealed bytes restored"] += 1
+            else:
+                self.did["sealed bytes given up"] += 1
+                moved_away = True
+        return moved_away
 
     def move_aside(self, said: str) -> None:
         """Take a package that is not whole out of its zone; nothing of it is deleted."""
@@ -894,6 +917,7 @@ _PACKAGE = re.compile(r"(/[^\s:;]+/r[0-9]+(?:/package)?)[:;]")
 _TORN = re.compile(
     r"(/[^\s:;]+) (?:holds no entry|is no readable checkpoint|is no checkpoint that|is no step)"
 )
+_SEALED = re.compile(r"(/[^\s:;]+/sealed-[0-9a-f]{16}\.parquet) was altered; restore it")
 _FLOCK = __import__("fcntl").flock
 
 
@@ -901,6 +925,12 @@ def _copied(source: str, target: str) -> str:
     """Copy in the place of a file that may be read-only."""
     Path(target).unlink(missing_ok=True)
     return str(shutil.copy2(source, target))
+
+
+def _is_named_so(sealed: Path) -> bool:
+    """Return whether sealed bytes are those that their name says."""
+    digest = hashlib.sha256(sealed.read_bytes()).hexdigest()
+    return sealed.name == f"sealed-{digest[:16]}.parquet"
 
 
 def _poisson(chance: random.Random, mean: float) -> int:
