@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from disaster_site import Site
+from disaster_site import WHO, Site
 from tampers import Change, added, edited, guard_gone, removed
 
 from conftest import Stores
@@ -64,6 +64,31 @@ def test_each_harm_has_its_repair(
     names = [finding["name"] for finding in found(capsys)]
     assert name in names
     assert main(["doctor"]) == 4
+
+
+@pytest.mark.parametrize("kept", ["backup", ""])
+@pytest.mark.parametrize("week", [0, 1], ids=["public", "under embargo"])
+def test_sealed_bytes_that_a_disk_cut_come_back_or_are_said_to_be_gone(
+    site: Site, capsys: pytest.CaptureFixture[str], tmp_path: Path, kept: str, week: int
+) -> None:
+    """As the finding says: from a backup, else moved away and stated once; nothing is drawn."""
+    folder = site.home / "embargoed" / str(site.request(week).key)
+    (sealed,) = folder.glob("sealed-*.parquet")
+    whole, entries = sealed.read_bytes(), [*site.ledger.entries()]
+    sealed.chmod(0o600)
+    sealed.write_bytes(whole[:-1])
+    (cut,) = found(capsys)
+    assert cut["name"] == "sealed"
+    assert cut["do"].startswith("restore the file that is named")
+    if kept:
+        sealed.write_bytes(whole)
+    else:
+        assert "if there is none: move it away, then turnstile ledger recover" in cut["do"]
+        sealed.rename(tmp_path / "cut")
+        assert main(["ledger", "recover", *WHO]) == 0
+    assert found(capsys) == []
+    written = [*site.ledger.entries()][len(entries) :]
+    assert [entry.kind.value for entry in written] == ([] if kept else ["recovered"])
 
 
 @pytest.mark.parametrize("stores", ["sqlite"], indirect=True)  # a server looks after its files

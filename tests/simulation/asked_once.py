@@ -8,6 +8,7 @@ Nothing that may fail in a world is left out: a reading begins no transaction of
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -20,14 +21,18 @@ from unittest.mock import patch
 from cryptography.hazmat.primitives import serialization
 from remembered import Remembered
 
-from turnstile.ledger.custody import signed_note
+from turnstile.ledger import attempts, records
+from turnstile.ledger.custody import signed_note, zone_index
 from turnstile.ledger.database.store import Store
 from turnstile.ledger.entries import read_entry
 from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.promise import promise_problems
+from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.tlog import checkpoints, merkle
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.terms import binding_terms
 from turnstile.release.plan import make_plan
+from turnstile.settings import Settings
 from turnstile_stores import unit
 
 _READINGS = (
@@ -36,10 +41,18 @@ _READINGS = (
 )  # fmt: skip
 """What reads the database alone, and changes nothing: asked a hundred times a week."""
 _PURE = (
+    (attempts, ("to_attempt",)),
+    (records, ("revision_of",)),
+    (zone_index, ("is_in_work",)),
     (signed_note, ("verifies", "parse_note", "key_id")),
     (checkpoints, ("parse_checkpoint", "parse_step", "parse_proof")),
     (merkle, ("is_consistent", "is_included")),
 )
+_NAMES = (
+    "TURNSTILE_HOME", "TURNSTILE_INCLUDE", "TURNSTILE_LEDGER_URL", "TURNSTILE_LEDGER_KEY",
+    "TURNSTILE_WITNESS", "TURNSTILE_LANDING_STORE",
+)  # fmt: skip
+"""What a world's machines put into the environment; of zones all have a store or none."""
 _MADE: dict[tuple[object, ...], Any] = {}
 _MADE_AT_MOST, _PARSED_AT_MOST = 1_000, 100_000
 
@@ -77,7 +90,10 @@ class AskedOnce:
         yield patch.object(serialization, "load_pem_private_key", key_of)
         yield patch.object(_PATHS, "parse_parts", _parse_parts)
         yield patch.object(unit, "json", _JSON)
+        yield patch.object(ReleaseKey, "parse", _KEY_OF)
+        yield patch.object(Settings, "from_environment", _settings)
         once: dict[Any, Any] = {make_plan: _plan, load_domain: self._domain, binding_terms: _terms}
+        once[promise_problems] = _problems
         pure = [getattr(module, name) for module, names in _PURE for name in names]
         once |= {real: lru_cache(20_000)(real) for real in (*pure, read_entry, entry_points)}
         once |= remembered.functions()
@@ -87,8 +103,10 @@ class AskedOnce:
                     yield patch.object(module, name, once[value])
 
     def _reading(self, real: Callable[..., Any], remembered: Remembered) -> Callable[..., Any]:
+        beside = str(self._database.parent)
+
         def read(ledger: Any, *asked: Any) -> Any:
-            state = (self.written, remembered.count_of(self._database.parent))
+            state = (self.written, remembered.count_of(beside))
             if self._state != state:
                 self._state, self._answers = state, {}
             question = (real, ledger._store.file, *asked)
@@ -133,6 +151,20 @@ def _parse_parts(parts: list[str]) -> tuple[str, str, list[str]]:
     return parsed
 
 
+_KEY_OF = lru_cache(5_000)(ReleaseKey.parse)
+_REAL_SETTINGS = Settings.from_environment
+
+
+@lru_cache(10)
+def _settings_of(_: tuple[str | None, ...]) -> Settings:
+    return _REAL_SETTINGS()
+
+
+def _settings() -> Settings:
+    """Read the environment anew where a machine's names stand in it."""
+    return _settings_of(tuple(map(os.environ.get, _NAMES)))  # noqa: TID251 - another one?
+
+
 def _modules() -> list[ModuleType]:
     return [module for name, module in sorted(sys.modules.items()) if name.startswith("turnstile")]
 
@@ -162,3 +194,9 @@ def _plan(programme: Any, domain: Any, week: Any, *, revision: int = 0) -> Any:
 def _terms(programme: Any, period: Any) -> Any:
     asked = ("terms", programme.digest, str(period))
     return _made(asked, lambda: dict(binding_terms(programme, period)))
+
+
+def _problems(entry: Any) -> Iterator[str]:
+    """Compare an entry with its draws once: both are in its text."""
+    asked = ("problems", entry.record)
+    return iter(_made(asked, lambda: tuple(promise_problems(entry))))

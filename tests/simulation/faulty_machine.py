@@ -288,6 +288,8 @@ class FaultyMachine:
     # -- wrapped calls -----------------------------------------------------------------------
 
     def _opened(self, file: Any, mode: str = "r", *rest: Any, **more: Any) -> Any:
+        if mode in {"r", "rb"}:
+            return self._opened_to_read(file, mode, *rest, **more)
         is_write = any(flag in mode for flag in "wax+")
         if is_write and not (_is_lock(file) and os.path.exists(file)):
             self.changes.note(file)
@@ -299,6 +301,18 @@ class FaultyMachine:
             self.changes.note(file)  # a twin may have asked meanwhile
         if (is_write and "w" in mode) or "x" in mode:
             self._unsynced[os.fstat(made.fileno()).st_ino] = (str(file), self._is_lying)
+        try:
+            self._done()
+        except Killed:
+            made.close()
+            raise
+        return made
+
+    def _opened_to_read(self, file: Any, mode: str, *rest: Any, **more: Any) -> Any:
+        if not self._is_ours(file):
+            return self._open(file, mode, *rest, **more)
+        self._before("read", str(file))
+        made = self._open(file, mode, *rest, **more)
         try:
             self._done()
         except Killed:

@@ -14,7 +14,6 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest.mock import patch
@@ -26,6 +25,7 @@ from turnstile.ledger.custody import folders, traces
 from turnstile.ledger.custody.known_history import parties_in, read_history
 from turnstile.ledger.custody.notes import Note
 from turnstile.ledger.database.store import Store
+from turnstile.ledger.tlog import public_log
 from turnstile_stores import unit
 from turnstile_stores.plain_zone import PlainZone
 from turnstile_stores.unit import UnitState
@@ -48,6 +48,7 @@ class Changes:
         self._root = root
         self._below: defaultdict[str, int] = defaultdict(int)
         self._names: defaultdict[str, int] = defaultdict(int)
+        self._within = dict[str, list[str]]()
         self._of_all = 0
         self.total = 0
 
@@ -65,10 +66,14 @@ class Changes:
         if not below.startswith(self._root):
             return
         self.total += 1
-        self._names[below.rpartition("/")[0]] += 1
-        while len(below) >= len(self._root):
-            self._below[below] += 1
-            below = below.rpartition("/")[0]
+        within = self._within.get(below)
+        if within is None:
+            within = self._within[below] = [below]
+            while len(within[-1]) > len(self._root):
+                within.append(within[-1].rpartition("/")[0])
+        self._names[within[1] if len(within) > 1 else ""] += 1
+        for place in within:
+            self._below[place] += 1
 
     def note_tree(self, old: str, new: str) -> None:
         """A name is another one; of a folder, so is all below it."""
@@ -148,9 +153,9 @@ class Remembered:
             self._answers[question] = Answer(value, machine.calls - before, frozenset(layers))
         return value
 
-    def count_of(self, folder: Path) -> tuple[int, int]:
+    def count_of(self, folder: str) -> tuple[int, int]:
         """Return a count that differs once anything below a folder changed."""
-        return self._changes.of(str(folder))
+        return self._changes.of(folder)
 
     def _state(self) -> tuple[object, ...]:
         return self._changes.total, self._database(), self._disturbed(), len(self._machine.struck)
@@ -166,6 +171,7 @@ class Remembered:
             durable_files.sha256_of: self._of(durable_files.sha256_of, changes.of),
             unit.files_here: self._listing(unit.files_here),
             traces.package_trace: self._package_trace(traces.package_trace),
+            public_log._text: self._of(public_log._text, changes.of),
         }
 
     def patches(self) -> Iterator[Any]:

@@ -4,7 +4,7 @@ Steps, ledger, zones, stores and retention are the house's own; what counts and 
 (`light_parts`). Time is the world's. The same seed does the same, call by call.
 """
 
-# ruff: noqa: TID251, S108, PLW0108, PYI034 - a world has an environment and a memory of its own
+# ruff: noqa: TID251, S108, PLW0108, PYI034, PTH116 - a world has an environment and a memory of its own
 from __future__ import annotations
 
 import contextlib
@@ -29,10 +29,12 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
+import light_paths
 from asked_once import AskedOnce
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from faulty_machine import KINDS, FaultyMachine, Killed, Waits
+from light_connections import use_light_connections
 from light_parts import LABELS, day_of_draw, light_parts
 from memory_bucket import Kept, MemoryBucket
 from raw_auditor import ZONES, Precious, Promise, RawAuditor, Violation
@@ -147,11 +149,11 @@ class World:
         self.has_witness = self.chance.random() < 0.5
         self.faulty = FaultyMachine(self.root, self.chance)
         self.database = self.root / "ledger/ledger.sqlite"
-        self.disturbed = 0
+        self.disturbed, beside = 0, str(self.database.parent)
         self.once = AskedOnce(self.database)
         self.remembered = Remembered(
             self.faulty,
-            lambda: (self.once.written, self.faulty.changes.of(str(self.database.parent))),
+            lambda: (self.once.written, self.faulty.changes.of(beside)),
             lambda: self.disturbed,
             is_off=not self.remembers,
         )
@@ -536,8 +538,6 @@ class World:
     def after_death(self, kind: str) -> None:
         """A process died; with the machine's power, perhaps."""
         self.pass_time(self.chance.choice((1, 30, 90, 600)))
-        self.auditor.close()
-        store._file.cache_clear()
         if kind == "power":
             self.did["power"] += 1
             lied = self.faulty.lose_power()
@@ -576,7 +576,9 @@ class World:
         self.take_away(said)
         if self.has_stores:
             self.command("stores", "restore")
-        if any(word in said for word in ("recover", "old copy", "the ledger is gone", "year")):
+        moved_away = self.restore_sealed(said)
+        words = ("recover", "old copy", "the ledger is gone", "year")
+        if moved_away or any(word in said for word in words):
             self.recover()
 
     def take_away(self, said: str) -> None:
@@ -589,6 +591,27 @@ class World:
             Path(torn).unlink(missing_ok=True)
         if "move the folder aside" in said or "move it out of the" in said:
             self.move_aside(said)
+
+    def restore_sealed(self, said: str) -> bool:
+        """Bring sealed bytes back from a backup; return whether they are in none, and moved away.
+
+        Their name is their digest's, so that nobody takes other bytes for them.
+        """
+        if self.has_stores:
+            return False
+        moved_away = False
+        for place in map(Path, dict.fromkeys(_SEALED.findall(said))):
+            below = place.relative_to(self.machines[0].home / "embargoed")
+            kept = [where / below for kind, where in self.backups if kind == "embargoed"]
+            whole = [copy for copy in kept if copy.is_file() and _is_named_so(copy)]
+            place.unlink(missing_ok=True)
+            if whole:
+                shutil.copy2(whole[-1], place)
+                self.did["sealed bytes restored"] += 1
+            else:
+                self.did["sealed bytes given up"] += 1
+                moved_away = True
+        return moved_away
 
     def move_aside(self, said: str) -> None:
         """Take a package that is not whole out of its zone; nothing of it is deleted."""
@@ -794,7 +817,8 @@ class World:
             enter(patch("turnstile.durable_files.fcntl.flock", self.flock))
             enter(patch.object(store, "_file", _engine_of()))
             enter(patch.object(store.Store, "write", self.writing(store.Store.write)))
-            for replaced in (*self.remembered.patches(), *self.once.patches(self.remembered)):
+            remembers = (*self.remembered.patches(), *self.once.patches(self.remembered))
+            for replaced in (*remembers, *light_paths.patches()):
                 enter(replaced)
             enter(patch.object(copies_of_zones, "brought", lambda *_, **__: StoredZones))
             enter(light_parts(self.noise))
@@ -893,6 +917,7 @@ _PACKAGE = re.compile(r"(/[^\s:;]+/r[0-9]+(?:/package)?)[:;]")
 _TORN = re.compile(
     r"(/[^\s:;]+) (?:holds no entry|is no readable checkpoint|is no checkpoint that|is no step)"
 )
+_SEALED = re.compile(r"(/[^\s:;]+/sealed-[0-9a-f]{16}\.parquet) was altered; restore it")
 _FLOCK = __import__("fcntl").flock
 
 
@@ -900,6 +925,12 @@ def _copied(source: str, target: str) -> str:
     """Copy in the place of a file that may be read-only."""
     Path(target).unlink(missing_ok=True)
     return str(shutil.copy2(source, target))
+
+
+def _is_named_so(sealed: Path) -> bool:
+    """Return whether sealed bytes are those that their name says."""
+    digest = hashlib.sha256(sealed.read_bytes()).hexdigest()
+    return sealed.name == f"sealed-{digest[:16]}.parquet"
 
 
 def _poisson(chance: random.Random, mean: float) -> int:
@@ -972,7 +1003,7 @@ def _engine_of() -> Any:
         event.listen(engine, "connect", _wait_for_nobody)
         event.listen(engine, "connect", _opened_file)
         event.listen(engine, "checkout", _require_the_same_file)
-        event.listen(engine, "begin", store._begin_sqlite)
+        use_light_connections(engine, _is_of_its_file)
         made.append(engine)
         return engine
 
@@ -994,18 +1025,21 @@ def _wait_for_nobody(connection: Any, _: object) -> None:
 def _opened_file(connection: Any, record: Any) -> None:
     """Keep which file a connection is to."""
     (_, _, path), *_ = connection.execute("PRAGMA database_list").fetchall()
-    record.info["file"] = Path(path), Path(path).stat().st_ino
+    record.info["file"] = path, Path(path).stat().st_ino
 
 
 def _require_the_same_file(_: Any, record: Any, __: Any) -> None:
     """Open anew where another file stands in the place of the one that was opened."""
-    path, inode = record.info["file"]
-    try:
-        is_same = path.stat().st_ino == inode
-    except FileNotFoundError:
-        is_same = False
-    if not is_same:
+    if not _is_of_its_file(record.info):
         raise DisconnectionError
+
+
+def _is_of_its_file(known: Any) -> bool:
+    path, inode = known["file"]
+    try:
+        return bool(os.stat(path).st_ino == inode)
+    except FileNotFoundError:
+        return False
 
 
 @contextmanager

@@ -5,9 +5,13 @@ Here a few weeks of each; `make simulate` lives a thousand years (benchmarks/sim
 
 from __future__ import annotations
 
+import hashlib
+from datetime import UTC, datetime
+from pathlib import Path
+
 import pytest
 from planted_in_the_house import PLANTED
-from raw_auditor import Violation
+from raw_auditor import Promise, RawAuditor, Violation
 from simulated_world import World, world_of
 
 WEEKS = 3
@@ -57,6 +61,38 @@ def test_a_charge_after_its_draw_is_found() -> None:
     """The negative control: the first draw shows it, in the first week."""
     with PLANTED["charge_after_draw"](), pytest.raises(Violation, match="charged 0 times"):
         lived(5, 1)
+
+
+@pytest.mark.parametrize("is_disaster", [True, False])
+@pytest.mark.parametrize("is_public", [True, False])
+def test_bytes_that_a_disaster_took_unread_pass_no_cap(
+    tmp_path: Path, *, is_disaster: bool, is_public: bool
+) -> None:
+    """Whatever else goes was drawn, and counts: two draws of a week that pays for one."""
+    sealed = tmp_path / "embargoed/itms/2016-W30/r0/sealed-1.parquet"
+    sealed.parent.mkdir(parents=True)
+    auditor = RawAuditor(
+        tmp_path / "ledger.sqlite",
+        Promise(days=1, bus=1, cap_of_day=1, cap_of_bus=1, window_weeks=8),
+        lambda: datetime(2016, 8, 1, tzinfo=UTC),
+        lambda: iter([tmp_path]),
+        lambda: iter(()),
+        lambda _: object(),
+    )
+    key, first = "itms/2016-W30/r0", b"first"
+    sealed.write_bytes(first)
+    auditor.stored(key, sealed)
+    if is_public:
+        auditor.sealed[key] = hashlib.sha256(first).hexdigest()
+        auditor.packages[key] = "of its manifest"
+    sealed.unlink()
+    auditor.lost(excused=is_disaster)
+    sealed.write_bytes(b"another draw")
+    if is_disaster and not is_public:
+        auditor.stored(key, sealed)
+    else:
+        with pytest.raises(Violation, match="drawn on 2 times"):
+            auditor.stored(key, sealed)
 
 
 @pytest.mark.long

@@ -24,6 +24,7 @@ class Repair(NamedTuple):
 _FREE_BYTES = 256 << 20
 _RESTORE = "the file that is named, from a backup; then turnstile ledger verify"
 _RECOVER = "turnstile ledger recover --person YOU --reason WHAT HAPPENED"
+_GONE = "nothing; without a backup a week that is not public yet has no release"
 _LOSSES = "draws that only files prove are charged once more; a draw under way is burned"
 REPAIRS = {
     "settings": Repair("mend the setting that is named", "nothing"),
@@ -42,7 +43,7 @@ REPAIRS = {
     "clock": Repair("set the clock, or if it is right: turnstile ledger confirm-clock", "nothing"),
     "space": Repair("free space on the disk that is named", "nothing"),
     "staged": Repair("restore the newest ledger, or " + _RECOVER, _LOSSES),
-    "sealed": Repair(f"restore {_RESTORE}", "nothing; without a backup the week has no release"),
+    "sealed": Repair(f"restore {_RESTORE}; if there is none: move it away, then {_RECOVER}", _GONE),
     "card": Repair("restore the newest ledger, or " + _RECOVER, _LOSSES),
     "manifest": Repair(f"restore {_RESTORE}", "nothing"),
     "package": Repair(f"restore {_RESTORE}", "nothing"),
@@ -76,9 +77,7 @@ def _doctor(args: argparse.Namespace) -> int:
         lines = [{**finding._asdict(), **REPAIRS[finding.name]._asdict()} for finding in faults]
         print(json.dumps(lines, indent=1))
     elif not faults:
-        print(
-            "nothing is wrong: ledger, files, key, clock, zones, stores and Airflow were looked at"
-        )
+        print("nothing is wrong with ledger, files, key, clock, zones, stores and Airflow")
     for fault in faults if not args.json else ():
         repair = REPAIRS[fault.name]
         print(f"{fault.name}: {fault.problem}\n  do: {repair.do}\n  costs: {repair.costs}")

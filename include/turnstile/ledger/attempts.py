@@ -45,6 +45,9 @@ _KIND_OF_TRANSITION = {
 
 _SET_BY_MOVES = ("artefact_digest", "manifest_digest")
 _NAMED = select(ATTEMPT).where(ATTEMPT.c.attempt_id == bindparam("name"))
+_MOVE = update(ATTEMPT).where(
+    ATTEMPT.c.attempt_id == bindparam("moved"), ATTEMPT.c.state == bindparam("before")
+)
 _OF_KEY = (
     select(ATTEMPT)
     .where(ATTEMPT.c.release_key == bindparam("key"))
@@ -182,14 +185,8 @@ def store_transition(
 ) -> None:
     """Let attempts and accounts say what a transition says."""
     columns = {name: particulars[name] for name in _SET_BY_MOVES if name in particulars}
-    connection.execute(
-        update(ATTEMPT)
-        .where(
-            ATTEMPT.c.attempt_id == release_attempt.attempt_id,
-            ATTEMPT.c.state == release_attempt.state.value,
-        )
-        .values(state=target_of(transition).value, **columns)
-    )
+    moved = {"moved": release_attempt.attempt_id, "before": release_attempt.state.value}
+    connection.execute(_MOVE, {**moved, "state": target_of(transition).value, **columns})
     reserved = entry_at(connection, release_attempt.reserved_sequence)
     if transition in (Transition.BEGIN_DRAW, Transition.VOID) and reserved is not None:
         postings, weeks = postings_in(reserved.body), weeks_in(reserved.body)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
-from turnstile.ledger.database.database_tables import ENTRY
 from turnstile.ledger.entries import EntryKind, read_entry
+from turnstile.ledger.facts import of_kinds
 
-_KINDS = (EntryKind.RESERVED.value, EntryKind.BOUNDING_KEY.value)
+_NAMING = of_kinds((EntryKind.RESERVED, EntryKind.BOUNDING_KEY))
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +33,9 @@ class BoundingKeys:
 
 def bounding_keys_in(connection: Connection) -> BoundingKeys:
     """Read the names of a ledger."""
-    query = select(ENTRY.c.record, ENTRY.c.hash).where(ENTRY.c.kind.in_(_KINDS))
     named: list[tuple[int, str]] = []
     first: str | None = None
-    for row in connection.execute(query.order_by(ENTRY.c.sequence)):
+    for row in connection.execute(_NAMING):
         entry = read_entry(row.record, row.hash)
         is_rotation = entry.kind is EntryKind.BOUNDING_KEY
         name = entry.body["name"] if is_rotation else entry.body.get("bounding_key")

@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from sqlalchemy import select
+from sqlalchemy import BindParameter, bindparam, select
 from sqlalchemy.engine import Connection
 
 from turnstile.errors import BudgetExceeded, DrawGoesOn, IntegrityError, RefusedError
@@ -37,6 +37,11 @@ from turnstile.ledger.states import (
 )
 from turnstile.ledger.weeks import PUBLIC_KINDS, Revision, Week
 from turnstile.ledger.weeks import weeks_of as history_of
+
+_THESE: BindParameter[str] = bindparam("these")
+_MADE = select(ATTEMPT).where(ATTEMPT.c.release_key.like(_THESE, escape="!"))
+_MADE = _MADE.order_by(ATTEMPT.c.reserved_sequence)
+_SAID = facts.of_kinds(PUBLIC_KINDS).where(ENTRY.c.release_key.like(_THESE, escape="!"))
 
 T = TypeVar("T")
 DRAWS_MAX = 2
@@ -109,15 +114,11 @@ class ChargingLedger:
     def weeks(self, programme: str, period: str | None = None) -> Mapping[str, Week]:
         """Return what became of every period of a programme (or of one), by its name."""
         of_these = f"{programme}/" if period is None else f"{programme}/{period}/"
-        made = select(ATTEMPT).where(ATTEMPT.c.release_key.startswith(of_these, autoescape=True))
-        said = select(ENTRY.c.record, ENTRY.c.hash).where(
-            ENTRY.c.release_key.startswith(of_these, autoescape=True),
-            ENTRY.c.kind.in_([kind.value for kind in PUBLIC_KINDS]),
-        )
+        these = {"these": of_these.replace("_", "!_") + "%"}
 
         def read(connection: Connection) -> Mapping[str, Week]:
-            rows = connection.execute(made.order_by(ATTEMPT.c.reserved_sequence)).all()
-            said_of = connection.execute(said.order_by(ENTRY.c.sequence)).all()
+            rows = connection.execute(_MADE, these).all()
+            said_of = connection.execute(_SAID, these).all()
             return history_of(
                 programme,
                 map(attempts.to_attempt, rows),

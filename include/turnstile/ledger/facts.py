@@ -6,11 +6,11 @@ The head's one row is what appending transactions wait for, and always the last 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import Select, bindparam, insert, select, update
 from sqlalchemy.engine import Connection
 
 from turnstile.ledger.database.database_tables import ENTRY, HEAD
@@ -22,10 +22,18 @@ _HEAD = select(HEAD.c.sequence, HEAD.c.hash)
 _HEAD_LOCKED = _HEAD.with_for_update()
 _WRITE, _MOVE_HEAD = insert(ENTRY), update(HEAD)
 _RECORD = select(ENTRY.c.record, ENTRY.c.hash)
+AFTER = _RECORD.where(ENTRY.c.sequence > bindparam("after")).order_by(ENTRY.c.sequence)
+_HASH_AT = select(ENTRY.c.hash).where(ENTRY.c.sequence == bindparam("at"))
 _AT = _RECORD.where(ENTRY.c.sequence == bindparam("at"))
 _FACTS = _RECORD.where(
     ENTRY.c.release_key == bindparam("of"), ENTRY.c.kind.in_(bindparam("kinds", expanding=True))
 ).order_by(ENTRY.c.sequence)
+
+
+def of_kinds(kinds: Iterable[EntryKind]) -> Select[Any]:
+    """Return the query of all facts of some kinds, oldest first."""
+    named = [kind.value for kind in kinds]
+    return _RECORD.where(ENTRY.c.kind.in_(named)).order_by(ENTRY.c.sequence)
 
 
 def instant(at: datetime) -> str:
@@ -71,13 +79,13 @@ def entry_at(connection: Connection, sequence: int) -> Entry | None:
 
 def entries_after(connection: Connection, sequence: int) -> tuple[Entry, ...]:
     """Return the facts after a number, in order."""
-    query = _RECORD.where(ENTRY.c.sequence > sequence).order_by(ENTRY.c.sequence)
-    return tuple(read_entry(row.record, row.hash) for row in connection.execute(query))
+    rows = connection.execute(AFTER, {"after": sequence})
+    return tuple(read_entry(row.record, row.hash) for row in rows)
 
 
 def hash_at(connection: Connection, sequence: int) -> str | None:
     """Return the hash of one fact, or None if the ledger has not come that far."""
-    return connection.execute(select(ENTRY.c.hash).where(ENTRY.c.sequence == sequence)).scalar()
+    return connection.execute(_HASH_AT, {"at": sequence}).scalar()
 
 
 def facts(connection: Connection, key: ReleaseKey, *kinds: EntryKind) -> tuple[Entry, ...]:

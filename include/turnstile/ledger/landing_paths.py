@@ -14,6 +14,9 @@ from turnstile.ledger.database.database_tables import ATTEMPT, ENTRY
 from turnstile.ledger.entries import Entry, EntryKind, read_entry
 from turnstile.ledger.states import ReleaseState
 
+_KINDS = (EntryKind.LANDING_USED, EntryKind.FAMILY_ADMITTED)
+_OF_LANDING = facts.of_kinds(_KINDS).where(ENTRY.c.release_key.is_(None))  # by its index
+
 
 def note_landing(connection: Connection, at: str, names: tuple[str, str, str]) -> None:
     """Write which landing path a programme reads for its budget group, if its last was another.
@@ -111,13 +114,7 @@ def _used(known: Iterable[Mapping[str, str]]) -> set[tuple[str, str]]:
 
 def _landing_facts(connection: Connection) -> Iterator[Entry]:
     """Yield which group used which landing path, and what people decided about it."""
-    kinds = [EntryKind.LANDING_USED.value, EntryKind.FAMILY_ADMITTED.value]
-    query = (
-        select(ENTRY.c.record, ENTRY.c.hash)
-        .where(ENTRY.c.release_key.is_(None), ENTRY.c.kind.in_(kinds))
-        .order_by(ENTRY.c.sequence)
-    )
-    for row in connection.execute(query):
+    for row in connection.execute(_OF_LANDING):
         yield read_entry(row.record, row.hash)
 
 

@@ -157,9 +157,8 @@ class Ledger(ChargingLedger):
     def entries(self, *, after: int = 0) -> Iterator[Entry]:
         """Yield every fact after a sequence number, in order, of one state of the ledger."""
         with self._store.reading() as connection:
-            later = ENTRY.c.sequence > after
-            query = select(ENTRY.c.record, ENTRY.c.hash).where(later).order_by(ENTRY.c.sequence)
-            rows = connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query)
+            connection.execution_options(yield_per=_ROWS_AT_ONCE)
+            rows = connection.execute(facts.AFTER, {"after": after})
             for row in rows:
                 yield read_entry(row.record, row.hash)
 

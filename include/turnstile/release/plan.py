@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
+from functools import cached_property
 
 from turnstile.errors import ProgrammeError
 from turnstile.ledger.encoding import encode_event
@@ -34,7 +35,7 @@ _MOST_SCALE = Fraction(2**18)  # gates tabulate 40 scales to either side before 
 _LEAST_SCALE = Fraction(1, 8)  # Laplace noise changes one number in 1,500, Gaussian none at all
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: what it costs and its digest are made once
 class ReleasePlan:
     """What one release will draw and cost.
 
@@ -61,12 +62,12 @@ class ReleasePlan:
         """Last week of rolling windows that is charged; every week with a day of the period is."""
         return self.week.weeks[-1]
 
-    @property
+    @cached_property
     def postings(self) -> tuple[Posting, ...]:
         """What the ledger adds to every account, rounded up once."""
         return postings(self.events)
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of everything that is promised."""
         events = [encode_event(event) for event in self.events]

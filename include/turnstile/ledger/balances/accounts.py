@@ -36,22 +36,26 @@ from turnstile.service_calendar import ServiceWeek
 _ROW = ("unit", "scope", "week")
 _SIDES = [f"{side}_{name}" for side in ("spent", "held") for name in AMOUNTS]
 _CAP_FIGURES = ("epsilon_micro", "rho_nano", "delta_femto")
-_INSERT_ROW = (
+_INSERT_ROW = text(
     f"INSERT INTO account (family, unit, scope, week, {', '.join(_SIDES)}) "  # noqa: S608 - names
     f"VALUES (:family, :unit, :scope, :week, {', '.join('0' for _ in _SIDES)}) "
     "ON CONFLICT (family, unit, scope, week) DO NOTHING"
 )
+_TAKE_TURN = text(
+    "INSERT INTO family (family, turns) VALUES (:family, 1) "
+    "ON CONFLICT (family) DO UPDATE SET turns = family.turns + 1"
+)
+_THIS_ROW = [ACCOUNT.c[name] == bindparam(f"b_{name}") for name in ("family", *_ROW)]
+_ADDED = {name: ACCOUNT.c[name] + bindparam(f"b_{name}") for name in _SIDES}
+_ADD = update(ACCOUNT).where(*_THIS_ROW).values(_ADDED)
+_ADD_UNDER = _ADD.values({f"cap_{name}": bindparam(f"b_cap_{name}") for name in _CAP_FIGURES})
+_OF_FAMILY = select(CAPS).where(CAPS.c.family == bindparam("of"))
+_OF_PROGRAMME = select(CAPS).where(CAPS.c.programme == bindparam("of"))
 
 
 def lock_family(connection: Connection, family: str) -> None:
     """Wait for this family's turn; everything read afterwards stays true until the commit."""
-    connection.execute(
-        text(
-            "INSERT INTO family (family, turns) VALUES (:family, 1) "
-            "ON CONFLICT (family) DO UPDATE SET turns = family.turns + 1"
-        ),
-        {"family": family},
-    )
+    connection.execute(_TAKE_TURN, {"family": family})
 
 
 def families(connection: Connection) -> tuple[str, ...]:
@@ -78,7 +82,7 @@ def family_caps(
 
 def caps_by_programme(connection: Connection, family: str) -> dict[str, tuple[Cap, ...]]:
     """Return the caps that each programme of a family states."""
-    rows = connection.execute(select(CAPS).where(CAPS.c.family == family))
+    rows = connection.execute(_OF_FAMILY, {"of": family})
     return {row.programme: tuple(map(decode_cap, json.loads(row.caps))) for row in rows}
 
 
@@ -103,14 +107,14 @@ def require_family(connection: Connection, request: Request) -> None:
 
 def family_of(connection: Connection, programme: str) -> str | None:
     """Return the budget group that a programme's losses are kept in, None if it has none yet."""
-    query = select(CAPS.c.family).where(CAPS.c.programme == programme)
-    return connection.execute(query).scalar_one_or_none()
+    known = connection.execute(_OF_PROGRAMME, {"of": programme}).one_or_none()
+    return None if known is None else known.family
 
 
 def record_caps(connection: Connection, at: str, request: Request) -> None:
     """Write the caps of a programme that is let in, if they are not what the ledger holds."""
     programme, written = request.key.programme, [encode_cap(cap) for cap in request.caps]
-    known = connection.execute(select(CAPS).where(CAPS.c.programme == programme)).one_or_none()
+    known = connection.execute(_OF_PROGRAMME, {"of": programme}).one_or_none()
     if known is not None and known.caps == canonical(written):
         return
     body = {"family": request.family, "programme": programme, "caps": written}
@@ -146,6 +150,7 @@ def change_accounts(
     ordered = in_lock_order(changes)
     figures = [
         {
+            "b_family": family,
             **{f"b_{name}": value for name, value in zip(_ROW, change.row, strict=True)},
             **dict(zip([f"b_{s}" for s in _SIDES], (*change.spent, *change.held), strict=True)),
             **(_named_caps(change.row, caps) if caps is not None else {}),
@@ -153,16 +158,9 @@ def change_accounts(
         for change in ordered
     ]
     if caps is not None:
-        connection.execute(
-            text(_INSERT_ROW), [{"family": family, **change.row._asdict()} for change in ordered]
-        )
-    values = {s: ACCOUNT.c[s] + bindparam(f"b_{s}") for s in _SIDES}
-    if caps is not None:
-        values |= {f"cap_{name}": bindparam(f"b_cap_{name}") for name in _CAP_FIGURES}
-    row = [ACCOUNT.c[name] == bindparam(f"b_{name}") for name in _ROW]
-    connection.execute(
-        update(ACCOUNT).where(ACCOUNT.c.family == family, *row).values(values), figures
-    )
+        made = [{"family": family, **change.row._asdict()} for change in ordered]
+        connection.execute(_INSERT_ROW, made)
+    connection.execute(_ADD if caps is None else _ADD_UNDER, figures)
 
 
 def in_lock_order(changes: Sequence[Change]) -> list[Change]:

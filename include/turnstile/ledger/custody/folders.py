@@ -7,7 +7,7 @@ folder that cannot be read is an error: what is not seen would count as not ther
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from operator import attrgetter
 from pathlib import Path
 
@@ -31,16 +31,24 @@ def listed(folder: str | Path) -> list[os.DirEntry[str]]:
         raise InputError(where=str(folder), field="folder", rule=rule) from error
 
 
-def all_below(folder: str | Path, name: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
+def all_below(
+    folder: str | Path, name: str = "", *, closed: Callable[[str], bool] = lambda _: False
+) -> Iterator[tuple[str, os.DirEntry[str]]]:
     """Yield everything below a folder by its relative path, in order; no link is followed.
+
+    Args:
+        folder: that is gone through.
+        name: what its paths begin with.
+        closed: says of the path of a folder that nobody goes into it.
 
     Raises:
         InputError: a folder cannot be read.
     """
     for entry in listed(folder):
-        yield f"{name}{entry.name}", entry
-        if entry.is_dir(follow_symlinks=False):
-            yield from all_below(entry.path, f"{name}{entry.name}/")
+        path = f"{name}{entry.name}"
+        yield path, entry
+        if entry.is_dir(follow_symlinks=False) and not closed(path):
+            yield from all_below(entry.path, f"{path}/", closed=closed)
 
 
 def content_of(path: str | Path) -> bytes:

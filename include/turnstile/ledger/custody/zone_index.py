@@ -31,7 +31,8 @@ LOG = "ledger-log"
 """Folder of the transparency log, which is compared with the entries themselves.
 
 Of it the list names the keys alone: so the ledger vouches for every log that it began."""
-_PARTS_OF_PACKAGE = 4  # opal/2016-W30/r0/manifest.json
+_PARTS_OF_PACKAGE = 3  # opal/2016-W30/r0
+_MANIFEST = "manifest.json"
 _OF_SERIES = re.compile(
     r"index\.html|ledger\.pub|[^/]+/((index|explore)\.html|feed\.(atom|json)|(series|explore)/.+)"
 )
@@ -219,11 +220,15 @@ def _here(public: Path) -> dict[str, str]:
     A link has none: it may lead out of the zone, and nothing here is one but `latest`.
     """
     digests = {}
-    for name, entry in all_below(public):
+    for name, entry in all_below(public, closed=_is_package):
         if entry.is_symlink():
             is_own = _LATEST.fullmatch(name) and _RELEASE.fullmatch(str(Path(entry).readlink()))
-            if not is_own and not _is_in_package(name):
+            if not is_own:
                 digests[name] = ""
+        elif _is_package(name) and entry.is_dir():
+            manifest = Path(entry) / _MANIFEST
+            if manifest.is_file() and not manifest.is_symlink():
+                digests[f"{name}/{_MANIFEST}"] = sha256_of(manifest)
         elif _is_listed(name) and entry.is_file():
             digests[name] = sha256_of(Path(entry))
     return digests
@@ -238,11 +243,10 @@ def _is_listed(name: str) -> bool:
     """Return whether a file has to stand in the list."""
     if name.startswith(f"{LOG}/"):
         return _LOG_KEY.fullmatch(name) is not None
-    is_listed_itself = not _is_in_package(name) or name.split("/")[3:] == ["manifest.json"]
-    return name not in _OWN and not is_in_work(name) and is_listed_itself
+    return name not in _OWN and not is_in_work(name)
 
 
-def _is_in_package(name: str) -> bool:
-    """Return whether a file lies in the folder of a package, whose manifest lists it."""
+def _is_package(name: str) -> bool:
+    """Return whether a folder is a package, whose manifest lists what is in it."""
     parts = name.split("/")
-    return len(parts) >= _PARTS_OF_PACKAGE and revision_of(parts[2]) is not None
+    return len(parts) == _PARTS_OF_PACKAGE and revision_of(parts[-1]) is not None

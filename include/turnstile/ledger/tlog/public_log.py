@@ -17,13 +17,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 
 from turnstile.durable_files import create_durably, replace_durably
 from turnstile.errors import IntegrityError
-from turnstile.ledger.custody.folders import listed, period_folders, release_folders
+from turnstile.ledger.custody.folders import all_below, listed, period_folders, release_folders
 from turnstile.ledger.custody.notes import Note
 from turnstile.ledger.custody.signed_note import Checkpoint
 from turnstile.ledger.custody.zone_index import LOG, is_in_work
@@ -54,7 +55,7 @@ _NOTE, _PROOF = ("checkpoint-r", ".note"), ("proof-r", ".tlog-proof")
 _WRITTEN_AGAIN = "take it away, and publish a week again, which writes what the log needs"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: who signs and where it lies are found out once
 class PublicLog:
     """One log of a ledger.
 
@@ -68,12 +69,12 @@ class PublicLog:
     begun: LogBegun
     tree: Tree
 
-    @property
+    @cached_property
     def verifier(self) -> Verifier:
         """Who signs its checkpoints."""
         return Verifier.of(self.begun.public_line)
 
-    @property
+    @cached_property
     def folder(self) -> Path:
         """Where it lies."""
         return self.public / LOG / self.verifier.digits
@@ -177,8 +178,9 @@ class PublicLog:
 
     def _steps_missing(self) -> Iterator[tuple[int, int]]:
         """Yield checkpoints that no step leads from, and the next: both of this ledger."""
+        there = {file.name for file in listed(self.folder / "steps")}
         for sizes in pairwise(self.sizes()):
-            is_gone = not (self.folder / "steps" / str(sizes[0])).exists()
+            is_gone = str(sizes[0]) not in there
             if is_gone and not any(self._problem(size, is_last=True) for size in sizes):
                 yield sizes
 
@@ -316,12 +318,12 @@ class PublicLog:
 
     def _foreign(self) -> Iterator[Finding]:
         """Name files that no log holds."""
-        for path in sorted(self.folder.rglob("*")):
-            kind, *rest = path.relative_to(self.folder).parts
-            is_folder = path.is_dir() and not rest and kind in _FILES
-            is_own = kind in _FILES and _FILES[kind].fullmatch("/".join(rest)) and path.is_file()
-            if path.is_symlink() or not (is_folder or is_own or is_in_work(path.name)):
-                yield Finding("log", None, f"{path} is a file that nobody published")
+        for name, entry in all_below(self.folder):
+            kind, _, rest = name.partition("/")
+            is_folder = entry.is_dir() and not rest and kind in _FILES
+            is_own = kind in _FILES and _FILES[kind].fullmatch(rest) and entry.is_file()
+            if entry.is_symlink() or not (is_folder or is_own or is_in_work(entry.name)):
+                yield Finding("log", None, f"{entry.path} is a file that nobody published")
 
 
 def log_findings(

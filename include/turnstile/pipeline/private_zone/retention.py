@@ -21,7 +21,7 @@ The ledger is written before anything goes. A crash in between deletes less, nev
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -32,6 +32,7 @@ from turnstile.errors import TurnstileError
 from turnstile.ledger.custody.custody import clock_known_until
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.weeks import Week
 from turnstile.pipeline.private_zone.private_data import (
     Kept,
     Part,
@@ -225,6 +226,14 @@ class Retention:
                 patterns |= dict.fromkeys(used, week)
         return read
 
+    @cached_property
+    def _weeks(self) -> Mapping[str, Mapping[str, Week]]:
+        """What became of every period of every programme, asked once."""
+        return {known.name: self.ledger.weeks(known.name) for known in self.programmes}
+
+    def _week(self, programme: Programme, period: ServicePeriod) -> Week:
+        return self._weeks[programme.name].get(str(period), Week(str(period)))
+
     def _verdict(
         self, kept: Kept, stays: list[tuple[Programme, ServicePeriod]] | None = None
     ) -> Verdict:
@@ -243,7 +252,8 @@ class Retention:
         unfinished = tuple(
             (programme.name, str(period))
             for programme, period in kept.users
-            if is_unfinished(self.ledger, self.settings, programme.name, str(period))
+            for week in [self._week(programme, period)]
+            if is_unfinished(self.ledger, self.settings, programme.name, week)
         )
         due = max(_due(programme, period, kept.part) for programme, period in kept.users)
         if unfinished or kept.part is Part.FILES:
@@ -267,7 +277,7 @@ class Retention:
                 return f"{words}; they go when that was told for a week, or put it back"
         is_exact = kept.part is Part.EXACT
         for programme, period in kept.users:
-            week = self.ledger.week(programme.name, str(period))
+            week = self._week(programme, period)
             bound = {attempt.bindings.programme_digest for attempt in week.sealed}
             others = bound - {programme.digest}
             stayed = (self._raw_due_by(digest, kept, programme, period) for digest in others)
@@ -313,7 +323,7 @@ class Retention:
     ) -> Iterator[str]:
         """Yield what keeps data beyond their day."""
         for programme, period in kept.users:
-            if self.ledger.week(programme.name, str(period)).is_open:
+            if self._week(programme, period).is_open:
                 yield f"{programme.name} {period} is held or drawn now; see turnstile ledger void"
         for name, week in unfinished:
             told = self.alarmed(name, week, kept.written_at, "retention_near:")

@@ -7,35 +7,34 @@ from collections.abc import Iterator
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Attempt, ReleaseKey
-from turnstile.ledger.weeks import Standing
+from turnstile.ledger.revisions import next_after
+from turnstile.ledger.weeks import Standing, Week
 from turnstile.release.zones import sealed_path
 from turnstile.settings import Settings
 
 
-def is_unfinished(ledger: Ledger, settings: Settings, programme: str, period: str) -> bool:
+def is_unfinished(ledger: Ledger, settings: Settings, programme: str, week: Week) -> bool:
     """Return whether the latest revision of a period that somebody wants is not public.
 
     What is sealed and rejected may need a correction. A period that people declared to be without a
     release is finished. One whose bytes are nowhere any more is not: only its data bring it back.
     """
-    *_, key = _wanted(ledger, settings, programme, period)
-    revision = ledger.revision(key)
+    *_, key = _wanted(ledger, settings, programme, week)
+    revision = week.revision(key.revision)
     if revision.sealed is None or revision.standing is not Standing.PUBLIC:
         return not _is_declined(ledger, key)
     return not _has_bytes(settings, revision.sealed)
 
 
-def _wanted(
-    ledger: Ledger, settings: Settings, programme: str, period: str
-) -> Iterator[ReleaseKey]:
+def _wanted(ledger: Ledger, settings: Settings, programme: str, week: Week) -> Iterator[ReleaseKey]:
     """Yield the first release and each correction that was begun, allowed or explained."""
-    key = ReleaseKey(programme, period, 0)
+    key = ReleaseKey(programme, week.period, 0)
     yield key
     while True:
-        key = ReleaseKey(programme, period, key.revision + 1)
+        key = next_after(key)
         allowed = any(word.is_allowed for word in ledger.decisions_on_revision(key))
         explained = (settings.private / str(key) / "revision.json").exists()
-        if not (allowed or explained or ledger.attempts(key)):
+        if not (allowed or explained or week.revision(key.revision).attempts):
             return
         yield key
 
