@@ -62,8 +62,8 @@ def coverage(ways: list[Way]) -> float:
 
 
 def test_sums_of_errors_that_go_together_are_held_by_their_intervals() -> None:
-    # 280 sums: below 0.80 or above 0.98 by chance with probability below 1e-6 at a fixed seed.
-    assert 0.84 <= coverage(found_ways(dice(15))) <= 0.98
+    # 280 sums, of whose ways little is known here: two standard deviations on the safe side.
+    assert 0.84 <= coverage(found_ways(dice(15))) <= 0.99
 
 
 def test_adding_up_variances_would_not_hold_them() -> None:
