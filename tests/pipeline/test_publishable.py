@@ -179,6 +179,7 @@ AFTER_THE_CHARGE: dict[str, tuple[str, ...]] = {
         f"sealed_attempt: {_ORDER}, or the programme was changed since",
     ),
     "pipeline/draw/drawn_release.py": (
+        f"read_sealed_bytes: {_BYTES}",
         f"_add_carried: {_BYTES}; the step reserve asks for them by require_state",
     ),
     "pipeline/after_seal.py": (),
@@ -198,7 +199,6 @@ AFTER_THE_CHARGE: dict[str, tuple[str, ...]] = {
     "release/zones.py": (
         "write_atomically: a full disk",
         f"write_once: {_BYTES}",
-        f"read_sealed: {_BYTES}",
     ),
 }
 

@@ -8,6 +8,7 @@ when the test began.
 from __future__ import annotations
 
 import shutil
+from collections import defaultdict
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -152,6 +153,20 @@ def test_a_period_that_is_held_or_drawn_keeps_everything(
     assert "held or drawn now" in held(late + ALARM)
     assert turnstile("ledger", "void", f"{KEY}", "--reason", "given up") == 0
     assert len(act(late + ALARM)) == 3
+
+
+def test_a_release_that_begins_after_they_were_judged_keeps_its_data(
+    begun_week: BegunWeek, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun_week("itms", "draw")  # is held
+    monkeypatch.setattr(retention.Retention, "_weeks", defaultdict(dict))  # asked before that
+    late = NOW + timedelta(days=200)
+    act(late)
+    tell(late)
+    judged = by_name(day(late + ALARM).verdicts())
+    assert [verdict.may_go(late + ALARM) for verdict in judged.values()] == [True] * 3
+    assert act(late + ALARM) == {}
+    assert deletions() == []
 
 
 def test_a_run_that_loses_its_tables_refuses_before_any_charge(

@@ -95,10 +95,14 @@ def test_a_second_time_nothing_is_written(public: Path) -> None:
 
 @pytest.mark.parametrize("damage", [b"", b'{"files": [', b"[]", b'{"files": 7}'])
 def test_a_damaged_index_is_made_again(public: Path, damage: bytes) -> None:
-    before = {path: content for path, (content, _) in _state(public).items()}
+    signed = "zone-index.sig.json"  # says how long the ledger was
+    before = {path: content for path, (content, _) in _state(public).items() if path != signed}
     (public / "opal/series/index.json").write_bytes(damage)
+    publish_series("itms")  # is in nobody's way, and not on the first page until it is mended
+    assert 'href="opal/' not in (public / "index.html").read_text()
     publish_series("opal")
-    assert {path: content for path, (content, _) in _state(public).items()} == before
+    after = {path: content for path, (content, _) in _state(public).items() if path != signed}
+    assert after == before
 
 
 @pytest.mark.parametrize("is_known", [True, False])

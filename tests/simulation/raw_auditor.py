@@ -225,6 +225,10 @@ class RawAuditor:
             excused: whether a disaster took what is gone.
         """
         here, gone = self.here(), list[Precious]()
+        if self.unread & here:  # a backup brought them back: they count again
+            self.unread -= here
+            self._within_caps()
+        self.vanished -= here
         vanished = self.bytes_of.keys() - here - self.vanished
         self.vanished |= vanished
         if excused:

@@ -182,7 +182,7 @@ def _recover(args: argparse.Namespace) -> int:
         salvaged=salvaged,
         delivered=delivered_files(Settings.from_environment()),
     )
-    publish_all_series(ledger)
+    left = publish_all_series(ledger)
     return _print(
         args,
         {
@@ -193,6 +193,7 @@ def _recover(args: argparse.Namespace) -> int:
             "attempts_ended": list(done.ended),
             "entries_lost": done.superseded,
             "files_lost": list(done.lost),
+            "series_not_made": [f"{programme}: {why}" for programme, why in left.items()],
         },
     )
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from turnstile.errors import InputError, IntegrityError, TurnstileError
+from turnstile.errors import InputError, IntegrityError
 from turnstile.settings import Settings, system_clock
 
 if TYPE_CHECKING:
@@ -160,20 +159,26 @@ def publish_series(programme: str) -> None:
     zones(settings).send_public(lambda: ledger.sign_public_zone(series), programme)
 
 
-def publish_all_series(ledger: Ledger) -> None:
+def publish_all_series(ledger: Ledger) -> dict[str, str]:
     """Bring the series of every programme that lies there to what the ledger says, then the list.
 
-    A recovered ledger may know other weeks than the series and the list that were restored. What
-    cannot be made stays, since a programme's file or a package may be gone or damaged in any way:
-    `verify` names it.
+    A recovered ledger may know other weeks than the series and the list that were restored.
+
+    Returns:
+        Why, of each programme whose series stay as they are: its file or a package may be gone or
+        damaged in any way.
     """
+    left = {}
     public = Settings.from_environment().public
     programmes = {entry.key.partition("/")[0] for entry in ledger.entries() if entry.key}
     for programme in sorted(programmes):
         if (public / programme).is_dir():
-            with contextlib.suppress(TurnstileError, OSError, LookupError, TypeError, ValueError):
+            try:
                 publish_series(programme)
+            except Exception as error:  # noqa: BLE001 - the ledger is back, whatever lies there
+                left[programme] = str(error) or type(error).__name__
     publish_list(ledger)
+    return left
 
 
 def publish_list(ledger: Ledger) -> tuple[Answer, ...]:

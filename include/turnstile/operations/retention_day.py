@@ -53,9 +53,8 @@ class RetentionDay:
             self._say_changed(name, {"digest": NO_FILE})
         verdicts = retention.verdicts()
         self._announce(verdicts)
-        gone = tuple(verdict for verdict in verdicts if verdict.may_go(self.now))
-        for expired in gone:
-            retention.delete(expired)
+        expired = (verdict for verdict in verdicts if verdict.may_go(self.now))
+        gone = tuple(verdict for verdict in expired if retention.delete(verdict))
         retention.delete_reports()
         return gone
 

@@ -22,7 +22,7 @@ from turnstile.estimates.published_tables import (
     values_of,
 )
 from turnstile.estimates.roll_ups import Blocks
-from turnstile.estimates.trips.tap_estimates import HOURS, TapEstimates, estimated
+from turnstile.estimates.trips.tap_estimates import HOURS, SHAKEN, TapEstimates, estimated
 from turnstile.estimates.trips.tap_numbers import SHAKE
 from turnstile.estimates.trips.trip_weeks import ModeTaps, taps_by_mode
 from turnstile.estimates.week_to_estimate import WeekToEstimate
@@ -100,7 +100,9 @@ def shaken_numbers(
             (values_of(fitted, quantity, blocks) - unbiased) / (SPLIT**2 * SHAKE),
             values_of(estimates, quantity, blocks) - values,
         )
-        for estimates, (fitted, _) in zip(result.of_shaken, result.drawn.looks, strict=False)
+        for estimates, (fitted, _) in zip(
+            result.of_shaken, result.drawn.looks[:SHAKEN], strict=True
+        )
     ]
 
 

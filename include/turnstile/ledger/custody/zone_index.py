@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from turnstile.durable_files import exclusively, replace_durably, sha256_of
-from turnstile.ledger.custody.folders import all_below
+from turnstile.ledger.custody.folders import all_below, listed
 from turnstile.ledger.custody.notes import LATEST_NOTE
 from turnstile.ledger.custody.signed_note import is_payload_signed_by
 from turnstile.ledger.records import REVISION, Finding, revision_of
@@ -226,9 +226,9 @@ def _here(public: Path) -> dict[str, str]:
             if not is_own:
                 digests[name] = ""
         elif _is_package(name) and entry.is_dir():
-            manifest = Path(entry) / _MANIFEST
-            if manifest.is_file() and not manifest.is_symlink():
-                digests[f"{name}/{_MANIFEST}"] = sha256_of(manifest)
+            for file in listed(entry.path):
+                if file.name == _MANIFEST and file.is_file(follow_symlinks=False):
+                    digests[f"{name}/{_MANIFEST}"] = sha256_of(Path(file))
         elif _is_listed(name) and entry.is_file():
             digests[name] = sha256_of(Path(entry))
     return digests

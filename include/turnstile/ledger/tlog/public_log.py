@@ -178,7 +178,7 @@ class PublicLog:
 
     def _steps_missing(self) -> Iterator[tuple[int, int]]:
         """Yield checkpoints that no step leads from, and the next: both of this ledger."""
-        there = {file.name for file in listed(self.folder / "steps")}
+        there = {file.name for file in listed(self.folder / "steps") if file.is_file()}
         for sizes in pairwise(self.sizes()):
             is_gone = str(sizes[0]) not in there
             if is_gone and not any(self._problem(size, is_last=True) for size in sizes):

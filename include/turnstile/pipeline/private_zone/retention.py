@@ -144,8 +144,11 @@ class Retention:
             for verdict in verdicts
         )
 
-    def delete(self, verdict: Verdict) -> None:
+    def delete(self, verdict: Verdict) -> bool:
         """State and delete data that may go; a repeat deletes what is there again.
+
+        Returns:
+            Whether it did: not where a release began since they were judged.
 
         Raises:
             TurnstileError: something cannot be deleted; the next time tries again.
@@ -153,6 +156,8 @@ class Retention:
         if not verdict.may_go(self.now):
             raise ValueError("these data may not go yet")
         kept = verdict.kept
+        if any(self.ledger.week(its.name, str(period)).is_open for its, period in kept.users):
+            return False
         for programme in dict.fromkeys(programme for programme, _ in kept.users):
             days = _days(_spec(programme), kept.part)
             self.ledger.record_deletion(programme.name, kept.name, kept.part, days)
@@ -164,6 +169,7 @@ class Retention:
         for folder in {path.parent for path in kept.paths if kept.part is Part.FILES}:
             if folder != self.settings.landing and not any(folder.iterdir()):
                 folder.rmdir()
+        return True
 
     def delete_reports(self) -> None:
         """Delete what holds raw values and is of no period, after the days of raw data.

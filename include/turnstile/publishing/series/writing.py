@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ from turnstile.service_calendar import ServiceWeek
 
 FOLDER = "series"
 _DAYS = f"{FOLDER}/days.csv"
+_ON_FIRST_PAGE = {"programme", "title", "curator", "periods", "latest"}
 Kept = tuple[int, str]
 
 
@@ -243,5 +245,12 @@ def _remove_others(folder: Path, kept: set[str]) -> None:
 
 
 def _indexes(public: Path) -> list[dict[str, Any]]:
-    """Return the index of every programme, by name."""
-    return [json.loads(path.read_bytes()) for path in sorted(public.glob(f"*/{INDEX}"))]
+    """Return the index of every programme, by name, but those that its own next week mends."""
+    indexes = []
+    for path in sorted(public.glob(f"*/{INDEX}")):
+        with suppress(ValueError):
+            about = json.loads(path.read_bytes())
+            is_whole = isinstance(about, dict) and about.keys() >= _ON_FIRST_PAGE
+            if is_whole and isinstance(about["periods"], list):
+                indexes.append(about)
+    return indexes
