@@ -301,18 +301,16 @@ class FaultyMachine:
             self.changes.note(file)  # a twin may have asked meanwhile
         if (is_write and "w" in mode) or "x" in mode:
             self._unsynced[os.fstat(made.fileno()).st_ino] = (str(file), self._is_lying)
-        try:
-            self._done()
-        except Killed:
-            made.close()
-            raise
-        return made
+        return self._done_or_closed(made)
 
     def _opened_to_read(self, file: Any, mode: str, *rest: Any, **more: Any) -> Any:
         if not self._is_ours(file):
             return self._open(file, mode, *rest, **more)
         self._before("read", str(file))
-        made = self._open(file, mode, *rest, **more)
+        return self._done_or_closed(self._open(file, mode, *rest, **more))
+
+    def _done_or_closed(self, made: Any) -> Any:
+        """Let a process die once a file is open, which is not left open for it."""
         try:
             self._done()
         except Killed:

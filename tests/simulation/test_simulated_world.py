@@ -93,6 +93,10 @@ def test_bytes_that_a_disaster_took_unread_pass_no_cap(
     else:
         with pytest.raises(Violation, match="drawn on 2 times"):
             auditor.stored(key, sealed)
+        return
+    sealed.with_name("sealed-2.parquet").write_bytes(first)  # a backup had them after all
+    with pytest.raises(Violation, match="drawn on 2 times"):
+        auditor.lost()
 
 
 @pytest.mark.long

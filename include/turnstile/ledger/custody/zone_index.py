@@ -22,6 +22,7 @@ from turnstile.durable_files import exclusively, replace_durably, sha256_of
 from turnstile.ledger.custody.folders import all_below, listed
 from turnstile.ledger.custody.notes import LATEST_NOTE
 from turnstile.ledger.custody.signed_note import is_payload_signed_by
+from turnstile.ledger.custody.traces import MANIFEST
 from turnstile.ledger.records import REVISION, Finding, revision_of
 
 INDEX, SIGNATURE = "zone-index.txt", "zone-index.sig.json"
@@ -32,7 +33,6 @@ LOG = "ledger-log"
 
 Of it the list names the keys alone: so the ledger vouches for every log that it began."""
 _PARTS_OF_PACKAGE = 3  # opal/2016-W30/r0
-_MANIFEST = "manifest.json"
 _OF_SERIES = re.compile(
     r"index\.html|ledger\.pub|[^/]+/((index|explore)\.html|feed\.(atom|json)|(series|explore)/.+)"
 )
@@ -227,8 +227,8 @@ def _here(public: Path) -> dict[str, str]:
                 digests[name] = ""
         elif _is_package(name) and entry.is_dir():
             for file in listed(entry.path):
-                if file.name == _MANIFEST and file.is_file(follow_symlinks=False):
-                    digests[f"{name}/{_MANIFEST}"] = sha256_of(Path(file))
+                if file.name == MANIFEST and file.is_file(follow_symlinks=False):
+                    digests[f"{name}/{MANIFEST}"] = sha256_of(Path(file))
         elif _is_listed(name) and entry.is_file():
             digests[name] = sha256_of(Path(entry))
     return digests

@@ -258,8 +258,9 @@ class Retention:
         unfinished = tuple(
             (programme.name, str(period))
             for programme, period in kept.users
-            for week in [self._week(programme, period)]
-            if is_unfinished(self.ledger, self.settings, programme.name, week)
+            if is_unfinished(
+                self.ledger, self.settings, programme.name, self._week(programme, period)
+            )
         )
         due = max(_due(programme, period, kept.part) for programme, period in kept.users)
         if unfinished or kept.part is Part.FILES:

@@ -169,9 +169,10 @@ def _known(folder: Path, signed: Mapping[str, str]) -> dict[str, Kept]:
     path = folder / INDEX
     content = path.read_bytes() if path.exists() else b""
     is_ours = signed.get(f"{folder.name}/{INDEX}") == digest_of(content)
+    listed = json.loads(content).get("files", []) if is_ours else []
     return {
         file["path"]: (file["bytes"], file["sha256"])
-        for file in (json.loads(content).get("files", []) if is_ours else [])
+        for file in listed
         if signed.get(f"{folder.name}/{file['path']}") == file["sha256"]
     }
 
