@@ -25,7 +25,7 @@ from stored_deployment import KEY, StoredDeployment
 
 from turnstile.cli import main
 from turnstile.commands.doctor import findings
-from turnstile.errors import InputError, IntegrityError, StoreError
+from turnstile.errors import InputError, IntegrityError, RefusedError, StoreError
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.pipeline import after_seal
@@ -38,7 +38,8 @@ from turnstile.settings import Settings, system_clock
 from turnstile_stores import public_zone, zone_copies
 from turnstile_stores.bucket import Bucket
 from turnstile_stores.portals import sending
-from turnstile_stores.zone_stores import fetch_landing, refresh
+from turnstile_stores.portals.site import send_site
+from turnstile_stores.zone_stores import fetch_landing, plain_zone, refresh
 from turnstile_stores.zones import StoredZones
 
 BEFORE_DRAW = STEPS[: STEPS.index("draw")]
@@ -472,6 +473,29 @@ def test_a_new_signing_key_signs_the_list_in_the_bucket_too(
     assert command(place, "ledger", "verify") == 0
     assert command(place, "ledger", "recover", "--person", "olga", "--reason", "a drill") == 0
     assert command(place, "ledger", "verify") == 0
+
+
+def test_a_ledger_that_was_lost_and_brought_back_publishes_into_the_bucket_again(
+    public_week: StoredDeployment, tmp_path: Path
+) -> None:
+    place = public_week.fork(tmp_path / "copy")
+    index = "itms/series/index.json"
+    before = json.loads(place.objects("public")[index])
+    (place.base / "ledger.sqlite").unlink()
+    said = ("--person", "olga", "--reason", "the disk died")
+    assert command(place, "ledger", "recover", *said) == 0
+    after = json.loads(place.objects("public")[index])
+    assert after["ledger_sequence"] < before["ledger_sequence"]
+    assert before["ledger_recovered_at"] is None
+    assert after["latest"] == before["latest"]
+    assert command(place, "ledger", "verify") == 0
+    with place.process("worker") as home:
+        refresh(Settings.from_environment())
+        (home / "public" / index).write_text(json.dumps(before))  # whoever was not recovered
+        zone = plain_zone(Settings.from_environment(), "public")
+        assert zone is not None
+        with pytest.raises(RefusedError, match="turnstile ledger recover"):
+            send_site(zone.bucket, zone.bucket.name, home / "public", "itms")
 
 
 def test_a_publisher_whose_copy_is_older_lists_what_others_have_published(

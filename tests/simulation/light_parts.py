@@ -166,6 +166,7 @@ def write_series(programme: Any, ledger: Any, public: Path, include: Path) -> di
     replace_durably(folder / "weeks.csv", dataset)
     listed = {"path": "series/weeks.csv", "sha256": hashlib.sha256(dataset).hexdigest()}
     content = {"files": [listed], "ledger_sequence": ledger.head()[0]}
+    content["ledger_recovered_at"] = ledger.parties().recovered_at
     replace_durably(folder / "index.json", json.dumps(content).encode())
     for name in ("index.html", "feed.atom", "feed.json"):
         replace_durably(folder.parent / name, b"")

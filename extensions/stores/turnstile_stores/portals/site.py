@@ -1,7 +1,8 @@
 """Sends series and pages of a programme to a store: files are replaced, the index last.
 
 The index says which state of the ledger it shows. An older state never takes the place of a newer
-one: of publishers that race, the one with the newer ledger wins, and the other is refused.
+one: of publishers that race, the one with the newer ledger wins, and the other is refused. A ledger
+that was recovered is newer than what it was before, with however few entries.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from turnstile.errors import RefusedError
 from turnstile.ledger.custody import zone_index
@@ -88,10 +90,11 @@ def _is_sent(store: Store, portal: str, folder: Path) -> bool:
     programme, index_bytes = folder.name, (folder / INDEX).read_bytes()
     before = store.read(f"{programme}/{INDEX}")
     shown, about = json.loads(before.content if before else _NOTHING), json.loads(index_bytes)
-    if shown["ledger_sequence"] > about["ledger_sequence"]:
+    if _age(shown) > _age(about):
         raise RefusedError(
             f"{portal} shows entry {shown['ledger_sequence']} of the ledger, and here it ends at "
-            f"{about['ledger_sequence']}: another publisher knows more, nothing was changed"
+            f"{about['ledger_sequence']}: another publisher knows more, or an old ledger was restored "
+            "(bring it back by turnstile ledger recover); nothing was changed"
         )
     there, wanted = (
         {entry["path"]: entry["sha256"] for entry in index["files"]} for index in (shown, about)
@@ -110,6 +113,11 @@ def _is_sent(store: Store, portal: str, folder: Path) -> bool:
     for path in sorted(there.keys() - wanted.keys()):
         store.delete(f"{programme}/{path}")
     return True
+
+
+def _age(index: dict[str, Any]) -> tuple[str, int]:
+    """Return what orders indexes: entries count anew where the ledger was brought back."""
+    return index.get("ledger_recovered_at") or "", index["ledger_sequence"]
 
 
 def verify_site(store: Store, portal: str, programme: str) -> None:

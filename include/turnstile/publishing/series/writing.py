@@ -99,6 +99,7 @@ def write_series(
                 files=files,
                 totals=totals,
                 versions={key: package_facts.version for key, package_facts in facts.items()},
+                recovered_at=ledger.parties().recovered_at,
             ),
             tombstones(periods),
         )
