@@ -206,6 +206,36 @@ def test_a_witness_that_fails_after_the_charge_costs_no_second_one(
     assert ledger.reserve(ask()).attempt_id != attempt.attempt_id
 
 
+@pytest.mark.parametrize("is_left", [True, False])
+def test_bytes_that_a_dead_draw_left_end_a_charge_that_no_process_began_to_use(
+    url: str, tmp_path: Path, *, is_left: bool
+) -> None:
+    """Whose bytes lie there cannot be told, so that the charge is not used; nothing loops."""
+    second, embargoed = tmp_path / "second", tmp_path / "embargoed"
+    ledger = Ledger.open(
+        url, clock=noon, witnesses=[second], key=tmp_path / "k.pem", embargoed=embargoed
+    )
+    drawn(ledger, ask())
+    if is_left:
+        left = embargoed / str(ask().key) / f"sealed-{'0' * 16}.parquet"
+        left.parent.mkdir(parents=True)
+        left.write_bytes(b"noise")
+    attempt = ledger.reserve(ask())
+    notes = second / "checkpoints"
+    notes.rename(tmp_path / "away")
+    notes.touch()
+    with pytest.raises(InputError, match="witness"):
+        ledger.begin_draw(attempt.attempt_id, BINDINGS)
+    notes.unlink()
+    (tmp_path / "away").rename(notes)
+    if is_left:
+        with pytest.raises(RefusedError, match="needs a person"):
+            ledger.reserve(ask())
+    else:
+        assert ledger.reserve(ask()).attempt_id == attempt.attempt_id
+    assert spent_micro(ledger) == 2 * LOSS_MICRO
+
+
 def test_holds_time_out_and_draws_do_not(ledger: Ledger, url: str) -> None:
     held, drawing = ledger.reserve(ask()), drawn(ledger, ask(week_number(1)))
     later = Ledger.open(url, clock=lambda: noon() + timedelta(hours=3))

@@ -127,6 +127,23 @@ def test_a_recovered_ledger_signs_the_series_that_it_makes_again(
     assert "opal/series" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_an_altered_or_missing_series_is_made_anew_by_the_command_that_is_named(
+    public: Path,
+    capsys: pytest.CaptureFixture[str],
+    is_gone: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    """Another programme's audits named it, and nothing said how before its next week."""
+    page = public / "opal/feed.atom"
+    kept = page.read_bytes()
+    page.unlink() if is_gone else page.write_bytes(kept + b" ")
+    assert main(["ledger", "verify"]) == 4
+    assert "turnstile ledger recover makes all series anew" in "".join(capsys.readouterr())
+    assert main(["ledger", "recover", "--person", "ada", "--reason", "an altered feed"]) == 0
+    assert page.read_bytes() == kept
+    assert main(["ledger", "verify"]) == 0
+
+
 def test_a_withdrawn_week_leaves_a_tombstone_and_its_bytes(
     public: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -558,7 +558,7 @@ class World:
             return "again"
         if isinstance(error, (IntegrityError, InputError)) or "clock" in said or "final on" in said:
             self.operate(said)
-            return "retry"
+            return "again" if "ingest the week again" in said else "retry"
         if isinstance(error, RefusedError):
             self.pass_time(120)
             return "again" if "inputs" in said or "changed" in said else "retry"
@@ -575,8 +575,10 @@ class World:
             said += self.command("ledger", "confirm-clock", *_WHO)[1]
         for word in ("rotate-key", "begin-log"):
             if word in said:
-                self.command("ledger", word, *_WHO)
-        self.take_away(said)
+                said += self.command("ledger", word, *_WHO)[1]
+        said += self.take_away(said)
+        if "ledger cosign" in said:
+            said += self.command("ledger", "cosign")[1]
         if self.has_stores:
             self.command("stores", "restore")
         moved_away = self.restore_sealed(said)
@@ -584,16 +586,16 @@ class World:
         if moved_away or any(word in said for word in words):
             self.recover()
 
-    def take_away(self, said: str) -> None:
-        """Bring back or move away the file that a sentence names, as it says."""
-        if "bounding.key" in said:
-            self.bring_bounding_key_back()
+    def take_away(self, said: str) -> str:
+        """Bring back or move away the file that a sentence names, as it says; return the answer."""
+        answered = self.bring_bounding_key_back() if "bounding.key" in said else ""
         if "then move the file away" in said:
             Path(said.partition(" is damaged")[0]).unlink(missing_ok=True)
         for torn in _TORN.findall(said):
             Path(torn).unlink(missing_ok=True)
         if "move the folder aside" in said or "move it out of the" in said:
             self.move_aside(said)
+        return answered
 
     def restore_sealed(self, said: str) -> bool:
         """Bring sealed bytes back from a backup; return whether they are in none, and moved away.
@@ -646,14 +648,14 @@ class World:
             is_torn = True
             path.unlink()
 
-    def bring_bounding_key_back(self) -> None:
-        """From the safe, if it is there; else a new one is taken up."""
+    def bring_bounding_key_back(self) -> str:
+        """From the safe, if it is there; else a new one is taken up; return what was said."""
         if "_safe" in self.__dict__ and not self.has_stores:
             path = self.machines[0].home / "private/bounding.key"
             path.unlink(missing_ok=True)
             path.write_bytes(self.__dict__["_safe"])
-        else:
-            self.command("ledger", "rotate-bounding-key", *_WHO)
+            return ""
+        return self.command("ledger", "rotate-bounding-key", *_WHO)[1]
 
     def note(self, what: str) -> None:
         """Write down what happened, for a person who looks at a failing seed."""

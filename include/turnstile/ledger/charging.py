@@ -145,19 +145,18 @@ class ChargingLedger:
             RevisionNeeded: the key is bound to another programme, domain or (while open) snapshot.
             RefusedError: the key has no draw left, or its revision follows nothing.
         """
-        if self._custody.is_wanted:
-            self._custody.require_intact()
+        drew = self._custody.require_intact() if self._custody.is_wanted else frozenset[str]()
         # A refusal is returned, not raised, inside the transaction: what it found out (a burned
         # draw) is a fact that has to stay.
-        outcome = self._store.write(lambda c: self._reserve(c, request, holder))
+        outcome = self._store.write(lambda c: self._reserve(c, request, holder, drew))
         if isinstance(outcome, RefusedError):
             raise outcome
         return outcome
 
     def _reserve(
-        self, connection: Connection, request: Request, holder: str
+        self, connection: Connection, request: Request, holder: str, drew: frozenset[str]
     ) -> Attempt | RefusedError:
-        """Do what the leading attempt of the key calls for."""
+        """Do what the leading attempt of the key calls for; keys that drew have bytes somewhere."""
         accounts.lock_family(connection, request.family)
         accounts.require_family(connection, request)
         lead = attempts.leading(attempts.attempts(connection, request.key))
@@ -167,7 +166,8 @@ class ChargingLedger:
         burns = lead is not None and answer is ReserveAnswer.BURN_AND_OPEN_NEW
         if lead is not None and burns and _is_drawn_by_another(connection, lead, holder):
             return _goes_on(lead)
-        if lead is not None and burns and not attempts.has_started(connection, lead):
+        is_noise_known = str(request.key) in drew
+        if lead and burns and not (is_noise_known or attempts.has_started(connection, lead)):
             return lead  # charged, and provably no noise yet: taken up without a second charge
         if lead is not None and answer in {ReserveAnswer.RESUME, ReserveAnswer.ANSWER_SEALED}:
             return lead

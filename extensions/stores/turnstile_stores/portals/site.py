@@ -93,8 +93,8 @@ def _is_sent(store: Store, portal: str, folder: Path) -> bool:
     if _age(shown) > _age(about):
         raise RefusedError(
             f"{portal} shows entry {shown['ledger_sequence']} of the ledger, and here it ends at "
-            f"{about['ledger_sequence']}: another publisher knows more, or an old ledger was restored "
-            "(bring it back by turnstile ledger recover); nothing was changed"
+            f"{about['ledger_sequence']}: another publisher knows more, or an old ledger was "
+            "restored (bring it back by turnstile ledger recover); nothing was changed"
         )
     there, wanted = (
         {entry["path"]: entry["sha256"] for entry in index["files"]} for index in (shown, about)

@@ -36,6 +36,7 @@ _PARTS_OF_PACKAGE = 3  # opal/2016-W30/r0
 _OF_SERIES = re.compile(
     r"index\.html|ledger\.pub|[^/]+/((index|explore)\.html|feed\.(atom|json)|(series|explore)/.+)"
 )
+_ANEW = "; turnstile ledger recover makes all series anew"
 _IN_WORK = re.compile(
     r"(.*/)?\.((zone-index|series)\.lock|[^/]+\.[0-9a-f]{16}|space-[0-9a-f]{16}"
     rf"|{REVISION}-[0-9a-f]{{8}}/.+)"
@@ -152,11 +153,11 @@ def zone_findings(public: Path, state: ZoneState) -> Iterator[Finding]:
     """Yield every file of the public zone that is foreign, missing or altered by the list."""
     if not (public / INDEX).exists() and not (public / SIGNATURE).exists():
         if state.is_wanted:
-            yield _finding(public / INDEX, "is gone; publish a week again, which makes it")
+            yield _finding(public / INDEX, "is gone; turnstile ledger cosign makes it")
         return
     length = _signed_length(public, state.trusted)
     if length is None:
-        problem = "is not what the ledger's key signed; restore it, or publish a week again"
+        problem = "is not what the ledger's key signed; turnstile ledger cosign signs it anew"
         yield _finding(public / INDEX, problem)
         return
     listed, here, changing = _listed(public), _here(public), state.in_change(length)
@@ -166,11 +167,12 @@ def zone_findings(public: Path, state: ZoneState) -> Iterator[Finding]:
         if path.partition("/")[0] in changing or listed.get(path) == here.get(path):
             continue
         if path not in listed:
-            yield _finding(public / path, _nobodys(path))
+            problem = "is a file that nobody published; find out what it holds"
+            yield _finding(public / path, problem + (_ANEW if _OF_SERIES.fullmatch(path) else ""))
         elif path in here:
-            yield _finding(public / path, "was altered since it was published; restore it")
+            yield _finding(public / path, f"was altered since it was published; {_restored(path)}")
         elif str(PurePosixPath(path).parent) not in state.may_be_gone:
-            yield _finding(public / path, "is missing since it was published; restore it")
+            yield _finding(public / path, f"is missing since it was published; {_restored(path)}")
 
 
 def _is_signed_already(public: Path, text: str, line: str) -> bool:
@@ -182,11 +184,9 @@ def _is_signed_already(public: Path, text: str, line: str) -> bool:
     return is_same and _signed_length(public, (line,)) is not None
 
 
-def _nobodys(path: str) -> str:
-    """Say that nobody published a file."""
-    series = "; publishing a week of its programme again makes the series anew"
-    of_series = series if _OF_SERIES.fullmatch(path) else ""
-    return f"is a file that nobody published; find out what it holds{of_series}"
+def _restored(path: str) -> str:
+    """Say how a listed file comes back."""
+    return f"restore it{_ANEW if _OF_SERIES.fullmatch(path) else ''}"
 
 
 def _finding(path: Path, problem: str) -> Finding:
