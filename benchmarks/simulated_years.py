@@ -133,6 +133,8 @@ def main() -> int:
     print(f"{did['faults']:,} faults planned, {did['faults'] / weeks:.2f} a week; at calls:")
     print(", ".join(f"{kind} {times:,}" for kind, times in struck.most_common()))
     print(f"worlds that verify in the end: {did['verified']:,} of {worlds:,}")
+    given_up = [f"{times:,} {what}" for what, times in sorted(did.items()) if "given up" in what]
+    print(f"in spite of what was advised: {', '.join(given_up) or 'nothing was given up'}")
     years, wall_s = worlds / WORLDS_A_YEAR, perf_counter() - begun
     print(f"{cpu_s / years:.1f} CPU s a year, {wall_s / years:.1f} s a year", end="; ")
     print(f"{len(violations)} violations; {wall_s:,.0f} s, {cpu_s:,.0f} CPU s")

@@ -144,6 +144,16 @@ def test_an_altered_or_missing_series_is_made_anew_by_the_command_that_is_named(
     assert main(["ledger", "verify"]) == 0
 
 
+def test_a_note_that_is_missing_is_written_again_by_the_command_that_is_named(
+    public: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (public / f"opal/{WEEK}/checkpoint-r0.note").unlink()
+    assert main(["ledger", "verify"]) == 4
+    assert "turnstile ledger recover writes it again" in "".join(capsys.readouterr())
+    assert main(["ledger", "recover", "--person", "ada", "--reason", "a lost note"]) == 0
+    assert main(["ledger", "verify"]) == 0
+
+
 def test_a_withdrawn_week_leaves_a_tombstone_and_its_bytes(
     public: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

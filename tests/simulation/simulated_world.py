@@ -93,6 +93,7 @@ FAULTS_A_WEEK = 3.0
 _CALLS_A_WEEK = 2_400
 """Calls that a week of both programmes makes, about: where its faults are spread."""
 _TRIES = 6
+_HEARD_OFTEN = 2
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,7 @@ class World:
     faults_a_week: float = FAULTS_A_WEEK
     remembers: bool = True
     did: Counter[str] = field(default_factory=Counter)
+    heard: Counter[str] = field(default_factory=Counter)
     said: list[str] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
 
@@ -568,6 +570,8 @@ class World:
     def operate(self, said: str) -> None:
         """What an operator does with a sentence of the house: as it says, then as RUNBOOK says."""
         self.did["operated"] += 1
+        self.heard[said] += 1
+        times = self.heard[said]
         is_told = "clock" in said or "final on" in said
         if self.clock_error and (is_told or self.chance.random() < 0.5):
             self.clock_error = timedelta(0)
@@ -576,19 +580,21 @@ class World:
         for word in ("rotate-key", "begin-log"):
             if word in said:
                 said += self.command("ledger", word, *_WHO)[1]
-        said += self.take_away(said)
+        said += self.take_away(said, times)
         if "ledger cosign" in said:
             said += self.command("ledger", "cosign")[1]
         if self.has_stores:
             self.command("stores", "restore")
         moved_away = self.restore_sealed(said)
         words = ("recover", "old copy", "the ledger is gone", "year")
-        if moved_away or any(word in said for word in words):
+        if moved_away or times > _HEARD_OFTEN or any(word in said for word in words):
             self.recover()
 
-    def take_away(self, said: str) -> str:
+    def take_away(self, said: str, times: int) -> str:
         """Bring back or move away the file that a sentence names, as it says; return the answer."""
-        answered = self.bring_bounding_key_back() if "bounding.key" in said else ""
+        answered = ""
+        if "bounding.key" in said:
+            answered = self.bring_bounding_key_back(is_in_the_safe=times == 1)
         if "then move the file away" in said:
             Path(said.partition(" is damaged")[0]).unlink(missing_ok=True)
         for torn in _TORN.findall(said):
@@ -648,9 +654,9 @@ class World:
             is_torn = True
             path.unlink()
 
-    def bring_bounding_key_back(self) -> str:
+    def bring_bounding_key_back(self, *, is_in_the_safe: bool) -> str:
         """From the safe, if it is there; else a new one is taken up; return what was said."""
-        if "_safe" in self.__dict__ and not self.has_stores:
+        if is_in_the_safe and "_safe" in self.__dict__ and not self.has_stores:
             path = self.machines[0].home / "private/bounding.key"
             path.unlink(missing_ok=True)
             path.write_bytes(self.__dict__["_safe"])
@@ -922,7 +928,7 @@ _PACKAGE = re.compile(r"(/[^\s:;]+/r[0-9]+(?:/package)?)[:;]")
 _TORN = re.compile(
     r"(/[^\s:;]+) (?:holds no entry|is no readable checkpoint|is no checkpoint that|is no step)"
 )
-_SEALED = re.compile(r"(/[^\s:;]+/sealed-[0-9a-f]{16}\.parquet) was altered; restore it")
+_SEALED = re.compile(r"(/[^\s:;]+/sealed-[0-9a-f]{16}\.parquet) (?:was altered|is gone); restore")
 _FLOCK = __import__("fcntl").flock
 
 

@@ -186,6 +186,8 @@ def _is_signed_already(public: Path, text: str, line: str) -> bool:
 
 def _restored(path: str) -> str:
     """Say how a listed file comes back."""
+    if _NOTE.fullmatch(path):
+        return "take away what is left of it, and turnstile ledger recover writes it again"
     return f"restore it{_ANEW if _OF_SERIES.fullmatch(path) else ''}"
 
 
