@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -54,10 +54,11 @@ def vectors(
             ordered = sorted(rows, key=lambda row: _hash(chain, domain, row, axes, key))
             selected = count.selected(map(count.judged, ordered))
             days = [None] if chain.count.adds_up else sorted({*DAYS, *(row.day for row in rows)})
+            cells = count.cells(selected)[0]
             for day in days:
-                day_rows = [row for row in selected if day in {None, row.day}]
+                of_day = {cell: number for cell, number in cells.items() if cell[1] == day}
                 vectors_by_label[f"{table.name}/{statistic}", str(day)] = _laid_out(
-                    domain, table, count.cells(day_rows)[0]
+                    domain, table, of_day
                 )
     return vectors_by_label
 
@@ -83,8 +84,10 @@ def _number(domain: PublicDomain, mode: str, axis: str, label: Label) -> int:
     return int(label) if label is not None else -1 if unknown is None else unknown
 
 
-def _laid_out(domain: PublicDomain, table: TableSpec, cells: reference.Cells) -> np.ndarray:
-    """Return the flat vector of one table."""
+def _laid_out(
+    domain: PublicDomain, table: TableSpec, cells: Mapping[reference.Cell, int]
+) -> np.ndarray:
+    """Return the flat vector of one table and day."""
     counts = np.zeros(domain.cells(table), dtype=np.int64)
     for segment in layout(domain, table):
         of_mode = np.zeros(segment.shape, dtype=np.int64)

@@ -26,6 +26,7 @@ from sqlalchemy.engine import make_url
 from conftest import Stores
 from turnstile.errors import InputError, RefusedError
 from turnstile.ledger import attempts
+from turnstile.ledger.custody.space import require_space
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.states import ReleaseState
 
@@ -243,3 +244,12 @@ def test_holds_time_out_and_draws_do_not(ledger: Ledger, url: str) -> None:
     (voided,) = later.void_stale(timedelta(hours=2))
     assert (voided.attempt_id, voided.state) == (held.attempt_id, ReleaseState.VOID)
     assert later.find(drawing.key) == drawing
+
+
+@pytest.mark.parametrize(("size", "said"), [(2**21, "2 MiB"), (2**21 + 1, "3 MiB")])
+def test_a_folder_that_holds_no_draw_says_how_much_has_to_be_free(
+    tmp_path: Path, size: int, said: str
+) -> None:
+    (tmp_path / "embargoed").write_bytes(b"a file where a folder should be")
+    with pytest.raises(InputError, match=f"{said} have to be free before a draw"):
+        require_space({tmp_path / "embargoed": size})

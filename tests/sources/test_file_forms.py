@@ -538,3 +538,20 @@ def test_no_date_decides_how_another_one_is_read(rows: Any) -> None:
         content = read + f"z;bus;{other};A\n".encode()
         found = rows("taps.csv", content, date_form=DateForm.DAY_FIRST)
         assert [one for one in found if one[0] == "c"] == [("c", 480, "A", None, "UNKNOWN")]
+
+
+@pytest.mark.parametrize("levels", [12, 13])
+def test_a_column_of_too_many_levels_is_refused_by_name(rows: Any, levels: int) -> None:
+    """The engine takes minutes for sixty; a column that no feed reads may have twelve."""
+    columns = zip(HEADER.split(","), zip(*RECORDS, strict=True), strict=True)
+    kind = pa.string()
+    for _ in range(levels):
+        kind = pa.list_(kind)
+    table = pa.table(dict(columns)).append_column("extra", pa.nulls(len(RECORDS), kind))
+    sink = io.BytesIO()
+    pq.write_table(table, sink)
+    if levels <= 12:
+        assert rows("taps.parquet", sink.getvalue()) == WANTED
+    else:
+        with pytest.raises(InputError, match="'extra' is more than 12 levels deep; deliver plain"):
+            rows("taps.parquet", sink.getvalue())

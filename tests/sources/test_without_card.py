@@ -210,3 +210,9 @@ def exact(programme: Programme, *lines: str) -> dict[str, np.ndarray]:
             progress=lambda _: None,
         )
     return {table.table: table.reveal_to_mechanism() for table in tables}
+
+
+def test_the_terms_say_which_of_the_two_holds() -> None:
+    dropped, own = (kind.sentence for kind in (WithoutCard.DROP, WithoutCard.OWN_UNIT))
+    assert dropped == "Rows without a card id are left out."
+    assert "is a unit of its own: one such trip is protected" in own

@@ -53,7 +53,8 @@ class Tap(NamedTuple):
     labels: tuple[Label, ...]
 
 
-Cells = Counter[tuple[str, date | None, tuple[Label, ...]]]
+Cell = tuple[str, date | None, tuple[Label, ...]]
+Cells = Counter[Cell]
 
 
 class Judged(NamedTuple):
