@@ -3,10 +3,13 @@
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom
 
+from turnstile.privacy.tail_probabilities import binomial_limit
 from turnstile.privacy.tails import exp_lower, exp_upper, laplace_tail, stability_delta
 
 SCALES = st.sampled_from([Fraction(1, 2), Fraction(1), Fraction(2), Fraction(10)])
@@ -37,3 +40,14 @@ def test_no_way_to_spread_records_passes_the_delta_of_the_unit(
 
 def test_a_unit_that_reaches_the_threshold_by_itself_is_not_covered() -> None:
     assert stability_delta(Fraction(1), 3, l1=3, linf=3) == 1
+
+
+@pytest.mark.parametrize("alpha", [0.3, 0.05, 1e-6])
+@pytest.mark.parametrize("chance", [0.001, 0.02, 0.5, 0.99])
+def test_a_binomial_limit_is_the_first_number_that_is_reached_so_rarely(
+    alpha: float, chance: float
+) -> None:
+    for trials in range(12):
+        reached = binom.sf(np.arange(trials + 2) - 1, trials, chance)  # at least 0, 1, ...
+        first = next(number for number in range(1, trials + 2) if reached[number] <= alpha)
+        assert binomial_limit(alpha, trials, chance) == first
