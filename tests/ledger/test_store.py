@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 from ledger_asks import ask, drawn, noon
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, inspect, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from conftest import Stores
 from turnstile.errors import InputError, IntegrityError
 from turnstile.ledger.database import guards
+from turnstile.ledger.database.database_tables import METADATA
 from turnstile.ledger.database.store import LATEST, Store
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.states import SEALED_STATES, TRANSITIONS, ReleaseState
@@ -26,6 +27,17 @@ def test_an_empty_database_gets_its_tables_and_keeps_them(stores: Stores) -> Non
     assert again.head()[0] == 3
     with create_engine(empty, poolclass=NullPool).connect() as connection:
         assert connection.execute(text("SELECT version_num FROM ledger_version")).scalar() == LATEST
+
+
+def test_migrations_make_the_tables_that_the_code_names(stores: Stores) -> None:
+    empty = stores.empty()
+    Ledger.open(empty, clock=noon)
+    made = inspect(create_engine(empty, poolclass=NullPool))
+    for table in METADATA.tables.values():
+        columns = {column["name"]: column["nullable"] for column in made.get_columns(table.name)}
+        assert columns.keys() == set(table.columns.keys())
+        for column in table.columns:  # SQLite lets a key of text be empty, whatever is said
+            assert column.primary_key or columns[column.name] == column.nullable, column
 
 
 def test_a_newer_database_is_refused(stores: Stores, url: str) -> None:
