@@ -10,7 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from turnstile.estimates.usable import MOSTLY, Usable
+from turnstile_design.compared_designs.predicted_errors import relative_error
+
+Floats = NDArray[np.float64]
 
 NOTHING, CITY_MEAN, LAST_YEAR = "publish nothing", "a city-wide mean", "last year's table"
 BASELINES = (NOTHING, CITY_MEAN, LAST_YEAR)
@@ -56,6 +62,16 @@ class GrainErrors:
             f"{' or '.join(self.not_beaten)} does not tell ({self.estimates:.3g} {self.unit} "
             f"beside {min(self.baselines.values()):.3g})."
         )
+
+
+def errors_of_counts(
+    estimates: Floats, truth: Floats, old: Floats
+) -> tuple[float, dict[str, float]]:
+    """Return the error of estimates and of the naive tables, per cent; time is the last axis."""
+    mean = np.broadcast_to(truth.mean(axis=tuple(range(truth.ndim - 1))), truth.shape)
+    tables = {NOTHING: np.zeros(truth.shape), CITY_MEAN: mean, LAST_YEAR: old}
+    errors = {name: 100 * relative_error(table, truth) for name, table in tables.items()}
+    return 100 * relative_error(estimates, truth), errors
 
 
 def grain_lines(rows: Sequence[GrainErrors]) -> Iterator[str]:

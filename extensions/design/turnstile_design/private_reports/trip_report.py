@@ -39,7 +39,7 @@ from turnstile_design.private_reports.trip_bounds import (
     share,
     with_every_row,
 )
-from turnstile_design.private_reports.trip_questions import Answer, Frames, answer
+from turnstile_design.private_reports.trip_questions import Frames, answer
 
 REPORT = "utility_report.md"
 ALPHA_BETA = 0.05
@@ -103,7 +103,7 @@ def _queries(release: Release, complete: Release, truth: Counts) -> Iterator[str
         then = with_every_row(earlier)
         before = _published(earlier), _true_frames(then, counts_under(then, _EVERY_TRIP))
     for query in release.programme.meant_for:
-        reply: Answer = answer(query, *now, before=before)
+        reply = answer(query, *now, before=before)
         shown = _NOT_TOLD[query] if reply.value is None else f"{reply.value:.4g}"
         yield f"| {query} | {reply.measure} | {shown} |"
 
