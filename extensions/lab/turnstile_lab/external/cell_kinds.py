@@ -5,18 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-import numpy as np
-from numpy.typing import NDArray
-
 from turnstile_lab.external.table import Cell, ExternalTable
 from turnstile_lab.rows import expected_rows
 
 _SPANNING = (1, 3, 4)  # date, time, location in a Cell
-
-
-def rounded(table: ExternalTable) -> NDArray[np.int64]:
-    """Return the counts rounded to integers, shape (cells,)."""
-    return np.rint(table.counts).astype(np.int64)
 
 
 def by_kind(table: ExternalTable) -> dict[str, list[int]]:

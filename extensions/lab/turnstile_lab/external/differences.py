@@ -79,13 +79,11 @@ def explanations(
     ) -> float:
         """Return the mean probability over scales, and over shares that are of the others."""
         return log_mean(
-            np.array(
-                [
-                    np.logaddexp(log + math.log1p(-share), other + math.log(share or 1e-300)).sum()
-                    for log, other in zip(logs, others, strict=False)
-                    for share in shares
-                ]
-            )
+            [
+                np.logaddexp(log + math.log1p(-share), other + math.log(share or 1e-300)).sum()
+                for log, other in zip(logs, others, strict=False)
+                for share in shares
+            ]
         )
 
     zeros = int((values == 0).sum())
