@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from turnstile.estimates.usable import MOSTLY, Usable
 from turnstile_design.compared_designs.predicted_errors import relative_error
+from turnstile_design.markdown_tables import table_lines
 
 Floats = NDArray[np.float64]
 
@@ -76,17 +77,19 @@ def errors_of_counts(
 
 def grain_lines(rows: Sequence[GrainErrors]) -> Iterator[str]:
     """Yield the table, then the sentences."""
-    yield f"| table | grain | estimates | {' | '.join(BASELINES)} | not beaten | usable |"
-    yield "|---|---|---|---|---|---|---|---|"
-    for row in rows:
-        figures = [row.estimates, *(row.baselines[name] for name in BASELINES)]
-        shown = " | ".join(f"{figure:.3g} {row.unit}" for figure in figures)
-        grain = f"{row.grain}, as written" if row.is_written else row.grain
-        beaten = ", ".join(row.not_beaten)
-        yield f"| {row.table} | {grain} | {shown} | {beaten} | {usable_text(row.usable)} |"
+    heads = ("table", "grain", "estimates", *BASELINES, "not beaten", "usable")
+    yield from table_lines(heads, map(_row, rows))
     yield ""
     yield from lead_lines(rows)
     yield from _sentences(rows)
+
+
+def _row(row: GrainErrors) -> list[str]:
+    """Return one grain as a row of the table."""
+    figures = [row.estimates, *(row.baselines[name] for name in BASELINES)]
+    shown = [f"{figure:.3g} {row.unit}" for figure in figures]
+    grain = f"{row.grain}, as written" if row.is_written else row.grain
+    return [row.table, grain, *shown, ", ".join(row.not_beaten), usable_text(row.usable)]
 
 
 def usable_text(usable: Usable | None) -> str:
