@@ -79,10 +79,10 @@ def comparison(release: Release) -> Iterator[str]:
     yield "Trips left out by the bound: of generated trips, in no error bar."
     yield ""
     others = [member for member in family if member.name != programme.name]
-    alike = compared(programme, domain_of, include, mode=mode)
+    designs = compared(programme, domain_of, include, mode=mode)
     written = (Alternative("at its own loss", member.name, member) for member in others)
-    own = (errors_of(other, domain_of, include, mode=mode) for other in written)
-    yield from table_lines(_HEADS, map(_row, chain(alike, own)))
+    family_errors = (errors_of(member, domain_of, include, mode=mode) for member in written)
+    yield from table_lines(_HEADS, map(_row, chain(designs, family_errors)))
 
 
 def many_weeks(release: Release, weeks: int) -> Iterator[str]:
