@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,4 @@ def expected_rows(*dimensions: int) -> int:
         >>> expected_rows(23 + 24, 14)
         658
     """
-    rows = 1
-    for labels in dimensions:
-        rows *= labels
-    return rows
+    return prod(dimensions)

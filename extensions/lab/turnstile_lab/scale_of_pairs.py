@@ -6,12 +6,12 @@ Pairs of counts (2017 assessment, section 2 and appendix D), and totals with all
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.privacy.noise import Distribution, NoiseDistribution, Term, integer_pmf
+from turnstile.privacy.noise import NoiseDistribution, Term, integer_pmf
 from turnstile_lab.scale_of_noise import ScaleEstimate
 
 _SPREADS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)  # shares of pairs that are no pairs
@@ -20,57 +20,41 @@ _ROUNDS = 3
 _FLOOR = 1e-300
 
 
-def from_pairs(
-    differences: NDArray[np.int64],
-    *,
-    distribution: Distribution = NoiseDistribution.ROUNDED_LAPLACE,
-    confidence: float = 0.95,
-) -> ScaleEstimate:
+def from_pairs(differences: NDArray[np.int64], *, confidence: float = 0.95) -> ScaleEstimate:
     """Return the scale of the noise from differences of two counts of the same raw number.
-
-    Maximum likelihood under the exact distribution of the difference, with a small share of pairs
-    that are no pairs; the interval is that of the profile likelihood (Wilks 1938).
 
     Args:
         differences: shape (pairs,), integers.
-        distribution: of the noise of each count.
         confidence: strictly between 0 and 1.
     """
-    return from_residuals(
-        differences, np.full(differences.size, 2), distribution=distribution, confidence=confidence
-    )
+    return from_residuals(differences, np.full(differences.size, 2), confidence=confidence)
 
 
 def from_residuals(
-    residuals: NDArray[np.int64],
-    terms: NDArray[np.int64],
-    *,
-    distribution: Distribution = NoiseDistribution.ROUNDED_LAPLACE,
-    confidence: float = 0.95,
-    total_over_part: float = 1.0,
+    residuals: NDArray[np.int64], terms: NDArray[np.int64], *, confidence: float = 0.95
 ) -> ScaleEstimate:
-    """Return the scale of the parts' noise from totals minus all their parts.
+    """Return the scale of rounded Laplace noise from totals minus all their parts.
+
+    Maximum likelihood under the exact distribution of the difference, with a small share of sums
+    that are no sums; the interval is that of the profile likelihood (Wilks 1938).
 
     Args:
         residuals: shape (sums,), total minus the sum of parts.
         terms: shape (sums,), noises in each residual: the total's and one a part, >= 2.
-        distribution: of every noise.
         confidence: strictly between 0 and 1.
-        total_over_part: scale of the total's noise over the scale of a part's.
     """
     if residuals.size == 0:
         raise ValueError("no differences to recover a scale from")
     by_terms = [(int(n), residuals[terms == n]) for n in np.unique(terms)]
+    wide = [1 / (2 * max(1, int(np.abs(group).max())) + 1) for _, group in by_terms]
 
     def likelihood(scale: float) -> float:
-        """Largest log likelihood over the share of outliers."""
-        distributions = [
-            _probabilities(distribution, scale, total_over_part, n, group) for n, group in by_terms
-        ]
+        """Largest log likelihood over the share of outliers, which are anything alike."""
+        inlying = [masses_of_sums(group, scale, n) for n, group in by_terms]
         return max(
             sum(
-                float(np.log((1 - share) * inlying + share * wide).sum())
-                for inlying, wide in distributions
+                float(np.log((1 - share) * masses + share * flat).sum())
+                for masses, flat in zip(inlying, wide, strict=True)
             )
             for share in _SPREADS
         )
@@ -79,25 +63,12 @@ def from_residuals(
     return _profiled(likelihood, (rough / 30, rough * 30), confidence, residuals.size)
 
 
-def _probabilities(
-    distribution: Distribution,
-    scale: float,
-    total_over_part: float,
-    terms: int,
-    residuals: NDArray[np.int64],
-) -> tuple[NDArray[np.float64], float]:
-    """Return the probability of each residual, and that of any under a wide flat distribution."""
-    noises: Sequence[Term] = (
-        [Term(distribution, scale, terms)]
-        if total_over_part == 1
-        else [Term(distribution, scale, terms - 1), Term(distribution, scale * total_over_part)]
-    )
-    values, probabilities = integer_pmf(noises)
-    reach = values.size // 2
-    indices = np.clip(residuals, -reach, reach) + reach
-    inside = np.abs(residuals) <= reach
-    wide = 1 / (2 * max(1, int(np.abs(residuals).max())) + 1)
-    return np.maximum(np.where(inside, probabilities[indices], 0.0), _FLOOR), wide
+def masses_of_sums(values: NDArray[np.int64], scale: float, terms: int) -> NDArray[np.float64]:
+    """Return the probability of each value as a sum of so many rounded Laplace noises; above 0."""
+    sums, masses = integer_pmf([Term(NoiseDistribution.ROUNDED_LAPLACE, scale, terms)])
+    reach = sums.size // 2
+    indices = np.clip(values, -reach, reach) + reach
+    return np.maximum(np.where(np.abs(values) <= reach, masses[indices], 0.0), _FLOOR)
 
 
 def _profiled(

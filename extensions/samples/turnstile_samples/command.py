@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,6 +48,8 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         InputError: weeks, rows or corruptions that cannot be.
     """
+    from turnstile_samples import apc, tides
+
     weeks = parse_weeks(args.weeks)
     if args.rows < 1 or args.seed < 0:
         rule = "rows are at least 1 and a seed at least 0"
@@ -59,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         _write(maker, args, landing / args.programme / str(week), week)
     if args.programme in _PUBLIC_FEEDS:
         feed = (args.out or settings.home) / f"{args.programme}_gtfs.zip"
-        _write_feed(args.programme, feed)
+        (apc.write_apc_gtfs if args.programme == "apc" else tides.write_gtfs)(feed)
         print(f"{args.programme}: the public feed of its stops in {feed}")
     return 0
 
@@ -74,79 +77,52 @@ def _write(maker: Maker, args: argparse.Namespace, folder: Path, week: ServiceWe
     print(f"{args.programme} {week}: {len(files)} files in {folder}")
 
 
-def _opal_maker(args: argparse.Namespace, domains: Path) -> Maker:
-    """Return what writes one week of trips."""
-    from turnstile_samples import opal, writing
+def _trips_maker(args: argparse.Namespace, domains: Path) -> Maker:
+    """Return what writes one week of trips: taps, transactions, events, or without cards."""
+    from turnstile_samples import apc, opal, tides, without_cards, writing
     from turnstile_samples.corruption import parse_corruptions
 
-    corruptions = parse_corruptions(args.corruption, legal=opal.CORRUPTIONS)
+    legal = opal.CORRUPTIONS if args.programme == "opal" else tides.CORRUPTIONS
+    corruptions = parse_corruptions(args.corruption, legal=legal)
     places = opal.read_places(domains / "opal_locations.csv")
 
     def write(to: LandingWeek) -> tuple[Path, ...]:
         """Write one week."""
         rows = opal.opal_rows(to.week, args.rows, args.seed, places=places, corruptions=corruptions)
-        return writing.write_opal(rows, places, to)
+        match args.programme:
+            case "opal":
+                return writing.write_opal(rows, places, to)
+            case "tides":
+                return tides.write_tides(rows, to)
+            case "apc":
+                return apc.write_apc(rows, to)
+            case feed:
+                return without_cards.write_without_cards(Feed(feed), rows, to)
 
     return write
 
 
-def _itms_maker(args: argparse.Namespace, domains: Path) -> Maker:
-    """Return what writes one week of observations."""
-    from turnstile_samples import itms, writing
+def _vehicles_maker(args: argparse.Namespace, domains: Path) -> Maker:
+    """Return what writes one week of observations of vehicles; those of `itms` may be spoiled."""
+    from turnstile.programme.loading import load_programme
+    from turnstile_samples import by_feed, itms, writing
     from turnstile_samples.corruption import parse_corruptions
 
-    corruptions = parse_corruptions(args.corruption, legal=itms.CORRUPTIONS)
+    is_itms = args.programme == "itms"
+    corruptions = parse_corruptions(args.corruption if is_itms else "", legal=itms.CORRUPTIONS)
     area = itms.read_area(domains / "surat_area.geojson")
-    shape = writing.ItmsShape(args.shape)
+    if is_itms:
+        write_rows = partial(writing.write_itms, shape=writing.ItmsShape(args.shape))
+    else:
+        programme = load_programme("itms", domains.parent)
+        write_rows = partial(by_feed.write_vehicles, Feed(args.programme), programme=programme)
 
     def write(to: LandingWeek) -> tuple[Path, ...]:
         """Write one week."""
         rows = itms.itms_rows(to.week, args.rows, args.seed, area=area, corruptions=corruptions)
-        return writing.write_itms(rows, shape, to)
+        return write_rows(rows=rows, to=to)
 
     return write
-
-
-def _tides_maker(args: argparse.Namespace, domains: Path) -> Maker:
-    """Return what writes one week of fare transactions, passenger events, or without cards."""
-    from turnstile_samples import apc, opal, tides, without_cards
-    from turnstile_samples.corruption import parse_corruptions
-
-    corruptions = parse_corruptions(args.corruption, legal=tides.CORRUPTIONS)
-    places = opal.read_places(domains / "opal_locations.csv")
-
-    def write(to: LandingWeek) -> tuple[Path, ...]:
-        """Write one week."""
-        rows = opal.opal_rows(to.week, args.rows, args.seed, places=places, corruptions=corruptions)
-        if args.programme in _WITHOUT_CARDS:
-            return without_cards.write_without_cards(Feed(args.programme), rows, to)
-        return tides.write_tides(rows, to) if args.programme == "tides" else apc.write_apc(rows, to)
-
-    return write
-
-
-def _vehicle_maker(args: argparse.Namespace, domains: Path) -> Maker:
-    """Return what writes one week of another feed of vehicles."""
-    from turnstile.programme.loading import load_programme
-    from turnstile_samples import by_feed, itms
-
-    feed = Feed(args.programme)
-    area = itms.read_area(domains / "surat_area.geojson")
-    programme = load_programme("itms", domains.parent)
-
-    def write(to: LandingWeek) -> tuple[Path, ...]:
-        """Write one week."""
-        rows = itms.itms_rows(to.week, args.rows, args.seed, area=area, corruptions=frozenset())
-        return by_feed.write_vehicles(feed, rows, to, programme)
-
-    return write
-
-
-def _write_feed(name: str, path: Path) -> None:
-    """Write the public feed that a sample goes with."""
-    from turnstile_samples import apc, tides
-
-    (apc.write_apc_gtfs if name == "apc" else tides.write_gtfs)(path)
 
 
 _CALLS = (Feed.GTFS_TRIP_UPDATES, Feed.IST_DATEN)
@@ -156,11 +132,11 @@ _VEHICLES = (
 )
 _WITHOUT_CARDS = tuple(map(str, (Feed.HIRED_TRIPS, Feed.GATE_COUNTS, Feed.GATE_COUNTERS)))
 _MAKERS = {
-    "opal": _opal_maker,
-    "itms": _itms_maker,
-    "tides": _tides_maker,
-    "apc": _tides_maker,
-    **{str(feed): _vehicle_maker for feed in _VEHICLES},
-    **dict.fromkeys(_WITHOUT_CARDS, _tides_maker),
+    "opal": _trips_maker,
+    "itms": _vehicles_maker,
+    "tides": _trips_maker,
+    "apc": _trips_maker,
+    **dict.fromkeys(map(str, _VEHICLES), _vehicles_maker),
+    **dict.fromkeys(_WITHOUT_CARDS, _trips_maker),
 }
 _PUBLIC_FEEDS = ("tides", "apc", *_WITHOUT_CARDS, *map(str, _CALLS))

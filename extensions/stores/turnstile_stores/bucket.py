@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from turnstile.durable_files import sha256_of
 from turnstile.errors import StoreError
@@ -120,36 +120,28 @@ class Bucket:
 
     def read(self, path: str) -> Found | None:
         """Return an object; None if there is none."""
-
-        def act() -> Found | None:
-            got = self._client.get_object(Bucket=self._address.bucket, Key=self._key(path))
-            return Found(got["Body"].read(), got["ETag"])
-
-        return self._asked(act, path, (_ABSENT,), None)
+        return self._got(path, lambda got: Found(got["Body"].read(), got["ETag"]))
 
     def fetch(self, path: str, target: Path) -> str | None:
         """Write an object to a file; return the SHA-256 of what came, None if there is none."""
 
-        def act() -> str | None:
-            got = self._client.get_object(Bucket=self._address.bucket, Key=self._key(path))
+        def write(got: Any) -> str:  # noqa: ANN401 - boto3 carries no types
             with target.open("wb") as file:
-                for block in got["Body"].iter_chunks(_BLOCK):
-                    file.write(block)
+                file.writelines(got["Body"].iter_chunks(_BLOCK))
             return sha256_of(target)
 
-        return self._asked(act, path, (_ABSENT,), None)
+        return self._got(path, write)
 
     def read_back(self, path: str) -> tuple[str, datetime] | None:
         """Read an object; return its SHA-256 and when it was put, None if there is none."""
 
-        def act() -> tuple[str, datetime] | None:
-            got = self._client.get_object(Bucket=self._address.bucket, Key=self._key(path))
+        def digest_of(got: Any) -> tuple[str, datetime]:  # noqa: ANN401 - boto3 carries no types
             digest = hashlib.sha256()
             for block in got["Body"].iter_chunks(_BLOCK):
                 digest.update(block)
             return digest.hexdigest(), got["LastModified"]
 
-        return self._asked(act, path, (_ABSENT,), None)
+        return self._got(path, digest_of)
 
     def create(self, path: str, content: bytes) -> None:
         """Put an object unless one stands there."""
@@ -199,6 +191,14 @@ class Bucket:
             "ContentType": mimetypes.guess_type(path)[0] or "application/octet-stream",
             **(self._address.encryption or {}),
         }
+
+    def _got(self, path: str, use: Callable[[Any], T]) -> T | None:
+        """Return what is made of an object as it comes; None if there is none."""
+
+        def act() -> T | None:
+            return use(self._client.get_object(Bucket=self._address.bucket, Key=self._key(path)))
+
+        return self._asked(act, path, (_ABSENT,), None)
 
     def _key(self, path: str) -> str:
         return f"{self._address.prefix}/{path}" if self._address.prefix else path

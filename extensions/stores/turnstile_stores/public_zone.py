@@ -1,59 +1,18 @@
-"""The public zone in its store: a release is created there and read back, pages are replaced."""
+"""The public zone in its store: releases are created there and read back, pages are replaced."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnstile.ledger.custody.folders import release_folders
-from turnstile.ledger.records import ReleaseKey
 from turnstile.publishing.series.index import INDEX
 from turnstile.settings import Settings
-from turnstile_stores.zone_stores import adopting, plain_zone, whole_packages, zone_of_files
+from turnstile_stores.zone_stores import adopting, plain_zone, zone_of_files
 
 if TYPE_CHECKING:
     from turnstile_stores.bucket import Bucket
-
-
-def send_to_zone(
-    settings: Settings,
-    sign: Callable[[], object],
-    programme: str | None = None,
-    key: ReleaseKey | None = None,
-) -> None:
-    """Bring a release, then series and pages of its programme, to the store of the public zone.
-
-    Args:
-        settings: which stores there are; without one it is signed here.
-        sign: lists and signs the public zone as it is here.
-        programme: whose series changed; None: of no programme.
-        key: of a release that is public here, whose step holds the copies; None: none is new.
-
-    Raises:
-        StoreError: the store does not answer, or does not hold what it took.
-        IntegrityError: it holds other bytes under a name of the release.
-        RefusedError: it shows a newer state of the ledger.
-    """
-    zone = plain_zone(settings, "public")
-    if zone is None:
-        sign()
-        return
-    from turnstile_stores.portals.site import send_list
-
-    with ExitStack() as held:
-        if key is None:
-            held.enter_context(zone.alone())
-        if programme is not None:
-            keys = [] if key is None else [str(key)]
-            _send(zone.bucket, settings.public, programme, keys, with_list=False)
-
-        def renew() -> None:
-            zone.fetch(whole_packages)
-            sign()
-
-        send_list(zone.bucket, zone.bucket.name, settings.public, renew)
 
 
 def adopt_public(settings: Settings) -> Iterator[str]:
@@ -73,7 +32,7 @@ def adopt_public(settings: Settings) -> Iterator[str]:
             programme = index.relative_to(settings.public).parts[0]
             keys = (key for key, _ in release_folders(settings.public))
             programme_keys = [key for key in keys if key.startswith(f"{programme}/")]
-            _send(bucket, settings.public, programme, programme_keys)
+            send_packages(bucket, settings.public, programme, programme_keys)
             yield programme
 
 
@@ -87,11 +46,11 @@ def restore_public(settings: Settings) -> Iterator[str]:
     if zone := plain_zone(settings, "public"):
         with zone.alone():
             for key in zone.packages_gone():
-                _send(zone.bucket, settings.public, key.partition("/")[0], [key])
+                send_packages(zone.bucket, settings.public, key.partition("/")[0], [key])
                 yield key
 
 
-def _send(
+def send_packages(
     bucket: Bucket, public: Path, programme: str, keys: Iterable[str], *, with_list: bool = True
 ) -> None:
     """Send packages, then series and pages."""

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from turnstile.errors import IntegrityError, StoreConflict, StoreError, TurnstileError
 from turnstile.ledger.records import ReleaseKey
 from turnstile.programme.source_spec import SourceSpec
-from turnstile.release.earlier_bounding_keys import replace_secret
 from turnstile.release.zones import bounding_secret
 from turnstile.service_calendar import ServicePeriod
 from turnstile.settings import Settings
@@ -78,7 +77,8 @@ class ZoneCopies:
                 fetch_landing(self.settings, self.source, self.period)
             zones: list[_Own] = []
             if raw and (private := unit_zone(self.settings, "private")):
-                _settle_bounding_key(self.settings, private)
+                with bounding_key_of_store(self.settings):  # all workers use one secret
+                    bounding_secret(self.settings)
                 unit = f"{self.key.programme}/{self.key.period}"
                 zones.append((private, unit, partial(self._is_private, rows=rows, year=year)))
             if embargoed := unit_zone(self.settings, "embargoed"):
@@ -146,28 +146,19 @@ class ZoneCopies:
         return path.startswith(f"{self.key}/") or is_trace(path)
 
 
-def _settle_bounding_key(settings: Settings, private: UnitZone) -> None:
-    """Make sure that all workers use one secret: it is in the store before anything uses it."""
-    from turnstile_stores.unit_zone import ZONE
-
-    with private.working_on(ZONE):
-        private.fetch((ZONE,), lambda path: path.startswith("bounding"))
-        bounding_secret(settings)
-        private.put(ZONE)
-
-
-def replace_bounding_key(settings: Settings) -> tuple[str | None, str]:
-    """Take up a new bounding key, in the store too; return the names of the old and the new."""
+@contextmanager
+def bounding_key_of_store(settings: Settings) -> Iterator[None]:
+    """Have the bounding key here as it is in its store, if it has one; changes of it go there."""
     private = unit_zone(settings, "private")
     if private is None:
-        return replace_secret(settings)
+        yield
+        return
     from turnstile_stores.unit_zone import ZONE
 
     with private.working_on(ZONE):
         private.fetch((ZONE,), lambda path: path.startswith("bounding"))
-        names = replace_secret(settings)
+        yield
         private.put(ZONE)
-    return names
 
 
 def _put(zones: list[_Own]) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 from turnstile.ledger.records import ReleaseKey
 from turnstile.programme.source_spec import SourceSpec
+from turnstile.release.earlier_bounding_keys import replace_secret
 from turnstile.service_calendar import ServicePeriod
 from turnstile_stores.private_copies import PrivateCopies
-from turnstile_stores.public_zone import send_to_zone
-from turnstile_stores.zone_copies import ZoneCopies, replace_bounding_key
-from turnstile_stores.zone_stores import fetch_landing, refresh
+from turnstile_stores.public_zone import send_packages
+from turnstile_stores.zone_copies import ZoneCopies, bounding_key_of_store
+from turnstile_stores.zone_stores import fetch_landing, plain_zone, refresh, whole_packages
 
 
 class StoredZones(PrivateCopies):
@@ -33,7 +35,8 @@ class StoredZones(PrivateCopies):
 
     def replace_bounding_key(self) -> tuple[str | None, str]:
         """Take up a new bounding key; return the names of the old one, if it is there, and it."""
-        return replace_bounding_key(self.settings)
+        with bounding_key_of_store(self.settings):
+            return replace_secret(self.settings)
 
     def send_public(
         self,
@@ -41,5 +44,33 @@ class StoredZones(PrivateCopies):
         programme: str | None = None,
         key: ReleaseKey | None = None,
     ) -> None:
-        """Send a release, if one is new, then series and pages of a programme, then the list."""
-        send_to_zone(self.settings, sign, programme, key)
+        """Bring a release, then series and pages of its programme, to the store of the public zone.
+
+        Args:
+            sign: lists and signs the public zone as it is here; without a store it is signed here.
+            programme: whose series changed; None: of no programme.
+            key: of a release that is public here, whose step holds the copies; None: none is new.
+
+        Raises:
+            StoreError: the store does not answer, or does not hold what it took.
+            IntegrityError: it holds other bytes under a name of the release.
+            RefusedError: it shows a newer state of the ledger.
+        """
+        zone, public = plain_zone(self.settings, "public"), self.settings.public
+        if zone is None:
+            sign()
+            return
+        from turnstile_stores.portals.site import send_list
+
+        with ExitStack() as held:
+            if key is None:
+                held.enter_context(zone.alone())
+            if programme is not None:
+                keys = [] if key is None else [str(key)]
+                send_packages(zone.bucket, public, programme, keys, with_list=False)
+
+            def renew() -> None:
+                zone.fetch(whole_packages)
+                sign()
+
+            send_list(zone.bucket, zone.bucket.name, public, renew)

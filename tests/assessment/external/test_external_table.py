@@ -53,7 +53,7 @@ def test_a_table_by_location_alone_is_read(tmp_path: Path) -> None:
         for stop in range(23)
     )
     table = read_external_tables([write(tmp_path / "loc.csv", text)])
-    assert table.kinds == ("loc",)
+    assert {cell.kind for cell in table.cells} == {"loc"}
     findings = assess_external(table)
     assert "does not identify" in named(findings, "scale")[0].statement
     assert not named(findings, "rows")[0].is_flaw

@@ -23,7 +23,14 @@ from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import Programme, TableSpec
 from turnstile.service_calendar import DAYS_PER_WEEK
 from turnstile_design.compared_designs.designs import deviations_of_design
-from turnstile_design.compared_designs.grains import CITY_MEAN, LAST_YEAR, NOTHING, GrainErrors
+from turnstile_design.compared_designs.grains import (
+    CITY_MEAN,
+    LAST_YEAR,
+    NOTHING,
+    GrainErrors,
+    errors_of_counts,
+)
+from turnstile_design.compared_designs.predicted_errors import added
 
 Floats = NDArray[np.float64]
 MID_SIZE_BUSES = 150
@@ -122,14 +129,9 @@ def _made(programme: Programme, domain: PublicDomain, resolution: int, buses: in
         + _OF_CELL_KMH * public_normals("speeds/cells", shape)
     )
     drift = _DRIFT_KMH * public_normals("speeds/last year", (cells, 1))
-    added = [np.zeros((at.max() + 1, hours)) for _ in range(3)]
-    for total, values in zip(added, (fine, fine * speeds, fine * (speeds + drift)), strict=True):
-        np.add.at(total, at, values)
-    bus_days = np.maximum(added[0], 1e-9)
-    return _Buses(
-        np.rint(bus_days),
-        *(np.maximum(speed_sum / bus_days, _SLOWEST_KMH) for speed_sum in added[1:]),
-    )
+    total, *sums = (added(values, at) for values in (fine, fine * speeds, fine * (speeds + drift)))
+    bus_days = np.maximum(total, 1e-9)
+    return _Buses(np.rint(bus_days), *(np.maximum(s / bus_days, _SLOWEST_KMH) for s in sums))
 
 
 def predicted_ratio(programme: Programme, domain: PublicDomain, buses: int) -> float:
@@ -221,11 +223,5 @@ def _of_counts(grain: str, city: _Buses, estimates: Floats, *, is_written: bool)
     """Return the weighted relative errors of bus-days; last year's were a tenth others."""
     truth = city.bus_days
     old = truth * np.exp(0.1 * public_normals("buses/last year", (len(truth), 1)))
-    mean = np.broadcast_to(truth.mean(axis=0), truth.shape)
-    tables = {NOTHING: np.zeros(truth.shape), CITY_MEAN: mean, LAST_YEAR: old}
-    errors = {
-        name: 100 * float(np.abs(baseline - truth).sum() / truth.sum())
-        for name, baseline in tables.items()
-    }
-    error = 100 * float(np.abs(estimates - truth).sum() / truth.sum())
-    return GrainErrors("buses", grain, error, errors, "%", is_written)
+    errors = errors_of_counts(estimates, truth, old)
+    return GrainErrors("buses", grain, *errors, "%", is_written)

@@ -19,6 +19,7 @@ from turnstile_design.compared_designs.estimate_ranking import Ranked, has_cells
 from turnstile_design.compared_designs.grains import grain_lines, lead_lines, usable_text
 from turnstile_design.compared_designs.public_city import PublicCity, made_city, published_city
 from turnstile_design.compared_designs.trip_grains import trip_grains
+from turnstile_design.markdown_tables import table_lines
 
 
 def ranking(release: Release, trips: int, published: Path | None) -> Iterator[str]:
@@ -42,10 +43,8 @@ def ranking(release: Release, trips: int, published: Path | None) -> Iterator[st
     yield "place's trips. Last: geometric mean against the programme as written."
     yield ""
     heads = [*(str(query).replace("_", " ") for query in asked), "cells", "day's total", "left out"]
-    yield f"| varied | design | {' | '.join(heads)} | against |"
-    yield "|---|---|" + "---|" * (len(heads) + 1)
-    for row in ranked(programme, release.domain, release.settings.include, city):
-        yield _ranked_row(row)
+    rows = ranked(programme, release.domain, release.settings.include, city)
+    yield from table_lines(("varied", "design", *heads, "against"), map(_ranked_row, rows))
 
 
 def grain_advice(
@@ -171,8 +170,8 @@ def _city(release: Release, trips: int, published: Path | None) -> PublicCity:
     return made_city(domain, mode, trips)
 
 
-def _ranked_row(row: Ranked) -> str:
-    """Return one ranked design as a line."""
+def _ranked_row(row: Ranked) -> list[str]:
+    """Return one ranked design as a row of the table."""
     errors = [*row.by_query.values(), row.cells, row.totals, row.left_out]
-    shown = " | ".join(f"{error:.1%}" for error in errors)
-    return f"| {row.varied} | {row.design} | {shown} | {row.against:.2f} |"
+    shown = [f"{error:.1%}" for error in errors]
+    return [row.varied, row.design, *shown, f"{row.against:.2f}"]

@@ -10,7 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from turnstile.estimates.usable import MOSTLY, Usable
+from turnstile_design.compared_designs.predicted_errors import relative_error
+from turnstile_design.markdown_tables import table_lines
+
+Floats = NDArray[np.float64]
 
 NOTHING, CITY_MEAN, LAST_YEAR = "publish nothing", "a city-wide mean", "last year's table"
 BASELINES = (NOTHING, CITY_MEAN, LAST_YEAR)
@@ -58,19 +65,31 @@ class GrainErrors:
         )
 
 
+def errors_of_counts(
+    estimates: Floats, truth: Floats, old: Floats
+) -> tuple[float, dict[str, float]]:
+    """Return the error of estimates and of the naive tables, per cent; time is the last axis."""
+    mean = np.broadcast_to(truth.mean(axis=tuple(range(truth.ndim - 1))), truth.shape)
+    tables = {NOTHING: np.zeros(truth.shape), CITY_MEAN: mean, LAST_YEAR: old}
+    errors = {name: 100 * relative_error(table, truth) for name, table in tables.items()}
+    return 100 * relative_error(estimates, truth), errors
+
+
 def grain_lines(rows: Sequence[GrainErrors]) -> Iterator[str]:
     """Yield the table, then the sentences."""
-    yield f"| table | grain | estimates | {' | '.join(BASELINES)} | not beaten | usable |"
-    yield "|---|---|---|---|---|---|---|---|"
-    for row in rows:
-        figures = [row.estimates, *(row.baselines[name] for name in BASELINES)]
-        shown = " | ".join(f"{figure:.3g} {row.unit}" for figure in figures)
-        grain = f"{row.grain}, as written" if row.is_written else row.grain
-        beaten = ", ".join(row.not_beaten)
-        yield f"| {row.table} | {grain} | {shown} | {beaten} | {usable_text(row.usable)} |"
+    heads = ("table", "grain", "estimates", *BASELINES, "not beaten", "usable")
+    yield from table_lines(heads, map(_row, rows))
     yield ""
     yield from lead_lines(rows)
     yield from _sentences(rows)
+
+
+def _row(row: GrainErrors) -> list[str]:
+    """Return one grain as a row of the table."""
+    figures = [row.estimates, *(row.baselines[name] for name in BASELINES)]
+    shown = [f"{figure:.3g} {row.unit}" for figure in figures]
+    grain = f"{row.grain}, as written" if row.is_written else row.grain
+    return [row.table, grain, *shown, ", ".join(row.not_beaten), usable_text(row.usable)]
 
 
 def usable_text(usable: Usable | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import chain
 from statistics import NormalDist
 
 from turnstile.errors import InputError
@@ -37,9 +38,12 @@ from turnstile_design.compared_designs.designs import (
     largest_mode,
 )
 from turnstile_design.compared_designs.noise_errors import DesignErrors, compared, errors_of
+from turnstile_design.markdown_tables import table_lines
 
 YEAR_WEEKS = 52
 _ERRORS = ("cell", "time", "location", "location_hour", "day")
+_SHOWN = ("cell", "slot", "place", "hour at a place", "day")
+_HEADS = ("varied", "design", *_SHOWN, "left out below", "trips left out")
 
 
 def comparison(release: Release) -> Iterator[str]:
@@ -62,32 +66,23 @@ def comparison(release: Release) -> Iterator[str]:
     yield "twice a pure epsilon, four times rho). Last: how often an attacker who knows everything "
     yield "else says rightly after 52 weeks whether a card was in them (50 % by chance)."
     yield ""
-    yield "| programme | trip | card-day | card-week | card, 52 weeks | the card is recognised |"
-    yield "|---|---|---|---|---|---|"
-    family = [
-        load_programme(file.name, include)
-        for file in programme_files(include)
-        if load_programme(file.name, include).family == programme.family
-    ]
-    for member in family:
-        yield f"| {member.name} | " + " | ".join(_family_losses(member, domain_of(member))) + " |"
+    programmes = [load_programme(file.name, include) for file in programme_files(include)]
+    family = [member for member in programmes if member.family == programme.family]
+    yield from table_lines(
+        ("programme", "trip", "card-day", "card-week", "card, 52 weeks", "the card is recognised"),
+        ((member.name, *_family_losses(member, domain_of(member))) for member in family),
+    )
     yield ""
     yield f"Errors at the same loss of one {programme.mechanism.unit} (sd of the noise,"
     yield f"{mode}, tap-on, after least squares)."
     yield ""
     yield "Trips left out by the bound: of generated trips, in no error bar."
     yield ""
-    yield (
-        "| varied | design | cell | slot | place | hour at a place | day | left out below "
-        "| trips left out |"
-    )
-    yield "|---|---|---|---|---|---|---|---|---|"
-    for row in compared(programme, domain_of, include, mode=mode):
-        yield _row(row)
-    for member in family:
-        if member.name != programme.name:
-            written = Alternative("at its own loss", member.name, member)
-            yield _row(errors_of(written, domain_of, include, mode=mode))
+    others = [member for member in family if member.name != programme.name]
+    designs = compared(programme, domain_of, include, mode=mode)
+    written = (Alternative("at its own loss", member.name, member) for member in others)
+    family_errors = (errors_of(member, domain_of, include, mode=mode) for member in written)
+    yield from table_lines(_HEADS, map(_row, chain(designs, family_errors)))
 
 
 def many_weeks(release: Release, weeks: int) -> Iterator[str]:
@@ -189,10 +184,10 @@ def _recognised(rho: float) -> float:
     return NormalDist().cdf(math.sqrt(rho / 2))
 
 
-def _row(row: DesignErrors) -> str:
-    """Return one design as a line of the table."""
+def _row(row: DesignErrors) -> list[str]:
+    """Return one design as a row of the table."""
     numbers = [getattr(row, name) for name in _ERRORS]
     shown = ["no formula" if math.isnan(number) else f"{number:.2f}" for number in numbers]
     threshold = "" if row.threshold is None else str(row.threshold)
     bias = "" if row.left_out is None else f"{row.left_out:.1%}"
-    return " | ".join([f"| {row.varied}", row.design, *shown, threshold, bias]) + " |"
+    return [row.varied, row.design, *shown, threshold, bias]

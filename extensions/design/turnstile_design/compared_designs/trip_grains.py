@@ -15,12 +15,11 @@ from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import Programme
 from turnstile_design.compared_designs.designs import OWN, grains
 from turnstile_design.compared_designs.estimate_ranking import design_of
-from turnstile_design.compared_designs.grains import CITY_MEAN, LAST_YEAR, NOTHING, GrainErrors
+from turnstile_design.compared_designs.grains import GrainErrors, errors_of_counts
 from turnstile_design.compared_designs.predicted_errors import (
     added,
     drawn_and_estimated,
     predicted_usable,
-    relative_error,
     rolled,
 )
 from turnstile_design.compared_designs.public_city import PublicCity
@@ -85,7 +84,7 @@ def _by_time(
         yield GrainErrors(
             _CELLS,
             f"{places} x {minutes} minutes",
-            *_compared(estimates, truth, old),
+            *errors_of_counts(estimates, truth, old),
             "%",
             is_written=is_own and minutes == written,
             usable=predicted_usable(estimates, truth),
@@ -99,13 +98,5 @@ def _totals(
     design = design_of(programme, domain, include, label=grains()[OWN], slots=1)
     days, old = (week.sum(axis=(0, 2))[None, :, None] for week in (city.weeks[0], city.last_year))
     error = design.left_out_of_totals + design.deviations[()] * sqrt(2 / pi) / days.mean()
-    _, baselines = _compared(days, days, old)
+    _, baselines = errors_of_counts(days, days, old)
     return GrainErrors(_TOTALS, "mode x day", 100 * float(error), baselines, "%", is_written=True)
-
-
-def _compared(estimates: Floats, truth: Floats, old: Floats) -> tuple[float, dict[str, float]]:
-    """Return the error of estimates and of the naive tables, per cent."""
-    everywhere = np.broadcast_to(truth.mean(axis=(0, 1)), truth.shape)  # by time of day
-    tables = {NOTHING: np.zeros(truth.shape), CITY_MEAN: everywhere, LAST_YEAR: old}
-    errors = {name: 100 * relative_error(table, truth) for name, table in tables.items()}
-    return 100 * relative_error(estimates, truth), errors

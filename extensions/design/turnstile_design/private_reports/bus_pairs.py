@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from turnstile.counting.cells import OUTSIDE, fine_cells
@@ -25,6 +26,7 @@ from turnstile.programme.spec import Programme
 
 _LATITUDE_MAX, _LONGITUDE_MAX = 90.0, 180.0
 _MILLI = 1000
+_COLUMNS = ("bus", "slot", "cell", "readings", "speed_sum_milli", "speed_max_milli")
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -99,17 +101,16 @@ def read_pairs(
 def records_by_hour(days: Sequence[date], rows_folder: Path) -> Ints:
     """Return the canonical rows in each hour of the day, shape (24,)."""
     total = np.zeros(24, dtype=np.int64)
-    with _engine(rows_folder) as connection:
-        for day in days:
-            if files := day_files(rows_folder, day):
-                columns = columns_of(
-                    connection,
-                    "SELECT minute_of_day // 60 AS hour, count(*) AS rows "
-                    "FROM read_parquet(?, hive_partitioning = false, union_by_name = true) "
-                    "WHERE minute_of_day IS NOT NULL GROUP BY hour",
-                    [files],
-                )
-                np.add.at(total, columns["hour"].astype(np.int64), columns["rows"])
+    if files := [file for day in days for file in day_files(rows_folder, day)]:
+        with _engine(rows_folder) as connection:
+            columns = columns_of(
+                connection,
+                "SELECT minute_of_day // 60 AS hour, count(*) AS rows "
+                "FROM read_parquet(?, hive_partitioning = false, union_by_name = true) "
+                "WHERE minute_of_day IS NOT NULL GROUP BY hour",
+                [files],
+            )
+        total[columns["hour"].astype(np.int64)] = columns["rows"]
     return total
 
 
@@ -142,7 +143,7 @@ def _day(
     read_bus_cells(connection, programme, files, cells)
     return columns_of(
         connection,
-        "SELECT dense_rank() OVER (ORDER BY vehicle_id) - 1 AS bus, slot, cell, readings, "
+        "SELECT dense_rank() OVER (ORDER BY vehicle_id) AS bus, slot, cell, readings, "
         "speed_sum_milli, speed_max_milli FROM bus_cell",
     )
 
@@ -151,27 +152,18 @@ def _joined(
     programme: Programme, day_columns: list[tuple[int, dict[str, NDArray[np.int64]]]], days: int
 ) -> BusPairs:
     """Put the days together; a bus of another day is another bus-day."""
-    columns: dict[str, list[NDArray[np.int64]]] = {name: [] for name in ("day", "bus_day")}
-    names = ("slot", "cell", "readings", "speed_sum_milli", "speed_max_milli")
-    columns |= {name: [] for name in names}
-    bus_days = 0
-    for number, day in day_columns:
-        buses = day["bus"].astype(np.int64)
-        columns["day"].append(np.full(buses.shape, number, dtype=np.int64))
-        columns["bus_day"].append(buses + bus_days)
-        bus_days += int(buses.max(initial=-1)) + 1
-        for name in names:
-            columns[name].append(day[name].astype(np.int64))
-    empty = [np.zeros(0, dtype=np.int64)]
-    flat = {name: np.concatenate(parts or empty) for name, parts in columns.items()}
+    nothing = pd.DataFrame(columns=["day", *_COLUMNS], dtype=np.int64)
+    each_day = (pd.DataFrame(of, dtype=np.int64).assign(day=number) for number, of in day_columns)
+    rows = pd.concat([nothing, *each_day])
     minutes = programme.domain.last_minute - programme.domain.first_minute
+    readings = rows["readings"].clip(lower=1)
     return BusPairs(
-        day=flat["day"],
-        bus_day=flat["bus_day"],
-        slot=flat["slot"],
-        cell=flat["cell"],
-        mean_kmh=flat["speed_sum_milli"] / np.maximum(flat["readings"], 1) / _MILLI,
-        top_kmh=flat["speed_max_milli"] / _MILLI,
+        day=rows["day"].to_numpy(),
+        bus_day=np.asarray(rows.groupby(["day", "bus"]).ngroup(), dtype=np.int64),
+        slot=rows["slot"].to_numpy(),
+        cell=rows["cell"].to_numpy(),
+        mean_kmh=(rows["speed_sum_milli"] / readings / _MILLI).to_numpy(),
+        top_kmh=(rows["speed_max_milli"] / _MILLI).to_numpy(),
         days=days,
         slots=minutes // programme.time.slot_minutes,
     )

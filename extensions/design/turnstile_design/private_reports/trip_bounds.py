@@ -21,6 +21,7 @@ from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.spec import Outside, UnitBound
 from turnstile.release.zones import bounding_secret
+from turnstile_design.markdown_tables import table_lines
 
 Counts = dict[str, list[NDArray[np.int64]]]  # a table's vectors, day by day
 _RULES = (
@@ -75,14 +76,14 @@ def left_out_by_rule(release: Release, trips: int) -> Iterator[str]:
     most = written_bound.contributions_max
     yield f"## Trips left out by each rule of the bound, at most {most} a card-day"
     yield ""
-    yield "| two trips of a card-day may not share | left out |"
-    yield "|---|---|"
+    rows = []
     first = release.programme.tables[0].name
     for rule, once, finest in _RULES:
         bound = replace(written_bound, once_per_cell=once, once_per_finest_cell=finest)
         kept = sum(int(day.sum()) for day in counts_under(release, bound)[first])
         name = f"{rule} (as it is)" if bound == written_bound else rule
-        yield f"| {name} | {share(trips - kept, trips)} |"
+        rows.append((name, share(trips - kept, trips)))
+    yield from table_lines(("two trips of a card-day may not share", "left out"), rows)
     yield ""
 
 

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 TOP = 5
 _BUSY_LEAST = 100  # trips; below, a relative error says little
 _PEAK_HOURS = ("07", "08", "16", "17")
+Before = tuple["Frames", "Frames"] | None
+
+
+class _NoTableError(Exception):
+    """A table that a query needs is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +33,17 @@ class Frames:
 
     tables: Mapping[str, pd.DataFrame]
 
-    def of(self, *axes: str) -> pd.DataFrame | None:
-        """Return the table with these dimensions, if there is one; of one mode, with its column."""
+    def of(self, *axes: str) -> pd.DataFrame:
+        """Return the table with these dimensions; of one mode, with its column.
+
+        Raises:
+            _NoTableError: there is none.
+        """
         for frame in self.tables.values():
             dimensions = [name for name in frame.columns if name.startswith("tap_")]
             if tuple(dimensions) == axes:
                 return frame if "mode" in frame else frame.assign(mode="the only one")
-        return None
+        raise _NoTableError
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +51,10 @@ class Answer:
     """How far a query's published answer lies from the true one.
 
     Args:
-        query: what was asked.
         measure: what the number says.
         value: of the measure; None where it cannot be computed.
     """
 
-    query: Query
     measure: str
     value: float | None
 
@@ -63,23 +70,21 @@ def answer(
         truth: counts of all trips, without bound or noise.
         before: the same two of the week before; None if it was not released.
     """
-    if query is Query.WEEK_ON_WEEK_CHANGE:
-        return _change(published, truth, before)
-    return _ANSWERS[query](published, truth)
+    measure, error_of = _MEASURES[query]
+    try:
+        return Answer(measure, error_of(published, truth, before))
+    except _NoTableError:
+        return Answer(measure, None)
 
 
-def _top(published: Frames, truth: Frames) -> Answer:
+def _top(published: Frames, truth: Frames, _: Before) -> float | None:
     """Share of the true busiest places of each day, mode and hour that are named."""
-    measure = f"share of the {TOP} busiest places of an hour that are named"
-    tables = [frames.of("tap_on_slot", "tap_on_location") for frames in (published, truth)]
-    named, true = (None if table is None else _by_hour(table) for table in tables)
-    if named is None or true is None:
-        return Answer(Query.TOP_STATIONS_BY_HOUR, measure, None)
-    hits, asked = 0, 0
-    for key, places in true.items():
-        hits += len(places & named.get(key, set()))
-        asked += len(places)
-    return Answer(Query.TOP_STATIONS_BY_HOUR, measure, hits / asked if asked else None)
+    named, true = (
+        _by_hour(frames.of("tap_on_slot", "tap_on_location")) for frames in (published, truth)
+    )
+    hits = sum(len(places & named.get(key, set())) for key, places in true.items())
+    asked = sum(map(len, true.values()))
+    return hits / asked if asked else None
 
 
 def _by_hour(table: pd.DataFrame) -> dict[object, set[str]]:
@@ -95,68 +100,59 @@ def _by_hour(table: pd.DataFrame) -> dict[object, set[str]]:
     }
 
 
-def _totals(published: Frames, truth: Frames) -> Answer:
+def _totals(published: Frames, truth: Frames, _: Before) -> float | None:
     """Median relative error of daily totals of places with at least 100 trips."""
-    measure = f"median relative error of a place's day of {_BUSY_LEAST} trips or more"
-    joined = _joined(published.of("tap_on_location"), truth.of("tap_on_location"))
-    if joined is None:
-        return Answer(Query.DAILY_TOTALS_BY_PLACE, measure, None)
-    busy = joined[joined["true"] >= _BUSY_LEAST]
-    error = ((busy["published"] - busy["true"]).abs() / busy["true"]).median()
-    return Answer(Query.DAILY_TOTALS_BY_PLACE, measure, float(error) if len(busy) else None)
+    keys = ["service_date", "mode", "tap_on_location"]
+    counted, true = (
+        frames.of("tap_on_location").set_index(keys)["count"] for frames in (published, truth)
+    )
+    busy = true[true >= _BUSY_LEAST]
+    error = (counted.reindex(busy.index).fillna(0) - busy).abs() / busy
+    return float(error.median()) if len(busy) else None
 
 
-def _peak(published: Frames, truth: Frames) -> Answer:
+def _peak(published: Frames, truth: Frames, _: Before) -> float:
     """Mean absolute error of the share of tap-ons in the peaks, by day and mode."""
-    measure = "mean error of the share of tap-ons at 7-9 and 16-18 hours, by day and mode"
     shares = []
     for frames in (published, truth):
         table = frames.of("tap_on_slot")
-        if table is None:
-            return Answer(Query.PEAK_SHARE, measure, None)
         is_peak = table["tap_on_slot"].astype(str).str[:2].isin(_PEAK_HOURS)
         keys = ["service_date", "mode"]
         peak = table[is_peak].groupby(keys, observed=True)["count"].sum()
         shares.append(peak / table.groupby(keys, observed=True)["count"].sum())
-    error = (shares[0].reindex(shares[1].index).fillna(0) - shares[1]).abs().mean()
-    return Answer(Query.PEAK_SHARE, measure, float(error))
+    return float((shares[0].reindex(shares[1].index).fillna(0) - shares[1]).abs().mean())
 
 
-def _change(published: Frames, truth: Frames, before: tuple[Frames, Frames] | None) -> Answer:
+def _change(published: Frames, truth: Frames, before: Before) -> float | None:
     """Root mean square error of the change of a place's week, in trips."""
-    measure = "RMSE of the change of a place's week, trips"
     if before is None:
-        return Answer(Query.WEEK_ON_WEEK_CHANGE, measure, None)
-    changes = []
-    for now, then in ((published, before[0]), (truth, before[1])):
-        this, last = _week_of(now), _week_of(then)
-        if this is None or last is None:
-            return Answer(Query.WEEK_ON_WEEK_CHANGE, measure, None)
-        changes.append(this.sub(last, fill_value=0))
-    error = changes[0].sub(changes[1], fill_value=0)
-    return Answer(Query.WEEK_ON_WEEK_CHANGE, measure, float((error**2).mean() ** 0.5))
-
-
-def _week_of(frames: Frames) -> pd.Series | None:
-    """Return the week's tap-ons of each mode and place; None without a table of places."""
-    table = frames.of("tap_on_location")
-    if table is None:
         return None
+    changes = [
+        _week_of(now).sub(_week_of(then), fill_value=0)
+        for now, then in zip((published, truth), before, strict=True)
+    ]
+    error = changes[0].sub(changes[1], fill_value=0)
+    return float((error**2).mean() ** 0.5)
+
+
+def _week_of(frames: Frames) -> pd.Series:
+    """Return the week's tap-ons of each mode and place."""
+    table = frames.of("tap_on_location")
     return table.groupby(["mode", "tap_on_location"], observed=True)["count"].sum()
 
 
-def _joined(published: pd.DataFrame | None, truth: pd.DataFrame | None) -> pd.DataFrame | None:
-    """Return true and published counts side by side; 0 where a row is missing."""
-    if published is None or truth is None:
-        return None
-    keys = ["service_date", "mode", *[name for name in truth.columns if name.startswith("tap_")]]
-    left = truth.set_index(keys)["count"].rename("true")
-    right = published.set_index(keys)["count"].rename("published")
-    return left.to_frame().join(right, how="left").fillna({"published": 0})
-
-
-_ANSWERS: dict[Query, Callable[[Frames, Frames], Answer]] = {
-    Query.TOP_STATIONS_BY_HOUR: _top,
-    Query.DAILY_TOTALS_BY_PLACE: _totals,
-    Query.PEAK_SHARE: _peak,
+_MEASURES: dict[Query, tuple[str, Callable[[Frames, Frames, Before], float | None]]] = {
+    Query.TOP_STATIONS_BY_HOUR: (
+        f"share of the {TOP} busiest places of an hour that are named",
+        _top,
+    ),
+    Query.DAILY_TOTALS_BY_PLACE: (
+        f"median relative error of a place's day of {_BUSY_LEAST} trips or more",
+        _totals,
+    ),
+    Query.PEAK_SHARE: (
+        "mean error of the share of tap-ons at 7-9 and 16-18 hours, by day and mode",
+        _peak,
+    ),
+    Query.WEEK_ON_WEEK_CHANGE: ("RMSE of the change of a place's week, trips", _change),
 }

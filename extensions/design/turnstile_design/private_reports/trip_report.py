@@ -32,6 +32,7 @@ from turnstile.publishing.data_tables import stripped
 from turnstile.publishing.package_reader import Tables
 from turnstile.release.zones import write_atomically
 from turnstile.service_calendar import ServiceWeek
+from turnstile_design.markdown_tables import table_lines
 from turnstile_design.private_reports.trip_bounds import (
     Counts,
     counts_under,
@@ -39,7 +40,7 @@ from turnstile_design.private_reports.trip_bounds import (
     share,
     with_every_row,
 )
-from turnstile_design.private_reports.trip_questions import Answer, Frames, answer
+from turnstile_design.private_reports.trip_questions import Frames, answer
 
 REPORT = "utility_report.md"
 ALPHA_BETA = 0.05
@@ -94,18 +95,18 @@ def _queries(release: Release, complete: Release, truth: Counts) -> Iterator[str
     """Yield the answers to what the programme is meant for."""
     yield "## What it is meant for, published against true"
     yield ""
-    yield "| query | measure | value |"
-    yield "|---|---|---|"
     now = _published(release), _true_frames(complete, truth)
     earlier = _week_before(release)
     before = None
     if earlier is not None and Query.WEEK_ON_WEEK_CHANGE in release.programme.meant_for:
         then = with_every_row(earlier)
         before = _published(earlier), _true_frames(then, counts_under(then, _EVERY_TRIP))
+    rows = []
     for query in release.programme.meant_for:
-        reply: Answer = answer(query, *now, before=before)
+        reply = answer(query, *now, before=before)
         shown = _NOT_TOLD[query] if reply.value is None else f"{reply.value:.4g}"
-        yield f"| {query} | {reply.measure} | {shown} |"
+        rows.append((query, reply.measure, shown))
+    yield from table_lines(("query", "measure", "value"), rows)
 
 
 def _published(release: Release) -> Frames:
@@ -153,8 +154,7 @@ def _dropped(release: Release, complete: Release, truth: Counts) -> Iterator[str
     threshold_of = {event.table: event.threshold for event in release.plan.events}
     yield "## Trips left out of each table, by mode and tap"
     yield ""
-    yield "| table | mode | trips | not counted: bound, outside | in cells below the threshold |"
-    yield "|---|---|---|---|---|"
+    rows = []
     for table in release.programme.tables:
         segments = (layout(variant.domain, table) for variant in (complete, release))
         for unbounded, segment in zip(*segments, strict=True):
@@ -162,8 +162,10 @@ def _dropped(release: Release, complete: Release, truth: Counts) -> Iterator[str
             kept = np.concatenate([_part(day, segment) for day in counted[table.name]])
             threshold = threshold_of[table.name]
             below = 0 if threshold is None else int(kept[kept < threshold].sum())
-            shares = [share(total - int(kept.sum()), total), share(below, total)]
-            yield f"| {table.name} | {segment.mode} | {total:,} | " + " | ".join(shares) + " |"
+            shares = share(total - int(kept.sum()), total), share(below, total)
+            rows.append((table.name, segment.mode, f"{total:,}", *shares))
+    lost = ("not counted: bound, outside", "in cells below the threshold")
+    yield from table_lines(("table", "mode", "trips", *lost), rows)
 
 
 def _part(vector: NDArray[np.int64], segment: Segment) -> NDArray[np.int64]:
@@ -175,24 +177,22 @@ def _density(truth: Counts) -> Iterator[str]:
     """Yield the share of trips in cells of at least k trips of their day."""
     yield "## (k, gamma)-density: share gamma of trips in cells of at least k trips"
     yield ""
-    yield "| table | " + " | ".join(f"k = {k}" for k in DENSE_FROM) + " |"
-    yield "|---|" + "---|" * len(DENSE_FROM)
+    rows = []
     for name, days in truth.items():
         cells = np.concatenate(days)
         total = int(cells.sum())
-        shares = [share(int(cells[cells >= k].sum()), total) for k in DENSE_FROM]
-        yield f"| {name} | " + " | ".join(shares) + " |"
+        rows.append((name, *(share(int(cells[cells >= k].sum()), total) for k in DENSE_FROM)))
+    yield from table_lines(("table", *(f"k = {k}" for k in DENSE_FROM)), rows)
 
 
 def _alpha(release: Release) -> Iterator[str]:
     """Yield the paper's error bound of one query: it is passed with probability beta at most."""
     yield f"## alpha, the paper's error bound at beta = {ALPHA_BETA}"
     yield ""
-    yield "| table | alpha |"
-    yield "|---|---|"
-    for event in {event.table: event for event in release.plan.events}.values():
-        if event.noise.record.is_pure:
-            bound = float(event.scale) * math.log(1 / ALPHA_BETA)
-        else:
-            bound = float(event.scale) * math.sqrt(2 * math.log(2 / ALPHA_BETA))
-        yield f"| {event.table} | {bound:.2f} |"
+    pure, gaussian = math.log(1 / ALPHA_BETA), math.sqrt(2 * math.log(2 / ALPHA_BETA))
+    event_of = {event.table: event for event in release.plan.events}
+    rows = (
+        (name, f"{float(event.scale) * (pure if event.noise.record.is_pure else gaussian):.2f}")
+        for name, event in event_of.items()
+    )
+    yield from table_lines(("table", "alpha"), rows)

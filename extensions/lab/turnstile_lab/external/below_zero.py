@@ -97,7 +97,7 @@ def family_weights(sizes: NDArray[np.int64], beyond: int) -> dict[str, float]:
     weights = {
         LAPLACE: float(betaln(number + 1, steps + 1)),
         NORMAL: weight(normal + spread),
-        OTHER: log_mean(np.array([weight(shapes) for shapes in others])) + math.log(_OTHER_PRIOR),
+        OTHER: log_mean([weight(shapes) for shapes in others]) + math.log(_OTHER_PRIOR),
     }
     changes = max(weights.values()) + math.log(_OTHER_PRIOR) - beyond * math.log(2)
     return weights | {CHANGES: changes}
@@ -151,9 +151,7 @@ def _zeros(name: str, counts: NDArray[np.int64], noise_weight: float) -> Disclos
     known = below.size * np.log(1 - falls) + steps * np.log(falls)
     fair = 1 / (1 + falls)
     noise = log_mean(known + binom.logpmf(zeros, zeros + beside, fair)) - log_mean(known)
-    alone = log_mean(
-        np.array([binom.logpmf(zeros, zeros + beside, p) for p in np.linspace(0.5, 0.995, 60)])
-    )
+    alone = log_mean(binom.logpmf(zeros, zeros + beside, np.linspace(0.5, 0.995, 60)))
     weight = math.log(_ZEROS_PRIOR) + alone - noise
     if weight <= 0 or zeros / max(zeros + beside, 1) <= float(fair[np.argmax(known)]):
         return None

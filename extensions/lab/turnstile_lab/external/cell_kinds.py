@@ -5,29 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-import numpy as np
-from numpy.typing import NDArray
-
 from turnstile_lab.external.table import Cell, ExternalTable
 from turnstile_lab.rows import expected_rows
 
-EVERY = "every mode"
 _SPANNING = (1, 3, 4)  # date, time, location in a Cell
 
 
-def rounded(table: ExternalTable) -> NDArray[np.int64]:
-    """Return the counts rounded to integers, shape (cells,)."""
-    return np.rint(table.counts).astype(np.int64)
-
-
 def by_kind(table: ExternalTable) -> dict[str, list[int]]:
-    """Return the indices of each kind of cell, by mode, and over modes where there are several."""
+    """Return the indices of each kind of cell, by mode."""
     indices: defaultdict[str, list[int]] = defaultdict(list)
-    modes = {cell.mode for cell in table.cells}
     for index, cell in enumerate(table.cells):
         indices[f"{cell.mode or 'all'} {cell.kind}"].append(index)
-        if len(modes) > 1:
-            indices[f"{EVERY} {cell.kind}"].append(index)
     return dict(sorted(indices.items()))
 
 

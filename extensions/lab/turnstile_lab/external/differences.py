@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Iterable
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln
 from scipy.stats import chi2, norm
 
-from turnstile.privacy.noise import NoiseDistribution, Term, integer_pmf
 from turnstile_lab.disclosures import Disclosure
 from turnstile_lab.external.odds import CONFIDENCE, Floats, is_sure, log_mean, log_odds, told
 from turnstile_lab.external.paired_counts import GROUPS_LEAST, point_to_point, residuals
 from turnstile_lab.external.table import Cell, ExternalTable
-from turnstile_lab.scale_of_pairs import from_residuals
+from turnstile_lab.scale_of_pairs import from_residuals, masses_of_sums
 
 _WIDTHS = np.geomspace(0.15, 6, 33)  # of a scale, to the usual size of a difference
 _SHARES = (0.0, 0.02, 0.1)  # of differences that are of nothing alike
@@ -40,19 +41,13 @@ def noise_of_differences(table: ExternalTable) -> list[Disclosure]:
         names = ", ".join(f"{s.start} to {s.end} ({s.lag} slots later)" for s in services[:4])
         words = f"{pairs.size} pairs of on and off counts of {len(services)} services ({names})"
         disclosures.append(_disclosure("pairs", words, pairs, np.full(pairs.size, 2), levels))
-    for dimension in ("loc", "time"):
-        sums = residuals(table, dimension)
-        if sums is None or sums.is_complete.sum() < GROUPS_LEAST:
-            continue
-        values = np.rint(sums.values[sums.is_complete]).astype(np.int64)
-        if values.any():
-            words = f"{values.size} totals with all their parts (over {dimension})"
-            complete = sums.is_complete
-            disclosures.append(
-                _disclosure(
-                    "totals", words, values, sums.parts[complete] + 1, sums.levels[complete]
-                )
-            )
+    for sums in residuals(table):
+        complete = sums.is_complete
+        values = np.rint(sums.values[complete]).astype(np.int64)
+        if values.size >= GROUPS_LEAST and values.any():
+            words = f"{values.size} totals with all their parts (over {sums.dimension})"
+            terms, levels = sums.parts[complete] + 1, sums.levels[complete]
+            disclosures.append(_disclosure("totals", words, values, terms, levels))
     return [*disclosures, *_repeated(table)]
 
 
@@ -73,22 +68,22 @@ def explanations(
     """
     usual = float(np.sqrt(np.mean(values.astype(np.float64) ** 2 / terms))) + 0.05
     spread = usual * np.sqrt(terms)
-    wide = -math.log(2 * int(np.abs(values).max()) + 3)
+    anything = -math.log(2 * int(np.abs(values).max()) + 3)
     center, mean = float(np.median(spread)), max(float(values.mean()), 0.1)
     relative = (levels + 1) / float(np.mean(levels) + 1)
 
-    def mixed(logs: list[Floats], shares: tuple[float, ...] = _SHARES) -> float:
-        """Return the mean probability over scales, and over shares that are of nothing alike."""
+    def mixed(
+        logs: list[Floats],
+        others: Iterable[Floats | float] = repeat(anything),
+        shares: tuple[float, ...] = _SHARES,
+    ) -> float:
+        """Return the mean probability over scales, and over shares that are of the others."""
         return log_mean(
-            np.array(
-                [
-                    np.logaddexp(
-                        log_probability + math.log1p(-share), wide + math.log(share or 1e-300)
-                    ).sum()
-                    for log_probability in logs
-                    for share in shares
-                ]
-            )
+            [
+                np.logaddexp(log + math.log1p(-share), other + math.log(share or 1e-300)).sum()
+                for log, other in zip(logs, others, strict=False)
+                for share in shares
+            ]
         )
 
     zeros = int((values == 0).sum())
@@ -104,19 +99,12 @@ def explanations(
         "offset": mixed(
             [_normal(values, w * spread, m * center) for w in _WIDTHS for m in _OFFSETS]
         ),
-        "several": log_mean(
-            np.array(
-                [
-                    np.logaddexp(
-                        _normal(values, w * spread * 0.3) + math.log1p(-share),
-                        _normal(values, w * spread * 3) + math.log(share),
-                    ).sum()
-                    for w in _WIDTHS
-                    for share in (0.05, 0.2, 0.5)
-                ]
-            )
+        "several": mixed(
+            [_normal(values, w * spread * 0.3) for w in _WIDTHS],
+            [_normal(values, w * spread * 3) for w in _WIDTHS],
+            (0.05, 0.2, 0.5),
         ),
-        "corrections": float(betaln(zeros + 1, others + 1)) + wide * others,
+        "corrections": float(betaln(zeros + 1, others + 1)) + anything * others,
     }
     return {
         name: weight + math.log(_NOISE_PRIOR if name in _NOISES else _OTHER_PRIOR)
@@ -161,11 +149,7 @@ def _laplace(values: NDArray[np.int64], terms: NDArray[np.int64], scale: float) 
             spread = scale * math.sqrt(2 * int(number))
             logs[mask] = norm.logpdf(values[mask], 0, spread)
             continue
-        reach, masses = integer_pmf([Term(NoiseDistribution.ROUNDED_LAPLACE, scale, int(number))])
-        half = reach.size // 2
-        inside = np.abs(values[mask]) <= half
-        indices = np.clip(values[mask], -half, half) + half
-        logs[mask] = np.log(np.where(inside, np.maximum(masses[indices], 1e-300), 1e-300))
+        logs[mask] = np.log(masses_of_sums(values[mask], scale, int(number)))
     return logs
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from turnstile_lab.disclosures import Disclosure
 
@@ -24,10 +24,12 @@ _SHOWN_MOST = 1e6
 Floats = NDArray[np.float64]
 
 
-def log_mean(logs: Floats) -> float:
+def log_mean(logs: ArrayLike) -> float:
     """Return the logarithm of the mean of numbers of any shape, given by their logarithms."""
-    top = float(logs.max())
-    return top + math.log(float(np.exp(logs - top).mean())) if math.isfinite(top) else top
+    top = float(np.max(logs))
+    if not math.isfinite(top):
+        return top
+    return top + math.log(float(np.exp(np.subtract(logs, top)).mean()))
 
 
 def log_sum(logs: Floats) -> float:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from turnstile.privacy.noise import NoiseDistribution, Term, half_width, tail
 from turnstile_lab.disclosures import Disclosure
 from turnstile_lab.external.below_zero import below_zero
-from turnstile_lab.external.cell_kinds import EVERY, by_kind, spanned
+from turnstile_lab.external.cell_kinds import by_kind, spanned
 from turnstile_lab.external.differences import noise_of_differences
 from turnstile_lab.external.ends import mark_below, piles
 from turnstile_lab.external.grids import Grid, described, grid_of
@@ -49,11 +49,7 @@ def assess_external(table: ExternalTable) -> tuple[Disclosure, ...]:
         figures = {"claim": "mark_below", "mark": f"{mark[0]:g}", "cells": int(marked.sum())}
         disclosures.append(told("suppression", words, mark[1], figures, is_flaw=True))
     counted = table.without(marked)
-    kinds = {
-        name: np.array(indices)
-        for name, indices in by_kind(table).items()
-        if not name.startswith(EVERY)
-    }
+    kinds = {name: np.array(indices) for name, indices in by_kind(table).items()}
     numbers = {name: table.counts[indices[~marked[indices]]] for name, indices in kinds.items()}
     grids = {name: grid_of(counts) for name, counts in numbers.items()}
     is_fine = not any(grid.may_hide for grid in grids.values())
@@ -75,18 +71,10 @@ def assess_external(table: ExternalTable) -> tuple[Disclosure, ...]:
         disclosures.append(Disclosure("scale", False, ONE_TABLE, figures))
     named = [scale.figures["scale"] for scale in scales if scale.figures["identified"]]
     disclosures += presence(disclosures, sorted(named, reverse=True))  # the most dangerous first
-    disclosures += [
-        finding
-        for finding in (
-            _rows(table),
-            _derived(counted),
-            _differencing(counted, scales) if is_fine else None,
-            *_companions(table),
-            Disclosure("cannot_tell", False, NEVER_TOLD, {"claim": None}),
-        )
-        if finding is not None
-    ]
-    return tuple(disclosures)
+    disclosures += [_rows(table), *_derived(counted)]
+    disclosures += _differencing(counted, scales) if is_fine else ()
+    untold = Disclosure("cannot_tell", False, NEVER_TOLD, {"claim": None})
+    return (*disclosures, *_companions(table), untold)
 
 
 def _of_one_table(
@@ -131,78 +119,66 @@ def _rows(table: ExternalTable) -> Disclosure:
     )
 
 
-def _derived(table: ExternalTable) -> Disclosure | None:
+def _derived(table: ExternalTable) -> list[Disclosure]:
     """Say that totals are sums of published parts, which lose what is missing in the parts."""
-    for dimension in ("loc", "time"):
-        sums = residuals(table, dimension)
-        if sums is None or sums.values.size < GROUPS_LEAST:
-            continue
+    for sums in residuals(table):
         equal = float(np.mean(sums.values == 0))
-        if equal > _NEARLY_ALL and not sums.is_complete.all():
-            return Disclosure(
-                "derived_from_thresholded",
-                True,
-                f"{equal:.0%} of the totals over {dimension} are the sums of the published parts: "
-                "whatever is not published in the parts, they lack too",
-                {
-                    "claim": "derived",
-                    "dimension": dimension,
-                    "groups": int(sums.values.size),
-                    "incomplete_groups": int((~sums.is_complete).sum()),
-                },
+        is_told = sums.values.size >= GROUPS_LEAST and equal > _NEARLY_ALL
+        if is_told and not sums.is_complete.all():
+            words = (
+                f"{equal:.0%} of the totals over {sums.dimension} are the sums of the published "
+                "parts: whatever is not published in the parts, they lack too"
             )
-    return None
+            figures = {
+                "claim": "derived",
+                "dimension": sums.dimension,
+                "groups": int(sums.values.size),
+                "incomplete_groups": int((~sums.is_complete).sum()),
+            }
+            return [Disclosure("derived_from_thresholded", True, words, figures)]
+    return []
 
 
-def _differencing(table: ExternalTable, scales: list[Disclosure]) -> Disclosure | None:
+def _differencing(table: ExternalTable, scales: list[Disclosure]) -> list[Disclosure]:
     """Estimate what is hidden in totals whose parts are not all published."""
-    named = [
-        disclosure.figures
-        for disclosure in scales
-        if disclosure.figures["source"] in ("pairs", "totals")
-    ]
     known = [
-        figures["deviation_high"] / math.sqrt(2) for figures in named if "deviation_high" in figures
+        scale.figures["deviation_high"] / math.sqrt(2)
+        for scale in scales
+        if "deviation_high" in scale.figures
     ]
-    scale = max(known, default=None)
-    for dimension in ("loc", "time"):
-        sums = residuals(table, dimension)
-        if sums is None:
-            continue
+    shown = max(known, default=SCALES_SHOWN[1])
+    for sums in residuals(table):
         incomplete = ~sums.is_complete & (np.rint(sums.values) != 0)
-        if incomplete.sum() < 1:
+        if not incomplete.any():
             continue
-        terms = int(np.median(sums.parts[incomplete])) + 1
-        shown = scale if scale is not None else SCALES_SHOWN[1]
+        hidden, parts = sums.values[incomplete], sums.parts[incomplete]
+        terms = int(np.median(parts)) + 1
         noise = [Term(NoiseDistribution.ROUNDED_LAPLACE, shown, terms)]
         widths = {f"{level:g}": half_width(noise, level) for level in (0.9, 0.95, 0.99)}
-        beyond = np.array(
-            [
-                tail([Term(NoiseDistribution.ROUNDED_LAPLACE, shown, int(n) + 1)], abs(v)) < _ALPHA
-                for v, n in zip(sums.values[incomplete], sums.parts[incomplete], strict=True)
-            ]
+        beyond = sum(
+            tail([Term(NoiseDistribution.ROUNDED_LAPLACE, shown, n + 1)], abs(v)) < _ALPHA
+            for v, n in zip(hidden.tolist(), parts.tolist(), strict=True)
         )
-        return Disclosure(
-            "differencing",
-            True,
-            f"{int(incomplete.sum())} totals over {dimension} lack parts; total minus parts is "
+        words = (
+            f"{hidden.size} totals over {sums.dimension} lack parts; total minus parts is "
             f"what they lack, exactly where there is no noise, and within +-{widths['0.95']:g} "
             f"(95 %) if it is {terms} Laplace noises of scale {shown:g}"
-            f"{'' if known else ' (assumed)'}; {int(beyond.sum())} differ from zero by more "
-            "than that",
-            {
-                "claim": None,
-                "dimension": dimension,
-                "groups": int(incomplete.sum()),
-                "beyond_noise": int(beyond.sum()),
-                "terms_median": terms,
-                "scale": shown,
-                "scale_is_assumed": scale is None,
-                "half_widths": widths,
-                "largest_hidden": float(sums.values[incomplete].max()),
-            },
+            f"{'' if known else ' (assumed)'}; {beyond} differ from zero by more "
+            "than that"
         )
-    return None
+        figures = {
+            "claim": None,
+            "dimension": sums.dimension,
+            "groups": hidden.size,
+            "beyond_noise": beyond,
+            "terms_median": terms,
+            "scale": shown,
+            "scale_is_assumed": not known,
+            "half_widths": widths,
+            "largest_hidden": float(hidden.max()),
+        }
+        return [Disclosure("differencing", True, words, figures)]
+    return []
 
 
 def _companions(table: ExternalTable) -> list[Disclosure]:

@@ -66,7 +66,13 @@ class Ends:
     levels: NDArray[np.float64]
 
 
-def residuals(table: ExternalTable, dimension: str) -> Residuals | None:
+def residuals(table: ExternalTable) -> list[Residuals]:
+    """Return totals minus their parts, over places and over times, where the table has both."""
+    sums = (_residuals(table, dimension) for dimension in ("loc", "time"))
+    return [over_one for over_one in sums if over_one is not None]
+
+
+def _residuals(table: ExternalTable, dimension: str) -> Residuals | None:
     """Return totals over a dimension minus their parts; None where the table has not both."""
     parts: defaultdict[Cell, list[float]] = defaultdict(list)
     labels: defaultdict[tuple[str | None, str | None], set[str]] = defaultdict(set)

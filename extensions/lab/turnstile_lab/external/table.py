@@ -56,16 +56,6 @@ class ExternalTable:
         return ExternalTable(cells, counts, companions, self.stray_lines, self.marks)
 
     @property
-    def is_integer(self) -> bool:
-        """Whether every count is an integer."""
-        return bool(np.all(self.counts == np.rint(self.counts)))
-
-    @property
     def is_labelled(self) -> bool:
         """Whether anything but the counts is published: a column alone names no cell twice."""
         return any(label is not None for cell in self.cells[:1] for label in cell)
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """Kinds of the cells, sorted."""
-        return tuple(sorted({cell.kind for cell in self.cells}))

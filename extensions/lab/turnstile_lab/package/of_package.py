@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 
-import pyarrow.compute as pc
-
 from turnstile.assessment.attacks.presence import guess_after, proof_integer
 from turnstile.assessment.attacks.risk import Forecast, as_figures, forecast, over_weeks
 from turnstile.assessment.gates.numbers import nested_pairs
@@ -18,7 +16,7 @@ from turnstile.privacy.noise import half_width, term_of
 from turnstile.publishing.contents_check import unknown_contents
 from turnstile.publishing.describe.manifest import differences
 from turnstile.publishing.inner_contents import NOT_JUDGED
-from turnstile.publishing.package_reader import Package, axes_of, texts_of
+from turnstile.publishing.package_reader import Package, axes_of
 from turnstile_lab.disclosures import Disclosure
 from turnstile_lab.package.numbers import judged_package, layouts_of_package
 from turnstile_lab.package.scales import nested_scales, scales_of
@@ -105,17 +103,9 @@ def _rows(package: Package) -> list[Disclosure]:
     """Compare each table's rows with the domain that its labels span, a mode at a time."""
     disclosures = []
     for name, table in package.tables.items():
-        axes = axes_of(table)
-        modes = table.column("mode").unique().to_pylist() if "mode" in axes else [None]
-        expected = 0
-        for mode in modes:
-            mode_table = (
-                table if mode is None else table.filter(pc.equal(texts_of(table, "mode"), mode))
-            )
-            cells = 1
-            for axis in axes:
-                cells *= len(mode_table.column(axis).unique()) if axis != "mode" else 1
-            expected += cells
+        labels = table.select(axes_of(table)).to_pandas()
+        by_mode = labels.assign(mode=labels.get("mode", "")).groupby("mode", observed=True)
+        expected = int(by_mode.nunique(dropna=False).prod(axis=1).sum())
         balance = RowBalance(expected, table.num_rows)
         figures = {"table": name, "expected": expected, "published": table.num_rows}
         disclosures.append(
