@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from city_week import BUS_COLUMNS, WEEK, ZONE, Form, Tap, readings, taps, written
 
+from turnstile.cli import main
 from turnstile.durable_files import sha256_of
 from turnstile.look.file_form import has_records
 from turnstile.pipeline import steps
@@ -31,6 +32,20 @@ DATED = Form(dates="DD/MM/YYYY")
 
 def _decided(record: dict[str, Any]) -> set[str]:
     return {decision["key"] for decision in record["decisions"] if decision["must"]}
+
+
+@pytest.mark.parametrize("feed", ["gate_counts", "gate_counters"])
+def test_files_that_name_nobody_are_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, feed: str
+) -> None:
+    """Gates have no event's id to count by, and the look ended in a traceback."""
+    monkeypatch.setenv("TURNSTILE_HOME", str(tmp_path / "var"))
+    made = ["sample", feed, "--weeks", str(WEEK), "--rows", "300", "--out", str(tmp_path)]
+    assert main(made) == 0
+    files = [str(path) for path in sorted((tmp_path / feed / str(WEEK)).iterdir())]
+    main(["look", "--from", *files, "--feed", feed, "--zone", str(ZONE)])
+    (page,) = (tmp_path / "var/private/looks").rglob("look.md")
+    assert "## Fields" in page.read_text()
 
 
 def test_files_without_a_question_are_ready_and_the_week_is_published(city: Any) -> None:

@@ -131,7 +131,8 @@ def test_the_command_says_what_a_year_costs_and_what_fits(
 def test_planning_tables_refuse_what_they_cannot_say(
     turnstile: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert turnstile("plan", "itms", "--compare") == 2
+    for programme in ("itms", "opal_flows"):
+        assert turnstile("plan", programme, "--compare") == 2
     for option in ("--weeks", "--trips", "--buses"):
         with pytest.raises(SystemExit) as refused:
             turnstile("plan", "opal", "--grains", option, 0)

@@ -48,7 +48,9 @@ REPAIRS = {
     "manifest": Repair(f"restore {_RESTORE}", "nothing"),
     "package": Repair(f"restore {_RESTORE}", "nothing"),
     "public zone": Repair(f"series: {_RECOVER}; else restore, or take away, {_RESTORE}", "nothing"),
-    "log": Repair("turnstile ledger cosign; history replaced: turnstile ledger begin-log", "nothing"),
+    "log": Repair(
+        "turnstile ledger cosign; history replaced: turnstile ledger begin-log", "nothing"
+    ),
     "private": Repair(f"restore {_RESTORE} --private", "nothing; without it no correction"),
     "store": Repair("turnstile stores restore, from the home that has seen more", "nothing"),
     "airflow": Repair("restore Airflow's database; no budget hangs on it", "runs and their logs"),

@@ -186,8 +186,11 @@ def encoding_of(written: FileSpec, detected: FileSpec) -> Encoding:
 
 
 def unit_of(programme: Programme) -> str:
-    """Return the field that names card or vehicle, or the event where nobody is named."""
-    return "tap_id" if programme.source.feed.names_nobody else programme.source.id_field
+    """Return the field that names card or vehicle; where nobody is named, the event or its gate."""
+    source = programme.source
+    if not source.feed.names_nobody:
+        return source.id_field
+    return "tap_id" if source.feed is Feed.TIDES_PASSENGER_EVENTS else "gate"
 
 
 def as_said(

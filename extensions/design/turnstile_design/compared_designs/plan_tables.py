@@ -53,8 +53,11 @@ def comparison(release: Release) -> Iterator[str]:
         InputError: the programme counts no trips.
     """
     programme = release.programme
-    if programme.source.feed.shape is not RowShape.TRIPS:
-        rule = "is compared for programmes of trips only; read turnstile plan without --compare"
+    if programme.source.feed.shape is not RowShape.TRIPS or not programme.shared_tables:
+        rule = (
+            "is compared for programmes of trips by time or place of one tap only; read turnstile "
+            "plan without --compare"
+        )
         raise InputError(where=programme.name, field="--compare", rule=rule)
     include = release.settings.include
     mode = largest_mode(release.domain)

@@ -1,4 +1,4 @@
-"""`turnstile assess`: attack a package or a external table of counts, as an outsider would."""
+"""`turnstile assess`: attack a package or an external table of counts, as an outsider would."""
 
 from __future__ import annotations
 
