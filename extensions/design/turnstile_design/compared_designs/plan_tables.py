@@ -15,9 +15,9 @@ from turnstile.privacy.events import DrawEvent, one_of_each_label
 from turnstile.privacy.units import CARD_UNITS, ProtectionUnit
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.domain.public_domain import PublicDomain
+from turnstile.programme.fields import TAPS
 from turnstile.programme.loading import load_programme, programme_files
 from turnstile.programme.mechanism_spec import CapSpec
-from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
 from turnstile.publishing.card import loss_figures
 from turnstile.release.carried_weeks import rho_over_weeks, with_later_draws
@@ -50,13 +50,13 @@ def comparison(release: Release) -> Iterator[str]:
     """Yield the lines of `--compare`: losses of the family, then errors of alternatives.
 
     Raises:
-        InputError: the programme counts no trips.
+        InputError: the programme counts no trips by slot and location of tap-ons.
     """
     programme = release.programme
-    if programme.source.feed.shape is not RowShape.TRIPS or not programme.shared_tables:
+    if TAPS[0] not in {table.by for table in programme.shared_tables}:
         rule = (
-            "is compared for programmes of trips by time or place of one tap only; read turnstile "
-            "plan without --compare"
+            "is compared for programmes of trips with a table by slot and location of tap-ons; "
+            "read turnstile plan without --compare"
         )
         raise InputError(where=programme.name, field="--compare", rule=rule)
     include = release.settings.include
