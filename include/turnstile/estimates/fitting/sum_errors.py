@@ -6,8 +6,9 @@ set A, whose parts have the variances v, is described by
     variance = V + sum over j of c_j (Q_j - V),  V = sum of v,
     Q_j = sum over the blocks of j of (sum of sqrt(v) within the block)^2,
 
-where j is a way to be alike: of one place and day, of one day and slot, and so on. The c_j come
-from sums of whole blocks of every kind: their squared errors are known without bias from the
+where j is a way to be alike: of one place and day, of one day and slot, and so on. Weekdays of a
+place borrow from each other more than from its weekend, so kinds of day are such ways, too. The c_j
+come from sums of whole blocks of every kind: their squared errors are known without bias from the
 unbiased sums and from how the estimated ones go with their noise (`error_model`). A negative c_j
 says that fitting to a marginal made errors cancel. What is not known of a c_j is put on the safe
 side.
@@ -17,7 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from datetime import date
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -26,20 +28,24 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _Grains = Mapping[str, Floats]
-PLACE, DAY, SLOT, STRETCH = "place", "day", "slot", "stretch"
+PLACE, DAY, KIND, SLOT, STRETCH = "place", "day", "kind", "slot", "stretch"
 STRETCH_HOURS = 4
+WEEKEND = (5, 6)
 ALIKE = (
     (PLACE, DAY, STRETCH),
     (PLACE, DAY),
     (PLACE, SLOT),
     (PLACE, STRETCH),
     (PLACE,),
+    (PLACE, KIND, SLOT),
+    (PLACE, KIND, STRETCH),
+    (PLACE, KIND),
     (DAY, SLOT),
     (DAY, STRETCH),
     (DAY,),
 )
 _MODEL_ERROR = 0.05  # of a variance: no description is more exact
-_CAUTION = 2.0  # standard deviations by which a c_j is raised; one below 0 at most to 0
+_CAUTION = 0.5  # standard deviations by which a c_j is raised; one below 0 at most to 0
 _DIGITS = 4
 _ALMOST_NONE = 1e-9
 
@@ -53,6 +59,7 @@ class JudgedBlocks:
         shaken: each time that the numbers were shaken, what was added to them and by how much
             estimates changed, so that the mean product is how they go with the noise.
         variances: of the errors of the estimates, as modelled.
+        kinds: which days each kind of day has, shape (kinds, days).
         stretches: number of the stretch of the day that each slot is in.
         slot_sizes: how many drawn slots each slot adds up.
         noise: variance of the unbiased sum over so many places and drawn slots of one day.
@@ -62,10 +69,21 @@ class JudgedBlocks:
     apart: Floats
     shaken: Sequence[tuple[Floats, Floats]]
     variances: Floats
+    kinds: Floats
     stretches: Ints
     slot_sizes: Ints
     noise: Callable[[int, int], float]
     place_sizes: Ints | None = None
+
+
+def kinds_of(days: Sequence[date]) -> Floats:
+    """Return which days each kind of day has: weekdays, and Saturdays and Sundays.
+
+    Examples:
+        >>> kinds_of([date(2016, 7, 29), date(2016, 7, 30)]).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+    """
+    return np.eye(2)[:, [int(day.weekday() in WEEKEND) for day in days]]
 
 
 def stretches_of(labels: Sequence[str]) -> Ints:
@@ -87,7 +105,7 @@ def correlations(parts: Sequence[JudgedBlocks]) -> list[dict[str, Any]]:
     """
     from scipy.optimize import lsq_linear  # half a second of imports, for the step that fits
 
-    errors, spread = np.array(_judged(parts)).T
+    errors, spread = _judged(parts).T
     joint = np.array(_together(parts))
     alone = float(sum(part.variances.sum() for part in parts))
     if alone <= 0:
@@ -126,14 +144,12 @@ def _cautious(share: float, deviation: float) -> float:
     return min(raised, 0.0) if share < 0 else raised
 
 
-def _judged(parts: Sequence[JudgedBlocks]) -> list[tuple[float, float]]:
+def _judged(parts: Sequence[JudgedBlocks]) -> Floats:
     """Return of each way the squared errors of its sums of blocks, summed, and their variance."""
-    grains = [_Grained.of(part) for part in parts]
-    sums = []
-    for axes in ALIKE:
-        of_parts = [_squares(axes, part, of) for part, of in zip(parts, grains, strict=True)]
-        sums.append((sum(square for square, _ in of_parts), sum(spread for _, spread in of_parts)))
-    return sums
+    grained = [(part, _Grained.of(part)) for part in parts]
+    squares = [[_squares(axes, *pair) for pair in grained] for axes in ALIKE]
+    of_ways: Floats = np.array(squares).sum(axis=1)
+    return of_ways
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,27 +163,25 @@ class _Grained:
     @classmethod
     def of(cls, part: JudgedBlocks) -> _Grained:
         """Add up over stretches and days."""
+        grains = partial(_by_grain, part.stretches)
+        shaken = [(grains(added), grains(change)) for added, change in part.shaken]
         sizes = part.slot_sizes[None, None].astype(np.float64)
-        apart, sizes_of = (_by_grain(values, part.stretches) for values in (part.apart, sizes))
-        shaken = [
-            (_by_grain(added, part.stretches), _by_grain(change, part.stretches))
-            for added, change in part.shaken
-        ]
-        return cls(apart, shaken, sizes_of)
+        return cls(grains(part.apart), shaken, grains(sizes))
 
 
 def _squares(axes: Sequence[str], part: JudgedBlocks, of: _Grained) -> tuple[float, float]:
     """Return the same of one part and way."""
-    sums = _summed(of.apart, axes)
-    slopes = [(_summed(added, axes) * _summed(change, axes)).sum() for added, change in of.shaken]
-    counts = np.rint(_summed(of.sizes, {PLACE, DAY, *axes}))
+    summed = partial(_summed, part.kinds)
+    sums = summed(axes, of.apart)
+    slopes = [(summed(axes, added) * summed(axes, change)).sum() for added, change in of.shaken]
+    counts = np.rint(summed({PLACE, DAY, *axes}, of.sizes))
     sizes_of_places = part.place_sizes if part.place_sizes is not None else np.ones(len(part.apart))
     of_places = sizes_of_places if PLACE in axes else sizes_of_places.sum(keepdims=True)
     unique_sizes, where = np.unique(of_places, return_inverse=True)
     variances = np.array(
         [[part.noise(int(p), int(n)) for n in counts[0, 0]] for p in unique_sizes]
     )[where]
-    days = 1 if DAY in axes else part.apart.shape[1]
+    days = summed({DAY, KIND} & {*axes}, {DAY: np.ones((1, part.kinds.shape[1], 1))})
     variances = np.broadcast_to(variances[:, None] * days, sums.shape)
     squares = (sums**2 - variances).sum() + 2 * np.mean(slopes)
     return float(squares), float(2 * (variances**2).sum())
@@ -175,28 +189,32 @@ def _squares(axes: Sequence[str], part: JudgedBlocks, of: _Grained) -> tuple[flo
 
 def _together(parts: Sequence[JudgedBlocks]) -> list[list[float]]:
     """Return Q of the blocks that are alike in two ways at once, for every two ways."""
-    deviations = [_by_grain(np.sqrt(part.variances), part.stretches) for part in parts]
+    deviations = [_by_grain(part.stretches, np.sqrt(part.variances)) for part in parts]
 
     @cache  # two ways are one, and several pairs of them have the same axes
     def alike_in(axes: frozenset[str]) -> float:
-        return sum(float((_summed(grains, axes) ** 2).sum()) for grains in deviations)
+        sums = (_summed(parts[0].kinds, axes, grains) for grains in deviations)
+        return sum(float((blocks**2).sum()) for blocks in sums)
 
     return [[alike_in(frozenset({*k, *j})) for j in ALIKE] for k in ALIKE]
 
 
-def _by_grain(values: Floats, stretches: Ints) -> _Grains:
+def _by_grain(stretches: Ints, values: Floats) -> _Grains:
     """Return numbers of slots, and their sums over stretches and over the day."""
     codes = np.unique(stretches, return_inverse=True)[1]
     of_stretches = values @ np.eye(codes.max() + 1)[codes]
     return {SLOT: values, STRETCH: of_stretches, DAY: values @ np.ones((codes.size, 1))}
 
 
-def _summed(grains: _Grains, axes: Collection[str]) -> Floats:
-    """Return sums over blocks that are alike in these, shape (places or 1, days or 1, blocks)."""
+def _summed(kinds: Floats, axes: Collection[str], grains: _Grains) -> Floats:
+    """Return sums over blocks that are alike in these.
+
+    Shape (places or 1, days, kinds of day or 1, blocks).
+    """
     values = grains[next((grain for grain in (SLOT, STRETCH) if grain in axes), DAY)]
     if PLACE not in axes:
         values = values.sum(axis=0, keepdims=True)
-    return values if DAY in axes else values.sum(axis=1, keepdims=True)
+    return values if DAY in axes else (kinds if KIND in axes else kinds.sum(0)[None]) @ values
 
 
 def _rounded(value: float) -> float:

@@ -75,7 +75,7 @@ def trip_estimates(week: WeekToEstimate) -> Estimates:
     for quantity in sorted({table.quantity for table in published}, key=FINEST_FIRST.index):
         group = [table for table in published if table.quantity == quantity]
         model = models[quantity] = _model(group, results, models)
-        shares = trip_correlations(group, results, model)
+        shares = trip_correlations(week, group, results, model)
         for published_table in group:
             correlations[published_table.table.name] = shares
             mode_results = [

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import date
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from turnstile.estimates.fitting.error_model import ErrorModel
-from turnstile.estimates.fitting.sum_errors import JudgedBlocks, correlations, stretches_of
+from turnstile.estimates.fitting.sum_errors import (
+    JudgedBlocks,
+    correlations,
+    kinds_of,
+    stretches_of,
+)
 from turnstile.estimates.published_tables import (
     Grain,
     Part,
@@ -19,14 +25,20 @@ from turnstile.estimates.published_tables import (
 )
 from turnstile.estimates.trips.mode_estimates import ModeEstimates, numbers_of, shaken_numbers
 from turnstile.estimates.trips.tap_numbers import TapNumbers
+from turnstile.estimates.trips.trip_weeks import days_with_input
+from turnstile.estimates.week_to_estimate import WeekToEstimate
 
 
 def trip_correlations(
-    published: Sequence[PublishedTable], results: Sequence[ModeEstimates], model: ErrorModel | None
+    week: WeekToEstimate,
+    published: Sequence[PublishedTable],
+    results: Sequence[ModeEstimates],
+    model: ErrorModel | None,
 ) -> list[dict[str, Any]]:
     """Return how far errors of a quantity go together; totals of days are independent.
 
     Args:
+        week: that is estimated.
         published: tables of the quantity.
         results: of every mode's taps.
         model: of their errors.
@@ -34,10 +46,15 @@ def trip_correlations(
     if model is None:
         return []
     tables = {table.taps: table for table in published}
-    return correlations([_blocks(tables[result.drawn.taps], result, model) for result in results])
+    days = [week.numbers.days[n] for n in days_with_input(week.numbers)]
+    return correlations(
+        [_blocks(tables[result.drawn.taps], result, model, days) for result in results]
+    )
 
 
-def _blocks(table: PublishedTable, result: ModeEstimates, model: ErrorModel) -> JudgedBlocks:
+def _blocks(
+    table: PublishedTable, result: ModeEstimates, model: ErrorModel, days: Sequence[date]
+) -> JudgedBlocks:
     """Return one mode's taps beside the unbiased numbers."""
     quantity, blocks, drawn = table.quantity, table.blocks[result.drawn.mode], result.drawn.numbers
     values = values_of(result.estimates, quantity, blocks)
@@ -49,6 +66,7 @@ def _blocks(table: PublishedTable, result: ModeEstimates, model: ErrorModel) -> 
         apart=values - values_of(drawn, quantity, blocks),
         shaken=shaken_numbers(result, quantity, blocks),
         variances=variances.reshape(values.shape),
+        kinds=kinds_of(days),
         stretches=stretches_of(labels),
         place_sizes=place_sizes,
         slot_sizes=slot_sizes if slots else np.ones(1, np.int64),

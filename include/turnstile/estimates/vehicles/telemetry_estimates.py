@@ -251,6 +251,7 @@ def _correlations(week: WeekToEstimate, counted: _Counted) -> Sequence[dict[str,
         apart=buses - values,
         shaken=[shaken(number) for number in range(_SHAKEN)],
         variances=counted.buses.variance[:, None, :],
+        kinds=np.ones((1, 1)),  # of the week as one
         stretches=stretches_of(slots),
         slot_sizes=np.ones(len(slots), dtype=np.int64),
         noise=lambda places, count: places * count * deviation**2,
