@@ -1,9 +1,10 @@
 """What 90 % intervals hold in service hours, by table and by estimated size.
 
-The trains of a real week, varied (`estimate_weeks`), in ten random regions, with sd 33.2 and 9.8.
-Of numbers whose estimate is 10 and more: how many intervals hold the truth, and the least share of
-a size with 500 numbers or more. Run:
-`python benchmarks/coverage_by_size.py FOLDER`, the published release of 2016.
+Real weeks, varied (`estimate_weeks`), in ten random regions, with sd 33.2 and 9.8: trains with
+slots of a quarter and of an hour, and a metro with slots of an hour. Of numbers whose estimate is
+10 and more: how many intervals hold the truth, and the least share of a size with 500 numbers or
+more. Run: `python benchmarks/coverage_by_size.py FOLDER [FILE]`, the published release of 2016 and
+the stations of a metro by hour of August 2025.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from estimate_weeks import (
     OPAL,
     Floats,
     Noise,
+    by_hour,
     dice,
     filled,
+    metro_week,
     real_week,
 )
 
@@ -30,6 +33,7 @@ from turnstile.estimates.trips.tap_estimates import SIZE_EDGES
 
 NOISES, WEEKS, SEEDS, REGIONS = (Noise(33.2, None), OPAL), 7, (1, 2, 3, 4), 10
 FROM, MANY = 10, 500
+A_MONDAY = "2025-08-04"
 EDGES = (*(edge for edge in SIZE_EDGES if edge > FROM), 1000.0, 2000.0, 5000.0)
 OVERALL, LEAST = (0.88, 0.93), 0.85
 
@@ -38,7 +42,7 @@ def in_service(week: Compared, table: str) -> tuple[Floats, Floats]:
     """Return whether intervals hold, and the estimates, of numbers of 10 and more by day."""
     held, values = week.coverage(table), week.column(table)
     if not table.endswith("_daily") and table != LOCATION.name:
-        slots = 24 if table.endswith("_hourly") else 96
+        slots = 24 if table.endswith("_hourly") else 24 * 60 // week.week.promise.slot_minutes
         hours = np.arange(slots) * 24 // slots
         is_service = (hours >= FIRST_TRAIN) & (hours < LAST_TRAIN)
         held, values = (
@@ -48,8 +52,8 @@ def in_service(week: Compared, table: str) -> tuple[Floats, Floats]:
     return held[chosen], values[chosen]
 
 
-def lines(real: Floats, noise: Noise) -> Iterator[str]:
-    """Yield a line for every setting and table."""
+def lines(city: str, real: Floats, noise: Noise) -> Iterator[str]:
+    """Yield a line for every setting and table of a city."""
     regions = [f"region {n}" for n in dice(7).integers(0, REGIONS, len(real))]
     for share in (1.0, 0.3, 0.1):
         for weeks in (0, WEEKS):
@@ -67,19 +71,23 @@ def lines(real: Floats, noise: Noise) -> Iterator[str]:
                 is_met = OVERALL[0] <= held.mean() <= OVERALL[1] and not least < LEAST
                 verdict = "met" if is_met else "NOT met"
                 yield (
-                    f"| {noise.cells} | {share} | {weeks} | {table} | {held.size:,} | "
+                    f"| {city} | {noise.cells} | {share} | {weeks} | {table} | {held.size:,} | "
                     f"{held.mean():.3f} | {least:.3f} | {verdict} |"
                 )
 
 
 def main() -> None:
     """Print the coverage."""
-    print("| sd | share | earlier weeks | table | numbers | hold | least of a size | |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("| city | sd | share | earlier weeks | table | numbers | hold | least of a size | |")
+    print("|---|---|---|---|---|---|---|---|---|")
     real = filled(real_week(Path(sys.argv[1])))
+    cities = {"trains": real, "trains by hour": by_hour(real)}
+    if sys.argv[2:]:
+        cities["metro by hour"] = metro_week(Path(sys.argv[2]), A_MONDAY)
     for noise in NOISES:
-        for line in lines(real, noise):
-            print(line, flush=True)
+        for city, counts in cities.items():
+            for line in lines(city, counts, noise):
+                print(line, flush=True)
 
 
 if __name__ == "__main__":

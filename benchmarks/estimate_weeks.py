@@ -8,6 +8,8 @@ station's and the slot's shares, because no real table has it.
 
 from __future__ import annotations
 
+import csv
+import gzip
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,6 +64,26 @@ def real_week(folder: Path) -> Floats:
     """Counts of the published train table, shape (places, days, slots)."""
     days = [day.T for day in released(folder).values()]
     return np.ascontiguousarray(np.stack(days, axis=1), dtype=np.float64)
+
+
+def by_hour(counts: Floats) -> Floats:
+    """The same with slots of an hour."""
+    return counts.reshape(*counts.shape[:2], 24, -1).sum(axis=3)
+
+
+def metro_week(file: Path, first_day: str, days: int = 7) -> Floats:
+    """Counts of stations by hour, from a gzipped table of Date;Hour;Station;Ridership."""
+    with gzip.open(file, "rt", encoding="utf-8", newline="") as rows:
+        taps = list(csv.DictReader(rows, delimiter=";"))
+    dates = sorted({row["Date"] for row in taps})
+    kept = dates[dates.index(first_day) :][:days]
+    stations = sorted({row["Station"] for row in taps})
+    counts = np.zeros((len(stations), days, 24))
+    for row in taps:
+        if row["Date"] in kept:
+            cell = stations.index(row["Station"]), kept.index(row["Date"]), int(row["Hour"])
+            counts[cell] += float(row["Ridership"] or 0)
+    return counts
 
 
 def filled(counts: Floats) -> Floats:
@@ -149,7 +171,8 @@ def week_of(  # noqa: PLR0913 - what a week is
     tables = (CELLS,) if noise.marginals is None else (TIME, LOCATION, CELLS)
     (places,) = (axis.labels for axis in domain.dimensions("train") if axis.name == PLACE)
     of_place = dict(zip(places, regions, strict=True)) if regions else {}
-    promise = Promise(RowShape.TRIPS, tables, 15, shares_total=False, regions=of_place)
+    minutes = 24 * 60 // truth.shape[2]
+    promise = Promise(RowShape.TRIPS, tables, minutes, shares_total=False, regions=of_place)
     numbers = drawn_numbers(coins, truth, noise, domain)
     drawn = numbers.vectors[CELLS.name, "count"]
     seed = hashlib.sha256(b"".join(drawn[day].tobytes() for day in numbers.days)).hexdigest()

@@ -53,7 +53,7 @@ def errors_of_sums(week: Compared, seed: int) -> Iterator[tuple[str, float]]:
             continue
         rows = [
             {
-                "service_date": str(day),
+                "service_date": week.week.numbers.days[day].isoformat(),
                 PLACE: str(place),
                 SLOT: f"{slot * 24 // estimate.shape[2]:02}:{slot}",
                 VALUE: str(estimate[place, day, slot]),

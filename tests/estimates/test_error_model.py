@@ -19,15 +19,15 @@ from turnstile.estimates.fitting.error_model import (
 NOISE_SD, HIDING_SD, CLASSES = 10.0, 30.0, 3
 SIZES = (5.0, 20.0, 400.0)  # below, about and above the noise
 Z_90 = 1.645
+ALWAYS = np.array(USUAL)
 
 
 def numbers_of(estimates: Floats, rates: Floats, classes: Floats, groups: Floats) -> ErrorTerms:
     """Put beside estimates what their error depends on."""
     zeros = np.zeros(rates.size, dtype=np.int64)
     variance = np.full(rates.size, NOISE_SD**2)
-    return ErrorTerms(
-        estimates, rates, variance, classes.astype(np.int64), rates, groups, zeros, zeros + 1.0
-    )
+    sizes = classes.astype(np.int64)
+    return ErrorTerms(estimates, rates, variance, sizes, rates, groups, zeros, zeros, zeros + 1.0)
 
 
 def judged_of(counts: tuple[int, ...], seed: int, off: tuple[float, ...]) -> tuple[Judged, Floats]:
@@ -50,7 +50,7 @@ def model_of(
 ) -> tuple[ErrorModel, Judged, NDArray[np.bool_]]:
     """Calibrate; return the model, its numbers, and whether 90 % intervals hold."""
     judged, truth = judged_of(counts, seed, off)
-    model = calibrated(judged, CLASSES, USUAL)
+    model = calibrated(judged, CLASSES, ALWAYS)
     errors = judged.numbers.estimates - truth
     return model, judged, np.abs(errors) <= Z_90 * np.sqrt(model.variances(judged.numbers))
 
@@ -82,9 +82,12 @@ def test_a_table_of_few_numbers_alone_has_the_wider_intervals_the_less_is_known(
     assert held.mean() >= 0.9
 
 
-def test_a_size_that_was_not_seen_has_the_error_of_all() -> None:
-    model, _, _ = model_of((2_000, 2_000, 0), 1)
-    assert min(model.of_class[:2]) <= model.of_class[2] <= max(model.of_class[:2])
+def test_a_size_that_was_not_seen_has_a_ratio_of_those_that_were() -> None:
+    model, judged, _ = model_of((2_000, 2_000, 0), 1)
+    seen = model.shares.of(judged.numbers)
+    large = np.array([SIZES[2]])
+    unseen = model.shares.of(numbers_of(large, large, np.array([2.0]), np.array([0])))
+    assert min(seen) <= unseen[0] <= max(seen)
 
 
 def hidden(seed: int) -> tuple[Judged, Floats]:
@@ -109,3 +112,46 @@ def test_a_mode_that_the_noise_hides_has_intervals_that_hold_its_trips() -> None
         assert reach[0] < 0.7 * reach[-1]
         # The negative control: what was taken as known of a number of 0 before.
         assert (ferry <= 1.2816 * 0.1**0.5 + 0.5).mean() < 0.2
+
+
+def held_of(judged: Judged, truth: Floats, model: ErrorModel) -> NDArray[np.bool_]:
+    """Return whether 90 % intervals hold."""
+    errors = np.abs(judged.numbers.estimates - truth)
+    return errors <= Z_90 * np.sqrt(model.variances(judged.numbers))
+
+
+def test_a_day_that_is_unlike_the_others_has_an_error_of_its_own() -> None:
+    days, many = 7, 2_000
+    day = np.tile(np.arange(days), many)
+    judged, truth = judged_of((0, 0, days * many), 5, (0.0, 0.0, 0.0))
+    off = 9.0 * dice(6).standard_normal(day.size) * (day == days - 1)
+    numbers = replace(judged.numbers, estimates=judged.numbers.estimates + off, days=day)
+    judged = replace(judged, numbers=numbers)
+    held = held_of(judged, truth, calibrated(judged, CLASSES, ALWAYS))
+    assert all(0.86 <= held[day == n].mean() <= 0.95 for n in range(days))
+    # The negative control: of one factor for all days the last has too little of it.
+    alike = replace(judged, numbers=replace(numbers, days=np.zeros_like(day)))
+    assert held_of(alike, truth, calibrated(alike, CLASSES, ALWAYS))[day == days - 1].mean() < 0.85
+
+
+def test_the_least_numbers_of_a_class_have_errors_of_their_own() -> None:
+    many = 40_000
+    coins = dice(8)
+    rates = np.exp(coins.uniform(np.log(2.0), np.log(200.0), many))
+    classes = 1 + np.searchsorted([6.0, 60.0], rates)  # none is published as 0
+    truth = rates + 2 * rates**0.25 * coins.standard_normal(many)  # less than counts, if large
+    unbiased = truth + NOISE_SD * coins.standard_normal(many)
+    slope = 4 * rates**0.5 / (4 * rates**0.5 + NOISE_SD**2)
+    estimates = rates + slope * (unbiased - rates)
+    slopes = slope * NOISE_SD**2 * (1 + coins.standard_normal(many))
+    zeros = np.zeros(many, dtype=np.int64)
+    judged = Judged(
+        numbers_of(estimates, rates, classes.astype(np.float64), zeros), unbiased, slopes
+    )
+    model = calibrated(judged, CLASSES + 1, ALWAYS)
+    least = (rates > 6.0) & (rates < 9.0)  # of the middle class
+    assert 0.88 <= held_of(judged, truth, model)[least].mean() <= 0.95
+    # The negative control: one ratio for the whole of the middle class.
+    middles, logs = model.shares.middles[1:2], model.shares.logs[1:2]
+    same = replace(model, shares=replace(model.shares, middles=middles, logs=logs))
+    assert held_of(judged, truth, same)[least].mean() < 0.86

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,9 +28,6 @@ from turnstile.estimates.trips.trip_weeks import ModeTaps, taps_by_mode
 from turnstile.estimates.week_to_estimate import WeekToEstimate
 
 Floats = NDArray[np.float64]
-# Cells and hours within their noise go with it more than the best estimates would, so their errors
-# are smaller than that tells, by this; cities and noises that were tried agree.
-SEEN_SDS, SMALL_POWER = 1.2, 0.45
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,38 +37,21 @@ class ModeEstimates:
     Args:
         drawn: numbers and looks.
         estimates: rounded.
-        of_looks: of each look.
         of_shaken: of numbers that are shaken by what the first looks add.
         index: among all results.
     """
 
     drawn: ModeTaps
     estimates: TapEstimates
-    of_looks: tuple[TapEstimates, ...]
     of_shaken: tuple[TapEstimates, ...]
     index: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SeenNumbers:
-    """A quantity as one look at one mode's taps estimates it, and what the other look says of it.
-
-    Args:
-        numbers: flat, with what their errors depend on.
-        values: the same estimates, shape (places, days, slots).
-        judge: without bias, same shape.
-    """
-
-    numbers: ErrorTerms
-    values: Floats
-    judge: Floats
 
 
 def estimates_by_mode(week: WeekToEstimate) -> Iterator[ModeEstimates]:
     """Yield the estimates of every mode, tap-on and tap-off."""
     for index, taps in enumerate(taps_by_mode(week)):
         made = estimated(taps.numbers, taps.looks, taps.earlier)
-        yield ModeEstimates(taps, _rounded(made.numbers), made.looks, made.shaken, index)
+        yield ModeEstimates(taps, _rounded(made.numbers), made.shaken, index)
 
 
 def _rounded(estimates: TapEstimates) -> TapEstimates:
@@ -84,58 +64,15 @@ def _rounded(estimates: TapEstimates) -> TapEstimates:
 
 def numbers_of(result: ModeEstimates, quantity: Quantity, blocks: Blocks) -> ErrorTerms:
     """Return the estimates of a quantity, flat, with what their errors depend on."""
-    estimates = result.estimates
-    return _numbers(result, estimates, values_of(estimates, quantity, blocks), quantity, blocks)
-
-
-def judged_numbers(result: ModeEstimates, quantity: Quantity, blocks: Blocks) -> Judged:
-    """Return the estimates of a quantity, the unbiased numbers, and how they go with their noise.
-
-    What a look adds to the noise changes the estimates.
-    """
-    drawn, values = result.drawn, values_of(result.estimates, quantity, blocks)
-    unbiased = values_of(drawn.numbers, quantity, blocks)
-    slopes = np.zeros(values.shape)
-    for estimates, (fitted, _) in zip(result.of_shaken, drawn.looks[:SHAKEN], strict=True):
-        added = values_of(fitted, quantity, blocks) - unbiased
-        slopes += (values_of(estimates, quantity, blocks) - values) * added
-    return Judged(
-        numbers=numbers_of(result, quantity, blocks),
-        unbiased=unbiased.ravel(),
-        slopes=slopes.ravel() / (SPLIT**2 * SHAKE * len(result.of_shaken)),
-    )
-
-
-def seen_numbers(
-    result: ModeEstimates, look: int, quantity: Quantity, blocks: Blocks
-) -> SeenNumbers:
-    """Return the same of one look, and what they are judged on."""
-    estimates, judge = result.of_looks[look], result.drawn.looks[look][1]
-    values = values_of(estimates, quantity, blocks)
-    return SeenNumbers(
-        numbers=_numbers(result, estimates, values, quantity, blocks),
-        values=values,
-        judge=values_of(judge, quantity, blocks),
-    )
-
-
-def _numbers(
-    result: ModeEstimates,
-    estimates: TapEstimates,
-    values: Floats,
-    quantity: Quantity,
-    blocks: Blocks,
-) -> ErrorTerms:
-    """Put beside each value what its error depends on."""
+    values = values_of(result.estimates, quantity, blocks)
     variance = np.broadcast_to(noise_variance(result.drawn.numbers, quantity, blocks), values.shape)
     scale = np.ones(values.shape) if quantity[0] is Part.CELLS else np.sqrt(variance)
-    slots = np.indices(values.shape)[2]
-    classes = size_classes((values / scale).ravel(), edges_of(quantity))
-    rates = rates_of(estimates, quantity, blocks)
+    _, days, slots = (index.ravel() for index in np.indices(values.shape))
+    rates = rates_of(result.estimates, quantity, blocks)
     usual = np.broadcast_to(rates.mean(axis=1, keepdims=True), values.shape)
-    if quantity[0] is Part.CELLS:
-        rates = rates * np.minimum(usual / np.sqrt(variance) / SEEN_SDS, 1) ** SMALL_POWER
-    hours = slots.ravel() * HOURS // values.shape[2]
+    classes, usual_classes = (
+        size_classes((sizes / scale).ravel(), edges_of(quantity)) for sizes in (values, usual)
+    )
     return ErrorTerms(
         estimates=values.ravel(),
         rates=rates.ravel(),
@@ -143,8 +80,39 @@ def _numbers(
         classes=classes,
         usual=usual.ravel(),
         groups=np.full(values.size, result.index),
-        levels=classes if quantity[1] is Grain.DAY else hours,
+        days=days,
+        levels=usual_classes if quantity[1] is Grain.DAY else slots * HOURS // values.shape[2],
         weights=_weights(variance, quantity),
+    )
+
+
+def shaken_numbers(
+    result: ModeEstimates, quantity: Quantity, blocks: Blocks
+) -> Sequence[tuple[Floats, Floats]]:
+    """Return what was added each time to the noise, and by how much that changed the estimates.
+
+    Scaled so that the mean product is how estimates go with the noise of the unbiased numbers.
+    """
+    values = values_of(result.estimates, quantity, blocks)
+    unbiased = values_of(result.drawn.numbers, quantity, blocks)
+    return [
+        (
+            (values_of(fitted, quantity, blocks) - unbiased) / (SPLIT**2 * SHAKE),
+            values_of(estimates, quantity, blocks) - values,
+        )
+        for estimates, (fitted, _) in zip(
+            result.of_shaken, result.drawn.looks[:SHAKEN], strict=True
+        )
+    ]
+
+
+def judged_numbers(result: ModeEstimates, quantity: Quantity, blocks: Blocks) -> Judged:
+    """Return estimates of a quantity, the unbiased numbers, and how they go with the noise."""
+    shaken = shaken_numbers(result, quantity, blocks)
+    return Judged(
+        numbers=numbers_of(result, quantity, blocks),
+        unbiased=values_of(result.drawn.numbers, quantity, blocks).ravel(),
+        slopes=np.mean([added * change for added, change in shaken], axis=0).ravel(),
     )
 
 

@@ -68,13 +68,9 @@ class TapEstimates:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimated:
-    """Estimates, those of each look, which the other look can judge, and those of shaken numbers.
-
-    Shaken are the numbers by a little of what a look adds to their noise.
-    """
+    """Estimates, and those of numbers that are shaken by a little of what a look adds."""
 
     numbers: TapEstimates
-    looks: tuple[TapEstimates, ...]
     shaken: tuple[TapEstimates, ...]
 
 
@@ -96,7 +92,6 @@ def estimated(
     )
     return Estimated(
         model.estimates(_Fitted.of(numbers, earlier)),
-        tuple(map(model.estimates, seen)),
         tuple(of_shaken),
     )
 

@@ -36,11 +36,9 @@ from turnstile.estimates.published_tables import (
 )
 from turnstile.estimates.trips.mode_estimates import (
     ModeEstimates,
-    SeenNumbers,
     estimates_by_mode,
     judged_numbers,
     numbers_of,
-    seen_numbers,
 )
 from turnstile.estimates.trips.trip_sums import trip_correlations
 from turnstile.estimates.trips.trip_weeks import days_with_input
@@ -77,7 +75,7 @@ def trip_estimates(week: WeekToEstimate) -> Estimates:
     for quantity in sorted({table.quantity for table in published}, key=FINEST_FIRST.index):
         group = [table for table in published if table.quantity == quantity]
         model = models[quantity] = _model(group, results, models)
-        shares = trip_correlations(group, results, _looks(group, results), model)
+        shares = trip_correlations(week, group, results, model)
         for published_table in group:
             correlations[published_table.table.name] = shares
             mode_results = [
@@ -89,20 +87,6 @@ def trip_estimates(week: WeekToEstimate) -> Estimates:
     names = [table.table.name for table in published]
     ordered = ({name: of[name] for name in names} for of in (tables, errors, correlations))
     return Estimates(*ordered)
-
-
-def _looks(
-    tables: Sequence[PublishedTable], results: Sequence[ModeEstimates]
-) -> list[list[SeenNumbers]]:
-    """Return the numbers of a quantity of each look and result; none of totals: declared errors."""
-    quantity, blocks = tables[0].quantity, {table.taps: table.blocks for table in tables}
-    if quantity[0] is Part.TOTALS:
-        return []
-
-    def seen(result: ModeEstimates, look: int) -> SeenNumbers:
-        return seen_numbers(result, look, quantity, blocks[result.drawn.taps][result.drawn.mode])
-
-    return [[seen(result, look) for result in results] for look in range(len(results[0].of_looks))]
 
 
 def _model(
@@ -132,7 +116,7 @@ def _model(
             np.concatenate([part.slopes for part in judged]),
         ),
         len(edges_of(quantity)) + 1,
-        USUAL if finer is None else finer.kappa,
+        np.array(USUAL) if finer is None else finer.kappa,
         unseen_sds=2.0 if quantity[0] is Part.CELLS else 1.0,  # a small mode may be hidden in cells
     )
 

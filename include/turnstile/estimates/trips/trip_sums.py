@@ -3,81 +3,84 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from datetime import date
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from turnstile.estimates.fitting.error_model import ErrorModel
-from turnstile.estimates.fitting.fission import FITTED_TIMES
-from turnstile.estimates.fitting.sum_errors import JudgedBlocks, correlations, stretches_of
+from turnstile.estimates.fitting.sum_errors import (
+    JudgedBlocks,
+    correlations,
+    kinds_of,
+    stretches_of,
+)
 from turnstile.estimates.published_tables import (
     Grain,
     Part,
     PublishedTable,
     Quantity,
+    values_of,
 )
-from turnstile.estimates.trips.mode_estimates import ModeEstimates, SeenNumbers
+from turnstile.estimates.trips.mode_estimates import ModeEstimates, numbers_of, shaken_numbers
 from turnstile.estimates.trips.tap_numbers import TapNumbers
-from turnstile.estimates.trips.trip_weeks import ModeTaps
+from turnstile.estimates.trips.trip_weeks import days_with_input
+from turnstile.estimates.week_to_estimate import WeekToEstimate
 
 
 def trip_correlations(
+    week: WeekToEstimate,
     published: Sequence[PublishedTable],
     results: Sequence[ModeEstimates],
-    fissions: Sequence[Sequence[SeenNumbers]],
     model: ErrorModel | None,
 ) -> list[dict[str, Any]]:
     """Return how far errors of a quantity go together; totals of days are independent.
 
     Args:
+        week: that is estimated.
         published: tables of the quantity.
         results: of every mode's taps.
-        fissions: of each fission, the numbers of each result.
         model: of their errors.
     """
     if model is None:
         return []
     tables = {table.taps: table for table in published}
+    days = [week.numbers.days[n] for n in days_with_input(week.numbers)]
     return correlations(
-        [
-            [
-                _blocks(
-                    tables[result.drawn.taps], result.drawn, seen, result.drawn.looks[n][1], model
-                )
-                for result, seen in zip(results, look, strict=True)
-            ]
-            for n, look in enumerate(fissions)
-        ]
+        [_blocks(tables[result.drawn.taps], result, model, days) for result in results]
     )
 
 
 def _blocks(
-    table: PublishedTable, taps: ModeTaps, seen: SeenNumbers, judge: TapNumbers, model: ErrorModel
+    table: PublishedTable, result: ModeEstimates, model: ErrorModel, days: Sequence[date]
 ) -> JudgedBlocks:
-    """Return one look of one mode's taps, and the other look that it is judged on."""
-    numbers = replace(seen.numbers, noise_variance=seen.numbers.noise_variance * FITTED_TIMES)
+    """Return one mode's taps beside the unbiased numbers."""
+    quantity, blocks, drawn = table.quantity, table.blocks[result.drawn.mode], result.drawn.numbers
+    values = values_of(result.estimates, quantity, blocks)
     slots = [axis for axis in table.table.by if axis in table.taps[:1]]
-    place_sizes, slot_sizes = table.blocks[taps.mode].sizes(len(seen.values), seen.values.shape[2])
-    labels = table.domain.dimension(taps.mode, slots[0]).labels if slots else ("",)
+    place_sizes, slot_sizes = blocks.sizes(len(values), values.shape[2])
+    labels = table.domain.dimension(result.drawn.mode, slots[0]).labels if slots else ("",)
+    variances = model.variances(numbers_of(result, quantity, blocks))
     return JudgedBlocks(
-        errors=seen.values - seen.judge,
-        variances=model.variances(numbers).reshape(seen.values.shape),
+        apart=values - values_of(drawn, quantity, blocks),
+        shaken=shaken_numbers(result, quantity, blocks),
+        variances=variances.reshape(values.shape),
+        kinds=kinds_of(days),
         stretches=stretches_of(labels),
         place_sizes=place_sizes,
         slot_sizes=slot_sizes if slots else np.ones(1, np.int64),
-        judging=_judging(table.quantity, judge),
+        noise=_noise(quantity, drawn),
     )
 
 
-def _judging(quantity: Quantity, judge: TapNumbers) -> Callable[[int, int], float]:
-    """Return the variance of a judging sum over so many places and drawn slots of one day."""
+def _noise(quantity: Quantity, drawn: TapNumbers) -> Callable[[int, int], float]:
+    """Return the variance of an unbiased sum over so many places and drawn slots of one day."""
     part, grain = quantity
     if part in (Part.CELLS, Part.REGIONS) and grain is not Grain.DAY:
-        return lambda places, slots: places * slots * judge.cell_variance
+        return lambda places, slots: places * slots * drawn.cell_variance
     if part is Part.SLOTS:
-        of_slots = cache(judge.variance_of_slots)  # most blocks have as many slots as others
+        of_slots = cache(drawn.variance_of_slots)  # most blocks have as many slots as others
         return lambda _, slots: of_slots(slots)
-    of_places = cache(judge.variance_of_places)
+    of_places = cache(drawn.variance_of_places)
     return lambda places, _: of_places(places)

@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from turnstile.arrow_columns import column
-from turnstile.estimates.fitting.fission import FITTED_TIMES, JUDGED_TIMES, split
+from turnstile.estimates.fitting.fission import public_normals
 from turnstile.estimates.fitting.sum_errors import JudgedBlocks, correlations, stretches_of
 from turnstile.estimates.intervals import LEVELS, interval
 from turnstile.estimates.labelled import labelled
@@ -35,7 +35,7 @@ from turnstile.release.numbers import Numbers, Statistic
 
 Floats = NDArray[np.float64]
 _MEAN_PARTS, _BUS_PARTS = 10, 100  # tenths of a km/h or minute, hundredths of a bus a day
-_FISSIONS = 2  # of counts, to see how far their errors go together
+_SHAKEN, _SHAKE = 4, 0.1  # how often counts are shaken, by how much of their noise
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -235,25 +235,28 @@ def _bus_table(
 
 
 def _correlations(week: WeekToEstimate, counted: _Counted) -> Sequence[dict[str, Any]]:
-    """Return how far errors of counts go together, as looks at the noise show (`fission`)."""
+    """Return how far errors of counts go together, as numbers shaken a little tell."""
     table, _ = counted.draws[0]
     (segment,) = layout(week.domain, table)
     slots = week.domain.dimension(segment.mode, table.by[0]).labels
     values, deviation = counted.drawn.values[:, None, :], counted.drawn.deviation
-    fissions = []
-    for number in range(_FISSIONS):
-        fitted, judge = split(values, deviation, f"{week.seed}/{table.name}/{number}")
-        seen = bus_days(fitted[:, 0], deviation * FITTED_TIMES**0.5, counted.usual)
-        fissions.append(
-            JudgedBlocks(
-                errors=seen.mean[:, None, :] - judge,
-                variances=seen.variance[:, None, :],
-                stretches=stretches_of(slots),
-                slot_sizes=np.ones(len(slots), dtype=np.int64),
-                judging=lambda places, count: places * count * deviation**2 * JUDGED_TIMES,
-            )
-        )
-    return correlations([[blocks] for blocks in fissions])
+    buses = counted.buses.mean[:, None, :]
+
+    def shaken(number: int) -> tuple[Floats, Floats]:
+        noise = deviation * public_normals(f"{week.seed}/{table.name}/{number}", values.shape)
+        moved = bus_days((values + _SHAKE * noise)[:, 0], deviation, counted.usual)
+        return noise / _SHAKE, moved.mean[:, None, :] - buses
+
+    blocks = JudgedBlocks(
+        apart=buses - values,
+        shaken=[shaken(number) for number in range(_SHAKEN)],
+        variances=counted.buses.variance[:, None, :],
+        kinds=np.ones((1, 1)),  # of the week as one
+        stretches=stretches_of(slots),
+        slot_sizes=np.ones(len(slots), dtype=np.int64),
+        noise=lambda places, count: places * count * deviation**2,
+    )
+    return correlations([blocks])
 
 
 def _bus_columns(buses: BusDays, days: int) -> dict[str, Floats]:

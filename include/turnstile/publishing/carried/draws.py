@@ -58,6 +58,7 @@ class Block(NamedTuple):
     rows: NDArray[np.int64]
     cube: tuple[int, int, int]
     cells: NDArray[np.int64]
+    kinds: Floats  # of day: orthonormal, shape (kinds, days)
     stretches: list[str]
     ways: list[Way]
 
@@ -72,32 +73,41 @@ def normals(seed: str, count: int) -> Floats:
 
 
 def roots(
-    shares: list[tuple[list[str], float]], cube: tuple[int, int, int], stretches: list[str]
+    shares: list[tuple[list[str], float]], places: int, days: Floats, stretches: list[str]
 ) -> list[list[Floats]]:
-    """Return square roots of the covariance of errors, for each part of them a matrix of slots.
+    """Return square roots of the covariance of errors, first of what all places have in common.
 
-    Parts are what all places (days) have in common, first, and what each differs by.
+    Then of what each differs by; of each a matrix of what slots of the kinds of day have in common,
+    and one of slots of what days differ by from others of their kind.
 
     Args:
         shares: ways to be alike, with the share that each takes of an error's variance.
-        cube: number of places, days and slots.
+        places: number of them.
+        days: root of the number of days of each kind.
         stretches: of the day, of each slot.
     """
-    places, days, slots = cube
+    slots = len(stretches)
     same = np.equal.outer(stretches, stretches).astype(float)
     matrices = []
     for of_place in (places, 0):
-        of_days = []
-        for of_day in (days, 0):
-            covariance = (1 - sum(share for _, share in shares)) * np.eye(slots)
-            for axes, share in shares:
-                times = (1 if "place" in axes else of_place) * (1 if "day" in axes else of_day)
-                among = same if "stretch" in axes else np.ones((slots, slots))
-                covariance += share * times * (np.eye(slots) if "slot" in axes else among)
-            lengths, vectors = np.linalg.eigh(covariance)
-            of_days.append(vectors * np.sqrt(np.maximum(lengths, 0)) @ vectors.T)
-        matrices.append(of_days)
+        alone = 1 - sum(share for _, share in shares)
+        between, within = alone * np.eye(len(days) * slots), alone * np.eye(slots)
+        for axes, share in shares:
+            among = same if "stretch" in axes else np.ones((slots, slots))
+            among = share * (np.eye(slots) if "slot" in axes else among)
+            among = among * (1 if "place" in axes else of_place)
+            alike_days = np.diag(days**2) if "kind" in axes else np.outer(days, days)
+            between += np.kron(np.eye(len(days)) if "day" in axes else alike_days, among)
+            within += among * ("day" in axes)
+        matrices.append([root(between), root(within)])
     return matrices
+
+
+def root(covariance: Floats) -> Floats:
+    """Return the square root of a symmetric matrix."""
+    lengths, vectors = np.linalg.eigh(covariance)
+    matrix: Floats = vectors * np.sqrt(np.maximum(lengths, 0)) @ vectors.T
+    return matrix
 
 
 def drawn_shares(ways: list[Way], seed: str) -> list[tuple[list[str], float]]:
@@ -109,12 +119,6 @@ def drawn_shares(ways: list[Way], seed: str) -> list[tuple[list[str], float]]:
     ]
 
 
-def parts(values: Floats, axis: int) -> tuple[Floats, Floats]:
-    """Return what numbers have in common along an axis, and what each differs by."""
-    common = values.mean(axis=axis, keepdims=True)
-    return common, values - common
-
-
 def block(mode: list[tuple[int, Row]], ways: list[Way]) -> Block:
     """Return the rows of a mode, given by their numbers and labels, as a cube."""
     names = ("place", "day", "slot")
@@ -123,9 +127,27 @@ def block(mode: list[tuple[int, Row]], ways: list[Way]) -> Block:
     cube = (len(codes[0]), len(codes[1]), len(codes[2]))
     where = [[of[row[name]] for _, row in mode] for name, of in zip(names, codes)]
     of_slot = {row["slot"]: row["stretch"] for _, row in mode}
+    of_day = {row["day"]: row["kind"] for _, row in mode}
+    kinds = [of_day[label] for label in codes[1]]
+    is_of_kind = np.equal.outer(sorted(set(kinds)), kinds)
+    basis = is_of_kind / np.sqrt(is_of_kind.sum(axis=1, keepdims=True))
     rows = np.array([number for number, _ in mode])
     cells = np.ravel_multi_index(np.array(where), cube)
-    return Block(rows, cube, cells, [of_slot[label] for label in codes[2]], ways)
+    return Block(rows, cube, cells, basis, [of_slot[label] for label in codes[2]], ways)
+
+
+def alike(of_mode: Block, shares: list[tuple[list[str], float]], deviates: Floats) -> Floats:
+    """Return errors of size 1 that go together, made from as many that do not."""
+    _, cube, cells, kinds, stretches, _ = of_mode
+    errors, cubed = np.zeros(cube), deviates.reshape(cube)
+    of_all = cubed.mean(axis=0, keepdims=True)
+    matrices = roots(shares, cube[0], kinds.sum(axis=1), stretches)
+    for of_place, (between, within) in zip((of_all, cubed - of_all), matrices):
+        common = kinds @ of_place
+        moved = (common.reshape(len(common), -1) @ between).reshape(common.shape)
+        errors += kinds.T @ moved + (of_place - kinds.T @ common) @ within
+    chosen: Floats = errors.reshape(-1)[cells]
+    return chosen
 
 
 class Weeks:
@@ -196,14 +218,9 @@ class Weeks:
         if not self.blocks:
             first, other, third, last = normals(seed, 4 * errors.size).reshape(4, -1)
             errors = np.where(self.is_laplace, (first * other + third * last) / np.sqrt(2), first)
-        for index, (rows, cube, cells, stretches, ways) in enumerate(self.blocks):
-            shares = drawn_shares(ways, seed)
-            deviates = normals(f"{seed} {index}", int(np.prod(cube))).reshape(cube)
-            errors[rows] = sum(
-                np.broadcast_to(of_day @ root, cube).reshape(-1)[cells]
-                for of_place, of_days in zip(parts(deviates, 0), roots(shares, cube, stretches))
-                for of_day, root in zip(parts(of_place, 1), of_days)
-            )
+        for index, of_mode in enumerate(self.blocks):
+            deviates = normals(f"{seed} {index}", int(np.prod(of_mode.cube)))
+            errors[of_mode.rows] = alike(of_mode, drawn_shares(of_mode.ways, seed), deviates)
         return self.values + self.deviations * errors
 
 

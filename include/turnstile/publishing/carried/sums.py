@@ -24,6 +24,7 @@ import json
 import math
 import sys
 from collections import Counter, defaultdict
+from datetime import date
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
@@ -36,6 +37,7 @@ KEYS = ("service_date", "mode")
 VALUE, LOW_90, HIGH_90 = "value", "low_90", "high_90"
 TAP, TIMES = "tap", ("slot", "hour")
 STRETCH_HOURS = 4
+WEEKEND = (5, 6)
 MOST_UNKNOWN = 0.5  # of a variance: above, no interval
 NO_CELL_ERROR = "most of these cells have no interval of their own: they carry too little signal"
 NO_VALUE = "there is no value of these cells: no row was chosen, or their days are gaps"
@@ -176,13 +178,15 @@ def places_of(row: Row) -> list[str]:
 
 
 def labels_of(row: Row, names: list[str]) -> Row:
-    """Return place, day, slot, stretch of the day and mode of a row."""
+    """Return place, day, kind of day, slot, stretch of the day and mode of a row."""
     slot = next((row[name] for name in names if name in TIMES), "")
     place = "/".join(row[n] for n in names if n not in (*TIMES, *KEYS))
     hour = slot[:2]
     stretch = str(int(hour) // STRETCH_HOURS) if hour.isdigit() else slot
     day, mode = row.get("service_date", ""), row.get("mode", "")
-    return {"place": place, "day": day, "slot": slot, "stretch": stretch, "mode": mode}
+    kind = str(day != "" and date.fromisoformat(day).weekday() in WEEKEND)
+    ways = {"place": place, "day": day, "kind": kind, "slot": slot, "stretch": stretch}
+    return {**ways, "mode": mode}
 
 
 class Package:
