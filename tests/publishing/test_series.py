@@ -127,31 +127,35 @@ def test_a_recovered_ledger_signs_the_series_that_it_makes_again(
     assert "opal/series" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("name", ["feed.atom", "series/index.json", "*.parquet", "explore/**/*.js"])
 @pytest.mark.parametrize("is_gone", [False, True])
 def test_an_altered_or_missing_series_is_made_anew_by_the_command_that_is_named(
     public: Path,
     capsys: pytest.CaptureFixture[str],
+    name: str,
     is_gone: bool,  # noqa: FBT001 - a parameter
 ) -> None:
     """Another programme's audits named it, and nothing said how before its next week."""
-    page = public / "opal/feed.atom"
+    folder = public / "opal"
+    page = max((folder / "series").rglob(name) if name[0] == "*" else folder.glob(name))
     kept = page.read_bytes()
-    page.unlink() if is_gone else page.write_bytes(kept + b" ")
+    page.chmod(0o644)
+    page.unlink() if is_gone else page.write_bytes(kept[:-9] + bytes([kept[-9] ^ 1]) + kept[-8:])
     assert main(["ledger", "verify"]) == 4
-    assert "turnstile ledger recover makes all series anew" in "".join(capsys.readouterr())
-    assert main(["ledger", "recover", "--person", "ada", "--reason", "an altered feed"]) == 0
+    assert "turnstile ledger republish makes all series anew" in "".join(capsys.readouterr())
+    assert main(["ledger", "republish"]) == 0
     assert page.read_bytes() == kept
     assert main(["ledger", "verify"]) == 0
 
 
-def test_a_note_that_is_missing_is_written_again_by_the_command_that_is_named(
+def test_the_public_key_is_nobodys_to_make_again(
     public: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (public / f"opal/{WEEK}/checkpoint-r0.note").unlink()
-    assert main(["ledger", "verify"]) == 4
-    assert "turnstile ledger recover writes it again" in "".join(capsys.readouterr())
-    assert main(["ledger", "recover", "--person", "ada", "--reason", "a lost note"]) == 0
-    assert main(["ledger", "verify"]) == 0
+    key = public / "ledger.pub"
+    kept = key.read_bytes()
+    key.write_bytes(kept.replace(b"+", b"-", 1))
+    main(["ledger", "verify"])
+    assert "republish" not in "".join(capsys.readouterr())
 
 
 def test_a_withdrawn_week_leaves_a_tombstone_and_its_bytes(

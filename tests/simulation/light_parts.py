@@ -153,7 +153,9 @@ def findings(package: Path, key: str | None) -> list[str]:
     return list(file_problems(package))
 
 
-def write_series(programme: Any, ledger: Any, public: Path, include: Path) -> dict[str, str]:
+def write_series(
+    programme: Any, ledger: Any, public: Path, include: Path, *, anew: bool = False
+) -> dict[str, str]:
     """An index of what is public, as stores compare it."""
     folder = public / programme.name / "series"
     folder.mkdir(parents=True, exist_ok=True)
@@ -166,7 +168,7 @@ def write_series(programme: Any, ledger: Any, public: Path, include: Path) -> di
     replace_durably(folder / "weeks.csv", dataset)
     listed = {"path": "series/weeks.csv", "sha256": hashlib.sha256(dataset).hexdigest()}
     content = {"files": [listed], "ledger_sequence": ledger.head()[0]}
-    content["ledger_recovered_at"] = ledger.parties().recovered_at
+    content["ledger_recoveries"] = ledger.parties().recoveries
     replace_durably(folder / "index.json", json.dumps(content).encode())
     for name in ("index.html", "feed.atom", "feed.json"):
         replace_durably(folder.parent / name, b"")

@@ -581,13 +581,17 @@ class World:
             if word in said:
                 said += self.command("ledger", word, *_WHO)[1]
         said += self.take_away(said, times)
-        if "ledger cosign" in said:
-            said += self.command("ledger", "cosign")[1]
+        for word in ("cosign", "republish"):
+            if f"ledger {word}" in said:
+                said += self.command("ledger", word)[1]
         if self.has_stores:
             self.command("stores", "restore")
         moved_away = self.restore_sealed(said)
         words = ("recover", "old copy", "the ledger is gone", "year")
-        if moved_away or times > _HEARD_OFTEN or any(word in said for word in words):
+        is_advised = moved_away or any(word in said for word in words)
+        if not is_advised and times > _HEARD_OFTEN:
+            self.did["sentences that led nowhere, given up for recover"] += 1
+        if is_advised or times > _HEARD_OFTEN:
             self.recover()
 
     def take_away(self, said: str, times: int) -> str:

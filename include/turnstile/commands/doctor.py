@@ -24,6 +24,7 @@ class Repair(NamedTuple):
 _FREE_BYTES = 256 << 20
 _RESTORE = "the file that is named, from a backup; then turnstile ledger verify"
 _RECOVER = "turnstile ledger recover --person YOU --reason WHAT HAPPENED"
+_REPUBLISH = "turnstile ledger republish"
 _GONE = "nothing; without a backup a week that is not public yet has no release"
 _LOSSES = "draws that only files prove are charged once more; a draw under way is burned"
 REPAIRS = {
@@ -47,10 +48,10 @@ REPAIRS = {
     "card": Repair("restore the newest ledger, or " + _RECOVER, _LOSSES),
     "manifest": Repair(f"restore {_RESTORE}", "nothing"),
     "package": Repair(f"restore {_RESTORE}", "nothing"),
-    "public zone": Repair(f"series: {_RECOVER}; else restore, or take away, {_RESTORE}", "nothing"),
-    "log": Repair(
-        "turnstile ledger cosign; history replaced: turnstile ledger begin-log", "nothing"
+    "public zone": Repair(
+        f"series: {_REPUBLISH}; else restore, or take away, {_RESTORE}", "nothing"
     ),
+    "log": Repair(f"{_REPUBLISH}; history replaced: keep all, then begin-log (RUNBOOK)", "nothing"),
     "private": Repair(f"restore {_RESTORE} --private", "nothing; without it no correction"),
     "store": Repair("turnstile stores restore, from the home that has seen more", "nothing"),
     "airflow": Repair("restore Airflow's database; no budget hangs on it", "runs and their logs"),

@@ -56,6 +56,11 @@ def add_facts(actions: Actions) -> None:
     _add(actions, "rotate-key", "sign with a new key from now on", _rotate_key)
     begun = _add(actions, "begin-log", "another transparency log, under a new key", _begin_log)
     begun.add_argument("--origin", help="its name for ever, as transport.example.org/opal")
+    again = actions.add_parser(
+        "republish", help="make series, list and log again of what the ledger says; costs nothing"
+    )
+    again.add_argument("--json", action="store_true", help="for scripts")
+    again.set_defaults(command=_republish)
     asked = actions.add_parser("cosign", help="ask public witnesses to cosign the log")
     asked.set_defaults(command=_cosign)
     _add(
@@ -212,6 +217,13 @@ def _begin_log(args: argparse.Namespace) -> int:
     begun = ledger.begin_log(*_said(args), args.origin)
     publish_list(ledger)
     return _print(args, {"origin": begun.origin, "public_key": begun.public_line.strip()})
+
+
+def _republish(args: argparse.Namespace) -> int:
+    """Make again what is public beside packages; exit 4 if some of it cannot be made."""
+    left = publish_all_series(open_to_write())
+    _print(args, {"series_not_made": [f"{programme}: {why}" for programme, why in left.items()]})
+    return 4 if left else 0
 
 
 def _cosign(_: argparse.Namespace) -> int:

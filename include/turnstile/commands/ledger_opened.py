@@ -140,8 +140,12 @@ def publish_no_release(key: ReleaseKey, entry: Entry) -> Path:
     return path
 
 
-def publish_series(programme: str) -> None:
+def publish_series(programme: str, *, anew: bool = False) -> None:
     """Bring index, pages and `latest` of a programme to what the ledger says now.
+
+    Args:
+        programme: its name.
+        anew: whether no file is trusted that lies there.
 
     Raises:
         InputError: no such programme.
@@ -155,7 +159,7 @@ def publish_series(programme: str) -> None:
     spec = load_programme(programme, settings.include)
     # Not fetched again: what a command has written here is not in the store yet.
     ledger = open_ledger(settings, read_only=True)
-    series = write_series(spec, ledger, settings.public, settings.include)
+    series = write_series(spec, ledger, settings.public, settings.include, anew=anew)
     zones(settings).send_public(lambda: ledger.sign_public_zone(series), programme)
 
 
@@ -174,7 +178,7 @@ def publish_all_series(ledger: Ledger) -> dict[str, str]:
     for programme in sorted(programmes):
         if (public / programme).is_dir():
             try:
-                publish_series(programme)
+                publish_series(programme, anew=True)
             except Exception as error:  # noqa: BLE001 - the ledger is back, whatever lies there
                 left[programme] = str(error) or type(error).__name__
     publish_list(ledger)

@@ -48,7 +48,7 @@ class Parties:
         superseded: hashes of entries that a recovery could not bring back, by sequence.
         logs: transparency logs in the order in which they were begun.
         lost: files that were lost and declared so: `opal/2016-W30/r0 sealed` or `... package`.
-        recovered_at: when the ledger was last brought back; None if it never had to be.
+        recoveries: how often the ledger was brought back, lost histories included.
     """
 
     keys: list[tuple[int, str]] = field(default_factory=list)
@@ -56,7 +56,7 @@ class Parties:
     superseded: dict[int, set[str]] = field(default_factory=dict)
     logs: list[LogBegun] = field(default_factory=list)
     lost: set[str] = field(default_factory=set)
-    recovered_at: str | None = None
+    recoveries: int = 0
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> Parties:
@@ -79,7 +79,7 @@ class Parties:
         elif entry.kind is EntryKind.WITNESS_REMOVED:
             self.witnesses.pop(body["witness"], None)
         elif entry.kind is EntryKind.RECOVERED:
-            self.recovered_at = entry.at
+            self.recoveries = max(self.recoveries + 1, body.get("recoveries", 0))
             self.lost.update(body["lost"])
             for sequence, lost in body["superseded"]:
                 self.superseded.setdefault(sequence, set()).add(lost)

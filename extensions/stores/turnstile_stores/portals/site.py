@@ -90,11 +90,13 @@ def _is_sent(store: Store, portal: str, folder: Path) -> bool:
     programme, index_bytes = folder.name, (folder / INDEX).read_bytes()
     before = store.read(f"{programme}/{INDEX}")
     shown, about = json.loads(before.content if before else _NOTHING), json.loads(index_bytes)
-    if _age(shown) > _age(about):
+    (of_shown, newest_shown), (of_ours, newest) = _age(shown), _age(about)
+    if (of_shown, newest_shown) > (of_ours, newest):
         raise RefusedError(
-            f"{portal} shows entry {shown['ledger_sequence']} of the ledger, and here it ends at "
-            f"{about['ledger_sequence']}: another publisher knows more, or an old ledger was "
-            "restored (bring it back by turnstile ledger recover); nothing was changed"
+            f"{portal} shows entry {newest_shown} of a ledger that was brought back {of_shown} "
+            f"times, and here it ends at {newest} after {of_ours}: another publisher knows more, "
+            "or an old ledger was restored (bring it back by turnstile ledger recover); nothing "
+            "was changed"
         )
     there, wanted = (
         {entry["path"]: entry["sha256"] for entry in index["files"]} for index in (shown, about)
@@ -115,9 +117,9 @@ def _is_sent(store: Store, portal: str, folder: Path) -> bool:
     return True
 
 
-def _age(index: dict[str, Any]) -> tuple[str, int]:
+def _age(index: dict[str, Any]) -> tuple[int, int]:
     """Return what orders indexes: entries count anew where the ledger was brought back."""
-    return index.get("ledger_recovered_at") or "", index["ledger_sequence"]
+    return index.get("ledger_recoveries", 0), index["ledger_sequence"]
 
 
 def verify_site(store: Store, portal: str, programme: str) -> None:

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -105,8 +106,11 @@ def recover(
         history = read_history(connection)
         superseded = sorted({head for head in heads if history.card_hash_at(head) != head[1]})
         lost = tuple(_lost(history, custody))
-        if returned or declared or published or ended or superseded or lost:
+        parties, shown = history.parties, _shown(public)
+        is_behind = shown > (parties.recoveries, max(history.hashes))
+        if returned or declared or published or ended or superseded or lost or is_behind:
             body = {
+                "recoveries": 1 + max(parties.recoveries, shown[0]),
                 "person": said[0],
                 "reason": said[1],
                 "superseded": [list(head) for head in superseded],
@@ -116,6 +120,19 @@ def recover(
         return Recovery(returned, declared, published, ended, len(superseded), lost)
 
     return custody.store.write(act)
+
+
+def _shown(public: Path | None) -> tuple[int, int]:
+    """Return of how many recoveries and entries the series say that their ledger had, at most.
+
+    What it ends at may be lost for good; a later ledger has to count as the newer one all the same.
+    """
+    shown = (0, 0)
+    for path in () if public is None else public.glob("*/series/index.json"):
+        with suppress(OSError, ValueError, LookupError, TypeError):  # a torn one says nothing
+            index = json.loads(path.read_bytes())
+            shown = max(shown, (int(index.get("ledger_recoveries", 0)), index["ledger_sequence"]))
+    return shown
 
 
 def _heads(custody: Custody, all_traces: tuple[Trace, ...]) -> Iterator[tuple[int, str]]:

@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 
 from turnstile.durable_files import exclusively, replace_durably, sha256_of
 from turnstile.ledger.custody.folders import all_below, listed
-from turnstile.ledger.custody.notes import LATEST_NOTE
+from turnstile.ledger.custody.notes import LATEST_NOTE, PUBLIC_KEY
 from turnstile.ledger.custody.signed_note import is_payload_signed_by
 from turnstile.ledger.custody.traces import MANIFEST
 from turnstile.ledger.records import REVISION, Finding, revision_of
@@ -36,7 +36,6 @@ _PARTS_OF_PACKAGE = 3  # opal/2016-W30/r0
 _OF_SERIES = re.compile(
     r"index\.html|ledger\.pub|[^/]+/((index|explore)\.html|feed\.(atom|json)|(series|explore)/.+)"
 )
-_ANEW = "; turnstile ledger recover makes all series anew"
 _IN_WORK = re.compile(
     r"(.*/)?\.((zone-index|series)\.lock|[^/]+\.[0-9a-f]{16}|space-[0-9a-f]{16}"
     rf"|{REVISION}-[0-9a-f]{{8}}/.+)"
@@ -153,11 +152,11 @@ def zone_findings(public: Path, state: ZoneState) -> Iterator[Finding]:
     """Yield every file of the public zone that is foreign, missing or altered by the list."""
     if not (public / INDEX).exists() and not (public / SIGNATURE).exists():
         if state.is_wanted:
-            yield _finding(public / INDEX, "is gone; turnstile ledger cosign makes it")
+            yield _finding(public / INDEX, "is gone; turnstile ledger republish makes it")
         return
     length = _signed_length(public, state.trusted)
     if length is None:
-        problem = "is not what the ledger's key signed; turnstile ledger cosign signs it anew"
+        problem = "is not what the ledger's key signed; restore it, or turnstile ledger republish"
         yield _finding(public / INDEX, problem)
         return
     listed, here, changing = _listed(public), _here(public), state.in_change(length)
@@ -168,7 +167,7 @@ def zone_findings(public: Path, state: ZoneState) -> Iterator[Finding]:
             continue
         if path not in listed:
             problem = "is a file that nobody published; find out what it holds"
-            yield _finding(public / path, problem + (_ANEW if _OF_SERIES.fullmatch(path) else ""))
+            yield _finding(public / path, problem + _anew(path))
         elif path in here:
             yield _finding(public / path, f"was altered since it was published; {_restored(path)}")
         elif str(PurePosixPath(path).parent) not in state.may_be_gone:
@@ -186,9 +185,13 @@ def _is_signed_already(public: Path, text: str, line: str) -> bool:
 
 def _restored(path: str) -> str:
     """Say how a listed file comes back."""
-    if _NOTE.fullmatch(path):
-        return "take away what is left of it, and turnstile ledger recover writes it again"
-    return f"restore it{_ANEW if _OF_SERIES.fullmatch(path) else ''}"
+    return f"restore it{_anew(path)}"
+
+
+def _anew(path: str) -> str:
+    """Say what makes a file of a series again; of others, nothing does."""
+    is_made = _OF_SERIES.fullmatch(path) and path != PUBLIC_KEY
+    return "; turnstile ledger republish makes all series anew" if is_made else ""
 
 
 def _finding(path: Path, problem: str) -> Finding:

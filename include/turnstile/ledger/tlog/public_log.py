@@ -52,7 +52,7 @@ _FILES = {
     "cosignatures": re.compile(r"[1-9][0-9]*\.[0-9a-f]{8}\.[0-9]+"),
 }
 _NOTE, _PROOF = ("checkpoint-r", ".note"), ("proof-r", ".tlog-proof")
-_WRITTEN_AGAIN = "take it away, and turnstile ledger cosign writes what the log needs"
+_WRITTEN_AGAIN = "take it away, and turnstile ledger republish writes what the log needs"
 
 
 @dataclass(frozen=True)  # without slots: who signs and where it lies are found out once
@@ -213,9 +213,9 @@ class PublicLog:
         for old, new in self._steps_missing():
             if new != sizes[-1]:  # that one is written a moment after its checkpoint
                 path = self.folder / "steps" / str(old)
-                yield Finding("log", None, f"{path} is gone; turnstile ledger cosign writes it")
+                yield Finding("log", None, f"{path} is gone; turnstile ledger republish writes it")
         if not in_work and sizes and _text(self.folder / "checkpoint") != self.newest(sizes[-1]):
-            problem = "is not the newest; turnstile ledger cosign writes it"
+            problem = "is not the newest; turnstile ledger republish writes it"
             yield Finding("log", None, f"{self.folder / 'checkpoint'} {problem}")
         path = self.folder / "log.pub"
         if not in_work and path.parent.is_dir() and _text(path) != self.begun.public_line:

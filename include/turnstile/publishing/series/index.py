@@ -26,7 +26,7 @@ def index(  # noqa: PLR0913 - each a part of the page
     files: Mapping[str, bytes | tuple[int, str]],
     totals: Sequence[Mapping[str, object]],
     versions: Mapping[ReleaseKey, int],
-    recovered_at: str | None,
+    recoveries: int,
 ) -> dict[str, Any]:
     """Return the index.
 
@@ -38,7 +38,7 @@ def index(  # noqa: PLR0913 - each a part of the page
         files: of the series, by path below the programme's folder: bytes, or size and digest.
         totals: of each period, with their errors.
         versions: of the packages that are here.
-        recovered_at: when the ledger was last brought back: its entries count anew from there.
+        recoveries: how often the ledger was brought back: its entries count anew from there.
     """
     licence = {"name": programme.publish.licence, "path": path_of(programme.publish.licence)}
     return {
@@ -52,7 +52,7 @@ def index(  # noqa: PLR0913 - each a part of the page
         "ledger_sequence": max(
             (fact.sequence for period in periods for fact in _facts(period)), default=0
         ),
-        "ledger_recovered_at": recovered_at,
+        "ledger_recoveries": recoveries,
         "package_versions": _since(in_force, versions),
         "periods": [_period(period, in_force, versions) for period in periods],
         "totals": list(totals),

@@ -51,7 +51,7 @@ Kept = tuple[int, str]
 
 
 def write_series(
-    programme: Programme, ledger: Ledger, public: Path, include: Path
+    programme: Programme, ledger: Ledger, public: Path, include: Path, *, anew: bool = False
 ) -> dict[str, str]:
     """Write index, dataset, means, explorer, pages, tombstones and `latest` of a programme.
 
@@ -60,6 +60,7 @@ def write_series(
         ledger: whose facts say what is published.
         public: zone of published packages.
         include: folder of public files.
+        anew: whether files that the last index knows are read, too: one may have been altered.
 
     Returns:
         Digests of all of it by path in the zone, to be signed: what was written, and what the
@@ -77,6 +78,8 @@ def write_series(
             period.in_force for period in periods if period.in_force in here and period.in_force
         ]
         known = _known(folder, ledger.public_list())
+        if anew:
+            known = {path: kept for path, kept in known.items() if _is_whole(folder / path, kept)}
         facts = facts_of(here, public, _kept_bytes(folder, known.get(PACKAGES)))
         tables = series_tables(
             in_force, here, {key: package_facts.columns for key, package_facts in facts.items()}
@@ -99,7 +102,7 @@ def write_series(
                 files=files,
                 totals=totals,
                 versions={key: package_facts.version for key, package_facts in facts.items()},
-                recovered_at=ledger.parties().recovered_at,
+                recoveries=ledger.parties().recoveries,
             ),
             tombstones(periods),
         )
@@ -159,6 +162,11 @@ def _parts(
                 yield path, kept
             else:
                 yield path, part_bytes(public / str(revision.key), table.name, revision)
+
+
+def _is_whole(file: Path, kept: Kept) -> bool:
+    """Return whether a file is as an index says, byte for byte."""
+    return file.is_file() and digest_of(file.read_bytes()) == kept[1]
 
 
 def _known(folder: Path, signed: Mapping[str, str]) -> dict[str, Kept]:
