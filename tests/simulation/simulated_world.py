@@ -315,6 +315,7 @@ class World:
     def release(self, programme: str, week: str, revision: int) -> None:
         """Bring a release from its files to the public, as a run and its operators do."""
         todo = list(STEPS)
+        self.heard.clear()
         if self.chance.random() < 0.8:
             todo.remove("audit")
         tries = Counter[str]()
