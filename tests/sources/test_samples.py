@@ -156,6 +156,7 @@ def test_the_service_area_has_about_120_cells() -> None:
         ["opal", "--weeks", WEEK, "--seed", "-1"],
         ["opal", "--weeks", WEEK, "--corruption", "wrong-unit"],
         ["itms", "--weeks", WEEK, "--corruption", "dust"],
+        ["hfp", "--weeks", WEEK, "--corruption", "late"],
     ],
 )
 def test_what_cannot_be_sampled_is_reported(tmp_path: Path, arguments: list[str]) -> None:

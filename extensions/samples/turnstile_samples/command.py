@@ -109,7 +109,8 @@ def _vehicles_maker(args: argparse.Namespace, domains: Path) -> Maker:
     from turnstile_samples.corruption import parse_corruptions
 
     is_itms = args.programme == "itms"
-    corruptions = parse_corruptions(args.corruption if is_itms else "", legal=itms.CORRUPTIONS)
+    legal = itms.CORRUPTIONS if is_itms else ()
+    corruptions = parse_corruptions(args.corruption, legal=legal)
     area = itms.read_area(domains / "surat_area.geojson")
     if is_itms:
         write_rows = partial(writing.write_itms, shape=writing.ItmsShape(args.shape))
