@@ -43,7 +43,8 @@ def parse_corruptions(listed: str, *, legal: tuple[Corruption, ...]) -> frozense
     names = [name for name in listed.split(",") if name]
     for name in names:
         if name not in legal:
-            rule = f"{name!r} is no corruption of this feed; choose among {', '.join(legal) or 'none'}"
+            known = ", ".join(legal) or "none"
+            rule = f"{name!r} is no corruption of this feed; choose among {known}"
             raise InputError(where="sample", field="--corruption", rule=rule)
     return frozenset(Corruption(name) for name in names)
 

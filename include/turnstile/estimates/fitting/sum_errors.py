@@ -103,7 +103,7 @@ def correlations(parts: Sequence[JudgedBlocks]) -> list[dict[str, Any]]:
     Args:
         parts: of every mode's taps.
     """
-    from scipy.optimize import lsq_linear  # half a second of imports, for the step that fits
+    from scipy.optimize import nnls  # half a second of imports, for the step that fits
 
     errors, spread = _judged(parts).T
     joint = np.array(_together(parts))
@@ -117,8 +117,9 @@ def correlations(parts: Sequence[JudgedBlocks]) -> list[dict[str, Any]]:
         return []
     most = (np.diag(joint) - alone)[used]
     least = -alone / most
-    fit = lsq_linear(design[:, used], wanted, bounds=(least, np.inf)).x
-    deviations = np.sqrt(np.diag(np.linalg.pinv(design[:, used].T @ design[:, used])))
+    ways = design[:, used]
+    fit = nnls(ways, wanted - ways @ least)[0] + least  # exact: by active sets
+    deviations = np.sqrt(np.diag(np.linalg.pinv(ways.T @ ways)))
     return [
         {
             "alike": list(ALIKE[j]),
