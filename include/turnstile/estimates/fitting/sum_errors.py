@@ -115,8 +115,7 @@ def correlations(parts: Sequence[JudgedBlocks]) -> list[dict[str, Any]]:
     used = _distinct(design, np.diag(joint) > alone * (1 + _ALMOST_NONE))
     if not used.size:
         return []
-    most = (np.diag(joint) - alone)[used]
-    least = -alone / most
+    least = -alone / (np.diag(joint) - alone)[used]
     ways = design[:, used]
     fit = nnls(ways, wanted - ways @ least)[0] + least  # exact: by active sets
     deviations = np.sqrt(np.diag(np.linalg.pinv(ways.T @ ways)))
