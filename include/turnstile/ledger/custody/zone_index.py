@@ -169,9 +169,11 @@ def zone_findings(public: Path, state: ZoneState) -> Iterator[Finding]:
             problem = "is a file that nobody published; find out what it holds"
             yield _finding(public / path, problem + _anew(path))
         elif path in here:
-            yield _finding(public / path, f"was altered since it was published; {_restored(path)}")
+            problem = f"was altered since it was published; restore it{_anew(path)}"
+            yield _finding(public / path, problem)
         elif str(PurePosixPath(path).parent) not in state.may_be_gone:
-            yield _finding(public / path, f"is missing since it was published; {_restored(path)}")
+            problem = f"is missing since it was published; restore it{_anew(path)}"
+            yield _finding(public / path, problem)
 
 
 def _is_signed_already(public: Path, text: str, line: str) -> bool:
@@ -181,11 +183,6 @@ def _is_signed_already(public: Path, text: str, line: str) -> bool:
     except (OSError, ValueError):
         return False
     return is_same and _signed_length(public, (line,)) is not None
-
-
-def _restored(path: str) -> str:
-    """Say how a listed file comes back."""
-    return f"restore it{_anew(path)}"
 
 
 def _anew(path: str) -> str:
