@@ -17,7 +17,7 @@ from turnstile.errors import InputError
 
 _ISO_WEEK = re.compile(r"(\d{4})-W(\d{2})")
 _DAYS_RANGE = re.compile(r"(\d{4}-\d{2}-\d{2})\.\.(\d{4}-\d{2}-\d{2})")
-DAYS_PER_WEEK = 7
+DAYS_PER_WEEK, SATURDAY = 7, 5  # as date.weekday() counts
 MINUTES_PER_DAY = 1440
 
 

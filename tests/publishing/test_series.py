@@ -133,7 +133,8 @@ def test_an_altered_or_missing_series_is_made_anew_by_the_command_that_is_named(
     public: Path,
     capsys: pytest.CaptureFixture[str],
     name: str,
-    is_gone: bool,  # noqa: FBT001 - a parameter
+    *,
+    is_gone: bool,
 ) -> None:
     """Another programme's audits named it, and nothing said how before its next week."""
     folder = public / "opal"

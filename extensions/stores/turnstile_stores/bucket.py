@@ -125,7 +125,7 @@ class Bucket:
     def fetch(self, path: str, target: Path) -> str | None:
         """Write an object to a file; return the SHA-256 of what came, None if there is none."""
 
-        def write(got: Any) -> str:  # noqa: ANN401 - boto3 carries no types
+        def write(got: Mapping[str, Any]) -> str:
             with target.open("wb") as file:
                 file.writelines(got["Body"].iter_chunks(_BLOCK))
             return sha256_of(target)
@@ -135,7 +135,7 @@ class Bucket:
     def read_back(self, path: str) -> tuple[str, datetime] | None:
         """Read an object; return its SHA-256 and when it was put, None if there is none."""
 
-        def digest_of(got: Any) -> tuple[str, datetime]:  # noqa: ANN401 - boto3 carries no types
+        def digest_of(got: Mapping[str, Any]) -> tuple[str, datetime]:
             digest = hashlib.sha256()
             for block in got["Body"].iter_chunks(_BLOCK):
                 digest.update(block)
@@ -192,7 +192,7 @@ class Bucket:
             **(self._address.encryption or {}),
         }
 
-    def _got(self, path: str, use: Callable[[Any], T]) -> T | None:
+    def _got(self, path: str, use: Callable[[Mapping[str, Any]], T]) -> T | None:
         """Return what is made of an object as it comes; None if there is none."""
 
         def act() -> T | None:

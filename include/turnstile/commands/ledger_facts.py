@@ -198,7 +198,7 @@ def _recover(args: argparse.Namespace) -> int:
             "attempts_ended": list(done.ended),
             "entries_lost": done.superseded,
             "files_lost": list(done.lost),
-            "series_not_made": [f"{programme}: {why}" for programme, why in left.items()],
+            "series_not_made": left,
         },
     )
 
@@ -222,7 +222,7 @@ def _begin_log(args: argparse.Namespace) -> int:
 def _republish(args: argparse.Namespace) -> int:
     """Make again what is public beside packages; exit 4 if some of it cannot be made."""
     left = publish_all_series(open_to_write())
-    _print(args, {"series_not_made": [f"{programme}: {why}" for programme, why in left.items()]})
+    _print(args, {"series_not_made": left})
     return 4 if left else 0
 
 

@@ -163,7 +163,7 @@ def publish_series(programme: str, *, anew: bool = False) -> None:
     zones(settings).send_public(lambda: ledger.sign_public_zone(series), programme)
 
 
-def publish_all_series(ledger: Ledger) -> dict[str, str]:
+def publish_all_series(ledger: Ledger) -> list[str]:
     """Bring the series of every programme that lies there to what the ledger says, then the list.
 
     A recovered ledger may know other weeks than the series and the list that were restored.
@@ -172,7 +172,7 @@ def publish_all_series(ledger: Ledger) -> dict[str, str]:
         Why, of each programme whose series stay as they are: its file or a package may be gone or
         damaged in any way.
     """
-    left = {}
+    left = []
     public = Settings.from_environment().public
     programmes = {entry.key.partition("/")[0] for entry in ledger.entries() if entry.key}
     for programme in sorted(programmes):
@@ -180,7 +180,7 @@ def publish_all_series(ledger: Ledger) -> dict[str, str]:
             try:
                 publish_series(programme, anew=True)
             except Exception as error:  # noqa: BLE001 - the ledger is back, whatever lies there
-                left[programme] = str(error) or type(error).__name__
+                left.append(f"{programme}: {str(error) or type(error).__name__}")
     publish_list(ledger)
     return left
 

@@ -15,6 +15,7 @@ from turnstile_design.compared_designs.predicted_errors import (
     CELLS,
     Design,
     answers_of,
+    draws_cells,
     error_of_totals,
     errors_by_query,
     relative_error,
@@ -89,8 +90,7 @@ def design_of(
 
 def has_cells(programme: Programme) -> bool:
     """Whether the cells of tap-ons are drawn, without a threshold: what estimates are made of."""
-    drawn = {table.by for table in programme.shared_tables}
-    return CELLS in drawn and not programme.mechanism.kind.is_thresholded
+    return draws_cells(programme) and not programme.mechanism.kind.is_thresholded
 
 
 def _judged(

@@ -15,7 +15,6 @@ from turnstile.privacy.events import DrawEvent, one_of_each_label
 from turnstile.privacy.units import CARD_UNITS, ProtectionUnit
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.domain.public_domain import PublicDomain
-from turnstile.programme.fields import TAPS
 from turnstile.programme.loading import load_programme, programme_files
 from turnstile.programme.mechanism_spec import CapSpec
 from turnstile.programme.spec import Programme
@@ -38,6 +37,7 @@ from turnstile_design.compared_designs.designs import (
     largest_mode,
 )
 from turnstile_design.compared_designs.noise_errors import DesignErrors, compared, errors_of
+from turnstile_design.compared_designs.predicted_errors import draws_cells
 from turnstile_design.markdown_tables import table_lines
 
 YEAR_WEEKS = 52
@@ -53,7 +53,7 @@ def comparison(release: Release) -> Iterator[str]:
         InputError: the programme counts no trips by slot and location of tap-ons.
     """
     programme = release.programme
-    if TAPS[0] not in {table.by for table in programme.shared_tables}:
+    if not draws_cells(programme):
         rule = (
             "is compared for programmes of trips with a table by slot and location of tap-ons; "
             "read turnstile plan without --compare"

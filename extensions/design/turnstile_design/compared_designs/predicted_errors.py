@@ -23,7 +23,7 @@ from turnstile.estimates.usable import Usable, usable
 from turnstile.privacy.noise import normal_half_width
 from turnstile.programme.domain.public_domain import Place
 from turnstile.programme.fields import TAPS
-from turnstile.programme.spec import Query
+from turnstile.programme.spec import Programme, Query
 from turnstile_design.compared_designs.public_city import PublicCity
 
 Floats = NDArray[np.float64]
@@ -32,6 +32,11 @@ CELLS = TAPS[0]
 LOOKS = 2  # of the four that the product takes: half the work, nearly the same weights
 _ALIKE = 50  # numbers whose errors are taken together
 _PEAKS = ((7, 9), (16, 18))  # hours, as the report's share of the peaks
+
+
+def draws_cells(programme: Programme) -> bool:
+    """Whether a table counts tap-ons by slot and location."""
+    return CELLS in {table.by for table in programme.shared_tables}
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,12 +25,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from turnstile.service_calendar import SATURDAY
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _Grains = Mapping[str, Floats]
 PLACE, DAY, KIND, SLOT, STRETCH = "place", "day", "kind", "slot", "stretch"
 STRETCH_HOURS = 4
-WEEKEND = (5, 6)
 ALIKE = (
     (PLACE, DAY, STRETCH),
     (PLACE, DAY),
@@ -83,7 +84,7 @@ def kinds_of(days: Sequence[date]) -> Floats:
         >>> kinds_of([date(2016, 7, 29), date(2016, 7, 30)]).tolist()
         [[1.0, 0.0], [0.0, 1.0]]
     """
-    return np.eye(2)[:, [int(day.weekday() in WEEKEND) for day in days]]
+    return np.eye(2)[:, [int(day.weekday() >= SATURDAY) for day in days]]
 
 
 def stretches_of(labels: Sequence[str]) -> Ints:

@@ -118,7 +118,7 @@ def _place(cell: Sequence[Any]) -> Place:
     return str(cell[0]), str(cell[1])
 
 
-def _as_was(folder: Path, path: str, known: Mapping[str, Kept]) -> bytes | None:
+def as_was(folder: Path, path: str, known: Mapping[str, Kept]) -> bytes | None:
     """Return a file as the last publication left it; None if it is not there so."""
     file = folder / path
     content = file.read_bytes() if path in known and file.is_file() else None
@@ -130,13 +130,13 @@ def _earlier(folder: Path, known: Mapping[str, Kept]) -> dict[str, dict[Place, A
 
     They stand in the files of places, so that ten years of weeks are not read again for one more.
     """
-    content = _as_was(folder, INDEX, known)
+    content = as_was(folder, INDEX, known)
     index = _handed_over(content) if content else {}
     if index.get("format") != FORMAT:
         return {}
     numbers: dict[str, dict[Place, Any]] = {entry["release"]: {} for entry in index["weeks"]}
     for number, cell in enumerate(index["places"]):
-        content = _as_was(folder, f"{FOLDER}/places/{number}.js", known)
+        content = as_was(folder, f"{FOLDER}/places/{number}.js", known)
         if content is None:
             return {}
         for week, value in _handed_over(content)["weeks"]:
@@ -156,7 +156,7 @@ def _kept(folder: Path, names: Sequence[str], known: Mapping[str, Kept]) -> File
         file = folder / name
         if not file.is_file() or file.stat().st_size != known[name][0]:
             return {}
-    is_whole = _as_was(folder, names[0], known) is not None
+    is_whole = as_was(folder, names[0], known) is not None
     return {name: known[name] for name in names} if is_whole else {}
 
 

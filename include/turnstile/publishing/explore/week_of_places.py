@@ -24,8 +24,7 @@ from turnstile.publishing.contents import NORMAL_95
 from turnstile.publishing.data_tables import Layout
 from turnstile.publishing.explore.place_tables import PlaceRow, PlaceTables, place_tables
 from turnstile.publishing.package_numbers import read_week
-from turnstile.publishing.series.days import SATURDAY
-from turnstile.service_calendar import parse_period
+from turnstile.service_calendar import SATURDAY, parse_period
 
 Ends = list[float | None]
 """A number and the ends of its 95 % interval; None where there is none; `IS_UNBIASED` behind it."""

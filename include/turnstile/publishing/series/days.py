@@ -14,7 +14,6 @@ from turnstile.programme.spec import Programme
 from turnstile.publishing.series.periods import Period
 
 COLUMNS = ("service_date", "weekday", "holiday", "period", "state")
-SATURDAY = 5
 GAP = "no input"
 
 

@@ -19,7 +19,7 @@ from turnstile.publishing.contents import NORMAL_95
 from turnstile.publishing.data_tables import labels_of
 from turnstile.publishing.package_numbers import read_week
 from turnstile.publishing.package_reader import Tables
-from turnstile.publishing.series.days import SATURDAY
+from turnstile.service_calendar import SATURDAY
 
 WEEKS = 4
 _DAYS_OF = {"day": 1, "week": 7}

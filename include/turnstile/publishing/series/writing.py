@@ -24,7 +24,7 @@ from turnstile.programme.spec import Programme
 from turnstile.publishing.contents_check import unknown_in_series
 from turnstile.publishing.describe.manifest import MANIFEST
 from turnstile.publishing.explore.site import FOLDER as EXPLORER
-from turnstile.publishing.explore.site import PAGE, explorer_files
+from turnstile.publishing.explore.site import PAGE, Kept, as_was, explorer_files
 from turnstile.publishing.package_reader import Tables, csv_file
 from turnstile.publishing.series.dataset import SeriesTable, part_bytes, series_tables
 from turnstile.publishing.series.days import Days, days_csv, holidays_of
@@ -47,7 +47,6 @@ from turnstile.service_calendar import ServiceWeek
 FOLDER = "series"
 _DAYS = f"{FOLDER}/days.csv"
 _ON_FIRST_PAGE = {"programme", "title", "curator", "periods", "latest"}
-Kept = tuple[int, str]
 
 
 def write_series(
@@ -77,10 +76,8 @@ def write_series(
         in_force = [
             period.in_force for period in periods if period.in_force in here and period.in_force
         ]
-        known = _known(folder, ledger.public_list())
-        if anew:
-            known = {path: kept for path, kept in known.items() if _is_whole(folder / path, kept)}
-        facts = facts_of(here, public, _kept_bytes(folder, known.get(PACKAGES)))
+        known = _known(folder, ledger.public_list(), anew=anew)
+        facts = facts_of(here, public, as_was(folder, PACKAGES, known))
         tables = series_tables(
             in_force, here, {key: package_facts.columns for key, package_facts in facts.items()}
         )
@@ -164,33 +161,24 @@ def _parts(
                 yield path, part_bytes(public / str(revision.key), table.name, revision)
 
 
-def _is_whole(file: Path, kept: Kept) -> bool:
-    """Return whether a file is as an index says, byte for byte."""
-    return file.is_file() and digest_of(file.read_bytes()) == kept[1]
-
-
-def _known(folder: Path, signed: Mapping[str, str]) -> dict[str, Kept]:
+def _known(folder: Path, signed: Mapping[str, str], *, anew: bool) -> dict[str, Kept]:
     """Return the files that the last index names: packages never change, so neither do they.
 
     What the signed list of the zone has otherwise is made again, for the index itself may have been
-    altered or torn since.
+    altered or torn since; `anew`, what is not as the index says byte for byte, too.
     """
     path = folder / INDEX
     content = path.read_bytes() if path.exists() else b""
     is_ours = signed.get(f"{folder.name}/{INDEX}") == digest_of(content)
     listed = json.loads(content).get("files", []) if is_ours else []
-    return {
+    known = {
         file["path"]: (file["bytes"], file["sha256"])
         for file in listed
         if signed.get(f"{folder.name}/{file['path']}") == file["sha256"]
     }
-
-
-def _kept_bytes(folder: Path, known: Kept | None) -> bytes | None:
-    """Return what the last publication kept of packages; None unless it is as the index says."""
-    path = folder / PACKAGES
-    content = path.read_bytes() if known and path.is_file() else b""
-    return content if known and digest_of(content) == known[1] else None
+    if not anew:
+        return known
+    return {name: kept for name, kept in known.items() if as_was(folder, name, known) is not None}
 
 
 def _last_weeks(in_force: Sequence[PublishedRevision]) -> list[PublishedRevision]:
