@@ -244,6 +244,31 @@ def test_a_proof_that_a_loss_of_power_tore_is_made_again(site: Site) -> None:
     assert run("verify") == 0
 
 
+@pytest.mark.parametrize("what", ["is no proof", "does not prove its entry"])
+def test_a_proof_of_a_log_that_was_left_is_taken_away_and_made_again(
+    site: Site, capsys: pytest.CaptureFixture[str], what: str
+) -> None:
+    """The new log makes other bytes, so nothing tells a torn proof from a planted one by itself."""
+    proof = site.home / f"public/opal/{week_number(1)}/proof-r0.tlog-proof"
+    torn = proof.read_text()[:-20]
+    (site.home / "log-key.pem").unlink()
+    assert run("begin-log", *WHO) == 0
+    run("republish")  # of these packages, which have no tables, no series can be made
+    assert run("verify") == 0
+    kept = proof.read_text()
+    of_another = str(replace(parse_proof(kept), data=bytes(32)))
+    proof.write_text(torn if what == "is no proof" else of_another)
+    run("republish")
+    capsys.readouterr()
+    assert run("verify") == 4  # what stands there may be somebody's
+    said = "".join(capsys.readouterr())
+    assert f"{proof} {what}; take it away, and turnstile ledger republish writes" in said
+    proof.unlink()
+    run("republish")
+    assert parse_proof(proof.read_text()).index == parse_proof(kept).index
+    assert run("verify") == 0
+
+
 def test_no_second_root_is_signed_where_a_proof_holds_another(site: Site) -> None:
     """A ledger put back and grown again beside a package of the lost one would sign twice."""
     run("confirm-clock", *WHO)

@@ -99,10 +99,9 @@ def point_to_point(table: ExternalTable) -> tuple[Ends, ...]:
 
     A pair of locations is one when the two counts agree far better than independent Poisson counts
     could: so many differences are below 0.35 square roots of the sum (and at least half of them)
-        that no pair of locations and lag would show it by chance. Counts near the threshold are
-        left out, since
-    they are alike because both were published. Modes with many locations are left out: there trips
-    of one location end in many.
+    that no pair of locations and lag would show it by chance. Counts near the threshold are left
+    out, since they are alike because both were published. Modes with many locations are left out:
+    there trips of one location end in many.
     """
     services: list[Ends] = []
     for mode in sorted({cell.mode or "" for cell in table.cells}):

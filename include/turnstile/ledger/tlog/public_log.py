@@ -233,7 +233,7 @@ class PublicLog:
             proof = _proof(path)
             if proof is None:
                 if is_last:
-                    yield Finding("log", None, f"{path} is no proof; restore it")
+                    yield Finding("log", None, f"{path} is no proof; {_mended(path)}")
                 continue
             checkpoint = parse_checkpoint(proof.checkpoint)
             if checkpoint.origin != self.begun.origin:
@@ -246,7 +246,7 @@ class PublicLog:
                 and self._is_signed(checkpoint)
                 and (not is_last or self._is_of(proof, checkpoint))
             ):
-                problem = f"{path} does not prove its entry; restore it"
+                problem = f"{path} does not prove its entry; {_mended(path)}"
                 yield Finding("log", proof.index + 1, problem)
             elif is_last and not self._holds(path, checkpoint):
                 size = checkpoint.size
@@ -395,6 +395,11 @@ def _is_owed(path: Path, proof: Proof) -> bool:
     What else stands in its place somebody put there, and is for people to look at.
     """
     return _proof(path) is not None or str(proof).startswith(_text(path))
+
+
+def _mended(path: Path) -> str:
+    """Return what mends a proof: one in a package was sealed with it."""
+    return "restore it" if path.name == PACKAGE_PROOF else _WRITTEN_AGAIN
 
 
 def _proof(path: Path) -> Proof | None:
