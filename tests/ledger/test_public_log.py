@@ -269,6 +269,38 @@ def test_a_proof_of_a_log_that_was_left_is_taken_away_and_made_again(
     assert run("verify") == 0
 
 
+@pytest.mark.parametrize("is_left", [False, True])
+def test_a_proof_whose_writer_was_killed_before_the_list_is_listed_by_the_next(
+    site: Site, monkeypatch: pytest.MonkeyPatch, *, is_left: bool
+) -> None:
+    """Found by a simulated world: it was called altered for ever."""
+    proof = site.home / f"public/opal/{week_number(1)}/proof-r0.tlog-proof"
+    of_before = str(replace(parse_proof(proof.read_text()), index=0))
+    listed = (site.home / "public/zone-index.txt").read_text()
+    proof.write_text(of_before)
+    site.ledger.sign_public_zone()  # the note names another entry: it is made anew
+    assert (site.home / "public/zone-index.txt").read_text() == listed
+    (site.home / "log-key.pem").unlink()
+    assert run("begin-log", *WHO) == 0
+    proof.write_text(of_before)
+    with monkeypatch.context() as killed:
+        killed.setattr("turnstile.ledger.ledger.write_index", _killed)
+        with pytest.raises(KeyboardInterrupt):
+            site.ledger.sign_public_zone()
+    assert parse_proof(proof.read_text()).index > 0
+    if is_left:
+        (site.home / "log-key.pem").unlink()
+        assert run("begin-log", *WHO) == 0  # which signs the list, too
+    else:
+        assert run("verify") == 4
+        site.ledger.sign_public_zone()
+    assert run("verify") == 0
+
+
+def _killed(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 def test_no_second_root_is_signed_where_a_proof_holds_another(site: Site) -> None:
     """A ledger put back and grown again beside a package of the lost one would sign twice."""
     run("confirm-clock", *WHO)

@@ -561,7 +561,7 @@ class World:
             return "again"
         if isinstance(error, (IntegrityError, InputError)) or "clock" in said or "final on" in said:
             self.operate(said)
-            return "again" if "ingest the week again" in said else "retry"
+            return "again" if "the week again" in said else "retry"
         if isinstance(error, RefusedError):
             self.pass_time(120)
             return "again" if "inputs" in said or "changed" in said else "retry"
@@ -622,6 +622,7 @@ class World:
             whole = [copy for copy in kept if copy.is_file() and _is_named_so(copy)]
             place.unlink(missing_ok=True)
             if whole:
+                place.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(whole[-1], place)
                 self.did["sealed bytes restored"] += 1
             else:

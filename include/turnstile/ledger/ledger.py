@@ -345,11 +345,13 @@ class Ledger(ChargingLedger):
             with naming(public):
                 length, logs = self.head()[0], self._logs()
                 log = logs[-1] if logs else None
-                proofs = {} if log is None else log.write(self._sign_as(log.begun))
+                if log is not None:
+                    log.write(self._sign_as(log.begun))
                 for left in logs[:-1]:
                     left.join()  # what a killed process owed it: that takes no key
                 answers = () if log is None else self._cosigned(log)
-                made, trusted = {**proofs, **series}, self.trusted_to_list()
+                proofs = [proof for known in logs for proof in known.made().items()]
+                made, trusted = {**dict(proofs), **series}, self.trusted_to_list()
                 written = vouched_files(self.entries(), self.parties(), made, trusted)
                 write_index(public, length, written, self.sign_payload)
                 return answers

@@ -18,11 +18,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 
-from turnstile.durable_files import create_durably, replace_durably
+from turnstile.durable_files import create_durably, replace_durably, sha256_of
 from turnstile.errors import IntegrityError
 from turnstile.ledger.custody.folders import all_below, listed, period_folders, release_folders
 from turnstile.ledger.custody.notes import Note
@@ -109,11 +108,8 @@ class PublicLog:
         signed = sign(checkpoint_text(self.begun.origin, size, self.tree.root(size)))
         return Proof(index, self.tree.leaves[index], self.tree.inclusion(index, size), signed)
 
-    def write(self, sign: Callable[[str], str]) -> dict[str, str]:
+    def write(self, sign: Callable[[str], str]) -> None:
         """Bring the log to what is public: proofs, checkpoints, steps, the newest checkpoint.
-
-        Returns:
-            digests of the proofs that were made beside packages, by path in the zone.
 
         Args:
             sign: returns a text as a note that the log signed.
@@ -160,9 +156,18 @@ class PublicLog:
         for path, proof in proofs.items():  # after the checkpoints that they name
             replace_durably(path, str(proof).encode())
         self.join()
+
+    def made(self) -> dict[str, str]:
+        """Return digests, by path in the zone, of proofs beside packages that are as it wrote them.
+
+        Whoever wrote one may have been killed before it was listed.
+        """
         return {
-            path.relative_to(self.public).as_posix(): sha256(str(proof).encode()).hexdigest()
-            for path, proof in proofs.items()
+            path.relative_to(self.public).as_posix(): sha256_of(path)
+            for note, path in _notes(self.public)
+            if (proof := _proof(path)) is not None and proof.index == note.sequence - 1
+            if len((checkpoint := parse_checkpoint(proof.checkpoint)).signatures) == 1
+            if self._proves(proof, checkpoint) and self._is_of(proof, checkpoint)
         }
 
     def join(self) -> None:
@@ -238,14 +243,8 @@ class PublicLog:
             checkpoint = parse_checkpoint(proof.checkpoint)
             if checkpoint.origin != self.begun.origin:
                 continue
-            is_in = is_included(
-                proof.data, proof.index, checkpoint.size, proof.path, checkpoint.root
-            )
-            if not (
-                is_in
-                and self._is_signed(checkpoint)
-                and (not is_last or self._is_of(proof, checkpoint))
-            ):
+            is_true = self._proves(proof, checkpoint)
+            if not (is_true and (not is_last or self._is_of(proof, checkpoint))):
                 problem = f"{path} does not prove its entry; {_mended(path)}"
                 yield Finding("log", proof.index + 1, problem)
             elif is_last and not self._holds(path, checkpoint):
@@ -285,6 +284,12 @@ class PublicLog:
             return checkpoint.is_signed_by(self.verifier) and checkpoint.origin == self.begun.origin
         except ValueError:
             return False
+
+    def _proves(self, proof: Proof, checkpoint: LogCheckpoint) -> bool:
+        """Return whether the log signed a checkpoint in which the entry is."""
+        size, root = checkpoint.size, checkpoint.root
+        is_in = is_included(proof.data, proof.index, size, proof.path, root)
+        return is_in and self._is_signed(checkpoint)
 
     def _is_of(self, proof: Proof, checkpoint: LogCheckpoint) -> bool:
         """Return whether entry and root are those of the ledger."""

@@ -18,10 +18,10 @@ def read_sealed_bytes(release: PlannedRelease, attempt: Attempt) -> bytes:
     """
     path = sealed_path(release.folders.embargoed, str(attempt.artefact_digest))
     if not path.exists():
-        raise IntegrityError(f"{path.name} is gone, its digest is on record; restore it")
+        raise IntegrityError(f"{path} is gone; restore it")
     content = path.read_bytes()
     if digest_of(content) != attempt.artefact_digest:
-        raise IntegrityError(f"{path.name} is not what was recorded; restore it and look for who")
+        raise IntegrityError(f"{path} was altered; restore it")
     return content
 
 
