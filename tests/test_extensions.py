@@ -97,3 +97,5 @@ def test_tests_of_a_missing_extension_are_known(tmp_path: Path) -> None:
     of_core = tmp_path / "test_of_core.py"
     of_core.write_text("from turnstile.ledger import entries\n")
     assert not core_alone.extensions_of(of_core)
+    of_core.write_text('def test() -> None:\n    pytest.importorskip("turnstile_design")\n')
+    assert not core_alone.extensions_of(of_core)  # but for that test

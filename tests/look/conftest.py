@@ -121,6 +121,7 @@ class City:
 def city(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> City:
+    pytest.importorskip("turnstile_design")  # of which `new` and `look` are commands
     home, include = tmp_path / "home", tmp_path / "include"
     home.mkdir()
     for folder in ("programmes", "domains"):
