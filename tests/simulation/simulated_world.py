@@ -934,7 +934,8 @@ class NoThread:
 _WHO = ("--person", "olga", "--reason", "a bad day")
 _PACKAGE = re.compile(r"(/[^\s:;]+/r[0-9]+(?:/package)?)[:;]")
 _TORN = re.compile(
-    r"(/[^\s:;]+) (?:holds no entry|is no readable checkpoint|is no checkpoint that|is no step)"
+    r"(/[^\s:;]+) (?:holds no entry|is no readable checkpoint|is no checkpoint that|is no step"
+    r"|is no proof)"
 )
 _SEALED = re.compile(r"(/[^\s:;]+/sealed-[0-9a-f]{16}\.parquet) (?:was altered|is gone); restore")
 _FLOCK = __import__("fcntl").flock

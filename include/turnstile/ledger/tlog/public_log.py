@@ -231,9 +231,10 @@ class PublicLog:
         """
         for path in _proofs(self.public):
             proof = _proof(path)
+            remedy = _WRITTEN_AGAIN if path.name != PACKAGE_PROOF else "restore it from a backup"
             if proof is None:
                 if is_last:
-                    yield Finding("log", None, f"{path} is no proof; restore it")
+                    yield Finding("log", None, f"{path} is no proof; {remedy}")
                 continue
             checkpoint = parse_checkpoint(proof.checkpoint)
             if checkpoint.origin != self.begun.origin:
@@ -246,7 +247,7 @@ class PublicLog:
                 and self._is_signed(checkpoint)
                 and (not is_last or self._is_of(proof, checkpoint))
             ):
-                problem = f"{path} does not prove its entry; restore it"
+                problem = f"{path} does not prove its entry; {remedy}"
                 yield Finding("log", proof.index + 1, problem)
             elif is_last and not self._holds(path, checkpoint):
                 size = checkpoint.size
