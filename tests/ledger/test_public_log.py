@@ -301,6 +301,22 @@ def _killed(*_: object) -> None:
     raise KeyboardInterrupt
 
 
+@pytest.mark.parametrize("left", ["of another proof", None])
+def test_a_proof_that_is_none_is_taken_away_and_made_again(
+    site: Site, capsys: pytest.CaptureFixture[str], left: str | None
+) -> None:
+    """Worlds stayed at exit 4 for ever: it was said to restore it, and no backup had it."""
+    proof = site.home / f"public/opal/{week_number(1)}/proof-r0.tlog-proof"
+    kept = proof.read_text()
+    proof.write_text(left or kept.replace("index ", "index 9", 1))
+    assert run("verify") == 4
+    assert "take it away, and turnstile ledger republish" in "".join(capsys.readouterr())
+    proof.unlink()
+    run("republish")  # of these packages, which have no tables, no series can be made
+    assert proof.read_text() == kept
+    assert run("verify") == 0
+
+
 def test_no_second_root_is_signed_where_a_proof_holds_another(site: Site) -> None:
     """A ledger put back and grown again beside a package of the lost one would sign twice."""
     run("confirm-clock", *WHO)

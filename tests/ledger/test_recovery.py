@@ -18,6 +18,7 @@ from ledger_asks import LOSS_MICRO, spent_micro, week_number
 
 from conftest import Stores
 from turnstile.errors import IntegrityError
+from turnstile.ledger import leases
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import ReleaseKey
@@ -293,6 +294,31 @@ def test_an_intact_ledger_has_nothing_to_recover(site: Site) -> None:
     head = site.ledger.head()
     assert run("recover", *WHO) == 0
     assert site.ledger.head() == head
+
+
+def test_a_draw_that_a_process_works_on_is_ended_by_word_alone(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was burned without a question, while its process lived."""
+    site.publish(0)
+    for n, words in ((1, ["--end-draws"]), (2, [])):
+        request = site.request(n)
+        attempt = site.ledger.reserve(request)
+        ledger = site.ledger
+        ledger.begin_draw(attempt.attempt_id, request.bindings, holder="a machine/1/2")
+        head = ledger.head()
+        assert run("recover", *WHO) == 3
+        said = capsys.readouterr().err
+        assert f"draws {attempt.attempt_id} at this moment" in said
+        assert "--end-draws" in said
+        assert site.ledger.head() == head
+        assert site.ledger.living_draws() == {attempt.attempt_id}
+        if not words:  # a minute later, of a process that is dead
+            ended = leases.LEASE.update().values(ends_s=0)
+            ledger._store.write(lambda connection, ended=ended: connection.execute(ended))
+        assert run("recover", *words, *WHO) == 0
+        assert attempt.attempt_id in capsys.readouterr().out
+        assert site.ledger.attempts(request.key)[0].state is ReleaseState.BURNED
 
 
 def test_what_people_do_by_commands_is_a_fact_with_person_and_reason(site: Site) -> None:

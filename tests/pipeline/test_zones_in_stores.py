@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -501,6 +502,94 @@ def test_a_ledger_that_was_lost_and_brought_back_publishes_into_the_bucket_again
         assert zone is not None
         with pytest.raises(RefusedError, match="turnstile ledger recover"):
             send_site(zone.bucket, zone.bucket.name, home / "public", "itms")
+
+
+def test_a_recovery_that_did_not_see_what_another_published_does_not_win_over_it(
+    public_week: StoredDeployment, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two copies without a witness in common: who was recovered oftener replaced the other's."""
+    index, said = "itms/series/index.json", ("--person", "olga", "--reason", "a drill")
+    drill, place = public_week.fork(tmp_path / "drill"), public_week.fork(tmp_path / "copy")
+    (drill.base / "ledger.sqlite").unlink()
+    assert command(drill, "ledger", "recover", *said) == 0
+    assert command(drill, "ledger", "republish") == 0  # it has seen all that lay there
+    assert command(place, "ledger", "no-release", "itms/2016-W29/r0", *said) == 0
+    before = place.objects("public")[index]
+    shutil.copyfile(place.base / "ledger.sqlite", tmp_path / "other.sqlite")
+    shutil.copyfile(drill.base / "ledger.sqlite", place.base / "ledger.sqlite")
+    shutil.copyfile(drill.base / "log-key.pem", place.base / "log-key.pem")
+    capsys.readouterr()
+    assert command(place, "ledger", "republish") == 4
+    assert "was not seen when this ledger was brought back" in capsys.readouterr().out
+    assert place.objects("public")[index] == before
+    assert command(place, "ledger", "recover", *said) == 0  # a person looked at it
+    after = json.loads(place.objects("public")[index])
+    assert after["ledger_recoveries"] == 2
+    assert after["ledger_recovered_over"] == [0, json.loads(before)["ledger_sequence"]]
+    assert command(place, "ledger", "republish") == 0
+
+
+@pytest.mark.parametrize("name", [f"itms/{WEEK}/checkpoint-r0.note", "ledger-checkpoint.note"])
+def test_a_note_that_is_gone_from_the_bucket_is_written_again(
+    public_week: StoredDeployment, tmp_path: Path, name: str
+) -> None:
+    place = public_week.fork(tmp_path / "copy")
+    place.root.delete_object(Bucket=bucket_of("public"), Key=f"{place.prefix}/{name}")
+    assert command(place, "ledger", "verify") == 4
+    assert command(place, "ledger", "republish") == 0
+    assert command(place, "ledger", "verify") == 0
+
+
+def _series_of(place: StoredDeployment) -> dict[str, bytes]:
+    """What lies in the bucket of pages and series, but what each signature writes anew."""
+    found = place.objects("public")
+    return {name: found[name] for name in found if re.match(r"itms/(series|explore|[^/]+$)", name)}
+
+
+@pytest.mark.parametrize("kind", ["altered", "gone", "planted", "index"])
+def test_what_somebody_did_to_a_series_in_the_bucket_is_named_and_put_right(
+    public_week: StoredDeployment,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    kind: str,
+) -> None:
+    """Its index alone was compared, so republish answered ok and put nothing."""
+    place = public_week.fork(tmp_path / "copy")
+    before = _series_of(place)
+    part = max(name for name in before if name.endswith(".parquet"))
+    for repair in (["ledger", "republish"], None):
+        if kind == "gone":
+            key = f"{place.prefix}/{part}"
+            place.root.delete_object(Bucket=bucket_of("public"), Key=key)
+        else:
+            flipped = before[part][:-9] + bytes([before[part][-9] ^ 1]) + before[part][-8:]
+            names = {"altered": part, "planted": part + ".csv", "index": "itms/series/index.json"}
+            place.plant("public", names[kind], flipped)
+        capsys.readouterr()
+        assert command(place, "ledger", "verify") == 4
+        said = "".join(capsys.readouterr())
+        assert "turnstile ledger republish makes all series anew" in said
+        if repair:
+            assert command(place, *repair) == 0
+        else:
+            place.step("publish")  # as the next one does
+        assert _series_of(place) == before
+        assert command(place, "ledger", "verify") == 0
+
+
+def test_a_series_that_is_as_it_was_is_neither_put_nor_read_object_by_object(
+    public_week: StoredDeployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = public_week.fork(tmp_path / "copy")
+    read, put = list[str](), list[str]()
+    ask, change = Bucket.read, Bucket.put_if
+    monkeypatch.setattr(Bucket, "read", lambda *of: read.append(of[1]) or ask(*of))
+    monkeypatch.setattr(Bucket, "put_if", lambda *of: put.append(of[1]) or change(*of))
+    assert command(place, "ledger", "republish") == 0
+    assert [name for name in read if "/series/" in name or "/explore/" in name] == [
+        "itms/series/index.json"
+    ]
+    assert put == []
 
 
 def test_a_publisher_whose_copy_is_older_lists_what_others_have_published(

@@ -22,6 +22,7 @@ from turnstile.publishing.contents_check import unknown_in_explorer
 from turnstile.publishing.explore import site
 from turnstile.publishing.explore.lines_of_map import SIDE, Plane, corners_of, lines_of
 from turnstile.publishing.explore.week_of_places import week_of_places
+from turnstile.publishing.series.index import EXPLORER_PAGE
 from turnstile.publishing.week.geography import features_of
 
 
@@ -46,7 +47,7 @@ def test_files_are_in_the_index_with_their_digests_and_in_the_signed_list(
         explored = {p for p in (published / programme).rglob("*") if p.is_file()}
         names = {p.relative_to(published / programme).as_posix() for p in explored}
         names = {path for path in names if path.startswith("explore")}
-        assert {site.PAGE, site.INDEX, f"explore/weeks/{WEEK}-r0.js"} <= names <= named
+        assert {EXPLORER_PAGE, site.INDEX, f"explore/weeks/{WEEK}-r0.js"} <= names <= named
         assert all(f"  {programme}/{path}\n" in listed for path in names)
         assert '<a href="explore.html">' in (published / programme / "index.html").read_text()
 

@@ -128,6 +128,29 @@ def test_an_older_state_never_takes_the_place_of_a_newer_one(
     assert (tmp_path / "site/opal/series/index.json").read_bytes() == whole
 
 
+def test_what_somebody_did_to_a_series_at_a_portal_is_put_right(
+    copied_home: Path, tmp_path: Path
+) -> None:
+    """Its index alone was compared."""
+    assert copied_home
+    folder = tmp_path / "site/opal"
+    to = ("opal", "--to", (tmp_path / "site").as_uri())
+    assert main(["portal", "send", *to]) == 0
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    altered, gone = sorted((folder / "series").rglob("*.parquet"))[:2]
+    altered.write_bytes(b"others")
+    gone.unlink()
+    for planted in ("series/data/rows.csv", "explore/rows.js"):
+        (folder / planted).write_text("card,time")
+    assert main(["portal", "verify", *to]) == 1
+    assert main(["portal", "send", *to]) == 0
+    assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    (folder / "series/index.json").write_text("[")
+    assert main(["portal", "send", *to]) == 0
+    assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert main(["portal", "verify", *to]) == 0
+
+
 def test_an_index_that_is_replaced_all_the_time_is_given_up(
     published: Path, tmp_path: Path
 ) -> None:

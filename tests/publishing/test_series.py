@@ -127,26 +127,113 @@ def test_a_recovered_ledger_signs_the_series_that_it_makes_again(
     assert "opal/series" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["feed.atom", "series/index.json", "*.parquet", "explore/**/*.js"])
-@pytest.mark.parametrize("is_gone", [False, True])
+@pytest.mark.parametrize(
+    "name",
+    ["feed.atom", "series/index.json", "*.parquet", "explore/weeks/*.js", "explore/days/*.js"],
+)
+@pytest.mark.parametrize("kind", ["altered", "gone", "link"])
 def test_an_altered_or_missing_series_is_made_anew_by_the_command_that_is_named(
     public: Path,
     capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
     name: str,
-    *,
-    is_gone: bool,
+    kind: str,
 ) -> None:
     """Another programme's audits named it, and nothing said how before its next week."""
     folder = public / "opal"
     page = max((folder / "series").rglob(name) if name[0] == "*" else folder.glob(name))
     kept = page.read_bytes()
     page.chmod(0o644)
-    page.unlink() if is_gone else page.write_bytes(kept[:-9] + bytes([kept[-9] ^ 1]) + kept[-8:])
+    if kind == "altered":
+        page.write_bytes(kept[:-9] + bytes([kept[-9] ^ 1]) + kept[-8:])
+    else:
+        page.unlink()
+    if kind == "link":
+        (tmp_path / "elsewhere").write_bytes(kept)
+        page.symlink_to(tmp_path / "elsewhere")
     assert main(["ledger", "verify"]) == 4
     assert "turnstile ledger republish makes all series anew" in "".join(capsys.readouterr())
     assert main(["ledger", "republish"]) == 0
     assert page.read_bytes() == kept
+    assert not page.is_symlink()
     assert main(["ledger", "verify"]) == 0
+
+
+BESIDE = [
+    f"opal/{WEEK}/checkpoint-r0.note",
+    f"opal/{WEEK}/proof-r0.tlog-proof",
+    f"opal/{WEEK}/withdrawn-r0.json",
+    "opal/2016-W31/no-release-r0.json",
+    "ledger-checkpoint.note",
+]
+
+
+@pytest.fixture
+def with_records(public: Path) -> Path:
+    """A public zone with a record of each kind."""
+    assert main([*WITHDRAW, "--reason", "x", "--public-note", "counted twice"]) == 0
+    assert main(["ledger", "no-release", "opal/2016-W31/r0", "--reason", "strike"]) == 0
+    assert main(["ledger", "verify"]) == 0
+    return public
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_what_the_ledger_can_make_again_is_not_asked_of_a_backup(
+    with_records: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """Of notes, proofs and records it was said to restore them, wherever from."""
+    file = with_records / name
+    kept = file.read_bytes()
+    file.unlink()
+    capsys.readouterr()
+    assert main(["ledger", "verify"]) == 4
+    assert f"{name} is " in (said := capsys.readouterr().out)
+    assert "turnstile ledger republish" in said
+    assert "restore it" not in said
+    assert main(["ledger", "republish"]) == 0
+    assert main(["ledger", "verify"]) == 0
+    assert file.read_bytes() == kept or name.endswith(".note")  # which says how long it is now
+
+
+def test_what_only_a_backup_has_is_asked_of_one(
+    with_records: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (with_records / f"itms/{WEEK}/r0/manifest.json").unlink()
+    capsys.readouterr()
+    assert main(["ledger", "verify"]) == 4
+    said = capsys.readouterr().out
+    assert "manifest.json is missing since it was published; restore it from a backup" in said
+    assert "republish" not in said
+
+
+@pytest.mark.parametrize("is_made", [True, False], ids=["series made", "no programme file"])
+def test_a_record_that_was_forged_as_the_list_was_spoiled_is_made_of_the_ledger_or_named(
+    with_records: Path,
+    capsys: pytest.CaptureFixture[str],
+    is_made: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    """Under a list that nobody signed each was signed as it lay there."""
+    known = [with_records / name for name in BESIDE if name.endswith(".json")]
+    unknown = with_records / f"itms/{WEEK}/withdrawn-r0.json"
+    kept = [file.read_bytes() for file in known]
+    for file in known:
+        file.write_bytes(file.read_bytes().replace(b'"state": "', b'"state": "not '))
+    unknown.write_bytes(kept[0].replace(b"opal", b"itms"))
+    (with_records / "zone-index.sig.json").write_text("{}")
+    if not is_made:
+        (with_records.parents[1] / "include/programmes/opal.yaml").unlink()
+    assert main(["ledger", "republish"]) == (0 if is_made else 4)
+    capsys.readouterr()
+    assert main(["ledger", "verify"]) == 4
+    said = capsys.readouterr().out
+    assert f"{unknown} is a file that nobody published" in said
+    for file, content in zip(known, kept, strict=True):
+        assert (f"{file} was altered since it was published" in said) is not is_made
+        assert (file.read_bytes() == content) is is_made
+    assert f"itms/{WEEK}/withdrawn" not in (with_records / "zone-index.txt").read_text()
+    if is_made:
+        unknown.unlink()
+        assert main(["ledger", "verify"]) == 0
 
 
 def test_the_public_key_is_nobodys_to_make_again(

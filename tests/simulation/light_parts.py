@@ -23,6 +23,7 @@ from turnstile.counting.exact import ExactTable
 from turnstile.durable_files import replace_durably, sha256_of, sync_tree
 from turnstile.errors import IntegrityError
 from turnstile.ledger.custody.package_files import file_problems
+from turnstile.ledger.custody.vouched_files import public_records, record_bytes
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.private_zone.bounding_key import require_known_key
 from turnstile.pipeline.trials.publishable import require_place
@@ -169,12 +170,21 @@ def write_series(
     listed = {"path": "series/weeks.csv", "sha256": hashlib.sha256(dataset).hexdigest()}
     content = {"files": [listed], "ledger_sequence": ledger.head()[0]}
     content["ledger_recoveries"] = ledger.parties().recoveries
+    content["ledger_recovered_over"] = ledger.parties().recovered_over
     replace_durably(folder / "index.json", json.dumps(content).encode())
     for name in ("index.html", "feed.atom", "feed.json"):
         replace_durably(folder.parent / name, b"")
     replace_durably(public / "index.html", b"")
+    records = {
+        public / path: record_bytes(record)
+        for path, record in public_records(ledger.entries()).items()
+        if path.startswith(f"{programme.name}/")
+    }
+    for path, content in records.items():
+        path.parent.mkdir(exist_ok=True)
+        replace_durably(path, content)
     pages = (folder.parent / name for name in ("index.html", "feed.atom", "feed.json"))
-    made = (*folder.iterdir(), *pages, public / "index.html")
+    made = (*folder.iterdir(), *pages, *records, public / "index.html")
     return {path.relative_to(public).as_posix(): sha256_of(path) for path in made if path.is_file()}
 
 

@@ -50,6 +50,9 @@ class MemoryBucket:
                 if path.startswith(prefix)
             }
 
+    def tags(self, prefix: str) -> dict[str, str]:
+        return {path: entry.tag for path, entry in self.listed(prefix).items()}
+
     def read(self, path: str) -> Found | None:
         with self.around(self.name, "read", path):
             blob = self.objects.get(path)

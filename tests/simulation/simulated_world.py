@@ -645,7 +645,10 @@ class World:
         code, told = self.command("ledger", "recover", *_WHO, *families)
         if "take away its entries" in told:
             self.tear_off()
-            code, _ = self.command("ledger", "recover", *_WHO, *families)
+            code, told = self.command("ledger", "recover", *_WHO, *families)
+        if "--end-draws" in told:  # whoever drew was killed: one process is all there is
+            self.did["draws ended by word"] += 1
+            code, _ = self.command("ledger", "recover", "--end-draws", *_WHO, *families)
         self.is_whole |= code == 0
         store._file.cache_clear()
 

@@ -118,6 +118,10 @@ class Bucket:
 
         return self._asked(act, prefix, (), {})
 
+    def tags(self, prefix: str) -> dict[str, str]:
+        """Return the tag of every object below a path: of most stores the MD5 of what was put."""
+        return {path: entry.tag for path, entry in self.listed(prefix).items()}
+
     def read(self, path: str) -> Found | None:
         """Return an object; None if there is none."""
         return self._got(path, lambda got: Found(got["Body"].read(), got["ETag"]))

@@ -40,7 +40,7 @@ REPAIRS = {
     "guard": Repair("restore the newest sound database: somebody changed its triggers", "nothing"),
     "key": Repair("restore the signing key, or turnstile ledger rotate-key", "nothing"),
     "witness": Repair("mount the witness that is named", "nothing"),
-    "checkpoint": Repair("restore the newest ledger, or " + _RECOVER, _LOSSES),
+    "checkpoint": Repair(f"gone or torn: {_REPUBLISH}; else newest ledger, or {_RECOVER}", _LOSSES),
     "clock": Repair("set the clock, or if it is right: turnstile ledger confirm-clock", "nothing"),
     "space": Repair("free space on the disk that is named", "nothing"),
     "staged": Repair("restore the newest ledger, or " + _RECOVER, _LOSSES),
@@ -49,7 +49,7 @@ REPAIRS = {
     "manifest": Repair(f"restore {_RESTORE}", "nothing"),
     "package": Repair(f"restore {_RESTORE}", "nothing"),
     "public zone": Repair(
-        f"series: {_REPUBLISH}; else restore, or take away, {_RESTORE}", "nothing"
+        f"what it says makes again: {_REPUBLISH}; else restore, or take away, {_RESTORE}", "nothing"
     ),
     "log": Repair(f"{_REPUBLISH}; history replaced: keep all, then begin-log (RUNBOOK)", "nothing"),
     "private": Repair(f"restore {_RESTORE} --private", "nothing; without it no correction"),

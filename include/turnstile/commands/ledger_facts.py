@@ -14,7 +14,6 @@ from turnstile.commands.ledger_opened import (
     open_to_write,
     publish_all_series,
     publish_list,
-    publish_no_release,
     publish_series,
     require_is_over,
     set_damage_aside,
@@ -52,6 +51,9 @@ def add_facts(actions: Actions) -> None:
         default=[],
         metavar="PROGRAMME=GROUP",
         help="budget group of a programme that nothing else names",
+    )
+    recover.add_argument(
+        "--end-draws", action="store_true", help="those that a process works on now, too"
     )
     _add(actions, "rotate-key", "sign with a new key from now on", _rotate_key)
     begun = _add(actions, "begin-log", "another transparency log, under a new key", _begin_log)
@@ -168,9 +170,10 @@ def _no_release(args: argparse.Namespace) -> int:
     key = _key(args)
     require_is_over(key)
     entry = open_to_write().declare_no_release(key, *_said(args))
-    path = publish_no_release(key, entry)
     publish_series(key.programme)
-    return _print(args, {"key": str(key), "entry": entry.sequence, "published": str(path)})
+    path = Settings.from_environment().public / key.programme / key.period
+    shown = str(path / f"no-release-r{key.revision}.json")
+    return _print(args, {"key": str(key), "entry": entry.sequence, "published": shown})
 
 
 def _recover(args: argparse.Namespace) -> int:
@@ -186,6 +189,7 @@ def _recover(args: argparse.Namespace) -> int:
         families=families,
         salvaged=salvaged,
         delivered=delivered_files(Settings.from_environment()),
+        ends_draws=args.end_draws,
     )
     left = publish_all_series(ledger)
     return _print(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnstile.errors import InputError, IntegrityError
 from turnstile.settings import Settings, system_clock
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from turnstile.ledger.entries import Entry
     from turnstile.ledger.ledger import Ledger
     from turnstile.ledger.records import ReleaseKey
@@ -115,37 +115,11 @@ def require_is_over(key: ReleaseKey) -> None:
         raise InputError(where=str(key), field="period", rule=rule)
 
 
-def publish_no_release(key: ReleaseKey, entry: Entry) -> Path:
-    """Publish that a period has no release, without the reason, and return the file.
-
-    Raises:
-        InputError: the public zone cannot be written.
-    """
-    from turnstile.durable_files import create_durably
-
-    folder = Settings.from_environment().public / key.programme / key.period
-    path = folder / f"no-release-r{key.revision}.json"
-    stated = {
-        "release": str(key),
-        "state": "no release",
-        "stated_at": entry.at,
-        "ledger": {"sequence": entry.sequence, "entry_sha256": entry.hash},
-    }
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        create_durably(path, (json.dumps(stated, indent=1, sort_keys=True) + "\n").encode())
-    except OSError as error:
-        rule = f"{error.strerror}; make the folder writable, then state it again"
-        raise InputError(where=str(folder), field="public", rule=rule) from error
-    return path
-
-
-def publish_series(programme: str, *, anew: bool = False) -> None:
+def publish_series(programme: str) -> None:
     """Bring index, pages and `latest` of a programme to what the ledger says now.
 
     Args:
         programme: its name.
-        anew: whether no file is trusted that lies there.
 
     Raises:
         InputError: no such programme.
@@ -159,12 +133,12 @@ def publish_series(programme: str, *, anew: bool = False) -> None:
     spec = load_programme(programme, settings.include)
     # Not fetched again: what a command has written here is not in the store yet.
     ledger = open_ledger(settings, read_only=True)
-    series = write_series(spec, ledger, settings.public, settings.include, anew=anew)
+    series = write_series(spec, ledger, settings.public, settings.include)
     zones(settings).send_public(lambda: ledger.sign_public_zone(series), programme)
 
 
 def publish_all_series(ledger: Ledger) -> list[str]:
-    """Bring the series of every programme that lies there to what the ledger says, then the list.
+    """Bring notes, and series of every programme that lies there, to what the ledger says; list it.
 
     A recovered ledger may know other weeks than the series and the list that were restored.
 
@@ -173,12 +147,13 @@ def publish_all_series(ledger: Ledger) -> list[str]:
         damaged in any way.
     """
     left = []
+    ledger.note_again()
     public = Settings.from_environment().public
     programmes = {entry.key.partition("/")[0] for entry in ledger.entries() if entry.key}
     for programme in sorted(programmes):
         if (public / programme).is_dir():
             try:
-                publish_series(programme, anew=True)
+                publish_series(programme)
             except Exception as error:  # noqa: BLE001 - the ledger is back, whatever lies there
                 left.append(f"{programme}: {str(error) or type(error).__name__}")
     publish_list(ledger)

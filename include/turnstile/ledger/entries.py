@@ -60,7 +60,7 @@ class EntryKind(StrEnum):
     WITNESS_ADDED = "witness_added"  # witness, folder, person, reason
     WITNESS_REMOVED = "witness_removed"  # witness, person, reason
     LOSS_DECLARED = "loss_declared"  # as reserved, plus state, draws, digests of bytes and proof
-    RECOVERED = "recovered"  # person, reason, recoveries, superseded: [[sequence, hash], ...]
+    RECOVERED = "recovered"  # person, reason, recoveries, over, superseded: [[sequence, hash], ...]
     CLOCK_CONFIRMED = "clock_confirmed"  # person, reason: the clock is right from here on
     NO_RELEASE = "no_release"  # key, person, reason: a period without a release
     LANDING_USED = "landing_used"  # landing, family, programme

@@ -357,6 +357,15 @@ class Ledger(ChargingLedger):
                 return answers
         return ()
 
+    def note_again(self) -> None:
+        """Write the notes of the public zone that are gone or torn: beside packages, the newest.
+
+        Raises:
+            InputError: the key cannot be read, or the zone cannot be written.
+        """
+        if self.has_key:
+            self._custody.note_again(self._store.read(read_history))
+
     # -- what people and audits say ----------------------------------------------------------------
 
     def void_stale(
@@ -473,7 +482,7 @@ class Ledger(ChargingLedger):
         body = {"programme": programme, "period": period, "part": part, "days": days}
         return self._write(lambda c: facts.append(c, self._now(), EntryKind.DELETED, body))
 
-    def recover(
+    def recover(  # noqa: PLR0913 - each a thing that a person says or that is left
         self,
         person: str,
         reason: str,
@@ -481,6 +490,7 @@ class Ledger(ChargingLedger):
         families: Mapping[str, str] | None = None,
         salvaged: Sequence[Entry] = (),
         delivered: Delivered | None = None,
+        ends_draws: bool = False,
     ) -> Recovery:
         """Bring the ledger back to what witnesses, packages and sealed files prove.
 
@@ -492,15 +502,19 @@ class Ledger(ChargingLedger):
             families: budget group of a programme, where nothing else names it.
             salvaged: entries of a damaged database that still read.
             delivered: of which files releases are whose entries are lost.
+            ends_draws: whether draws that a process works on at this moment are ended too.
 
         Where a checkpoint of the transparency log holds entries that are lost, another log begins.
 
         Raises:
             InputError: a trace cannot be read, or a budget group is not known.
             IntegrityError: a witness holds another history.
+            RefusedError: a process draws.
         """
-        said = (person, reason)
-        done = recovery.recover(self._custody, dict(families or {}), said, salvaged, delivered)
+        said, groups = (person, reason), dict(families or {})
+        done = recovery.recover(
+            self._custody, groups, said, salvaged, delivered, ends_draws=ends_draws
+        )
         if not self.parties().keys and self._witnesses.has_key:
             # The key that folders were given is named again, or it is a stranger's file there; so
             # are those before it, or their lines beside packages accuse.

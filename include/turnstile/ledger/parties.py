@@ -49,6 +49,8 @@ class Parties:
         logs: transparency logs in the order in which they were begun.
         lost: files that were lost and declared so: `opal/2016-W30/r0 sealed` or `... package`.
         recoveries: how often the ledger was brought back, lost histories included.
+        recovered_over: recoveries and last entry of what the series showed when it was brought back
+            last; None if that is not known.
     """
 
     keys: list[tuple[int, str]] = field(default_factory=list)
@@ -57,6 +59,7 @@ class Parties:
     logs: list[LogBegun] = field(default_factory=list)
     lost: set[str] = field(default_factory=set)
     recoveries: int = 0
+    recovered_over: list[int] | None = None
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> Parties:
@@ -80,9 +83,15 @@ class Parties:
             self.witnesses.pop(body["witness"], None)
         elif entry.kind is EntryKind.RECOVERED:
             self.recoveries = max(self.recoveries + 1, body.get("recoveries", 0))
+            self.recovered_over = body.get("over")
             self.lost.update(body["lost"])
             for sequence, lost in body["superseded"]:
                 self.superseded.setdefault(sequence, set()).add(lost)
+
+    def is_overlooked(self, shown: tuple[int, int]) -> bool:
+        """Return whether another publisher wrote what is shown, and the last recovery saw less."""
+        over = self.recovered_over
+        return over is not None and shown[0] < self.recoveries and shown > tuple(over)
 
     @property
     def key(self) -> str | None:

@@ -128,8 +128,7 @@ def _zone_findings(
     )
     yield from zone_findings(public, state)
     if state.is_wanted and not (public / LATEST_NOTE).exists():
-        remedy = "every entry writes it: turnstile ledger confirm-clock, or the next week"
-        problem = f"{public / LATEST_NOTE} is gone; {remedy}"
+        problem = f"{public / LATEST_NOTE} is gone; turnstile ledger republish writes it again"
         yield Finding("checkpoint", None, problem)
 
 

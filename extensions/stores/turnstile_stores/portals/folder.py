@@ -32,6 +32,11 @@ class FolderStore:
             raise PortalError(self._name, f"cannot read {path} ({error.strerror})") from None
         return Found(content, digest_of(content))
 
+    def tags(self, prefix: str) -> dict[str, str]:
+        """Return every file below a path; what it holds nothing but its bytes says."""
+        files = (path for path in (self._folder / prefix).rglob("[!.]*") if path.is_file())
+        return {path.relative_to(self._folder).as_posix(): "" for path in files}
+
     def create(self, path: str, content: bytes) -> None:
         """Write a file unless one stands there."""
         try:

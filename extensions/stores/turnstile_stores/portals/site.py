@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from hashlib import md5
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +18,13 @@ from turnstile.errors import RefusedError
 from turnstile.ledger.custody import zone_index
 from turnstile.ledger.custody.notes import LATEST_NOTE, PUBLIC_KEY
 from turnstile.ledger.tlog.public_log import log_files
-from turnstile.publishing.series.index import INDEX
+from turnstile.publishing.series.index import EXPLORER, EXPLORER_PAGE, FOLDER, INDEX
 from turnstile.release.zones import digest_of
+from turnstile_stores.bucket import Found
 from turnstile_stores.portals.store import PortalError, Store
 
 _TRIES = 3
 _TRIES_OF_LIST = 6
-_NOTHING = b'{"files": [], "ledger_sequence": 0}'
 _PAGES = ("index.html", "feed.atom", "feed.json")
 _OF_LEDGER = (PUBLIC_KEY, LATEST_NOTE)
 _RECORDS = ("*/withdrawn-r*.json", "*/no-release-r*.json", "*/checkpoint-r*.note")
@@ -86,25 +88,35 @@ def send_list(store: Store, portal: str, public: Path, renew: Callable[[], None]
 
 
 def _is_sent(store: Store, portal: str, folder: Path) -> bool:
-    """Send files, then the index; False if either side was written to meanwhile."""
+    """Send files, then the index; False if either side was written to meanwhile.
+
+    What lies in the store is compared, not what its index says: somebody may have altered, deleted
+    or added a file there. Of what its list tags by an MD5, as buckets do, no byte is read.
+    """
     programme, index_bytes = folder.name, (folder / INDEX).read_bytes()
-    before = store.read(f"{programme}/{INDEX}")
-    shown, about = json.loads(before.content if before else _NOTHING), json.loads(index_bytes)
-    (of_shown, newest_shown), (of_ours, newest) = _age(shown), _age(about)
-    if (of_shown, newest_shown) > (of_ours, newest):
+    before, about = store.read(f"{programme}/{INDEX}"), json.loads(index_bytes)
+    shown, paths_shown = _shown(before)
+    ours, over = _age(about), about.get("ledger_recovered_over")
+    is_overlooked = over is not None and shown[0] < ours[0] and shown > tuple(over)
+    if shown > ours or is_overlooked:
         raise RefusedError(
-            f"{portal} shows entry {newest_shown} of a ledger that was brought back {of_shown} "
-            f"times, and here it ends at {newest} after {of_ours}: another publisher knows more, "
-            "or an old ledger was restored (bring it back by turnstile ledger recover); nothing "
-            "was changed"
+            f"{portal} shows entry {shown[1]} of a ledger that was brought back {shown[0]} "
+            f"times, and here it ends at {ours[1]} after {ours[0]}: another publisher knows more "
+            "or was not seen when this ledger was brought back, or an old one was restored. Stop "
+            "one of both, have what is shown there in the public zone (packages, "
+            "series/index.json), then turnstile ledger recover; nothing was changed"
         )
-    there, wanted = (
-        {entry["path"]: entry["sha256"] for entry in index["files"]} for index in (shown, about)
-    )
-    changed = [path for path, digest in wanted.items() if there.get(path) != digest]
+    there = {
+        path: tag
+        for part in (FOLDER, EXPLORER)
+        for path, tag in store.tags(f"{programme}/{part}/").items()
+    }
+    wanted = {f"{programme}/{entry['path']}" for entry in about["files"]}
     try:
-        for path in (*changed, *_others(folder)):
-            _put(store, portal, f"{programme}/{path}", (folder / path).read_bytes())
+        for path in (*sorted(wanted), *(f"{programme}/{name}" for name in _others(folder))):
+            content = (folder.parent / path).read_bytes()
+            if there.get(path) != f'"{md5(content, usedforsecurity=False).hexdigest()}"':
+                _put(store, portal, path, content)
     except FileNotFoundError:
         return False
     if (folder / INDEX).read_bytes() != index_bytes:
@@ -112,14 +124,23 @@ def _is_sent(store: Store, portal: str, folder: Path) -> bool:
     is_same = before is not None and before.content == index_bytes
     if not (is_same or store.replace(f"{programme}/{INDEX}", index_bytes, before and before.tag)):
         return False
-    for path in sorted(there.keys() - wanted.keys()):
-        store.delete(f"{programme}/{path}")
+    here = {*there, *(f"{programme}/{name}" for name in {EXPLORER_PAGE} & paths_shown)}
+    for path in sorted(here - wanted - {f"{programme}/{INDEX}"}):
+        store.delete(path)
     return True
+
+
+def _shown(index: Found | None) -> tuple[tuple[int, int], frozenset[str]]:
+    """Return age and paths of an index as a store has it; one that cannot be read shows nothing."""
+    with suppress(ValueError, LookupError, TypeError):
+        about = json.loads(index.content if index else b"")
+        return _age(about), frozenset(entry["path"] for entry in about["files"])
+    return (0, 0), frozenset()
 
 
 def _age(index: dict[str, Any]) -> tuple[int, int]:
     """Return what orders indexes: entries count anew where the ledger was brought back."""
-    return index.get("ledger_recoveries", 0), index["ledger_sequence"]
+    return int(index.get("ledger_recoveries", 0)), int(index["ledger_sequence"])
 
 
 def verify_site(store: Store, portal: str, programme: str) -> None:

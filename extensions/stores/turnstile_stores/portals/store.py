@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from turnstile.errors import StoreError
@@ -13,6 +14,10 @@ class Store(Protocol):
 
     def read(self, path: str) -> Found | None:
         """Return a file; None if there is none."""
+        ...
+
+    def tags(self, prefix: str) -> Mapping[str, str]:
+        """Return the tag of every file below a path that ends in `/`; empty where none is known."""
         ...
 
     def create(self, path: str, content: bytes) -> None:

@@ -16,7 +16,7 @@ from sqlalchemy.engine import Connection
 from turnstile.errors import IntegrityError
 from turnstile.ledger import facts
 from turnstile.ledger.custody.known_history import History, parties_in, read_history
-from turnstile.ledger.custody.notes import Note, NoteFolder, note_findings
+from turnstile.ledger.custody.notes import LATEST_NOTE, Note, NoteFolder, note_findings
 from turnstile.ledger.custody.shipped import last_shipped, make_witness, newest_findings
 from turnstile.ledger.custody.space import require_space
 from turnstile.ledger.custody.traces import Trace, TraceKind, trace_findings, traces
@@ -179,20 +179,17 @@ class Custody:
             self.witnesses.write(head, release, parties.is_superseded)
 
     def note_again(self, history: History) -> None:
-        """Write the note beside every published package whose own is gone or torn."""
+        """Write the newest note, and that beside every published package, if it is gone or torn."""
         public = self.witnesses.public
         if public is None:
             return
+        if Note.read(public / LATEST_NOTE).checkpoint is None:
+            self.note()
         beside = NoteFolder(public, is_public=True).path_beside
         for attempt in chain.from_iterable(history.attempts.values()):
-            is_here = (
-                attempt.state is ReleaseState.PUBLISHED and (public / str(attempt.key)).is_dir()
-            )
-            if (
-                is_here
-                and attempt.manifest_digest
-                and Note.read(beside(attempt.key)).checkpoint is None
-            ):
+            package, note = public / str(attempt.key), Note.read(beside(attempt.key))
+            is_here = attempt.state is ReleaseState.PUBLISHED and package.is_dir()
+            if is_here and attempt.manifest_digest and note.checkpoint is None:
                 self.note((attempt.key, attempt.manifest_digest.removeprefix("sha256:")))
 
     def _entries_after(self, sequence: int) -> tuple[Entry, ...]:

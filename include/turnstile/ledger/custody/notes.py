@@ -117,7 +117,8 @@ def note_findings(
     checkpoint = note.checkpoint
     if checkpoint is None:
         problem = (
-            "is no readable checkpoint; take it away: recover writes one beside a package again"
+            "is no readable checkpoint; take it away: beside a package turnstile ledger republish "
+            "writes it again"
         )
         yield Finding("checkpoint", None, f"{note.path} {problem}")
         return

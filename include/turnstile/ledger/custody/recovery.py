@@ -20,8 +20,8 @@ from pathlib import Path
 
 from sqlalchemy.engine import Connection
 
-from turnstile.errors import InputError, IntegrityError
-from turnstile.ledger import attempts, facts
+from turnstile.errors import InputError, IntegrityError, RefusedError
+from turnstile.ledger import attempts, facts, leases
 from turnstile.ledger.balances import accounts
 from turnstile.ledger.custody.custody import Custody
 from turnstile.ledger.custody.evidence_of_draws import Proof, proofs
@@ -71,12 +71,14 @@ class Recovery:
     lost: tuple[str, ...]
 
 
-def recover(
+def recover(  # noqa: PLR0913 - each a thing that a person says or that is left
     custody: Custody,
     families: dict[str, str],
     said: tuple[str, str],
     salvaged: Sequence[Entry] = (),
     delivered: Delivered | None = None,
+    *,
+    ends_draws: bool = False,
 ) -> Recovery:
     """Bring the ledger back to what its traces prove; a repeat finds nothing to do but say so.
 
@@ -86,8 +88,10 @@ def recover(
         said: person and reason.
         salvaged: entries of a damaged database that still read, from the first on.
         delivered: of which files releases are, so that no second group gets a budget for them.
+        ends_draws: whether draws that a process works on at this moment are ended too.
 
     Raises:
+        RefusedError: a process draws.
         InputError: a trace cannot be read, or a budget group is not known.
         IntegrityError: a witness holds another history than the ledger.
     """
@@ -97,6 +101,8 @@ def recover(
 
     def act(connection: Connection) -> Recovery:
         facts.head(connection, locked=True)
+        if not ends_draws:
+            _require_no_draw(connection)
         returned = _bring_back(connection, custody, salvaged)
         declared = _declare(
             connection, custody, all_traces, families, said, delivered or Delivered()
@@ -107,10 +113,13 @@ def recover(
         superseded = sorted({head for head in heads if history.card_hash_at(head) != head[1]})
         lost = tuple(_lost(history, custody))
         parties, shown = history.parties, _shown(public)
-        is_behind = shown > (parties.recoveries, max(history.hashes))
+        is_behind = shown > (parties.recoveries, max(history.hashes)) or parties.is_overlooked(
+            shown
+        )
         if returned or declared or published or ended or superseded or lost or is_behind:
             body = {
                 "recoveries": 1 + max(parties.recoveries, shown[0]),
+                "over": list(shown),
                 "person": said[0],
                 "reason": said[1],
                 "superseded": [list(head) for head in superseded],
@@ -120,6 +129,20 @@ def recover(
         return Recovery(returned, declared, published, ended, len(superseded), lost)
 
     return custody.store.write(act)
+
+
+def _require_no_draw(connection: Connection) -> None:
+    """Refuse to end draws that a process works on, which may still become public.
+
+    Raises:
+        RefusedError: there are some.
+    """
+    if living := ", ".join(sorted(leases.living(connection))):
+        raise RefusedError(
+            f"a process draws {living} at this moment; to recover ends it for good, its charge "
+            "stays and another draw costs the same again: wait for its seal, or where that process "
+            f"is dead {leases.LEASE_S} seconds; or say --end-draws; nothing was recovered"
+        )
 
 
 def _shown(public: Path | None) -> tuple[int, int]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
+from typing import Any
 
 from turnstile.ledger.custody.notes import PUBLIC_KEY
 from turnstile.ledger.custody.zone_index import LOG, Written
@@ -12,15 +14,11 @@ from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.parties import Parties
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.tlog.checkpoints import Verifier
+from turnstile.service_calendar import is_period
 
-_OF_PACKAGE = ("r{}/manifest.json", "checkpoint-r{}.note", "proof-r{}.tlog-proof")
-_RECORDS = {
-    EntryKind.PUBLISHED: _OF_PACKAGE,
-    EntryKind.LOSS_DECLARED: _OF_PACKAGE,
-    EntryKind.WITHDRAWN: ("withdrawn-r{}.json",),
-    EntryKind.NO_RELEASE: ("no-release-r{}.json",),
-}
-"""What stands in the public zone for an entry, in the folder of its period."""
+_OF_PACKAGE = ("checkpoint-r{}.note", "proof-r{}.tlog-proof")
+_PUBLISHED = (EntryKind.PUBLISHED, EntryKind.LOSS_DECLARED)
+_TOLD = (*_PUBLISHED, EntryKind.WITHDRAWN, EntryKind.NO_RELEASE)
 
 
 def vouched_files(
@@ -34,12 +32,11 @@ def vouched_files(
         made: digests of what this process wrote, by path in the zone.
         trusted: public lines of which one has to have signed the list of before.
     """
-    told = [entry for entry in entries if entry.kind in _RECORDS]
+    told = [entry for entry in entries if entry.kind in _TOLD]
     published = [entry for entry in told if entry.kind is EntryKind.PUBLISHED]
-    of_ledger = {
-        f"{entry.key}/manifest.json": entry.body["manifest_digest"].removeprefix("sha256:")
-        for entry in published
-    }
+    of_ledger = {f"{key}/manifest.json": digest for key, digest in _manifests(told).items()}
+    for path, record in public_records(told).items():
+        of_ledger[path] = hashlib.sha256(record_bytes(record)).hexdigest()
     if lines := "".join(parties.key_lines):
         of_ledger[PUBLIC_KEY] = hashlib.sha256(lines.encode()).hexdigest()
     for log in parties.logs:
@@ -49,7 +46,7 @@ def vouched_files(
     gone = {str(entry.key) for entry in told if entry.kind is EntryKind.WITHDRAWN}
     is_listed = sum("zone_index" in entry.body for entry in published)
     return Written(
-        stated=frozenset((*chain.from_iterable(map(_records_of, told)), *earlier)),
+        stated=frozenset((*chain.from_iterable(map(_beside, told)), *earlier)),
         made={**of_ledger, **made},
         trusted=trusted,
         gone=frozenset(gone | {name.removesuffix(" package") for name in parties.lost}),
@@ -57,10 +54,52 @@ def vouched_files(
     )
 
 
-def _records_of(entry: Entry) -> Iterator[str]:
-    """Yield the public files that an entry is stated by."""
-    names = _RECORDS.get(entry.kind, ())
-    if names and entry.key is not None:
-        key = ReleaseKey.parse(entry.key)
-        for name in names:
-            yield f"{key.programme}/{key.period}/{name.format(key.revision)}"
+def public_records(entries: Iterable[Entry]) -> dict[str, dict[str, Any]]:
+    """Return what is stated of withdrawn releases and periods without one, by path in the zone.
+
+    They are made of the ledger alone: one that only lies there may have been put there.
+    """
+    told = [entry for entry in entries if entry.kind in _TOLD]
+    manifests, records = _manifests(told), dict[str, dict[str, Any]]()
+    for entry in told:
+        key = ReleaseKey.parse(str(entry.key))
+        folder, record = (
+            f"{key.programme}/{key.period}",
+            {
+                "release": entry.key,
+                "ledger": {"sequence": entry.sequence, "entry_sha256": entry.hash},
+            },
+        )
+        if entry.kind is EntryKind.NO_RELEASE and is_period(key.period):
+            said = {"state": "no release", "stated_at": entry.at}
+            records[f"{folder}/no-release-r{key.revision}.json"] = record | said
+        elif entry.kind is EntryKind.WITHDRAWN and str(key) in manifests:
+            said = {
+                "state": "withdrawn",
+                "withdrawn_at": entry.at,
+                "reason": entry.body.get("public_note", ""),
+                "manifest_sha256": manifests[str(key)],
+            }
+            records[f"{folder}/withdrawn-r{key.revision}.json"] = record | said
+    return records
+
+
+def record_bytes(record: Mapping[str, Any]) -> bytes:
+    """Return a record as its file holds it."""
+    return (json.dumps(record, indent=1, sort_keys=True) + "\n").encode()
+
+
+def _manifests(told: Iterable[Entry]) -> dict[str, str]:
+    """Return the digest of each manifest that the ledger names, by release key."""
+    return {
+        str(entry.key): str(entry.body["manifest_digest"]).removeprefix("sha256:")
+        for entry in told
+        if entry.kind in _PUBLISHED and entry.body["manifest_digest"]
+    }
+
+
+def _beside(entry: Entry) -> Iterator[str]:
+    """Yield what lies beside the package of an entry, which is signed itself."""
+    key = ReleaseKey.parse(str(entry.key))
+    for name in _OF_PACKAGE if entry.kind in _PUBLISHED else ():
+        yield f"{key.programme}/{key.period}/{name.format(key.revision)}"

@@ -47,6 +47,9 @@ _LATEST, _RELEASE = (
 )
 _LOG_KEY = re.compile(rf"{LOG}/[0-9a-f]+/log\.pub")
 _NOTE = re.compile(rf"[^/]+/[^/]+/checkpoint-{REVISION}\.note")
+_BESIDE = re.compile(
+    rf"[^/]+/[^/]+/(checkpoint|proof|withdrawn|no-release)-{REVISION}\.(note|tlog-proof|json)"
+)
 Sign = Callable[[str, bytes], tuple[str, bytes]]
 
 
@@ -72,7 +75,7 @@ class Written:
     """What may be signed, and why: nothing is, only because it lies there.
 
     Args:
-        stated: manifests, notes and records of releases, by the ledger.
+        stated: notes and proofs beside packages, by the ledger; they are signed themselves.
         made: digests of files that this process wrote or the ledger states, by path.
         trusted: public lines of which one has to have signed the list of before.
         gone: release keys whose packages were withdrawn or declared lost.
@@ -169,10 +172,10 @@ def zone_findings(public: Path, state: ZoneState) -> Iterator[Finding]:
             problem = "is a file that nobody published; find out what it holds"
             yield _finding(public / path, problem + _anew(path))
         elif path in here:
-            problem = f"was altered since it was published; restore it{_anew(path)}"
+            problem = f"was altered since it was published; {_way_back(path, 'take it away, and ')}"
             yield _finding(public / path, problem)
         elif str(PurePosixPath(path).parent) not in state.may_be_gone:
-            problem = f"is missing since it was published; restore it{_anew(path)}"
+            problem = f"is missing since it was published; {_way_back(path)}"
             yield _finding(public / path, problem)
 
 
@@ -189,6 +192,13 @@ def _anew(path: str) -> str:
     """Say what makes a file of a series again; of others, nothing does."""
     is_made = _OF_SERIES.fullmatch(path) and path != PUBLIC_KEY
     return "; turnstile ledger republish makes all series anew" if is_made else ""
+
+
+def _way_back(path: str, first: str = "") -> str:
+    """Say how a file comes back: from the ledger, where that makes it again, else from a backup."""
+    if _BESIDE.fullmatch(path):
+        return f"{first}turnstile ledger republish makes it again"
+    return f"restore it from a backup of the zone{_anew(path)}"
 
 
 def _finding(path: Path, problem: str) -> Finding:

@@ -236,16 +236,17 @@ class PublicLog:
         """
         for path in _proofs(self.public):
             proof = _proof(path)
+            remedy = _WRITTEN_AGAIN if path.name != PACKAGE_PROOF else "restore it from a backup"
             if proof is None:
                 if is_last:
-                    yield Finding("log", None, f"{path} is no proof; {_mended(path)}")
+                    yield Finding("log", None, f"{path} is no proof; {remedy}")
                 continue
             checkpoint = parse_checkpoint(proof.checkpoint)
             if checkpoint.origin != self.begun.origin:
                 continue
             is_true = self._proves(proof, checkpoint)
             if not (is_true and (not is_last or self._is_of(proof, checkpoint))):
-                problem = f"{path} does not prove its entry; {_mended(path)}"
+                problem = f"{path} does not prove its entry; {remedy}"
                 yield Finding("log", proof.index + 1, problem)
             elif is_last and not self._holds(path, checkpoint):
                 size = checkpoint.size
@@ -400,11 +401,6 @@ def _is_owed(path: Path, proof: Proof) -> bool:
     What else stands in its place somebody put there, and is for people to look at.
     """
     return _proof(path) is not None or str(proof).startswith(_text(path))
-
-
-def _mended(path: Path) -> str:
-    """Return what mends a proof: one in a package was sealed with it."""
-    return "restore it" if path.name == PACKAGE_PROOF else _WRITTEN_AGAIN
 
 
 def _proof(path: Path) -> Proof | None:

@@ -28,11 +28,12 @@ from turnstile.publishing.contents_check import unknown_in_explorer
 from turnstile.publishing.explore.lines_of_map import Plane, corners_of, lines_of
 from turnstile.publishing.explore.week_of_places import Place, WeekOfPlaces, week_of_places
 from turnstile.publishing.pages import rendered
+from turnstile.publishing.series.index import EXPLORER as FOLDER
+from turnstile.publishing.series.index import EXPLORER_PAGE
 from turnstile.publishing.series.periods import Period
 from turnstile.publishing.week.geography import features_of
 from turnstile.release.zones import digest_of
 
-PAGE, FOLDER = "explore.html", "explore"
 INDEX = f"{FOLDER}/index.js"
 FORMAT = 1
 PLACES_A_FILE = 25
@@ -105,7 +106,7 @@ def explorer_files(  # noqa: PLR0913, PLR0917 - what a series is made from
     yield INDEX, _script(INDEX, index)
     for asset in _ASSETS:
         yield f"{FOLDER}/{asset}", _TEMPLATES.joinpath(asset).read_bytes()
-    yield PAGE, rendered("explore.html.j2", about=index).encode()
+    yield EXPLORER_PAGE, rendered("explore.html.j2", about=index).encode()
 
 
 def _path(revision: PublishedRevision, part: str = "weeks", number: str = "") -> str:
@@ -121,7 +122,8 @@ def _place(cell: Sequence[Any]) -> Place:
 def as_was(folder: Path, path: str, known: Mapping[str, Kept]) -> bytes | None:
     """Return a file as the last publication left it; None if it is not there so."""
     file = folder / path
-    content = file.read_bytes() if path in known and file.is_file() else None
+    is_here = path in known and file.is_file() and not file.is_symlink()  # which may lead anywhere
+    content = file.read_bytes() if is_here else None
     return content if content is not None and digest_of(content) == known[path][1] else None
 
 
@@ -152,11 +154,7 @@ def _kept(folder: Path, names: Sequence[str], known: Mapping[str, Kept]) -> File
         names: of the week's file, then of those of its days.
         known: files that the last publication left.
     """
-    for name in names[1:]:
-        file = folder / name
-        if not file.is_file() or file.stat().st_size != known[name][0]:
-            return {}
-    is_whole = as_was(folder, names[0], known) is not None
+    is_whole = all(as_was(folder, name, known) is not None for name in names)
     return {name: known[name] for name in names} if is_whole else {}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from turnstile.ledger.parties import Parties
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.weeks import Fact, PublishedRevision
 from turnstile.programme.spec import Programme
@@ -14,7 +15,8 @@ from turnstile.publishing.series.dataset import LABELS, SeriesTable
 from turnstile.publishing.series.periods import Period
 from turnstile.release.zones import digest_of
 
-INDEX = "series/index.json"
+FOLDER, EXPLORER, EXPLORER_PAGE = "series", "explore", "explore.html"
+INDEX = f"{FOLDER}/index.json"
 
 
 def index(  # noqa: PLR0913 - each a part of the page
@@ -26,7 +28,7 @@ def index(  # noqa: PLR0913 - each a part of the page
     files: Mapping[str, bytes | tuple[int, str]],
     totals: Sequence[Mapping[str, object]],
     versions: Mapping[ReleaseKey, int],
-    recoveries: int,
+    parties: Parties,
 ) -> dict[str, Any]:
     """Return the index.
 
@@ -38,7 +40,7 @@ def index(  # noqa: PLR0913 - each a part of the page
         files: of the series, by path below the programme's folder: bytes, or size and digest.
         totals: of each period, with their errors.
         versions: of the packages that are here.
-        recoveries: how often the ledger was brought back: its entries count anew from there.
+        parties: how often the ledger was brought back, from where its entries count anew.
     """
     licence = {"name": programme.publish.licence, "path": path_of(programme.publish.licence)}
     return {
@@ -52,32 +54,13 @@ def index(  # noqa: PLR0913 - each a part of the page
         "ledger_sequence": max(
             (fact.sequence for period in periods for fact in _facts(period)), default=0
         ),
-        "ledger_recoveries": recoveries,
+        "ledger_recoveries": parties.recoveries,
+        "ledger_recovered_over": parties.recovered_over,
         "package_versions": _since(in_force, versions),
         "periods": [_period(period, in_force, versions) for period in periods],
         "totals": list(totals),
         "tables": [_table(table) for table in tables],
         "files": [_file(path, content) for path, content in sorted(files.items())],
-    }
-
-
-def tombstones(periods: Sequence[Period]) -> dict[str, dict[str, Any]]:
-    """Return the record of each withdrawn revision, by path below the programme's folder."""
-    return {
-        f"{revision.key.period}/withdrawn-r{revision.key.revision}.json": {
-            "release": str(revision.key),
-            "state": "withdrawn",
-            "withdrawn_at": revision.withdrawn.at,
-            "reason": revision.withdrawn.public_note,
-            "manifest_sha256": revision.manifest_sha256,
-            "ledger": {
-                "sequence": revision.withdrawn.sequence,
-                "entry_sha256": revision.withdrawn.sha256,
-            },
-        }
-        for period in periods
-        for revision in period.revisions
-        if revision.withdrawn is not None
     }
 
 

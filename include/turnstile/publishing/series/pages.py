@@ -13,9 +13,8 @@ from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
 
-from turnstile.publishing.explore.site import PAGE as EXPLORER
 from turnstile.publishing.pages import rendered
-from turnstile.publishing.series.index import INDEX
+from turnstile.publishing.series.index import EXPLORER_PAGE, INDEX
 from turnstile.publishing.series.plot import PERIODS_MOST, totals_svg
 from turnstile.publishing.written_text import json_bytes
 
@@ -76,7 +75,9 @@ def _page(about: Index, folder: Path) -> bytes:
         periods=periods,
         plot=plot and Markup(plot),  # noqa: S704 - vl-convert escapes
         periods_shown=PERIODS_MOST,
-        explorer=EXPLORER if any(file["path"] == EXPLORER for file in about["files"]) else "",
+        explorer=EXPLORER_PAGE
+        if any(file["path"] == EXPLORER_PAGE for file in about["files"])
+        else "",
     ).encode()
 
 

@@ -18,17 +18,17 @@ import pyarrow as pa
 from turnstile.durable_files import delete_for_good, exclusively
 from turnstile.errors import IntegrityError
 from turnstile.estimates.labelled import parquet_bytes
+from turnstile.ledger.custody.vouched_files import public_records, record_bytes
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.weeks import PublishedRevision
 from turnstile.programme.spec import Programme
 from turnstile.publishing.contents_check import unknown_in_series
 from turnstile.publishing.describe.manifest import MANIFEST
-from turnstile.publishing.explore.site import FOLDER as EXPLORER
-from turnstile.publishing.explore.site import PAGE, Kept, as_was, explorer_files
+from turnstile.publishing.explore.site import Kept, as_was, explorer_files
 from turnstile.publishing.package_reader import Tables, csv_file
 from turnstile.publishing.series.dataset import SeriesTable, part_bytes, series_tables
 from turnstile.publishing.series.days import Days, days_csv, holidays_of
-from turnstile.publishing.series.index import INDEX, index, tombstones
+from turnstile.publishing.series.index import EXPLORER, EXPLORER_PAGE, FOLDER, INDEX, index
 from turnstile.publishing.series.means import (
     WEEKS,
     four_weeks,
@@ -44,22 +44,20 @@ from turnstile.publishing.written_text import json_bytes
 from turnstile.release.zones import digest_of, write_atomically
 from turnstile.service_calendar import ServiceWeek
 
-FOLDER = "series"
 _DAYS = f"{FOLDER}/days.csv"
 _ON_FIRST_PAGE = {"programme", "title", "curator", "periods", "latest"}
 
 
 def write_series(
-    programme: Programme, ledger: Ledger, public: Path, include: Path, *, anew: bool = False
+    programme: Programme, ledger: Ledger, public: Path, include: Path
 ) -> dict[str, str]:
-    """Write index, dataset, means, explorer, pages, tombstones and `latest` of a programme.
+    """Write index, dataset, means, explorer, pages, records and `latest` of a programme.
 
     Args:
         programme: as it is now.
         ledger: whose facts say what is published.
         public: zone of published packages.
         include: folder of public files.
-        anew: whether files that the last index knows are read, too: one may have been altered.
 
     Returns:
         Digests of all of it by path in the zone, to be signed: what was written, and what the
@@ -76,7 +74,7 @@ def write_series(
         in_force = [
             period.in_force for period in periods if period.in_force in here and period.in_force
         ]
-        known = _known(folder, ledger.public_list(), anew=anew)
+        known = _known(folder, ledger.public_list())
         facts = facts_of(here, public, as_was(folder, PACKAGES, known))
         tables = series_tables(
             in_force, here, {key: package_facts.columns for key, package_facts in facts.items()}
@@ -90,24 +88,26 @@ def write_series(
         kept = kept_facts(here, facts)
         files[PACKAGES] = json_bytes(kept)
         totals = [total for revision in in_force for total in facts[revision.key].totals]
-        about, stones = (
-            index(
-                programme,
-                periods,
-                in_force,
-                tables=tables,
-                files=files,
-                totals=totals,
-                versions={key: package_facts.version for key, package_facts in facts.items()},
-                recoveries=ledger.parties().recoveries,
-            ),
-            tombstones(periods),
+        about = index(
+            programme,
+            periods,
+            in_force,
+            tables=tables,
+            files=files,
+            totals=totals,
+            versions={key: package_facts.version for key, package_facts in facts.items()},
+            parties=ledger.parties(),
         )
-        if unknown := unknown_in_series(about, stones.values(), kept):
+        records = {
+            path.partition("/")[2]: record
+            for path, record in public_records(ledger.entries()).items()
+            if path.startswith(f"{programme.name}/")
+        }
+        if unknown := unknown_in_series(about, records.values(), kept):
             raise IntegrityError(
                 f"{programme.name}: the series holds what nothing declares: {unknown}"
             )
-        files |= {path: json_bytes(record) for path, record in stones.items()}
+        files |= {path: record_bytes(record) for path, record in records.items()}
         files |= programme_files(about, folder)
         for path, content in files.items():
             if isinstance(content, bytes):
@@ -154,31 +154,27 @@ def _parts(
     for table in tables:
         for revision, version in table.parts:
             path = f"{FOLDER}/{table.path_of(revision, version)}"
-            kept, file = known.get(path), folder / path
-            if kept is not None and file.is_file() and file.stat().st_size == kept[0]:
-                yield path, kept
-            else:
+            if as_was(folder, path, known) is None:
                 yield path, part_bytes(public / str(revision.key), table.name, revision)
+            else:
+                yield path, known[path]
 
 
-def _known(folder: Path, signed: Mapping[str, str], *, anew: bool) -> dict[str, Kept]:
+def _known(folder: Path, signed: Mapping[str, str]) -> dict[str, Kept]:
     """Return the files that the last index names: packages never change, so neither do they.
 
     What the signed list of the zone has otherwise is made again, for the index itself may have been
-    altered or torn since; `anew`, what is not as the index says byte for byte, too.
+    altered or torn since; so is what does not lie there byte for byte (`as_was`).
     """
     path = folder / INDEX
     content = path.read_bytes() if path.exists() else b""
     is_ours = signed.get(f"{folder.name}/{INDEX}") == digest_of(content)
     listed = json.loads(content).get("files", []) if is_ours else []
-    known = {
+    return {
         file["path"]: (file["bytes"], file["sha256"])
         for file in listed
         if signed.get(f"{folder.name}/{file['path']}") == file["sha256"]
     }
-    if not anew:
-        return known
-    return {name: kept for name, kept in known.items() if as_was(folder, name, known) is not None}
 
 
 def _last_weeks(in_force: Sequence[PublishedRevision]) -> list[PublishedRevision]:
@@ -218,7 +214,7 @@ def _means(
 
 def _write(path: Path, content: bytes) -> None:
     """Write a file unless it is as it should be."""
-    if not path.is_file() or path.read_bytes() != content:
+    if path.is_symlink() or not path.is_file() or path.read_bytes() != content:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)
 
@@ -236,7 +232,7 @@ def _point_latest(folder: Path, target: str | None) -> None:
 
 def _remove_others(folder: Path, kept: set[str]) -> None:
     """Delete what no longer belongs to the series: all of it can be made again."""
-    made = (*(folder / FOLDER).rglob("*"), *(folder / EXPLORER).rglob("*"), folder / PAGE)
+    made = (*(folder / FOLDER).rglob("*"), *(folder / EXPLORER).rglob("*"), folder / EXPLORER_PAGE)
     for path in made:
         if path.is_file() and path.relative_to(folder).as_posix() not in kept:
             delete_for_good(path)
