@@ -2,14 +2,17 @@
 
 Real weeks, varied (`estimate_weeks`), in ten random regions, with sd 33.2 and 9.8: trains with
 slots of a quarter and of an hour, and a metro with slots of an hour. Of numbers whose estimate is
-10 and more: how many intervals hold the truth, and the least share of a size with 500 numbers or
-more. Run: `python benchmarks/coverage_by_size.py FOLDER [FILE]`, the published release of 2016 and
-the stations of a metro by hour of August 2025.
+10 and more: how many intervals hold the truth, by how much that varies with the draws (its standard
+error: numbers of a draw share their noise, so 280 of regions tell less than 280 would), and the
+least share of a size with 500 numbers or more. Run:
+`python benchmarks/coverage_by_size.py FOLDER [FILE]`, the published release of 2016 and the
+stations of a metro by hour of August 2025; of some settings alone, and more draws of them, with
+`--draws 16 --city trains --sd 33.2 --earlier 0`.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,7 +34,7 @@ from estimate_weeks import (
 
 from turnstile.estimates.trips.tap_estimates import SIZE_EDGES
 
-NOISES, WEEKS, SEEDS, REGIONS = (Noise(33.2, None), OPAL), 7, (1, 2, 3, 4), 10
+NOISES, WEEKS, DRAWS, REGIONS = (Noise(33.2, None), OPAL), 7, 4, 10
 FROM, MANY = 10, 500
 A_MONDAY = "2025-08-04"
 EDGES = (*(edge for edge in SIZE_EDGES if edge > FROM), 1000.0, 2000.0, 5000.0)
@@ -52,18 +55,21 @@ def in_service(week: Compared, table: str) -> tuple[Floats, Floats]:
     return held[chosen], values[chosen]
 
 
-def lines(city: str, real: Floats, noise: Noise) -> Iterator[str]:
+def lines(
+    city: str, real: Floats, noise: Noise, *, draws: int, earlier: tuple[int, ...]
+) -> Iterator[str]:
     """Yield a line for every setting and table of a city."""
     regions = [f"region {n}" for n in dice(7).integers(0, REGIONS, len(real))]
     for share in (1.0, 0.3, 0.1):
-        for weeks in (0, WEEKS):
+        for weeks in earlier:
             rates = share * real
             made = [
                 compared(rates, noise, [rates] * weeks, seed=seed, regions=regions)
-                for seed in SEEDS
+                for seed in range(1, draws + 1)
             ]
             for table in (name for name in made[0].found.tables if name in made[0].truth):
                 parts = [in_service(week, table) for week in made]
+                spread = np.std([part[0].mean() for part in parts], ddof=1) / draws**0.5
                 held, values = (np.concatenate(part) for part in zip(*parts, strict=True))
                 classes = np.digitize(values, EDGES)
                 groups = [held[classes == n] for n in np.unique(classes)]
@@ -72,22 +78,32 @@ def lines(city: str, real: Floats, noise: Noise) -> Iterator[str]:
                 verdict = "met" if is_met else "NOT met"
                 yield (
                     f"| {city} | {noise.cells} | {share} | {weeks} | {table} | {held.size:,} | "
-                    f"{held.mean():.3f} | {least:.3f} | {verdict} |"
+                    f"{held.mean():.3f} | {spread:.3f} | {least:.3f} | {verdict} |"
                 )
 
 
 def main() -> None:
     """Print the coverage."""
-    print("| city | sd | share | earlier weeks | table | numbers | hold | least of a size | |")
-    print("|---|---|---|---|---|---|---|---|---|")
-    real = filled(real_week(Path(sys.argv[1])))
+    parser = argparse.ArgumentParser(description="what 90 % intervals hold, by table and size")
+    parser.add_argument("release", type=Path, help="folder of the published release of 2016")
+    parser.add_argument("metro", type=Path, nargs="?", help="stations of a metro by hour")
+    parser.add_argument("--draws", type=int, default=DRAWS, help="weeks made of each setting")
+    parser.add_argument("--city", help="of this one alone")
+    parser.add_argument("--sd", type=float, help="of cells, of this one alone")
+    parser.add_argument("--earlier", type=int, help="weeks before, of this many alone")
+    chosen = parser.parse_args()
+    real = filled(real_week(chosen.release))
     cities = {"trains": real, "trains by hour": by_hour(real)}
-    if sys.argv[2:]:
-        cities["metro by hour"] = metro_week(Path(sys.argv[2]), A_MONDAY)
+    if chosen.metro:
+        cities["metro by hour"] = metro_week(chosen.metro, A_MONDAY)
+    earlier = (0, WEEKS) if chosen.earlier is None else (chosen.earlier,)
+    print("| city | sd | share | earlier weeks | table | numbers | hold | ± | least of a size | |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
     for noise in NOISES:
         for city, counts in cities.items():
-            for line in lines(city, counts, noise):
-                print(line, flush=True)
+            if chosen.city in (None, city) and chosen.sd in (None, noise.cells):
+                for line in lines(city, counts, noise, draws=chosen.draws, earlier=earlier):
+                    print(line, flush=True)
 
 
 if __name__ == "__main__":
