@@ -114,6 +114,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
     A module whose tests are all long is not imported for a run without them.
     """
+    if collection_path.is_dir():
+        return True if lacks_an_extension(collection_path) else None
     if not (collection_path.suffix == ".py" and collection_path.name.startswith("test_")):
         return None
     is_left_out = _is_short(config) and bool(_ALL_LONG.search(collection_path.read_text()))

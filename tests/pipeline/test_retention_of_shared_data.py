@@ -180,6 +180,7 @@ def test_reports_of_failures_go_with_the_raw_data_of_their_programme(
 def test_looks_at_files_of_no_programme_go_with_the_raw_data(
     published: Deployment, monkeypatch: pytest.MonkeyPatch, turnstile: Cli
 ) -> None:
+    pytest.importorskip("turnstile_design")
     private, file = published.home / "private", next(published.landing("itms").glob("*.csv"))
     turnstile("look", "--from", file, "--feed", "itms", "--zone", "Asia/Kolkata")
     (page,) = private.glob("looks/*/look.md")

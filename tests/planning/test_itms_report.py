@@ -24,6 +24,7 @@ def table(path: Path) -> list[dict[str, str]]:
 def test_the_report_is_private_and_no_package_holds_a_byte_of_it(
     assessed: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    pytest.importorskip("turnstile_design")
     spent = assessed.spent()
     assert turnstile("itms", "report", "--week", WEEK) == 0
     output = capsys.readouterr().out

@@ -46,6 +46,7 @@ def test_another_calibration_has_no_thresholds_of_the_source(
 def test_tighter_accountants_are_printed_beside_the_sums(
     turnstile: Cli, deployment: Deployment, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    pytest.importorskip("turnstile_design")  # of which --weeks is
     shutil.copy(SUPPORT / "programmes/itms.yaml", deployment.include / "programmes/itms.yaml")
     assert turnstile("plan", "itms", "--weeks", "4") == 0
     printed = capsys.readouterr().out
@@ -58,6 +59,7 @@ def test_tighter_accountants_are_printed_beside_the_sums(
 def test_a_figure_that_no_accountant_gives_is_said_to_be_missing(
     turnstile: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    pytest.importorskip("turnstile_design")  # of which --weeks is
     assert turnstile("plan", "opal", "--weeks", "4") == 0
     assert "no figure where Gaussian draws move a cell by more than one" in capsys.readouterr().out
 
@@ -65,6 +67,7 @@ def test_a_figure_that_no_accountant_gives_is_said_to_be_missing(
 def test_a_look_from_a_mistyped_home_makes_no_ledger(
     deployment: Deployment, turnstile: Cli, caplog: pytest.LogCaptureFixture
 ) -> None:
+    pytest.importorskip("turnstile_design")  # of which --weeks is
     for form in ((), ("--json",), ("--weeks", "3")):
         assert turnstile("plan", "opal", "--week", "2016-W30", *form) == 0
     assert "there is no ledger at" in caplog.text

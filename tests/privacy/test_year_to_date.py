@@ -97,6 +97,7 @@ def test_where_the_unit_is_the_card_over_the_window_nothing_is_gained() -> None:
 def test_the_price_is_printed_and_a_cap_over_the_window_refuses(
     turnstile: Cli, deployment: Deployment, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    pytest.importorskip("turnstile_design")
     assert turnstile("plan", "opal", "--year-to-date") == 3
     printed = capsys.readouterr()
     assert "| all 52 weeks | 7.21 | 3.54 |" in printed.out

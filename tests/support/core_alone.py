@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # A test that asks for one itself by `importorskip` does not have its module left out with it.
 _NAMES = re.compile(r'(?<!importorskip\(")\bturnstile_(design|lab|native|samples|spark|stores)\b')
 _OF_OURS = ("turnstile_", "__editable__")
-_SUPPORT = (Path(__file__).parent, ROOT / "benchmarks")  # what tests import beside the product
+_SUPPORT = (Path(__file__).parent, ROOT / "tests/simulation", ROOT / "benchmarks")
 
 
 def make(folder: Path, extensions: Sequence[str] = ()) -> Path:
@@ -50,16 +50,21 @@ def is_installed(extension: str) -> bool:
 @cache
 def extensions_of(module: Path) -> frozenset[str]:
     """The extensions that a test names, or the support that it imports."""
-    text = module.read_text(encoding="utf-8")
-    imported = re.findall(r"^\s*(?:from|import) (\w+)", text, re.MULTILINE)
-    named = frozenset(_NAMES.findall(text))
-    support = (at / f"{name}.py" for at in _SUPPORT for name in set(imported) - {module.stem})
-    return named.union(*(extensions_of(path) for path in support if path.exists()))
+    named, reached, todo = set[str](), {module}, [module]
+    while todo:
+        text = todo.pop().read_text(encoding="utf-8")
+        named.update(_NAMES.findall(text))
+        imported = re.findall(r"^\s*(?:from|import) (\w+)", text, re.MULTILINE)
+        support = {at / f"{name}.py" for at in _SUPPORT for name in imported}
+        todo += [path for path in support - reached if path.exists()]
+        reached |= support
+    return frozenset(named)
 
 
 def lacks_an_extension(module: Path) -> bool:
-    """Whether a test is of an extension that is not installed here."""
-    return not all(map(is_installed, extensions_of(module)))
+    """Whether a test, or a folder by its conftest, is of an extension that is not here."""
+    named = module / "conftest.py" if module.is_dir() else module
+    return named.exists() and not all(map(is_installed, extensions_of(named)))
 
 
 if __name__ == "__main__":
