@@ -95,7 +95,7 @@ def test_tests_of_a_missing_extension_are_known(tmp_path: Path) -> None:
     }
     assert "test_unit_zone.py" in names
     worlds = ROOT / "tests/simulation"
-    assert "stores" in core_alone.extensions_of(worlds / "test_simulated_world.py")  # by its support
+    assert "stores" in core_alone.extensions_of(worlds / "test_simulated_world.py")  # its support
     assert "native" in core_alone.extensions_of(ROOT / "tests/dags/backfill_matrix/conftest.py")
     of_core = tmp_path / "test_of_core.py"
     of_core.write_text("from turnstile.ledger import entries\n")
