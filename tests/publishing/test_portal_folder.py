@@ -160,3 +160,29 @@ def test_an_index_that_is_replaced_all_the_time_is_given_up(
 
     with pytest.raises(PortalError, match="replaced by others"):
         send_site(Contended(tmp_path), "file", published, "opal")
+
+
+def test_what_no_recovery_saw_is_not_replaced_after_a_second_one_either(
+    copied_home: Path, tmp_path: Path
+) -> None:
+    """Found by a reviewer: each recovery forgot what the one before had not seen."""
+    site = tmp_path / "site"
+    sent = ["portal", "send", "opal", "--to", site.as_uri()]
+    assert main(sent) == 0
+    index = site / "opal/series/index.json"
+    about = json.loads(index.read_bytes())
+    about["ledger_sequence"] += 1000  # by a copy that lives on
+    index.write_text(json.dumps(about))
+    of_another = index.read_bytes()
+    groups = ("--family", "opal=opal_cards", "--family", "itms=itms_buses")
+    recover = ["ledger", "recover", *groups, "--person", "ada", "--reason", "lost"]
+    for _ in range(2):
+        for file in copied_home.glob("ledger.sqlite*"):
+            file.unlink()
+        assert main(recover) == 0
+        assert main(sent) == 3
+        assert index.read_bytes() == of_another
+    shutil.copyfile(index, copied_home / "public/opal/series/index.json")
+    assert main(recover) == 0  # a person had it looked at
+    assert main(sent) == 0
+    assert index.read_bytes() != of_another

@@ -127,6 +127,31 @@ def test_a_recovered_ledger_signs_the_series_that_it_makes_again(
     assert "opal/series" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("gone", [f"opal/{WEEK}", "opal"])
+def test_what_a_lost_folder_of_the_public_zone_held_is_declared_and_made_again(
+    public: Path, gone: str
+) -> None:
+    """Found by a reviewer: notes were asked for whose package is lost, at exit 4 for ever."""
+    shutil.rmtree(public / gone)
+    assert main(["ledger", "verify"]) == 4
+    assert main(["ledger", "recover", "--person", "ada", "--reason", "a disk died"]) == 0
+    assert main(["ledger", "verify"]) == 0
+    assert (public / f"opal/{WEEK}/checkpoint-r0.note").is_file()
+    (public / f"opal/{WEEK}/checkpoint-r0.note").unlink()
+    assert main(["ledger", "verify"]) == 4
+    assert main(["ledger", "republish"]) == 0
+    assert main(["ledger", "verify"]) == 0
+
+
+def test_that_a_week_has_no_release_waits_for_no_package_of_another(public: Path) -> None:
+    (public / f"opal/{WEEK}/r0/manifest.json").chmod(0o644)
+    with (public / f"opal/{WEEK}/r0/manifest.json").open("a") as manifest:
+        manifest.write("\n")
+    said = ["--person", "ada", "--reason", "a strike"]
+    assert main(["ledger", "no-release", "opal/2016-W31/r0", *said]) == 4
+    assert (public / "opal/2016-W31/no-release-r0.json").is_file()
+
+
 @pytest.mark.parametrize(
     "name",
     ["feed.atom", "series/index.json", "*.parquet", "explore/weeks/*.js", "explore/days/*.js"],

@@ -170,7 +170,7 @@ def write_series(
     listed = {"path": "series/weeks.csv", "sha256": hashlib.sha256(dataset).hexdigest()}
     content = {"files": [listed], "ledger_sequence": ledger.head()[0]}
     content["ledger_recoveries"] = ledger.parties().recoveries
-    content["ledger_recovered_over"] = ledger.parties().recovered_over
+    content["ledger_recovered_over"] = sorted(ledger.parties().recovered_over.items())
     replace_durably(folder / "index.json", json.dumps(content).encode())
     for name in ("index.html", "feed.atom", "feed.json"):
         replace_durably(folder.parent / name, b"")

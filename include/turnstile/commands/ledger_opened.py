@@ -138,7 +138,7 @@ def publish_series(programme: str) -> None:
 
 
 def publish_all_series(ledger: Ledger) -> list[str]:
-    """Bring notes, and series of every programme that lies there, to what the ledger says; list it.
+    """Bring notes, and series of every programme that stated anything, to what the ledger says.
 
     A recovered ledger may know other weeks than the series and the list that were restored.
 
@@ -146,16 +146,16 @@ def publish_all_series(ledger: Ledger) -> list[str]:
         Why, of each programme whose series stay as they are: its file or a package may be gone or
         damaged in any way.
     """
+    from turnstile.ledger.custody.vouched_files import TOLD
+
     left = []
-    ledger.note_again()
-    public = Settings.from_environment().public
-    programmes = {entry.key.partition("/")[0] for entry in ledger.entries() if entry.key}
-    for programme in sorted(programmes):
-        if (public / programme).is_dir():
-            try:
-                publish_series(programme)
-            except Exception as error:  # noqa: BLE001 - the ledger is back, whatever lies there
-                left.append(f"{programme}: {str(error) or type(error).__name__}")
+    told = {str(entry.key).partition("/")[0] for entry in ledger.entries() if entry.kind in TOLD}
+    for programme in sorted(told):
+        ledger.note_again()  # what is not sent yet goes where a bucket is fetched
+        try:
+            publish_series(programme)
+        except Exception as error:  # noqa: BLE001 - the ledger is back, whatever lies there
+            left.append(f"{programme}: {str(error) or type(error).__name__}")
     publish_list(ledger)
     return left
 

@@ -6,8 +6,9 @@ of version 0.1.0 did not name theirs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from turnstile.ledger.entries import Entry, EntryKind
 
@@ -49,8 +50,8 @@ class Parties:
         logs: transparency logs in the order in which they were begun.
         lost: files that were lost and declared so: `opal/2016-W30/r0 sealed` or `... package`.
         recoveries: how often the ledger was brought back, lost histories included.
-        recovered_over: recoveries and last entry of what the series showed when it was brought back
-            last; None if that is not known.
+        recovered_over: of each earlier number of recoveries the last entry that a recovery saw;
+            entries of before 0.2 do not say, so that such a number is missing.
     """
 
     keys: list[tuple[int, str]] = field(default_factory=list)
@@ -59,7 +60,7 @@ class Parties:
     logs: list[LogBegun] = field(default_factory=list)
     lost: set[str] = field(default_factory=set)
     recoveries: int = 0
-    recovered_over: list[int] | None = None
+    recovered_over: dict[int, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> Parties:
@@ -82,16 +83,24 @@ class Parties:
         elif entry.kind is EntryKind.WITNESS_REMOVED:
             self.witnesses.pop(body["witness"], None)
         elif entry.kind is EntryKind.RECOVERED:
-            self.recoveries = max(self.recoveries + 1, body.get("recoveries", 0))
-            self.recovered_over = body.get("over")
+            self._see(entry.sequence - 1, body)
             self.lost.update(body["lost"])
             for sequence, lost in body["superseded"]:
                 self.superseded.setdefault(sequence, set()).add(lost)
 
+    def _see(self, head: int, body: Mapping[str, Any]) -> None:
+        """Count a recovery, and keep what it saw: this ledger's own end, and what series showed."""
+        before, known = self.recoveries, self.recovered_over
+        self.recoveries = max(before + 1, body.get("recoveries", 0))
+        if "over" in body:
+            unseen = ((count, 0) for count in range(before, self.recoveries))
+            for count, last in (*unseen, (before, head), *body["over"]):
+                if count >= before or count in known:
+                    known[count] = max(last, known.get(count, 0))
+
     def is_overlooked(self, shown: tuple[int, int]) -> bool:
-        """Return whether another publisher wrote what is shown, and the last recovery saw less."""
-        over = self.recovered_over
-        return over is not None and shown[0] < self.recoveries and shown > tuple(over)
+        """Return whether another publisher wrote what is shown, and no recovery saw that much."""
+        return shown[1] > self.recovered_over.get(shown[0], shown[1])
 
     @property
     def key(self) -> str | None:

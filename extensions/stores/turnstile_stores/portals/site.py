@@ -96,9 +96,8 @@ def _is_sent(store: Store, portal: str, folder: Path) -> bool:
     programme, index_bytes = folder.name, (folder / INDEX).read_bytes()
     before, about = store.read(f"{programme}/{INDEX}"), json.loads(index_bytes)
     shown, paths_shown = _shown(before)
-    ours, over = _age(about), about.get("ledger_recovered_over")
-    is_overlooked = over is not None and shown[0] < ours[0] and shown > tuple(over)
-    if shown > ours or is_overlooked:
+    ours, over = _age(about), dict(about.get("ledger_recovered_over") or ())
+    if shown > ours or shown[1] > over.get(shown[0], shown[1]):
         raise RefusedError(
             f"{portal} shows entry {shown[1]} of a ledger that was brought back {shown[0]} "
             f"times, and here it ends at {ours[1]} after {ours[0]}: another publisher knows more "

@@ -188,8 +188,9 @@ class Custody:
         beside = NoteFolder(public, is_public=True).path_beside
         for attempt in chain.from_iterable(history.attempts.values()):
             package, note = public / str(attempt.key), Note.read(beside(attempt.key))
-            is_here = attempt.state is ReleaseState.PUBLISHED and package.is_dir()
-            if is_here and attempt.manifest_digest and note.checkpoint is None:
+            is_lost = f"{attempt.key} package" in history.parties.lost
+            is_told = attempt.state is ReleaseState.PUBLISHED and (is_lost or package.is_dir())
+            if is_told and attempt.manifest_digest and note.checkpoint is None:
                 self.note((attempt.key, attempt.manifest_digest.removeprefix("sha256:")))
 
     def _entries_after(self, sequence: int) -> tuple[Entry, ...]:

@@ -112,14 +112,13 @@ def recover(  # noqa: PLR0913 - each a thing that a person says or that is left
         history = read_history(connection)
         superseded = sorted({head for head in heads if history.card_hash_at(head) != head[1]})
         lost = tuple(_lost(history, custody))
-        parties, shown = history.parties, _shown(public)
-        is_behind = shown > (parties.recoveries, max(history.hashes)) or parties.is_overlooked(
-            shown
-        )
+        parties, shown = history.parties, sorted(_shown(public).items())
+        ours = (parties.recoveries, max(history.hashes))
+        is_behind = any(seen > ours or parties.is_overlooked(seen) for seen in shown)
         if returned or declared or published or ended or superseded or lost or is_behind:
             body = {
-                "recoveries": 1 + max(parties.recoveries, shown[0]),
-                "over": list(shown),
+                "recoveries": 1 + max(parties.recoveries, *(count for count, _ in shown)),
+                "over": list(map(list, shown)),
                 "person": said[0],
                 "reason": said[1],
                 "superseded": [list(head) for head in superseded],
@@ -145,16 +144,17 @@ def _require_no_draw(connection: Connection) -> None:
         )
 
 
-def _shown(public: Path | None) -> tuple[int, int]:
-    """Return of how many recoveries and entries the series say that their ledger had, at most.
+def _shown(public: Path | None) -> dict[int, int]:
+    """Return the last entry that series show, of each number of recoveries that they say.
 
-    What it ends at may be lost for good; a later ledger has to count as the newer one all the same.
+    It may be lost for good; a later ledger has to count as the newer one all the same.
     """
-    shown = (0, 0)
+    shown = {0: 0}
     for path in () if public is None else public.glob("*/series/index.json"):
         with suppress(OSError, ValueError, LookupError, TypeError):  # a torn one says nothing
             index = json.loads(path.read_bytes())
-            shown = max(shown, (int(index.get("ledger_recoveries", 0)), index["ledger_sequence"]))
+            count, last = int(index.get("ledger_recoveries", 0)), index["ledger_sequence"]
+            shown[count] = max(last, shown.get(count, 0))
     return shown
 
 

@@ -18,7 +18,8 @@ from turnstile.service_calendar import is_period
 
 _OF_PACKAGE = ("checkpoint-r{}.note", "proof-r{}.tlog-proof")
 _PUBLISHED = (EntryKind.PUBLISHED, EntryKind.LOSS_DECLARED)
-_TOLD = (*_PUBLISHED, EntryKind.WITHDRAWN, EntryKind.NO_RELEASE)
+TOLD = (*_PUBLISHED, EntryKind.WITHDRAWN, EntryKind.NO_RELEASE)
+"""Kinds of entries for which something stands in the public zone."""
 
 
 def vouched_files(
@@ -32,7 +33,7 @@ def vouched_files(
         made: digests of what this process wrote, by path in the zone.
         trusted: public lines of which one has to have signed the list of before.
     """
-    told = [entry for entry in entries if entry.kind in _TOLD]
+    told = [entry for entry in entries if entry.kind in TOLD]
     published = [entry for entry in told if entry.kind is EntryKind.PUBLISHED]
     of_ledger = {f"{key}/manifest.json": digest for key, digest in _manifests(told).items()}
     for path, record in public_records(told).items():
@@ -59,7 +60,7 @@ def public_records(entries: Iterable[Entry]) -> dict[str, dict[str, Any]]:
 
     They are made of the ledger alone: one that only lies there may have been put there.
     """
-    told = [entry for entry in entries if entry.kind in _TOLD]
+    told = [entry for entry in entries if entry.kind in TOLD]
     manifests, records = _manifests(told), dict[str, dict[str, Any]]()
     for entry in told:
         key = ReleaseKey.parse(str(entry.key))

@@ -55,7 +55,7 @@ def index(  # noqa: PLR0913 - each a part of the page
             (fact.sequence for period in periods for fact in _facts(period)), default=0
         ),
         "ledger_recoveries": parties.recoveries,
-        "ledger_recovered_over": parties.recovered_over,
+        "ledger_recovered_over": sorted(parties.recovered_over.items()),
         "package_versions": _since(in_force, versions),
         "periods": [_period(period, in_force, versions) for period in periods],
         "totals": list(totals),

@@ -69,6 +69,13 @@ def write_series(
     folder = public / programme.name
     folder.mkdir(parents=True, exist_ok=True)
     with exclusively(folder / ".series.lock"):
+        records = {
+            path.partition("/")[2]: record
+            for path, record in public_records(ledger.entries()).items()
+            if path.startswith(f"{programme.name}/")
+        }
+        for path, record in records.items():  # whatever is wrong with a package of another week
+            _write(folder / path, record_bytes(record))
         periods = periods_of(ledger.weeks(programme.name))
         here = _here(periods, public)
         in_force = [
@@ -98,11 +105,6 @@ def write_series(
             versions={key: package_facts.version for key, package_facts in facts.items()},
             parties=ledger.parties(),
         )
-        records = {
-            path.partition("/")[2]: record
-            for path, record in public_records(ledger.entries()).items()
-            if path.startswith(f"{programme.name}/")
-        }
         if unknown := unknown_in_series(about, records.values(), kept):
             raise IntegrityError(
                 f"{programme.name}: the series holds what nothing declares: {unknown}"
