@@ -363,8 +363,7 @@ class Ledger(ChargingLedger):
         Raises:
             InputError: the key cannot be read, or the zone cannot be written.
         """
-        if self.has_key:
-            self._custody.note_again(self._store.read(read_history))
+        self._custody.note_again(self._store.read(read_history))
 
     # -- what people and audits say ----------------------------------------------------------------
 

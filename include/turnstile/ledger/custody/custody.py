@@ -179,9 +179,12 @@ class Custody:
             self.witnesses.write(head, release, parties.is_superseded)
 
     def note_again(self, history: History) -> None:
-        """Write the newest note, and that beside every published package, if it is gone or torn."""
+        """Write the newest note, and that beside every published package, if it is gone or torn.
+
+        Without the key nothing is written: first it is restored, or another made.
+        """
         public = self.witnesses.public
-        if public is None:
+        if public is None or not self.witnesses.has_key:
             return
         if Note.read(public / LATEST_NOTE).checkpoint is None:
             self.note()
