@@ -150,6 +150,8 @@ def publish_all_series(ledger: Ledger) -> list[str]:
 
     left = []
     told = {str(entry.key).partition("/")[0] for entry in ledger.entries() if entry.kind in TOLD}
+    if told and not ledger.has_key:
+        return ["no signing key: restore it, or rotate-key, then turnstile ledger republish"]
     for programme in sorted(told):
         ledger.note_again()  # what is not sent yet goes where a bucket is fetched
         try:
