@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -29,6 +28,7 @@ from turnstile.ledger.custody.known_history import History, declared_draws, read
 from turnstile.ledger.custody.package_files import file_problems
 from turnstile.ledger.custody.replay import replay, store
 from turnstile.ledger.custody.shipped import last_shipped, shipped_entries, shipped_entry
+from turnstile.ledger.custody.shown_age import shown_age
 from turnstile.ledger.custody.traces import FILES, Trace, TraceKind, sealed_file, traces
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.fold import Fold
@@ -152,9 +152,8 @@ def _shown(public: Path | None) -> tuple[int, int]:
     """
     shown = (0, 0)
     for path in () if public is None else public.glob("*/series/index.json"):
-        with suppress(OSError, ValueError, LookupError, TypeError):  # a torn one says nothing
-            index = json.loads(path.read_bytes())
-            shown = max(shown, (int(index.get("ledger_recoveries", 0)), index["ledger_sequence"]))
+        with suppress(OSError):
+            shown = max(shown, shown_age(path.read_bytes()))
     return shown
 
 
