@@ -130,8 +130,11 @@ def delete_for_good(path: Path) -> None:
         OSError: it cannot be deleted.
     """
     is_folder = path.is_dir() and not path.is_symlink()
-    if any(map(_is_sealed, (path, *(path.rglob("*") if is_folder else ())))):
-        raise IntegrityError(f"{path.name} is or holds sealed bytes, which are never deleted")
+    for sealed in filter(_is_sealed, (path, *(path.rglob("*") if is_folder else ()))):
+        raise IntegrityError(
+            f"{sealed} has the name of sealed bytes, which are never deleted: find out what it "
+            "holds; take it away if it does not belong there, then run the same again"
+        )
     if is_folder:
         shutil.rmtree(path)
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from hashlib import md5
 from pathlib import Path
 
 import pytest
@@ -149,6 +150,124 @@ def test_what_somebody_did_to_a_series_at_a_portal_is_put_right(
     assert main(["portal", "send", *to]) == 0
     assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     assert main(["portal", "verify", *to]) == 0
+
+
+@pytest.mark.parametrize("kind", ["hidden", "dangling", "folder", "file", "index", "part", "whole"])
+def test_links_and_hidden_files_at_a_portal_are_put_right(
+    copied_home: Path, tmp_path: Path, kind: str
+) -> None:
+    assert copied_home
+    series, aside = tmp_path / "site/opal/series", tmp_path / "aside"
+    to = ("opal", "--to", (tmp_path / "site").as_uri())
+    assert main(["portal", "send", *to]) == 0
+    draft = series / ".days.csv.0123456789abcdef"  # of somebody who writes at this moment
+    draft.write_text("day")
+    before = {path: path.read_bytes() for path in series.rglob("*") if path.is_file()}
+    if kind == "hidden":
+        (series / ".rows.csv").write_text("card,time")
+    elif kind == "dangling":
+        (series / "rows.csv").symlink_to("/nowhere")
+    elif kind == "folder":
+        aside.mkdir()
+        (aside / "rows.csv").write_text("card,time")
+        (series / "more").symlink_to(aside)
+    else:
+        place = {
+            "file": max(series.rglob("*.parquet")),
+            "index": series / "index.json",
+            "part": series / "data",
+            "whole": series,
+        }[kind]
+        shutil.move(place, aside)
+        place.symlink_to(aside)
+    kept = {path: path.read_bytes() for path in (aside, *aside.rglob("*")) if path.is_file()}
+    assert main(["portal", "send", *to]) == 0
+    left = [path for path in (series, *series.rglob("*")) if path.is_symlink()]
+    after = {path: path.read_bytes() for path in series.rglob("*") if path.is_file()}
+    gone = {draft} if kind == "whole" else set()  # lies where the link led
+    assert (left, after) == ([], {path: before[path] for path in before.keys() - gone})
+    assert all(path.read_bytes() == content for path, content in kept.items())
+    assert main(["portal", "verify", *to]) == 0
+
+
+def test_a_file_named_like_sealed_bytes_at_a_portal_is_named_with_a_way_back(
+    copied_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert copied_home
+    to = ("opal", "--to", (tmp_path / "site").as_uri())
+    planted = tmp_path / "site/opal/series/sealed-0123456789abcdef.parquet"
+    assert main(["portal", "send", *to]) == 0
+    planted.write_text("x")
+    capsys.readouterr()
+    assert main(["portal", "send", *to]) == 4
+    said = "".join(capsys.readouterr())
+    assert f"{planted} has the name of sealed bytes" in said
+    assert "find out what it holds; take it away" in said
+    assert planted.read_text() == "x"
+    planted.rename(tmp_path / planted.name)
+    assert main(["portal", "send", *to]) == 0
+
+
+UNREADABLE = ["[]", "7", "null", "[", "[" * 100_000]
+NO_NUMBERS = [f'{{"ledger_sequence": {n}, "files": 7}}' for n in ("1e999", "50.5", "-1", "true")]
+
+
+@pytest.mark.parametrize("text", UNREADABLE + NO_NUMBERS)
+def test_an_index_that_is_none_shows_nothing_at_a_portal(
+    copied_home: Path, tmp_path: Path, text: str
+) -> None:
+    assert copied_home
+    index = tmp_path / "site/opal/series/index.json"
+    to = ("opal", "--to", (tmp_path / "site").as_uri())
+    assert main(["portal", "send", *to]) == 0
+    whole = index.read_bytes()
+    index.write_text(text)
+    assert main(["portal", "verify", *to]) == 1
+    assert main(["portal", "send", *to]) == 0
+    assert index.read_bytes() == whole
+    about = json.loads(whole)
+    index.write_text(json.dumps({"ledger_sequence": about["ledger_sequence"] + 1}))
+    assert main(["portal", "send", *to]) == 3  # which shows something
+
+
+def test_what_another_publisher_takes_for_a_stray_is_put_again(
+    published: Path, tmp_path: Path
+) -> None:
+    """B, who knows less, replaces the index; then A does, and only then B deletes what A has."""
+    part = max((published / "opal/series").rglob("*.parquet")).relative_to(published).as_posix()
+    about = json.loads((published / "opal/series/index.json").read_bytes())
+    deleted = list[str]()
+
+    class Tagged(FolderStore):
+        """Says what files hold, as buckets do."""
+
+        indexes = 0
+
+        def tags(self, prefix: str) -> dict[str, str]:
+            files = {path: self.read(path) for path in super().tags(prefix)}
+            return {
+                path: f'"{md5(file.content, usedforsecurity=False).hexdigest()}"'
+                for path, file in files.items()
+                if file
+            }
+
+        def replace(self, path: str, content: bytes, tag: str | None) -> bool:
+            if not path.endswith("series/index.json"):
+                return super().replace(path, content, tag)
+            self.indexes += 1
+            if self.indexes == 1:
+                older = json.dumps(about | {"ledger_sequence": 1}).encode()
+                return not super().replace(path, older, tag)
+            is_ours = super().replace(path, content, tag)
+            self.delete(part)
+            deleted.append(part)
+            return is_ours
+
+    send_site(Tagged(tmp_path), "file", published, "opal")
+    assert deleted == [part]
+    assert (tmp_path / part).read_bytes() == (published / part).read_bytes()
+    index = tmp_path / "opal/series/index.json"
+    assert json.loads(index.read_bytes()) == about
 
 
 def test_an_index_that_is_replaced_all_the_time_is_given_up(

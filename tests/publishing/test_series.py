@@ -19,6 +19,7 @@ from turnstile.cli import main
 from turnstile.commands.ledger_opened import publish_series
 from turnstile.ledger.custody.vouched_files import vouched_files
 from turnstile.ledger.custody.zone_index import write_index
+from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.weeks import Fact, PublishedRevision
@@ -182,6 +183,81 @@ def test_an_altered_or_missing_series_is_made_anew_by_the_command_that_is_named(
     assert page.read_bytes() == kept
     assert not page.is_symlink()
     assert main(["ledger", "verify"]) == 0
+
+
+@pytest.mark.parametrize("kind", ["dangling", "folder", "part", "whole", "explorer", "page"])
+def test_links_in_a_series_are_put_right_and_what_they_lead_to_stays(
+    public: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, kind: str
+) -> None:
+    """Verify said that republish mends them, and republish went through them and answered 0."""
+    folder, aside = public / "opal", tmp_path / "aside"
+    before = {path: content for path, (content, _) in _state(folder).items()}
+    if kind == "dangling":
+        (folder / "series/rows.csv").symlink_to("/nowhere")
+    elif kind == "folder":
+        aside.mkdir()
+        (aside / "rows.csv").write_text("card,time")
+        (folder / "series/more").symlink_to(aside)
+    else:
+        name = {"part": "series/data", "whole": "series", "explorer": "explore/weeks"}
+        place = folder / name.get(kind, "explore.html")
+        shutil.move(place, aside)
+        place.symlink_to(aside)
+    kept = {path: path.read_bytes() for path in (aside, *aside.rglob("*")) if path.is_file()}
+    assert main(["ledger", "verify"]) == 4
+    assert "turnstile ledger republish makes all series anew" in "".join(capsys.readouterr())
+    assert main(["ledger", "republish"]) == 0
+    assert main(["ledger", "verify"]) == 0
+    after = {path: content for path, (content, _) in _state(folder).items()}
+    assert after == before
+    links = [path.name for path in folder.rglob("*") if path.is_symlink()]
+    assert links == ["latest"]
+    assert all(path.read_bytes() == content for path, content in kept.items())
+
+
+def test_a_file_named_like_sealed_bytes_in_a_series_is_named_with_a_way_back(
+    public: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    planted = public / "opal/series/sealed-0123456789abcdef.parquet"
+    other = planted.with_name("unsealed.parquet")
+    planted.write_text("x")
+    other.write_text("x")
+    capsys.readouterr()
+    assert main(["ledger", "republish"]) == 4
+    said = "".join(capsys.readouterr())
+    assert f"{planted} has the name of sealed bytes" in said
+    assert "find out what it holds; take it away" in said
+    assert planted.read_text() == "x"
+    planted.rename(tmp_path / planted.name)
+    assert main(["ledger", "republish"]) == 0
+    assert not other.exists()
+    assert main(["ledger", "verify"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "over"),
+    [
+        ("[]", None),
+        ("7", None),
+        ("null", None),
+        ('{"ledger_sequence": 1e999}', None),
+        ('{"ledger_sequence": 5000.5}', None),
+        ('{"ledger_recoveries": true, "ledger_sequence": 5000}', None),
+        ('{"ledger_recoveries": -1, "ledger_sequence": 5000}', None),
+        ('{"ledger_sequence": 5000}', [0, 5000]),
+        ('{"ledger_recoveries": 3, "ledger_sequence": 5000}', [3, 5000]),
+    ],
+)
+def test_a_recovery_counts_of_an_index_whole_numbers_alone(
+    public: Path, text: str, over: list[int] | None
+) -> None:
+    (public / "opal/series/index.json").write_text(text)
+    recover = ["ledger", "recover", "--person", "ada.lovelace", "--reason", "the disk died"]
+    assert main(recover) == 0
+    entries = open_ledger(Settings.from_environment(), read_only=True).entries()
+    recovered = [entry.body for entry in entries if entry.kind is EntryKind.RECOVERED]
+    assert [body["over"] for body in recovered] == ([over] if over else [])
+    assert _index(public)["ledger_recoveries"] == (1 + over[0] if over else 0)
 
 
 BESIDE = [

@@ -50,8 +50,8 @@ class Parties:
         logs: transparency logs in the order in which they were begun.
         lost: files that were lost and declared so: `opal/2016-W30/r0 sealed` or `... package`.
         recoveries: how often the ledger was brought back, lost histories included.
-        recovered_over: of each earlier number of recoveries the last entry that a recovery saw;
-            entries of before 0.2 do not say, so that such a number is missing.
+        recovered_over: the last entry that recoveries saw of a ledger recovered less often, by
+            that number; from the first on of which an entry says what was seen.
     """
 
     keys: list[tuple[int, str]] = field(default_factory=list)
@@ -92,15 +92,9 @@ class Parties:
         """Count a recovery, and keep what it saw: this ledger's own end, and what series showed."""
         before, known = self.recoveries, self.recovered_over
         self.recoveries = max(before + 1, body.get("recoveries", 0))
-        if "over" in body:
-            unseen = ((count, 0) for count in range(before, self.recoveries))
-            for count, last in (*unseen, (before, head), *body["over"]):
-                if count >= before or count in known:
-                    known[count] = max(last, known.get(count, 0))
-
-    def is_overlooked(self, shown: tuple[int, int]) -> bool:
-        """Return whether another publisher wrote what is shown, and no recovery saw that much."""
-        return shown[1] > self.recovered_over.get(shown[0], shown[1])
+        for count, last in ((before, head), *body["over"]) if "over" in body else ():
+            if count >= min(known, default=before):
+                known[count] = max(last, known.get(count, 0))
 
     @property
     def key(self) -> str | None:
@@ -123,3 +117,15 @@ class Parties:
     def is_superseded(self, sequence: int, entry_hash: str) -> bool:
         """Return whether a note speaks of an entry that is declared lost."""
         return entry_hash in self.superseded.get(sequence, ())
+
+
+def is_overlooked(shown: tuple[int, int], recoveries: int, over: Mapping[int, int]) -> bool:
+    """Return whether another publisher wrote a series, and no recovery of ours saw that much.
+
+    Args:
+        shown: recoveries and last entry of its ledger.
+        recoveries: of ours.
+        over: as `Parties.recovered_over`.
+    """
+    is_known = bool(over) and min(over) <= shown[0] < recoveries
+    return is_known and shown[1] > over.get(shown[0], 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from turnstile.durable_files import (
@@ -12,7 +13,9 @@ from turnstile.durable_files import (
 )
 from turnstile.release.zones import digest_of
 from turnstile_stores.bucket import Found
-from turnstile_stores.portals.store import PortalError
+from turnstile_stores.portals.store import LINK, PortalError
+
+_DRAFT = re.compile(r"\.[^/]+\.[0-9a-f]{16}")  # of whoever writes at this moment
 
 
 class FolderStore:
@@ -33,9 +36,13 @@ class FolderStore:
         return Found(content, digest_of(content))
 
     def tags(self, prefix: str) -> dict[str, str]:
-        """Return every file below a path; what it holds nothing but its bytes says."""
-        files = (path for path in (self._folder / prefix).rglob("[!.]*") if path.is_file())
-        return {path.relative_to(self._folder).as_posix(): "" for path in files}
+        """Return every file and link below a path; what a file holds its bytes alone say."""
+        below = self._folder / prefix
+        return {
+            path.relative_to(self._folder).as_posix(): LINK if path.is_symlink() else ""
+            for path in (below, *below.rglob("*"))
+            if (path.is_symlink() or path.is_file()) and not _DRAFT.fullmatch(path.name)
+        }
 
     def create(self, path: str, content: bytes) -> None:
         """Write a file unless one stands there."""

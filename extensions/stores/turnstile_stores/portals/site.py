@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from hashlib import md5
 from pathlib import Path
-from typing import Any
 
 from turnstile.errors import RefusedError
 from turnstile.ledger.custody import zone_index
 from turnstile.ledger.custody.notes import LATEST_NOTE, PUBLIC_KEY
+from turnstile.ledger.custody.shown_age import shown_age
+from turnstile.ledger.parties import is_overlooked
 from turnstile.ledger.tlog.public_log import log_files
 from turnstile.publishing.series.index import EXPLORER, EXPLORER_PAGE, FOLDER, INDEX
 from turnstile.release.zones import digest_of
-from turnstile_stores.bucket import Found
-from turnstile_stores.portals.store import PortalError, Store
+from turnstile_stores.portals.store import LINK, PortalError, Store
 
 _TRIES = 3
 _TRIES_OF_LIST = 6
@@ -95,9 +94,9 @@ def _is_sent(store: Store, portal: str, folder: Path) -> bool:
     """
     programme, index_bytes = folder.name, (folder / INDEX).read_bytes()
     before, about = store.read(f"{programme}/{INDEX}"), json.loads(index_bytes)
-    shown, paths_shown = _shown(before)
-    ours, over = _age(about), dict(about.get("ledger_recovered_over") or ())
-    if shown > ours or shown[1] > over.get(shown[0], shown[1]):
+    shown = shown_age(before.content if before else b"")
+    ours, over = shown_age(index_bytes), dict(about.get("ledger_recovered_over") or ())
+    if shown > ours or is_overlooked(shown, ours[0], over):
         raise RefusedError(
             f"{portal} shows entry {shown[1]} of a ledger that was brought back {shown[0]} "
             f"times, and here it ends at {ours[1]} after {ours[0]}: another publisher knows more "
@@ -105,11 +104,11 @@ def _is_sent(store: Store, portal: str, folder: Path) -> bool:
             "one of both, have what is shown there in the public zone (packages, "
             "series/index.json), then turnstile ledger recover; nothing was changed"
         )
-    there = {
-        path: tag
-        for part in (FOLDER, EXPLORER)
-        for path, tag in store.tags(f"{programme}/{part}/").items()
-    }
+    there = _there(store, programme)
+    if links := [path for path, tag in there.items() if tag == LINK]:
+        for path in links:  # what is written below one, or read, lies elsewhere
+            store.delete(path)
+        return False
     wanted = {f"{programme}/{entry['path']}" for entry in about["files"]}
     try:
         for path in (*sorted(wanted), *(f"{programme}/{name}" for name in _others(folder))):
@@ -123,23 +122,27 @@ def _is_sent(store: Store, portal: str, folder: Path) -> bool:
     is_same = before is not None and before.content == index_bytes
     if not (is_same or store.replace(f"{programme}/{INDEX}", index_bytes, before and before.tag)):
         return False
-    here = {*there, *(f"{programme}/{name}" for name in {EXPLORER_PAGE} & paths_shown)}
-    for path in sorted(here - wanted - {f"{programme}/{INDEX}"}):
+    return _is_tidy(store, programme, {*there}, wanted)
+
+
+def _is_tidy(store: Store, programme: str, there: set[str], wanted: set[str]) -> bool:
+    """Delete what the index does not name; False if something that it names is not there.
+
+    Another publisher, whose index was replaced a moment ago, may have taken ours for strays.
+    """
+    page = f"{programme}/{EXPLORER_PAGE}"
+    if page not in wanted and store.read(page):
+        there.add(page)
+    for path in sorted(there - wanted - {f"{programme}/{INDEX}"}):
         store.delete(path)
-    return True
+    there = {*_there(store, programme)}
+    return all(path in there or store.read(path) for path in wanted)
 
 
-def _shown(index: Found | None) -> tuple[tuple[int, int], frozenset[str]]:
-    """Return age and paths of an index as a store has it; one that cannot be read shows nothing."""
-    with suppress(ValueError, LookupError, TypeError):
-        about = json.loads(index.content if index else b"")
-        return _age(about), frozenset(entry["path"] for entry in about["files"])
-    return (0, 0), frozenset()
-
-
-def _age(index: dict[str, Any]) -> tuple[int, int]:
-    """Return what orders indexes: entries count anew where the ledger was brought back."""
-    return int(index.get("ledger_recoveries", 0)), int(index["ledger_sequence"])
+def _there(store: Store, programme: str) -> dict[str, str]:
+    """Return the tag of every file of series and explorer in a store."""
+    parts = (store.tags(f"{programme}/{part}/") for part in (FOLDER, EXPLORER))
+    return {path: tag for tags in parts for path, tag in tags.items()}
 
 
 def verify_site(store: Store, portal: str, programme: str) -> None:
@@ -151,10 +154,15 @@ def verify_site(store: Store, portal: str, programme: str) -> None:
     index = store.read(f"{programme}/{INDEX}")
     if index is None:
         raise PortalError(portal, f"{programme}/{INDEX} is not there")
-    for entry in json.loads(index.content)["files"]:
-        file = store.read(f"{programme}/{entry['path']}")
-        if file is None or digest_of(file.content) != entry["sha256"]:
-            raise PortalError(portal, f"{programme}/{entry['path']} is not what the index says")
+    try:
+        files = {entry["path"]: entry["sha256"] for entry in json.loads(index.content)["files"]}
+    except (ValueError, LookupError, TypeError, RecursionError):
+        problem = f"{programme}/{INDEX} cannot be read; turnstile portal send writes it again"
+        raise PortalError(portal, problem) from None
+    for path, digest in files.items():
+        file = store.read(f"{programme}/{path}")
+        if file is None or digest_of(file.content) != digest:
+            raise PortalError(portal, f"{programme}/{path} is not what the index says")
 
 
 def _others(folder: Path) -> list[str]:

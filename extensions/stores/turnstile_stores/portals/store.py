@@ -8,6 +8,9 @@ from typing import Protocol
 from turnstile.errors import StoreError
 from turnstile_stores.bucket import Found
 
+LINK = "link"
+"""Tag of a link, which no store of ours makes."""
+
 
 class Store(Protocol):
     """Files by path. Every call raises PortalError where the store does not answer."""

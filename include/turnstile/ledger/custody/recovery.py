@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -29,10 +28,12 @@ from turnstile.ledger.custody.known_history import History, declared_draws, read
 from turnstile.ledger.custody.package_files import file_problems
 from turnstile.ledger.custody.replay import replay, store
 from turnstile.ledger.custody.shipped import last_shipped, shipped_entries, shipped_entry
+from turnstile.ledger.custody.shown_age import shown_age
 from turnstile.ledger.custody.traces import FILES, Trace, TraceKind, sealed_file, traces
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.fold import Fold
 from turnstile.ledger.landing_paths import note_landing
+from turnstile.ledger.parties import is_overlooked
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.states import CHARGED_STATES, SEALED_STATES, ReleaseState, Transition
 
@@ -114,7 +115,10 @@ def recover(  # noqa: PLR0913 - each a thing that a person says or that is left
         lost = tuple(_lost(history, custody))
         parties, shown = history.parties, sorted(_shown(public).items())
         ours = (parties.recoveries, max(history.hashes))
-        is_behind = any(seen > ours or parties.is_overlooked(seen) for seen in shown)
+        is_behind = any(
+            seen > ours or is_overlooked(seen, parties.recoveries, parties.recovered_over)
+            for seen in shown
+        )
         if returned or declared or published or ended or superseded or lost or is_behind:
             body = {
                 "recoveries": 1 + max(parties.recoveries, *(count for count, _ in shown)),
@@ -151,9 +155,8 @@ def _shown(public: Path | None) -> dict[int, int]:
     """
     shown = {0: 0}
     for path in () if public is None else public.glob("*/series/index.json"):
-        with suppress(OSError, ValueError, LookupError, TypeError):  # a torn one says nothing
-            index = json.loads(path.read_bytes())
-            count, last = int(index.get("ledger_recoveries", 0)), index["ledger_sequence"]
+        with suppress(OSError):
+            count, last = shown_age(path.read_bytes())
             shown[count] = max(last, shown.get(count, 0))
     return shown
 

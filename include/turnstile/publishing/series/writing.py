@@ -69,6 +69,7 @@ def write_series(
     folder = public / programme.name
     folder.mkdir(parents=True, exist_ok=True)
     with exclusively(folder / ".series.lock"):
+        _remove_others(folder)
         records = {
             path.partition("/")[2]: record
             for path, record in public_records(ledger.entries()).items()
@@ -232,12 +233,17 @@ def _point_latest(folder: Path, target: str | None) -> None:
     arriving.replace(latest)
 
 
-def _remove_others(folder: Path, kept: set[str]) -> None:
-    """Delete what no longer belongs to the series: all of it can be made again."""
-    made = (*(folder / FOLDER).rglob("*"), *(folder / EXPLORER).rglob("*"), folder / EXPLORER_PAGE)
-    for path in made:
-        if path.is_file() and path.relative_to(folder).as_posix() not in kept:
-            delete_for_good(path)
+def _remove_others(folder: Path, kept: set[str] | None = None) -> None:
+    """Delete what no longer belongs to the series: all of it can be made again.
+
+    Links go in any case, those in the place of a folder too: what is written below one lies
+    elsewhere. Where nothing is said to be kept, they alone go.
+    """
+    for part in (folder / FOLDER, folder / EXPLORER, folder / EXPLORER_PAGE):
+        for path in (part, *part.rglob("*")):
+            is_other = kept and path.is_file() and path.relative_to(folder).as_posix() not in kept
+            if path.is_symlink() or is_other:
+                delete_for_good(path)
 
 
 def _indexes(public: Path) -> list[dict[str, Any]]:
