@@ -22,6 +22,8 @@ from turnstile.errors import InputError, IntegrityError, TurnstileError
 
 EVERYBODY_READS = 0o644
 OWNER_ONLY = 0o600
+DRAFT = r"\.[^/]+\.[0-9a-f]{16}"
+"""Pattern of a draft's name: of whoever writes at this moment, or was killed."""
 _SEALED = re.compile(r"sealed-[0-9a-f]{16}\.parquet")
 
 
@@ -130,7 +132,8 @@ def delete_for_good(path: Path) -> None:
         OSError: it cannot be deleted.
     """
     is_folder = path.is_dir() and not path.is_symlink()
-    for sealed in filter(_is_sealed, (path, *(path.rglob("*") if is_folder else ()))):
+    among = filter(_is_sealed, (path, *(path.rglob("*") if is_folder else ())))
+    if (sealed := next(among, None)) is not None:
         raise IntegrityError(
             f"{sealed} has the name of sealed bytes, which are never deleted: find out what it "
             "holds; take it away if it does not belong there, then run the same again"

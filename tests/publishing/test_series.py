@@ -110,7 +110,8 @@ def test_a_damaged_index_is_made_again(public: Path, damage: bytes) -> None:
 def test_a_recovered_ledger_signs_the_series_that_it_makes_again(
     public: Path,
     capsys: pytest.CaptureFixture[str],
-    is_known: bool,  # noqa: FBT001 - a parameter
+    *,
+    is_known: bool,
 ) -> None:
     ledger = open_ledger(Settings.from_environment())
     last_night = vouched_files(ledger.entries(), ledger.parties(), {}, ())
@@ -311,7 +312,8 @@ def test_what_only_a_backup_has_is_asked_of_one(
 def test_a_record_that_was_forged_as_the_list_was_spoiled_is_made_of_the_ledger_or_named(
     with_records: Path,
     capsys: pytest.CaptureFixture[str],
-    is_made: bool,  # noqa: FBT001 - a parameter
+    *,
+    is_made: bool,
 ) -> None:
     """Under a list that nobody signed each was signed as it lay there."""
     known = [with_records / name for name in BESIDE if name.endswith(".json")]

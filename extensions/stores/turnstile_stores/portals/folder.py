@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from turnstile.durable_files import (
+    DRAFT,
     create_durably,
     delete_for_good,
     exclusively,
@@ -15,7 +16,7 @@ from turnstile.release.zones import digest_of
 from turnstile_stores.bucket import Found
 from turnstile_stores.portals.store import LINK, PortalError
 
-_DRAFT = re.compile(r"\.[^/]+\.[0-9a-f]{16}")  # of whoever writes at this moment
+_DRAFT = re.compile(DRAFT)
 
 
 class FolderStore:

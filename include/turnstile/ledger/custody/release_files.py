@@ -13,13 +13,12 @@ from turnstile.ledger.custody.custody import Custody
 from turnstile.ledger.custody.evidence_of_draws import PLAN, plan_beside
 from turnstile.ledger.custody.package_files import file_problems
 from turnstile.ledger.custody.traces import MANIFEST, sealed_file
+from turnstile.ledger.custody.zone_index import BESIDE
 from turnstile.ledger.fold import Fold
 from turnstile.ledger.records import REVISION, Attempt, Finding
 
 APPEARS_WITHIN_S = 2
-_BESIDE = re.compile(
-    rf"{REVISION}|(checkpoint|no-release|withdrawn|proof)-{REVISION}\.(note|json|tlog-proof)"
-)
+_OF_PERIOD = re.compile(f"{REVISION}|{BESIDE}")
 
 
 def file_findings(
@@ -116,7 +115,7 @@ def _unknown(public: Path) -> Iterator[Finding]:
         if period.is_symlink() or not period.is_dir() or not list(period.glob("checkpoint-r*")):
             continue
         for path in sorted(period.iterdir()):
-            if not path.name.startswith(".") and not _BESIDE.fullmatch(path.name):
+            if not path.name.startswith(".") and not _OF_PERIOD.fullmatch(path.name):
                 yield Finding("package", None, f"{path} is no file of a release")
 
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from turnstile.durable_files import exclusively, replace_durably, sha256_of
+from turnstile.durable_files import DRAFT, exclusively, replace_durably, sha256_of
 from turnstile.ledger.custody.folders import all_below, listed
 from turnstile.ledger.custody.notes import LATEST_NOTE, PUBLIC_KEY
 from turnstile.ledger.custody.signed_note import is_payload_signed_by
@@ -37,8 +37,8 @@ _OF_SERIES = re.compile(
     r"index\.html|ledger\.pub|[^/]+/((index|explore)\.html|feed\.(atom|json)|(series|explore)/.+)"
 )
 _IN_WORK = re.compile(
-    r"(.*/)?\.((zone-index|series)\.lock|[^/]+\.[0-9a-f]{16}|space-[0-9a-f]{16}"
-    rf"|{REVISION}-[0-9a-f]{{8}}/.+)"
+    rf"(.*/)?({DRAFT}|\.((zone-index|series)\.lock|space-[0-9a-f]{{16}}"
+    rf"|{REVISION}-[0-9a-f]{{8}}/.+))"
     r"|\.store/[^/]+"
 )
 _LATEST, _RELEASE = (
@@ -47,9 +47,9 @@ _LATEST, _RELEASE = (
 )
 _LOG_KEY = re.compile(rf"{LOG}/[0-9a-f]+/log\.pub")
 _NOTE = re.compile(rf"[^/]+/[^/]+/checkpoint-{REVISION}\.note")
-_BESIDE = re.compile(
-    rf"[^/]+/[^/]+/(checkpoint|proof|withdrawn|no-release)-{REVISION}\.(note|tlog-proof|json)"
-)
+BESIDE = rf"(checkpoint|proof|withdrawn|no-release)-{REVISION}\.(note|tlog-proof|json)"
+"""Pattern of the files that the ledger has beside packages, and can make again."""
+_BESIDE = re.compile(rf"[^/]+/[^/]+/{BESIDE}")
 Sign = Callable[[str, bytes], tuple[str, bytes]]
 
 

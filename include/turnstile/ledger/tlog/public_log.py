@@ -129,7 +129,7 @@ class PublicLog:
         proofs = {
             path: proof
             for note, path in _notes(self.public)
-            if not _is_of(path, note) and note.sequence <= len(self.tree.leaves)
+            if not _is_of(_proof(path), note) and note.sequence <= len(self.tree.leaves)
             if _is_owed(path, proof := self.proof(note.sequence, sign))
         }
         signed = [new_proof.checkpoint for new_proof in proofs.values()]
@@ -165,7 +165,7 @@ class PublicLog:
         return {
             path.relative_to(self.public).as_posix(): sha256_of(path)
             for note, path in _notes(self.public)
-            if (proof := _proof(path)) is not None and proof.index == note.sequence - 1
+            if (proof := _proof(path)) is not None and _is_of(proof, note)
             if len((checkpoint := parse_checkpoint(proof.checkpoint)).signatures) == 1
             if self._proves(proof, checkpoint) and self._is_of(proof, checkpoint)
         }
@@ -389,9 +389,8 @@ def _proofs(public: Path) -> Iterator[Path]:
             yield package / PACKAGE_PROOF
 
 
-def _is_of(path: Path, note: Checkpoint) -> bool:
+def _is_of(proof: Proof | None, note: Checkpoint) -> bool:
     """Return whether a proof beside a package is one of the entry that its note names."""
-    proof = _proof(path)
     return proof is not None and proof.index == note.sequence - 1
 
 

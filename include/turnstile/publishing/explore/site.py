@@ -28,13 +28,12 @@ from turnstile.publishing.contents_check import unknown_in_explorer
 from turnstile.publishing.explore.lines_of_map import Plane, corners_of, lines_of
 from turnstile.publishing.explore.week_of_places import Place, WeekOfPlaces, week_of_places
 from turnstile.publishing.pages import rendered
-from turnstile.publishing.series.index import EXPLORER as FOLDER
-from turnstile.publishing.series.index import EXPLORER_PAGE
+from turnstile.publishing.series.index import EXPLORER, EXPLORER_PAGE
 from turnstile.publishing.series.periods import Period
 from turnstile.publishing.week.geography import features_of
 from turnstile.release.zones import digest_of
 
-INDEX = f"{FOLDER}/index.js"
+INDEX = f"{EXPLORER}/index.js"
 FORMAT = 1
 PLACES_A_FILE = 25
 _ASSETS = ("explore.js", "explore.css")
@@ -96,7 +95,7 @@ def explorer_files(  # noqa: PLR0913, PLR0917 - what a series is made from
         return
     places = sorted(of_place)
     for number, place in enumerate(places):
-        path = f"{FOLDER}/places/{number}.js"
+        path = f"{EXPLORER}/places/{number}.js"
         yield path, _script(path, {"weeks": of_place[place]})
     last = next(reversed(weeks))
     newest = weeks[last] or _handed_over((folder / _path(last)).read_bytes())
@@ -105,13 +104,13 @@ def explorer_files(  # noqa: PLR0913, PLR0917 - what a series is made from
         raise IntegrityError(f"{programme.name}: {INDEX} holds what nothing declares: {unknown}")
     yield INDEX, _script(INDEX, index)
     for asset in _ASSETS:
-        yield f"{FOLDER}/{asset}", _TEMPLATES.joinpath(asset).read_bytes()
+        yield f"{EXPLORER}/{asset}", _TEMPLATES.joinpath(asset).read_bytes()
     yield EXPLORER_PAGE, rendered("explore.html.j2", about=index).encode()
 
 
 def _path(revision: PublishedRevision, part: str = "weeks", number: str = "") -> str:
     """Return where a file of a package lies."""
-    return f"{FOLDER}/{part}/{revision.key.period}-r{revision.key.revision}{number}.js"
+    return f"{EXPLORER}/{part}/{revision.key.period}-r{revision.key.revision}{number}.js"
 
 
 def _place(cell: Sequence[Any]) -> Place:
@@ -138,7 +137,7 @@ def _earlier(folder: Path, known: Mapping[str, Kept]) -> dict[str, dict[Place, A
         return {}
     numbers: dict[str, dict[Place, Any]] = {entry["release"]: {} for entry in index["weeks"]}
     for number, cell in enumerate(index["places"]):
-        content = as_was(folder, f"{FOLDER}/places/{number}.js", known)
+        content = as_was(folder, f"{EXPLORER}/places/{number}.js", known)
         if content is None:
             return {}
         for week, value in _handed_over(content)["weeks"]:

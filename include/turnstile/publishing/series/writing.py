@@ -70,13 +70,7 @@ def write_series(
     folder.mkdir(parents=True, exist_ok=True)
     with exclusively(folder / ".series.lock"):
         _remove_others(folder)
-        records = {
-            path.partition("/")[2]: record
-            for path, record in public_records(ledger.entries()).items()
-            if path.startswith(f"{programme.name}/")
-        }
-        for path, record in records.items():  # whatever is wrong with a package of another week
-            _write(folder / path, record_bytes(record))
+        records = _written_records(ledger, folder)
         periods = periods_of(ledger.weeks(programme.name))
         here = _here(periods, public)
         in_force = [
@@ -110,14 +104,14 @@ def write_series(
             raise IntegrityError(
                 f"{programme.name}: the series holds what nothing declares: {unknown}"
             )
-        files |= {path: record_bytes(record) for path, record in records.items()}
         files |= programme_files(about, folder)
         for path, content in files.items():
             if isinstance(content, bytes):
                 _write(folder / path, content)
         _point_latest(folder, about["latest"])
-        files[INDEX] = json_bytes(about)
-        _write(folder / INDEX, json_bytes(about))
+        files[INDEX] = index_bytes = json_bytes(about)
+        _write(folder / INDEX, index_bytes)
+        files |= {path: record_bytes(record) for path, record in records.items()}
         _remove_others(folder, set(files))
     catalogue = catalogue_page(_indexes(public))
     _write(public / "index.html", catalogue)
@@ -128,6 +122,21 @@ def write_series(
             for path, file in files.items()
         },
     }
+
+
+def _written_records(ledger: Ledger, folder: Path) -> dict[str, dict[str, Any]]:
+    """Write what is stated of releases of a programme; return it by path below its folder.
+
+    That comes first, whatever is wrong with a package of another week.
+    """
+    records = {
+        path.partition("/")[2]: record
+        for path, record in public_records(ledger.entries()).items()
+        if path.startswith(f"{folder.name}/")
+    }
+    for path, record in records.items():
+        _write(folder / path, record_bytes(record))
+    return records
 
 
 def _here(periods: Sequence[Period], public: Path) -> list[PublishedRevision]:
