@@ -28,11 +28,14 @@ def _new(city: Any, file: Path) -> tuple[int, str]:
     return tells
 
 
+OF_TAPS = "As taps it lacks card_id, tapped_at (or tap_date and tap_time), place"
+
+
 @pytest.mark.parametrize(
     ("feed", "told"),
     [
-        ((), ("As taps it lacks card_id, tapped_at, place", "As tides_vehicle_locations it lacks")),
-        (("--feed", "taps"), ("As taps it lacks card_id, tapped_at, place",)),
+        ((), (OF_TAPS, "As tides_vehicle_locations it lacks")),
+        (("--feed", "taps"), (OF_TAPS, "place (or latitude and longitude)")),
         (("--feed", "itms"), ("As itms it lacks vehicle_id (license_plate)",)),
     ],
 )

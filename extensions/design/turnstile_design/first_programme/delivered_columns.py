@@ -196,19 +196,16 @@ def _missing(
     """Return the fields, and the feed's columns of them, that a file would still need."""
     names = dict(layout.names) | {f: c for f, c in renamed.items() if f in dict(layout.names)}
     field_of = {column: field for field, column in names.items()}
-    missing_columns: list[str] = []
+    missing_columns = dict[str, str]()
     while True:
         try:
             layout.fields_of(columns | {*missing_columns}, names)
         except ColumnMissing as missing:
-            missing_columns.append(str(missing))
+            column = missing.args[0]
+            field = field_of.get(column, column)
+            missing_columns[column] = str(missing) if field == column else f"{field} ({missing})"
         else:
-            return tuple(
-                f"{field} ({column})"
-                if (field := field_of.get(column, column)) != column
-                else column
-                for column in missing_columns
-            )
+            return tuple(missing_columns.values())
 
 
 def _fields(

@@ -77,7 +77,7 @@ def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[
         if names[field] not in columns:
             raise ColumnMissing(names[field])
     if not {names["tap_date"], names["tap_time"]} <= columns and names["tapped_at"] not in columns:
-        raise ColumnMissing(names["tapped_at"])
+        raise ColumnMissing(names["tapped_at"], names["tap_date"], names["tap_time"])
     return if_there(columns, names, tuple(names))
 
 

@@ -61,7 +61,7 @@ def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[
         if names[field] not in columns:
             raise ColumnMissing(names[field])
     if not {names["latitude"], names["longitude"]} <= columns and names["place"] not in columns:
-        raise ColumnMissing(names["place"])
+        raise ColumnMissing(names["place"], names["latitude"], names["longitude"])
     return if_there(columns, names, _FIELDS)
 
 

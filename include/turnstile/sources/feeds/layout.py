@@ -44,7 +44,12 @@ INSTANTS = ("tapped_at", "observed_at", "ended_at")
 
 
 class ColumnMissing(LookupError):  # noqa: N818 - a finding of a layout, reported as InputError by ingest
-    """A file lacks a column that the feed needs; the argument names it."""
+    """A file lacks a column that the feed needs; the first argument names it, others what serves."""
+
+    def __str__(self) -> str:
+        """Say which columns would do."""
+        column, *instead = self.args
+        return f"{column} (or {' and '.join(instead)})" if instead else str(column)
 
 
 # columns of a file and the name in the source of each field -> SQL of each field as text

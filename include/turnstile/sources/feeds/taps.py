@@ -38,9 +38,9 @@ def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[
         ("tapped_at", ("tap_date", "tap_time")),
         ("place", ("latitude", "longitude")),
     ):
-        there = {names[field]} <= columns or (instead and {names[i] for i in instead} <= columns)
-        if not there:
-            raise ColumnMissing(names[field])
+        others = [names[other] for other in instead]
+        if names[field] not in columns and not (others and {*others} <= columns):
+            raise ColumnMissing(names[field], *others)
     return if_there(columns, names, _FIELDS)
 
 
