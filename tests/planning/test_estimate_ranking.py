@@ -174,6 +174,9 @@ def test_check_says_which_grain_can_be_used_at_the_authoritys_volume(
     assert all(share <= other for share, other in zip(small, large, strict=True))
     assert small[0] < large[0]
     assert "lead with" in outputs[1]
+    with pytest.raises(SystemExit, match="2"):
+        turnstile("check", "opal_year", "--trips", -4)
+    assert "'-4' is no whole number from 1 on" in capsys.readouterr().err
     assert deployment.nothing_happened()
 
 

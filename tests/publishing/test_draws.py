@@ -200,6 +200,8 @@ def test_shares_changes_and_ranks_are_asked_on_the_command_line(published: Path)
     share = run(file, table, "tap=on", "mode=train", "--of", "tap=on").stdout.split()
     assert 0 < float(share[3]) <= float(share[1]) <= float(share[5]) < 1
     ranks = run(file, table, "tap=on", "mode=train", "--ranks", "location").stdout.splitlines()
+    other_order = run(file, table, "--ranks", "location", "tap=on", "mode=train")
+    assert other_order.stdout.splitlines() == ranks
     assert len(ranks) == 10 * 6
     assert [line.split()[1] for line in ranks[1::6]] == [str(n) for n in range(1, 11)]
 

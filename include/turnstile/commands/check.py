@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from turnstile.commands.plan import positive
 from turnstile.errors import InputError, ProgrammeError, TurnstileError
 from turnstile.extensions import PLANNING, PORTALS, brought
 from turnstile.ledger.of_deployment import open_ledger
@@ -47,7 +48,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action="store_true",
         help="print the JSON Schema of programme files, for editors",
     )
-    parser.add_argument("--trips", type=int, help="tap-ons a week: say which grain can be used")
+    parser.add_argument("--trips", type=positive, help="tap-ons a week: say which grain serves")
     parser.set_defaults(command=_check)
 
 

@@ -302,7 +302,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--since", nargs=1, default=[], help="less that of another package")
     parser.add_argument("--ranks", help="of the ten labels of a column with the largest sums")
     try:
-        answers = answered(parser.parse_args(arguments))
+        answers = answered(parser.parse_intermixed_args(arguments))
     except (KeyError, StopIteration) as error:
         print(f"there is no such column or statistic: {error}", file=sys.stderr)
         return 2

@@ -44,7 +44,7 @@ INSTANTS = ("tapped_at", "observed_at", "ended_at")
 
 
 class ColumnMissing(LookupError):  # noqa: N818 - a finding of a layout, reported as InputError by ingest
-    """A file lacks a column that the feed needs; the first argument names it, others what serves."""
+    """A file lacks a column that the feed needs: the first argument; others would do, together."""
 
     def __str__(self) -> str:
         """Say which columns would do."""
