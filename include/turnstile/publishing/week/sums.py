@@ -95,8 +95,8 @@ def sum_of(folder: Path, table: str, where: Mapping[str, frozenset[str]]) -> Cel
         if source.statistic == "count" and draws[f"{source.table}/count"].threshold is None
     }
     if table not in dense:
-        rule = f"{table!r} holds no dense counts as they were drawn; {', '.join(sorted(dense)) or 'none'} "
-        rule += "of the package do. tools/sums.py in it takes any table"
+        drawn = ", ".join(sorted(dense)) or "none"
+        rule = f"{table!r} is no count that was drawn, as {drawn} are; tools/sums.py takes all"
         raise InputError(where=str(folder), field="--table", rule=rule)
     rows = as_texts(_chosen(sums.published.rows(table), where))
     sources = sums.by_source(table, rows)
