@@ -19,6 +19,8 @@ RELEASE = $(BIN)/python -m turnstile_native.weekly_release \
 # Each step of a week and each test of a command is a process of its own: without compiled modules
 # it would spend three times its CPU on compiling the same libraries anew.
 unexport PYTHONDONTWRITEBYTECODE
+# As the product has it: benchmarks import NumPy first, and two threads would wait for each other.
+export OPENBLAS_NUM_THREADS ?= 1
 
 # The tests of people at a real Airflow: two of its kind at once, and the tests of one in their order.
 SUITE_operations := -n 2 --dist loadfile tests/dags tests/browser

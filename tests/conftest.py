@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+# The product first: numpy reads once how many threads it gets, and two wait for each other.
+from turnstile import errors  # noqa: F401
+
+# isort: split
 import atexit
 import gc
 import os

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from turnstile.errors import InputError
@@ -93,3 +95,10 @@ def test_linear_algebra_has_one_thread_unless_the_deployment_says_otherwise(
         check=True,
     )
     assert int(done.stdout) == min(threads, os.cpu_count() or 1)
+
+
+def test_linear_algebra_of_these_tests_has_the_threads_that_the_product_asks_for() -> None:
+    """Imported before the product, numpy takes all cores: estimates then cost ten times the CPU."""
+    (library,) = Path(np.__file__).parents[1].glob("numpy.libs/libscipy_openblas*")
+    threads = ctypes.CDLL(str(library)).scipy_openblas_get_num_threads64_()
+    assert threads == min(int(os.environ["OPENBLAS_NUM_THREADS"]), os.cpu_count() or 1)  # noqa: TID251

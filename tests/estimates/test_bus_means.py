@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -77,6 +78,12 @@ class Week:
         return SumLook(sums, OF_SUM, bus_days(counts, OF_BUSES), in_sds, SPAN)
 
 
+@cache
+def week_and_means(seed: int) -> tuple[Week, BusMeans]:
+    week = Week(seed)
+    return week, bus_means(week.look(200 + seed))
+
+
 def held(estimate: BusMeans, week: Week) -> Floats:
     apart = np.abs(estimate.cells.values - week.means)
     return (apart <= 1.645 * estimate.cells.variances**0.5)[
@@ -87,8 +94,7 @@ def held(estimate: BusMeans, week: Week) -> Floats:
 def test_intervals_hold_and_hardly_a_shown_cell_is_empty() -> None:
     shown, empty, holds, ratios = 0, 0, [], []
     for seed in range(8):
-        week = Week(seed)
-        estimate = bus_means(week.look(100 + seed))
+        week, estimate = week_and_means(seed)
         is_shown = estimate.cells.is_shown
         shown, empty = shown + is_shown.sum(), empty + (is_shown & (week.buses == 0)).sum()
         holds.append(held(estimate, week))
@@ -123,8 +129,7 @@ def test_the_city_its_places_and_hours_hold_what_they_say() -> None:
     holds: dict[str, list[bool]] = {"city": [], "places": [], "hours": []}
     axes = {"city": (0, 1), "places": 1, "hours": 0}
     for seed in range(20):
-        week = Week(seed)
-        estimate = bus_means(week.look(200 + seed))
+        week, estimate = week_and_means(seed)
         for name, axis in axes.items():
             sums = estimate.sums[name]
             with np.errstate(invalid="ignore"):

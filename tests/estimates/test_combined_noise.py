@@ -30,7 +30,7 @@ from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.units import Block
 
 SHAPE = (6, 4)
-DRAWS = 4_000
+DRAWS = 2_500
 LAPLACE, GAUSSIAN = NoiseFamily.DISCRETE_LAPLACE, NoiseFamily.DISCRETE_GAUSSIAN
 BLOCK = (Block(date(2016, 7, 25), "bus"),)
 COUNTS = np.arange(24, dtype=np.int64).reshape(SHAPE)
@@ -47,31 +47,51 @@ def drawn(noise: Noise, exact: np.ndarray) -> np.ndarray:
     return dense.draw(event, np.repeat(exact[np.newaxis], DRAWS, axis=0))
 
 
-def simulated(side: MarginalNoise, exact: np.ndarray) -> list[Partition]:
-    assert side.cells
-    assert side.rows
-    assert side.columns
+def simulated(side: MarginalNoise, exact: np.ndarray) -> np.ndarray:
+    """Draws of cells, rows and columns side by side, shape (draws, numbers)."""
     tables = (
         (side.cells, exact),
         (side.rows, exact.sum(axis=1)),
         (side.columns, exact.sum(axis=0)),
     )
-    noisy = [(drawn(noise, table), noise.variance) for noise, table in tables]
-    return [
-        Partition(SHAPE, *(Measured(values[n], variance) for values, variance in noisy))
-        for n in range(DRAWS)
-    ]
+    noisy = [drawn(noise, table) for noise, table in tables if noise]
+    return np.concatenate([table.reshape(DRAWS, -1) for table in noisy], axis=1)
+
+
+def reconciled(side: MarginalNoise, on_and_off: np.ndarray) -> tuple[Reconciled, Reconciled]:
+    """Reconcile one draw of both sides by the product's code."""
+    assert side.cells
+    assert side.rows
+    assert side.columns
+    noises, at = (side.cells, side.rows, side.columns), np.cumsum([24, 6])
+    partitions = []
+    for drawn_numbers in np.split(on_and_off, 2):
+        cells, rows, columns = np.split(drawn_numbers, at)
+        tables = (cells.reshape(SHAPE), rows, columns)
+        pairs = zip(tables, noises, strict=True)
+        partitions.append(Partition(SHAPE, *(Measured(t, noise.variance) for t, noise in pairs)))
+    return reconcile_pair(*partitions)
+
+
+def cells_of(pair: tuple[Reconciled, Reconciled]) -> np.ndarray:
+    return np.array([side.cells for side in pair])
 
 
 class Estimates:
-    """Fresh draws of both sides, reconciled; an estimate, and the errors of all cells."""
+    """Fresh draws of both sides, reconciled; an estimate, and the errors of all cells.
+
+    Least squares are linear: what each number alone becomes says what every draw becomes. A few
+    draws are reconciled by themselves, and are the same.
+    """
 
     def __init__(self, side: MarginalNoise) -> None:
         exact = np.array([COUNTS, COUNTS[::-1]])
-        on, off = (simulated(side, counts.copy()) for counts in exact)
-        pairs = [reconcile_pair(partition, other) for partition, other in zip(on, off, strict=True)]
-        self.first: Reconciled = pairs[0][0]
-        cells = np.array([[reconciled.cells, other.cells] for reconciled, other in pairs])
+        draws = np.concatenate([simulated(side, counts.copy()) for counts in exact], axis=1)
+        of_each = [cells_of(reconciled(side, unit)) for unit in np.eye(draws.shape[1])]
+        cells = np.tensordot(draws, np.array(of_each), axes=1)
+        for drawn_numbers, of_draw in zip(draws[:20], cells, strict=False):
+            assert np.allclose(cells_of(reconciled(side, drawn_numbers)), of_draw)
+        self.first: Reconciled = reconciled(side, draws[0])[0]
         self.errors = (cells - exact).reshape(-1, *SHAPE)
 
 
@@ -118,7 +138,7 @@ def test_pooled_intervals_cover_what_they_say(
     lab: tuple[MarginalNoise, Estimates], size: tuple[int, int]
 ) -> None:
     at_90, at_95, _ = covered(*lab, size)
-    # Both sides of 4,000 draws: the slack is eight standard errors for cells, nine for blocks.
+    # Both sides of 2,500 draws: the slack is six standard errors for cells, seven for blocks.
     slack = 0.005 if size == (1, 1) else 0.015
     assert abs(at_95 - 0.95) <= slack
     assert abs(at_90 - 0.90) <= 2 * slack

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import resource
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from datetime import date
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from trials_once import trials_once
 
 from turnstile.assessment.audits import release_audit
 from turnstile.assessment.audits.pipeline_copy import Draw, ObservedSensitivity, PipelineCopy
@@ -19,6 +20,7 @@ from turnstile.assessment.audits.release_audit import DrawAudit, audit_release
 from turnstile.counting import exact_tables, telemetry, trips
 from turnstile.counting.bounding import Bounding, keep_at_most
 from turnstile.counting.engine import Connection
+from turnstile.pipeline.trials import canaries
 from turnstile.pipeline.trials.canaries import observed_sensitivities
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms.dispatch import draw
@@ -32,10 +34,17 @@ from turnstile.release.plan import ReleasePlan, make_plan
 from turnstile.service_calendar import ServiceWeek
 
 INCLUDE = Path(__file__).parents[2] / "include"
-DEAR = 3.0  # an audit of 1.5 s of noise took about that long in all when this was written
+DAYS_AT_MOST = 30  # of files of `opal`; it was 27 when this was written: half a second of its audit
 LAPLACE = "opal with Laplace noise"
 CASES = ("opal", LAPLACE, "itms")
 COUNTED_ALIKE = {"opal": (LAPLACE,)}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def files_read_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """All faults here are in what is counted and drawn."""
+    with trials_once(tmp_path_factory.mktemp("read")):
+        yield
 
 
 @cache
@@ -112,42 +121,52 @@ def test_flows_never_pass_what_is_declared() -> None:
             assert move.l2_squared > move.l1  # some of its trips share a cell
 
 
-def cpu_s(act: Callable[[], object]) -> float:
-    """CPU seconds that something takes in this process."""
-    before = resource.getrusage(resource.RUSAGE_SELF)
-    act()
-    after = resource.getrusage(resource.RUSAGE_SELF)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+def cells_drawn(name: str, times: int = 1) -> int:
+    """How many cells the audit of a programme draws, if each draw is made so many times."""
+    drawn: list[int] = []
+
+    def counted_draw(event: DrawEvent, exact: np.ndarray) -> tuple[np.ndarray, ...]:
+        drawn.extend([exact.size] * times)
+        return (draw(event, exact),) * times
+
+    audits(name, counted_draw)
+    return sum(drawn)
 
 
-def cost_of_audit(events: Sequence[DrawEvent], audit: Callable[[], object]) -> float:
-    """CPU time of an audit over that of its canaries' noise alone, each the better of two rounds.
+def days_counted(name: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Days of made-up files that the observation of a programme reads and counts."""
+    programme, domain, plan = case(name)
+    labels = {event.label for event in plan.events}
+    counted_days: list[date] = []
 
-    Both are slow on a slow or busy machine, not always in the same second: the better of each
-    hardly depends on who else works, and their ratio is near 1.
-    """
-    canaries = np.zeros(release_audit.CANARIES, dtype=np.int64)
-    kinds = {event.label: event for event in events}.values()
-    rounds = [(cpu_s(audit), cpu_s(lambda: [draw(e, canaries) for e in kinds])) for _ in range(2)]
-    of_audit, of_noise = (min(costs_cpu_s) for costs_cpu_s in zip(*rounds, strict=True))
-    return of_audit / of_noise
+    def nothing(
+        _programme: object, _domain: object, _trial: object, days: list[date], *_: Any
+    ) -> Any:
+        counted_days.extend(days)
+        return {(label, day): np.zeros(1, dtype=np.int64) for label in labels for day in days}
+
+    monkeypatch.setattr(canaries, "counted", nothing)
+    observed_sensitivities(programme, domain, seed=1)
+    return len(counted_days)
 
 
-def test_the_audit_of_a_release_costs_little_more_than_the_noise_of_its_canaries() -> None:
-    events = case("opal")[2].events
-    observed_sensitivities(*case("opal")[:2])  # what is imported and opened once is no part of it
-    assert cost_of_audit(events, lambda: audits_of_now("opal")) < DEAR
+def test_the_audit_of_a_release_costs_little_more_than_the_noise_of_its_canaries(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Counted, not timed: noise for its canaries once a kind of draw, and few days of files."""
+    kinds = {(event.noise, event.scale) for event in case("opal")[2].events}
+    assert cells_drawn("opal") == release_audit.CANARIES * len(kinds)
+    assert days_counted("opal", monkeypatch) <= DAYS_AT_MOST
 
 
 def test_an_audit_that_draws_many_times_over_is_seen_as_dear(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(release_audit, "CANARIES", release_audit.CANARIES // 5)
-    _, _, plan = case("opal")
-    copy = PipelineCopy(true_moves("opal"), lambda e, x: tuple(draw(e, x) for _ in range(12)))
-    events = plan.events[:1]
-    unit = case("opal")[0].mechanism.unit
-    assert cost_of_audit(events, lambda: audit_release(events, unit, copy=copy)) > DEAR
+    kinds = {(event.noise, event.scale) for event in case("opal")[2].events}
+    assert cells_drawn("opal", times=2) > release_audit.CANARIES * len(kinds)
+    once = canaries.trials_of
+    monkeypatch.setattr(canaries, "trials_of", lambda *known: once(*known) * 2)
+    assert days_counted("opal", monkeypatch) > DAYS_AT_MOST
 
 
 @pytest.fixture

@@ -14,30 +14,28 @@ from pathlib import Path
 
 import pytest
 from _pytest.mark import ParameterSet
-from kept_preflight import made_once, of_trials
 from planted_faults import FAULTS, Fault, planted
 from raw_cases import CASES, drawn
 from raw_lab import Form, Lab
 from raw_neighbours import pairs_of, violations
 from row_table import SEEDS
+from trials_once import READ, trials_once
 
 from turnstile.errors import InputError
-from turnstile.pipeline.trials import canaries
-from turnstile.pipeline.trials.canaries import observed_sensitivities, raw_files
-from turnstile.pipeline.trials.canary_units import trials_of
+from turnstile.pipeline.trials.canaries import observed_sensitivities
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.programme.source_spec import Feed
 from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServiceWeek
+from turnstile.sources.ingest import week
 
-# One of each feed and form of files in every run of the tests; the others, of further bounds and
-# tables, when there is time.
+# One of each feed as text and as columns, and of each form of files, in every run of the tests; the
+# others, of further bounds and tables, and each feed in each archive, when there is time.
 OF_FEED_AND_FORM = frozenset(
     {
         "opal",
-        "opal, packed",
         "opal, coarse cells, Parquet",
         "taps",
         "taps, week by night, packed",
@@ -45,7 +43,6 @@ OF_FEED_AND_FORM = frozenset(
         "tides",
         "tides, Parquet",
         "passenger events",
-        "passenger events, packed",
         "itms",
         "itms, week, Parquet",
         "delays of vehicle locations, packed",
@@ -55,18 +52,15 @@ OF_FEED_AND_FORM = frozenset(
         "opal, cards in many spellings",
         "taps in UTF-16",
         "calls of trip updates",
-        "calls of ist-daten, packed",
         "calls of ist-daten by night",
         "hired trips",
         "hired trips, each a unit, packed",
         "gates",
         "gates, Parquet",
         "counters of gates",
-        "counters of gates, packed",
         "hfp",
         "hfp, delays by route, Parquet",
         "siri, delays by route",
-        "siri, packed",
         "itms in miles, packed",
     }
 )
@@ -93,23 +87,9 @@ TURN = secrets.randbelow(10**4)  # of the canaries, another in every run
 
 
 @pytest.fixture(scope="module", autouse=True)
-def files_made_once() -> Iterator[None]:
-    """Let a trial and its files be made once: what writes them has none of the faults."""
-    with pytest.MonkeyPatch.context() as patch:
-        of_files = made_once(
-            raw_files,
-            lambda programme, others, records, *, hostile: (
-                repr((programme.source, programme.time, programme.domain)),
-                (*others, None, *records),
-                hostile,
-            ),
-            lambda: True,
-        )
-        of_trial = made_once(
-            trials_of, lambda *asked: (of_trials(*asked[:2]), asked[2]), lambda: True
-        )
-        patch.setattr(canaries, "raw_files", of_files)
-        patch.setattr(canaries, "trials_of", of_trial)
+def files_made_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Let a trial and its files be made once, and read once unless reading has a fault."""
+    with trials_once(tmp_path_factory.mktemp("read")):
         yield
 
 
@@ -122,11 +102,13 @@ def lab_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Lab]:
 def test_each_feed_and_form_has_a_case_in_every_run(tmp_path: Path) -> None:
     """Feeds and forms that only the long search knows would go unseen for long."""
 
-    def kinds(names: Iterable[str]) -> set[tuple[Feed, Form]]:
+    def kinds(names: Iterable[str]) -> tuple[set[tuple[Feed, bool]], set[Form]]:
         labs = [CASES[name](tmp_path) for name in names]
-        return {(lab.programme.source.feed, lab.form) for lab in labs}
+        in_columns = {(lab.programme.source.feed, lab.form is Form.WHOLE) for lab in labs}
+        return in_columns, {lab.form for lab in labs}
 
     assert kinds(OF_FEED_AND_FORM) == kinds(CASES)
+    assert kinds(OF_FEED_AND_FORM - {"siri, delays by route"}) != kinds(CASES)
     assert {CASES[name](tmp_path).unit for name in OF_UNIT} == {
         unit for unit in ProtectionUnit if unit.days_max is not None
     }
@@ -199,6 +181,8 @@ def test_the_canaries_of_a_release_find_a_fault(
 ) -> None:
     """Gate 8.3 with the fault in the product's own code: some table moves beyond its bound."""
     lab = lab_of(case)
+    if fault.is_in_reading:
+        monkeypatch.setattr(week, "ingest", READ)
     fault.put(monkeypatch)
     assert moved_too_far(lab, TURN), f"turn {TURN}"
 
@@ -258,7 +242,10 @@ def test_the_canaries_of_a_shipped_programme_find_a_fault(
 ) -> None:
     programme = load_programme(name, INCLUDE)
     lab = Lab(programme, load_domain(programme, INCLUDE), programme.mechanism.unit)
-    next(candidate for candidate in FAULTS if candidate.name == fault).put(monkeypatch)
+    (known,) = (candidate for candidate in FAULTS if candidate.name == fault)
+    if known.is_in_reading:
+        monkeypatch.setattr(week, "ingest", READ)
+    known.put(monkeypatch)
     assert moved_too_far(lab, TURN), f"turn {TURN}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from turnstile.pipeline.trials.canaries import observed_sensitivities
 from turnstile.release.plan import make_plan
 
 STEADY_ITMS = Path(__file__).parent / "programmes/itms.yaml"
+STAGES = ("reserve", "draw", "assess", "approve")  # before which tests take up a week
 PATCHES = Patches()
 BegunWeek = Callable[[str, str], Deployment]
 
@@ -177,11 +179,18 @@ def begun_week(
             begun = deployment_in(folder, environment)
         shutil.copyfile(STEADY_ITMS, begun.include / "programmes/itms.yaml")
         shutil.copytree(generated, begun.home / "landing")
-        steps = STEPS[: STEPS.index(before)]
-        made = homes.get(folder, *((step, programme, WEEK) for step in steps))
-        return _with_home(deployment, made.home)
+        return _with_home(deployment, done_before(homes, folder, programme, before).home)
 
     return begin
+
+
+def done_before(homes: MadeHomes, folder: Path, programme: str, before: str) -> MadeHome:
+    """Return the home of the steps before one, made of that before an earlier stage."""
+    ends = [STEPS.index(stage) for stage in STAGES[: STAGES.index(before) + 1]]
+    for begin, end in itertools.pairwise([0, *ends]):
+        made = homes.get(folder, *((step, programme, WEEK) for step in STEPS[begin:end]))
+        folder = made.root
+    return made
 
 
 @dataclass(frozen=True)
@@ -203,8 +212,7 @@ def published_weeks(
         begun = deployment_in(root, environment)
     shutil.copyfile(STEADY_ITMS, begun.include / "programmes/itms.yaml")
     shutil.copytree(generated, begun.home / "landing")
-    steps = [(step, "itms", WEEK) for step in STEPS[: STEPS.index("approve")]]
-    assessed = homes.get(root, *steps)
+    assessed = done_before(homes, root, "itms", "approve")
     runs = [("run", programme, "--week", WEEK) for programme in ("opal", "itms")]
     public = homes.get(assessed.root, *runs)
     return PublishedWeeks(

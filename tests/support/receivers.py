@@ -21,7 +21,6 @@ from typing import Any
 import pytest
 from aiosmtpd.controller import Controller
 from aiosmtpd.handlers import Message
-from apprise import URLBase
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -30,13 +29,19 @@ from cryptography.x509.oid import NameOID
 from turnstile.settings import system_clock
 
 READY_WITHIN_S = 120.0  # a busy machine may take its time; the libraries give up after 4 s or 5 s
-URLBase.socket_connect_timeout = URLBase.socket_read_timeout = READY_WITHIN_S
 SLACK = "hooks.slack.com"
 TEAMS = "prod-01.australiaeast.logic.azure.com"
 MATTERMOST = "chat.transport.example"
 SLACK_URL = "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ"
 TEAMS_URL = f"workflows://{TEAMS}/0123456789abcdef0123456789abcdef/signature-of-the-flow"
 MATTERMOST_URL = f"mmosts://{MATTERMOST}/3ccdd113474722377935511fc85d3dd4"
+
+
+def _let_senders_wait() -> None:
+    """Let what sends alerts wait for a busy machine; it is imported where something is sent."""
+    from apprise import URLBase
+
+    URLBase.socket_connect_timeout = URLBase.socket_read_timeout = READY_WITHIN_S
 
 
 class Inbox(Message):
@@ -54,6 +59,7 @@ class MailServer(Controller):
     """An SMTP server on a port that it holds from the start: nobody can take it before its use."""
 
     def __init__(self, handler: Message) -> None:
+        _let_senders_wait()
         self._held = socket.create_server(("127.0.0.1", 0))
         port = self._held.getsockname()[1]
         super().__init__(handler, hostname="127.0.0.1", port=port, ready_timeout=READY_WITHIN_S)
@@ -105,6 +111,7 @@ def services(
         patching: undoes name and trust afterwards.
         hosts: names that resolve to it.
     """
+    _let_senders_wait()
     receiver = Services()
     server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(receiver))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
