@@ -134,7 +134,7 @@ def publish_series(programme: str) -> None:
     # Not fetched again: what a command has written here is not in the store yet.
     ledger = open_ledger(settings, read_only=True)
     series = write_series(spec, ledger, settings.public, settings.include)
-    zones(settings).send_public(lambda: ledger.sign_public_zone(series), programme)
+    zones(settings).send_public(lambda: ledger.sign_public_zone(series), programme, None, series)
 
 
 def publish_all_series(ledger: Ledger) -> list[str]:
