@@ -226,6 +226,12 @@ def test_a_file_named_like_sealed_bytes_in_a_series_is_named_with_a_way_back(
     capsys.readouterr()
     assert main(["ledger", "republish"]) == 4
     said = "".join(capsys.readouterr())
+    assert main(["ledger", "verify"]) == 4
+    said = capsys.readouterr().out  # republish alone refuses
+    assert (
+        f"{planted} is a file that nobody published; find out what it holds; take it away" in said
+    )
+    assert f"{other} is a file that nobody published; find out what it holds; turnstile" in said
     assert f"{planted} has the name of sealed bytes" in said
     assert "find out what it holds; take it away" in said
     assert planted.read_text() == "x"
