@@ -152,8 +152,9 @@ def publish_all_series(ledger: Ledger) -> list[str]:
     told = {str(entry.key).partition("/")[0] for entry in ledger.entries() if entry.kind in TOLD}
     if told and not ledger.has_key:
         return ["no signing key: restore it, or rotate-key, then turnstile ledger republish"]
+    note_again = ledger.noting_again()
     for programme in sorted(told):
-        ledger.note_again()  # what is not sent yet goes where a bucket is fetched
+        note_again()  # what is not sent yet goes where a bucket is fetched
         try:
             publish_series(programme)
         except Exception as error:  # noqa: BLE001 - the ledger is back, whatever lies there
