@@ -132,7 +132,7 @@ def delete_for_good(path: Path) -> None:
         OSError: it cannot be deleted.
     """
     is_folder = path.is_dir() and not path.is_symlink()
-    among = filter(_is_sealed, (path, *(path.rglob("*") if is_folder else ())))
+    among = filter(is_named_sealed, (path, *(path.rglob("*") if is_folder else ())))
     if (sealed := next(among, None)) is not None:
         raise IntegrityError(
             f"{sealed} has the name of sealed bytes, which are never deleted: find out what it "
@@ -144,7 +144,8 @@ def delete_for_good(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _is_sealed(path: Path) -> bool:
+def is_named_sealed(path: Path) -> bool:
+    """Return whether a file has the name of sealed bytes, so that nothing deletes it."""
     return _SEALED.fullmatch(path.name) is not None
 
 

@@ -19,6 +19,7 @@ from ledger_asks import LOSS_MICRO, spent_micro, week_number
 from conftest import Stores
 from turnstile.errors import IntegrityError
 from turnstile.ledger import leases
+from turnstile.ledger.custody.notes import Note
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import ReleaseKey
@@ -584,6 +585,61 @@ def test_a_note_that_a_loss_of_power_tore_is_written_again(
     note.unlink()
     assert run("recover", *WHO) == 0
     goes_on(site, 3)
+
+
+@pytest.mark.parametrize("has_witness", [True], indirect=True)
+@pytest.mark.parametrize("kind", ["of a package", "the newest", "all"])
+def test_a_note_that_was_removed_from_a_witness_is_named_and_written_again(
+    site: Site, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    """Nothing named it, though the public zone shows what was written with it."""
+    site.publish(0)
+    assert run("rotate-key", *WHO) == 0  # the old note keeps its signature
+    site.publish(1)
+    beside = site.home / f"public/opal/{week_number(0)}/checkpoint-r0.note"
+    public = {"the newest": site.home / "public/ledger-checkpoint.note"}.get(kind, beside)
+    seen = Note.read(public).checkpoint
+    assert seen is not None
+    removed = site.witness / f"checkpoints/{seen.sequence:012}.note"
+    if kind == "all":
+        shutil.rmtree(removed.parent)
+    else:
+        removed.unlink()
+    capsys.readouterr()
+    assert run("verify") == 4
+    said = capsys.readouterr().out
+    assert f"{removed} is gone, which was written with {public}" in said
+    assert "turnstile ledger republish writes it again" in said
+    run("republish")  # the programme of this site has no file, so that its series are not made
+    assert Note.read(removed).checkpoint is not None
+    assert run("verify") == 0
+    goes_on(site, 2)
+
+
+@pytest.mark.parametrize("has_witness", [True], indirect=True)
+def test_a_witness_needs_no_note_of_before_it_was_added_and_gets_no_forged_one(
+    site: Site,
+) -> None:
+    site.publish(0)
+    shutil.rmtree(site.witness)
+    assert run("witness", "remove", str(site.witness), *WHO) == 0
+    assert run("witness", "add", str(site.witness), *WHO) == 0
+    assert run("verify") == 0
+    site.publish(1)
+    site.publish(2)
+    note = site.home / f"public/opal/{week_number(1)}/checkpoint-r0.note"
+    seen = Note.read(note).checkpoint
+    assert seen is not None
+    removed = site.witness / f"checkpoints/{seen.sequence:012}.note"
+    removed.unlink()
+    whole = note.read_text()
+    note.chmod(0o600)
+    note.write_text(whole.replace(f"\n{seen.sequence}\n", f"\n{seen.sequence - 1}\n"))
+    run("republish")
+    assert not removed.exists()
+    note.write_text(whole)
+    run("republish")
+    assert removed.exists()
 
 
 def test_an_entry_that_a_witness_lost_is_shipped_again(

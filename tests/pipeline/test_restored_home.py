@@ -173,3 +173,19 @@ def test_folders_that_were_moved_aside_stop_no_week_and_are_named_by_its_audit(
     shutil.rmtree(published.public / "itms" / WEEK / "r0.aside")
     assert turnstile("run", "itms", "--week", NEXT) == 0
     assert turnstile("estimates", "verify", package) == 0
+
+
+def test_an_audit_names_more_than_its_first_finding(
+    published: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One was named, so that whoever mended it was told the next: found by a simulated world."""
+    planted = [published.public / name for name in ("rows.csv", "taps.csv")]
+    for path in planted:
+        path.write_text("card,time")
+    capsys.readouterr()
+    assert turnstile("run", "itms", "--week", WEEK) == 4
+    said = capsys.readouterr().err
+    assert [f"{path} is a file that nobody published" in said for path in planted] == [True, True]
+    for path in planted:
+        path.unlink()
+    assert turnstile("run", "itms", "--week", WEEK) == 0

@@ -26,6 +26,7 @@ from stored_deployment import KEY, StoredDeployment
 
 from turnstile.cli import main
 from turnstile.commands.doctor import findings
+from turnstile.durable_files import sha256_of
 from turnstile.errors import InputError, IntegrityError, RefusedError, StoreError
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import open_ledger
@@ -500,8 +501,9 @@ def test_a_ledger_that_was_lost_and_brought_back_publishes_into_the_bucket_again
         (home / "public" / index).write_text(json.dumps(before))  # whoever was not recovered
         zone = plain_zone(Settings.from_environment(), "public")
         assert zone is not None
+        named = {index: sha256_of(home / "public" / index)}
         with pytest.raises(RefusedError, match="turnstile ledger recover"):
-            send_site(zone.bucket, zone.bucket.name, home / "public", "itms")
+            send_site(zone.bucket, zone.bucket.name, home / "public", "itms", named)
 
 
 def test_a_recovery_that_did_not_see_what_another_published_does_not_win_over_it(

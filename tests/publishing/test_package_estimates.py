@@ -195,7 +195,7 @@ def test_a_sum_of_any_cells_has_an_interval_of_its_own(
     assert main([*asked, "--where", "card=1"]) == 2
     capsys.readouterr()
     assert main([*asked[:-1], "day"]) == 2  # a sum of cells: its errors are no declared noise
-    assert "as location, location_slot, slot are" in capsys.readouterr().err
+    assert "as location, location_slot, slot is; tools/sums.py" in capsys.readouterr().err
 
 
 def values_of(package: Path) -> list[float]:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import suppress
 from hashlib import md5
 from pathlib import Path
+from threading import Barrier, BrokenBarrierError, current_thread, main_thread
 
 import pytest
 from small_deployment import WEEK
 from small_package import KEY, write_package
 
 from turnstile.cli import main
+from turnstile.durable_files import sha256_of
 from turnstile.errors import InputError, IntegrityError, RefusedError
+from turnstile_stores.bucket import Found
 from turnstile_stores.portals.addresses import portal_address
 from turnstile_stores.portals.folder import FolderStore
 from turnstile_stores.portals.sending import send_release
-from turnstile_stores.portals.site import send_site
+from turnstile_stores.portals.site import send_site, verify_site
 from turnstile_stores.portals.store import PortalError
 
 
@@ -112,6 +116,12 @@ def test_a_broken_package_is_not_sent(tmp_path: Path) -> None:
     assert not (tmp_path / "site").exists()
 
 
+def _named(public: Path) -> dict[str, str]:
+    """Return the digest of everything in a zone, as a list that names it all."""
+    files = (path for path in public.rglob("*") if path.is_file())
+    return {path.relative_to(public).as_posix(): sha256_of(path) for path in files}
+
+
 def test_an_older_state_never_takes_the_place_of_a_newer_one(
     published: Path, tmp_path: Path
 ) -> None:
@@ -121,11 +131,11 @@ def test_an_older_state_never_takes_the_place_of_a_newer_one(
     about = json.loads(index.read_bytes())
     index.write_text(json.dumps(about | {"ledger_sequence": 1}))
     store = FolderStore(tmp_path / "site")
-    send_site(store, "file", older, "opal")
-    send_site(store, "file", published, "opal")
+    send_site(store, "file", older, "opal", _named(older))
+    send_site(store, "file", published, "opal", _named(published))
     whole = (tmp_path / "site/opal/series/index.json").read_bytes()
     with pytest.raises(RefusedError, match="another publisher knows more"):
-        send_site(store, "file", older, "opal")
+        send_site(store, "file", older, "opal", _named(older))
     assert (tmp_path / "site/opal/series/index.json").read_bytes() == whole
 
 
@@ -190,6 +200,83 @@ def test_links_and_hidden_files_at_a_portal_are_put_right(
     assert main(["portal", "verify", *to]) == 0
 
 
+PAGES = ["explore.html", "index.html", "feed.atom", "feed.json", "../index.html", "../ledger.pub"]
+
+
+@pytest.mark.parametrize("is_other", [True, False], ids=["other bytes", "the same bytes"])
+@pytest.mark.parametrize("page", PAGES)
+def test_links_in_the_place_of_pages_at_a_portal_are_put_right(
+    copied_home: Path, tmp_path: Path, page: str, *, is_other: bool
+) -> None:
+    """What it led to was taken for what was sent, for as long as it held the same."""
+    sent, aside = copied_home / "public/opal" / page, tmp_path / "aside"
+    to = ("opal", "--to", (tmp_path / "site").as_uri())
+    assert main(["portal", "send", *to]) == 0
+    place = tmp_path / "site/opal" / page
+    place.rename(aside)
+    if is_other:
+        aside.write_text("of others")
+    kept = aside.read_bytes()
+    place.symlink_to(aside)
+    assert main(["portal", "send", *to]) == 0
+    assert not place.is_symlink()
+    assert place.read_bytes() == sent.read_bytes()
+    assert aside.read_bytes() == kept
+
+
+def test_a_link_in_the_place_of_an_explorer_that_nobody_sends_goes(
+    published: Path, tmp_path: Path
+) -> None:
+    public, site = tmp_path / "public", tmp_path / "site"
+    shutil.copytree(published, public, symlinks=True)
+    index = public / "opal/series/index.json"
+    about = json.loads(index.read_bytes())
+    about["files"] = [file for file in about["files"] if file["path"] != "explore.html"]
+    index.write_text(json.dumps(about))
+    (public / "opal/explore.html").unlink()
+    (site / "opal").mkdir(parents=True)
+    (site / "opal/explore.html").symlink_to("/nowhere")
+    send_site(FolderStore(site), "file", public, "opal", _named(public))
+    assert not (site / "opal/explore.html").is_symlink()
+
+
+class TaggedOtherwise(FolderStore):
+    """A store whose list tags objects by no MD5, as buckets that encrypt by a key of KMS do."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.reading = Barrier(2)
+        self.read_at_once = 0
+
+    def tags(self, prefix: str) -> dict[str, str]:
+        return dict.fromkeys(super().tags(prefix), '"of a key"')
+
+    def read(self, path: str) -> Found | None:
+        if path.endswith(".parquet") and current_thread() is not main_thread():
+            with suppress(BrokenBarrierError):  # an odd one is alone
+                self.reading.wait(5)
+                self.read_at_once += 1
+        return super().read(path)
+
+
+def test_objects_of_a_store_without_digests_are_read_a_few_at_once(
+    published: Path, tmp_path: Path
+) -> None:
+    """They were read one after the other: a second each, of years of weeks."""
+    send_site(FolderStore(tmp_path), "file", published, "opal", _named(published))
+    store = TaggedOtherwise(tmp_path)
+    send_site(store, "file", published, "opal", _named(published))
+    assert store.read_at_once >= 2
+    store = TaggedOtherwise(tmp_path)
+    verify_site(store, "file", "opal")
+    assert store.read_at_once >= 2
+    max((tmp_path / "opal/series").rglob("*.parquet")).write_text("others")
+    with pytest.raises(PortalError, match="is not what the index says"):
+        verify_site(TaggedOtherwise(tmp_path), "file", "opal")
+    send_site(TaggedOtherwise(tmp_path), "file", published, "opal", _named(published))
+    verify_site(FolderStore(tmp_path), "file", "opal")
+
+
 def test_a_file_named_like_sealed_bytes_at_a_portal_is_named_with_a_way_back(
     copied_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -206,6 +293,92 @@ def test_a_file_named_like_sealed_bytes_at_a_portal_is_named_with_a_way_back(
     assert planted.read_text() == "x"
     planted.rename(tmp_path / planted.name)
     assert main(["portal", "send", *to]) == 0
+
+
+FORGED = [
+    f"opal/{WEEK}/withdrawn-r0.json",
+    "opal/2016-W31/no-release-r0.json",
+    f"opal/{WEEK}/checkpoint-r7.note",
+    f"opal/{WEEK}/proof-r7.tlog-proof",
+    "ledger-log/0123456789abcdef/log.pub",
+    "ledger-log/0123456789abcdef/checkpoint",
+]
+
+
+@pytest.mark.parametrize("forged", FORGED)
+def test_what_the_signed_list_does_not_name_is_not_sent(
+    copied_home: Path, tmp_path: Path, forged: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever lay there under the name of a record or a note became public."""
+    site, planted = tmp_path / "site", copied_home / "public" / forged
+    planted.parent.mkdir(parents=True, exist_ok=True)
+    planted.write_text("forged")
+    assert main(["portal", "send", "opal", "--to", site.as_uri()]) == 0
+    assert not (site / forged).exists()
+    assert (site / f"opal/{WEEK}/checkpoint-r0.note").is_file()
+    capsys.readouterr()
+    assert main(["ledger", "verify"]) == 4
+    assert str(planted if "log/" not in forged else planted.parent) in capsys.readouterr().out
+    planted.unlink()
+    said = ("--person", "ada", "--reason", "x")
+    assert main(["ledger", "withdraw", f"opal/{WEEK}/r0", *said]) == 0
+    assert main(["portal", "send", "opal", "--to", site.as_uri()]) == 0
+    assert (site / FORGED[0]).is_file()  # which the ledger states
+
+
+@pytest.mark.parametrize("kind", ["page", "feed", "note", "catalogue"])
+def test_what_was_altered_since_it_was_signed_is_not_sent(
+    copied_home: Path, tmp_path: Path, kind: str
+) -> None:
+    names = {
+        "page": "opal/index.html",
+        "feed": "opal/feed.json",
+        "note": f"opal/{WEEK}/checkpoint-r0.note",
+        "catalogue": "index.html",
+    }
+    site, altered = tmp_path / "site", copied_home / "public" / names[kind]
+    altered.write_text("of others")
+    assert main(["portal", "send", "opal", "--to", site.as_uri()]) == 0
+    assert not (site / names[kind]).exists()
+    assert main(["ledger", "verify"]) == 4
+
+
+@pytest.mark.parametrize("kind", ["altered", "link", "index"])
+def test_a_series_that_is_not_as_signed_is_not_sent(
+    copied_home: Path, tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    series, site = copied_home / "public/opal/series", tmp_path / "site"
+    to = ("opal", "--to", site.as_uri())
+    file = series / "index.json" if kind == "index" else max(series.rglob("*.parquet"))
+    file.unlink()
+    if kind == "link":
+        (tmp_path / "rows.csv").write_text("card,time")
+        file.symlink_to(tmp_path / "rows.csv")
+    else:
+        file.write_text("card,time")
+    capsys.readouterr()
+    assert main(["portal", "send", *to]) == 1
+    assert "turnstile ledger republish" in capsys.readouterr().err
+    there = (path.read_bytes() for path in site.rglob("*") if path.is_file())
+    assert not [content for content in there if content.startswith(b"card,time")]
+    assert main(["ledger", "republish"]) == 0
+    assert main(["portal", "send", *to]) == 0
+    assert (site / "opal/series/index.json").read_bytes() == (series / "index.json").read_bytes()
+
+
+def test_another_package_than_the_ledger_names_is_not_sent(
+    copied_home: Path, tmp_path: Path
+) -> None:
+    """It was sent, and the ledger told that the portal has the release."""
+    package = copied_home / f"public/opal/{WEEK}/r0"
+    shutil.move(package, tmp_path / "kept")
+    write_package(package)
+    send = ("portal", "send", "opal", "--to", (tmp_path / "site").as_uri())
+    assert main([*send]) == 4
+    assert not (tmp_path / f"site/opal/{WEEK}/r0").exists()
+    shutil.rmtree(package)
+    shutil.move(tmp_path / "kept", package)
+    assert main([*send]) == 0
 
 
 UNREADABLE = ["[]", "7", "null", "[", "[" * 100_000]
@@ -263,7 +436,7 @@ def test_what_another_publisher_takes_for_a_stray_is_put_again(
             deleted.append(part)
             return is_ours
 
-    send_site(Tagged(tmp_path), "file", published, "opal")
+    send_site(Tagged(tmp_path), "file", published, "opal", _named(published))
     assert deleted == [part]
     assert (tmp_path / part).read_bytes() == (published / part).read_bytes()
     index = tmp_path / "opal/series/index.json"
@@ -278,7 +451,7 @@ def test_an_index_that_is_replaced_all_the_time_is_given_up(
             return not path.endswith("index.json") and super().replace(path, content, tag)
 
     with pytest.raises(PortalError, match="replaced by others"):
-        send_site(Contended(tmp_path), "file", published, "opal")
+        send_site(Contended(tmp_path), "file", published, "opal", _named(published))
 
 
 def test_what_no_recovery_saw_is_not_replaced_after_a_second_one_either(

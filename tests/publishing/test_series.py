@@ -17,6 +17,8 @@ from small_deployment import WEEK
 
 from turnstile.cli import main
 from turnstile.commands.ledger_opened import publish_series
+from turnstile.ledger.custody.custody import Custody
+from turnstile.ledger.custody.known_history import History
 from turnstile.ledger.custody.vouched_files import vouched_files
 from turnstile.ledger.custody.zone_index import write_index
 from turnstile.ledger.entries import EntryKind
@@ -224,6 +226,12 @@ def test_a_file_named_like_sealed_bytes_in_a_series_is_named_with_a_way_back(
     planted.write_text("x")
     other.write_text("x")
     capsys.readouterr()
+    assert main(["ledger", "verify"]) == 4
+    said = capsys.readouterr().out  # republish alone refuses
+    assert (
+        f"{planted} is a file that nobody published; find out what it holds; take it away" in said
+    )
+    assert f"{other} is a file that nobody published; find out what it holds; turnstile" in said
     assert main(["ledger", "republish"]) == 4
     said = "".join(capsys.readouterr())
     assert f"{planted} has the name of sealed bytes" in said
@@ -232,6 +240,28 @@ def test_a_file_named_like_sealed_bytes_in_a_series_is_named_with_a_way_back(
     planted.rename(tmp_path / planted.name)
     assert main(["ledger", "republish"]) == 0
     assert not other.exists()
+    assert main(["ledger", "verify"]) == 0
+
+
+def test_notes_are_looked_after_by_one_reading_of_the_history(
+    public: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The history of all entries was read again for each programme."""
+    notes = [public / f"{programme}/{WEEK}/checkpoint-r0.note" for programme in ("opal", "itms")]
+    seen = list[int]()
+    real = Custody.note_again
+
+    def note_again(custody: Custody, history: History) -> None:
+        seen.append(id(history))
+        real(custody, history)
+
+    monkeypatch.setattr(Custody, "note_again", note_again)
+    for note in notes:
+        note.unlink()
+    assert main(["ledger", "republish"]) == 0
+    assert len(seen) == 2  # a call a programme
+    assert len(set(seen)) == 1
+    assert all(note.is_file() for note in notes)
     assert main(["ledger", "verify"]) == 0
 
 

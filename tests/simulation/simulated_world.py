@@ -54,6 +54,7 @@ import turnstile.pipeline.draw.drawing
 import turnstile.pipeline.private_zone.private_verification
 import turnstile_stores.commands.stores
 import turnstile_stores.plain_zone
+import turnstile_stores.portals.site
 import turnstile_stores.private_copies
 import turnstile_stores.unit_zone
 import turnstile_stores.zone_copies
@@ -818,6 +819,7 @@ class World:
             for module in (
                 turnstile_stores.unit_zone,
                 turnstile_stores.plain_zone,
+                turnstile_stores.portals.site,
                 sys.modules["turnstile.pipeline.draw.charged_draw"],
             ):
                 enter(patch.object(module, "ThreadPoolExecutor", OneByOne))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnstile.ledger.custody.folders import release_folders
+from turnstile.ledger.of_deployment import open_ledger
 from turnstile.publishing.series.index import INDEX
 from turnstile.settings import Settings
 from turnstile_stores.zone_stores import adopting, plain_zone, zone_of_files
@@ -26,13 +27,17 @@ def adopt_public(settings: Settings) -> Iterator[str]:
     store = next((candidate for candidate in settings.stores if candidate.zone == "public"), None)
     if store is None:
         return
+    from turnstile_stores.portals.site import send_log
+
     bucket = zone_of_files(settings, store).bucket
+    named = open_ledger(settings, read_only=True).public_list()
     with adopting(bucket, settings.public):
         for index in sorted(settings.public.glob(f"*/{INDEX}")):
             programme = index.relative_to(settings.public).parts[0]
             keys = (key for key, _ in release_folders(settings.public))
             programme_keys = [key for key in keys if key.startswith(f"{programme}/")]
-            send_packages(bucket, settings.public, programme, programme_keys)
+            send_packages(bucket, settings.public, programme, programme_keys, named)
+            send_log(bucket, bucket.name, settings.public, named)
             yield programme
 
 
@@ -43,15 +48,19 @@ def restore_public(settings: Settings) -> Iterator[str]:
         StoreError: the store does not answer; the same command goes on.
         IntegrityError: a package here is not as its manifest says.
     """
+    from turnstile_stores.portals.site import send_log
+
     if zone := plain_zone(settings, "public"):
+        named = open_ledger(settings, read_only=True).public_list()
         with zone.alone():
             for key in zone.packages_gone():
-                send_packages(zone.bucket, settings.public, key.partition("/")[0], [key])
+                send_packages(zone.bucket, settings.public, key.partition("/")[0], [key], named)
+                send_log(zone.bucket, zone.bucket.name, settings.public, named)
                 yield key
 
 
 def send_packages(
-    bucket: Bucket, public: Path, programme: str, keys: Iterable[str], *, with_list: bool = True
+    bucket: Bucket, public: Path, programme: str, keys: Iterable[str], named: Mapping[str, str]
 ) -> None:
     """Send packages, then series and pages."""
     from turnstile_stores.portals.sending import send_release
@@ -59,4 +68,4 @@ def send_packages(
 
     for key in keys:
         send_release(bucket, bucket.name, public / key, key)
-    send_site(bucket, bucket.name, public, programme, with_list=with_list)
+    send_site(bucket, bucket.name, public, programme, named)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -43,6 +43,7 @@ class StoredZones(PrivateCopies):
         sign: Callable[[], object],
         programme: str | None = None,
         key: ReleaseKey | None = None,
+        series: Mapping[str, str] | None = None,
     ) -> None:
         """Bring a release, then series and pages of its programme, to the store of the public zone.
 
@@ -50,6 +51,7 @@ class StoredZones(PrivateCopies):
             sign: lists and signs the public zone as it is here; without a store it is signed here.
             programme: whose series changed; None: of no programme.
             key: of a release that is public here, whose step holds the copies; None: none is new.
+            series: digests of what goes beside packages of the programme, by path in the zone.
 
         Raises:
             StoreError: the store does not answer, or does not hold what it took.
@@ -67,7 +69,7 @@ class StoredZones(PrivateCopies):
                 held.enter_context(zone.alone())
             if programme is not None:
                 keys = [] if key is None else [str(key)]
-                send_packages(zone.bucket, public, programme, keys, with_list=False)
+                send_packages(zone.bucket, public, programme, keys, series or {})
 
             def renew() -> None:
                 zone.fetch(whole_packages)

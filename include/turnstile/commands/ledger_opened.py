@@ -134,7 +134,7 @@ def publish_series(programme: str) -> None:
     # Not fetched again: what a command has written here is not in the store yet.
     ledger = open_ledger(settings, read_only=True)
     series = write_series(spec, ledger, settings.public, settings.include)
-    zones(settings).send_public(lambda: ledger.sign_public_zone(series), programme)
+    zones(settings).send_public(lambda: ledger.sign_public_zone(series), programme, None, series)
 
 
 def publish_all_series(ledger: Ledger) -> list[str]:
@@ -152,8 +152,9 @@ def publish_all_series(ledger: Ledger) -> list[str]:
     told = {str(entry.key).partition("/")[0] for entry in ledger.entries() if entry.kind in TOLD}
     if told and not ledger.has_key:
         return ["no signing key: restore it, or rotate-key, then turnstile ledger republish"]
+    note_again = ledger.noting_again()
     for programme in sorted(told):
-        ledger.note_again()  # what is not sent yet goes where a bucket is fetched
+        note_again()  # what is not sent yet goes where a bucket is fetched
         try:
             publish_series(programme)
         except Exception as error:  # noqa: BLE001 - the ledger is back, whatever lies there

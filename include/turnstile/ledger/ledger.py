@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Self
@@ -357,13 +358,15 @@ class Ledger(ChargingLedger):
                 return answers
         return ()
 
-    def note_again(self) -> None:
-        """Write the notes of the public zone that are gone or torn: beside packages, the newest.
+    def noting_again(self) -> Callable[[], None]:
+        """Return what writes notes of the public zone that are gone or torn, as the ledger is now.
+
+        Those beside packages and the newest; the history is read once, however often it is called.
 
         Raises:
             InputError: the key cannot be read, or the zone cannot be written.
         """
-        self._custody.note_again(self._store.read(read_history))
+        return partial(self._custody.note_again, self._store.read(read_history))
 
     # -- what people and audits say ----------------------------------------------------------------
 

@@ -46,6 +46,7 @@ class Parties:
     Attributes:
         keys: pairs (first entry under the key, public line).
         witnesses: folder by witness.
+        since: number of the entry that added a witness.
         superseded: hashes of entries that a recovery could not bring back, by sequence.
         logs: transparency logs in the order in which they were begun.
         lost: files that were lost and declared so: `opal/2016-W30/r0 sealed` or `... package`.
@@ -56,6 +57,7 @@ class Parties:
 
     keys: list[tuple[int, str]] = field(default_factory=list)
     witnesses: dict[str, str] = field(default_factory=dict)
+    since: dict[str, int] = field(default_factory=dict)
     superseded: dict[int, set[str]] = field(default_factory=dict)
     logs: list[LogBegun] = field(default_factory=list)
     lost: set[str] = field(default_factory=set)
@@ -80,6 +82,7 @@ class Parties:
             self.logs.append(LogBegun(entry.sequence, *named))
         elif entry.kind is EntryKind.WITNESS_ADDED:
             self.witnesses[body["witness"]] = body["folder"]
+            self.since[body["witness"]] = entry.sequence
         elif entry.kind is EntryKind.WITNESS_REMOVED:
             self.witnesses.pop(body["witness"], None)
         elif entry.kind is EntryKind.RECOVERED:

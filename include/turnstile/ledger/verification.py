@@ -93,6 +93,9 @@ def verify_store(
     trusted = _trusted(custody, fold, scope)
     for note in notes:
         yield from note_findings(note, fold.hash_at, trusted, fold.parties.is_superseded)
+    for note, place in witnesses.lacking(notes, fold.parties):
+        problem = f"{place} is gone, which was written with {note.path}; turnstile ledger republish"
+        yield Finding("witness", None, f"{problem} writes it again")
     if scope.trusted:
         yield from key_findings(fold.parties, scope.trusted, scope.trusted_in)
     yield from clock_findings(last_at, custody.clock())

@@ -141,7 +141,7 @@ def _write_series(release: Release) -> None:
     programme = load_programme(release.programme.name, settings.include)
     series = write_series(programme, release.ledger, settings.public, settings.include)
     sign = partial(release.ledger.sign_public_zone, series)
-    zones(settings).send_public(sign, programme.name, release.key)
+    zones(settings).send_public(sign, programme.name, release.key, series)
     if not programme.publish.to:
         return
     delivery = brought(PORTALS, "delivery", asked_by="publish.to")

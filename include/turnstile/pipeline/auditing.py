@@ -28,6 +28,7 @@ def audit(release: Release) -> str:
     release.ledger.record_audit(
         release.key, outcome=outcome, report_digest=digest_of(report.encode())
     )
-    if findings:
-        raise IntegrityError(f"{release.key}: {findings[0]}; run turnstile ledger verify")
+    if findings:  # more than the first: whoever mends one an audit would end where it began
+        named = "\n".join(str(finding) for finding in findings[:20])
+        raise IntegrityError(f"{release.key}: {named}; run turnstile ledger verify")
     return outcome

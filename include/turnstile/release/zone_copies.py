@@ -6,7 +6,7 @@ folders are the zones themselves; where it names one, an extension fetches and p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,6 +90,7 @@ class Zones(Protocol):
         sign: Callable[[], object],
         programme: str | None = None,
         key: ReleaseKey | None = None,
+        series: Mapping[str, str] | None = None,
     ) -> None:
         """Send a release, if one is new, then series and pages of a programme; sign what is public.
 
@@ -97,6 +98,7 @@ class Zones(Protocol):
             sign: lists and signs the public zone as it is here.
             programme: whose series changed; None: of no programme, what is signed is.
             key: of a release that a step has in hand.
+            series: digests of what goes beside packages of the programme, by path in the zone.
         """
 
 

@@ -9,7 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from turnstile.errors import InputError
+from turnstile.durable_files import sha256_of
+from turnstile.errors import InputError, IntegrityError
+from turnstile.ledger.custody.traces import MANIFEST
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.weeks import PublishedRevision
 from turnstile_stores.portals import sending, site
@@ -57,7 +59,7 @@ class Delivery:
         if self.portal.kind == CKAN:
             catalogue = self._catalogue()
             for revision in missing:
-                catalogue.send_release(self.public / str(revision.key), str(revision.key))
+                catalogue.send_release(self._package(revision), str(revision.key))
                 self._arrived(revision)
             for revision in published:
                 if revision.withdrawn is not None and self._is_delivered(revision):
@@ -65,11 +67,12 @@ class Delivery:
             return len(missing)
         store = self._store()
         for revision in missing:
-            sending.send_release(
-                store, self.portal.name, self.public / str(revision.key), str(revision.key)
-            )
+            package, key = self._package(revision), str(revision.key)
+            sending.send_release(store, self.portal.name, package, key)
             self._arrived(revision)
-        site.send_site(store, self.portal.name, self.public, self.programme)
+        named = self.ledger.public_list()
+        site.send_site(store, self.portal.name, self.public, self.programme, named)
+        site.send_log(store, self.portal.name, self.public, named)
         return len(missing)
 
     def verify(self) -> int:
@@ -81,7 +84,7 @@ class Delivery:
         """
         there = [candidate for candidate in self._published() if self._is_delivered(candidate)]
         for revision in there:
-            package, key = self.public / str(revision.key), str(revision.key)
+            package, key = self._package(revision), str(revision.key)
             if self.portal.kind == CKAN:
                 self._catalogue().verify_release(package, key)
             else:
@@ -106,6 +109,20 @@ class Delivery:
     def _is_delivered(self, revision: PublishedRevision) -> bool:
         """Whether the ledger says that a release is at the portal."""
         return self.portal.name in self.ledger.deliveries(revision.key)
+
+    def _package(self, revision: PublishedRevision) -> Path:
+        """Return the package of a release here.
+
+        Raises:
+            IntegrityError: it is another one than the ledger names.
+        """
+        package = self.public / str(revision.key)
+        path = package / MANIFEST
+        if path.is_file() and sha256_of(path) != revision.manifest_sha256:
+            raise IntegrityError(
+                f"{package} is not the package that the ledger names; nothing was sent, restore it"
+            )
+        return package
 
     def _arrived(self, revision: PublishedRevision) -> None:
         """Tell the ledger, and whoever listens."""

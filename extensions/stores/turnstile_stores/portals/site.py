@@ -8,7 +8,9 @@ that was recovered is newer than what it was before, with however few entries.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from hashlib import md5
 from pathlib import Path
 
@@ -16,43 +18,61 @@ from turnstile.errors import RefusedError
 from turnstile.ledger.custody import zone_index
 from turnstile.ledger.custody.notes import LATEST_NOTE, PUBLIC_KEY
 from turnstile.ledger.custody.shown_age import shown_age
+from turnstile.ledger.custody.traces import MANIFEST
+from turnstile.ledger.custody.zone_index import LOG
 from turnstile.ledger.parties import is_overlooked
 from turnstile.ledger.tlog.public_log import log_files
 from turnstile.publishing.series.index import EXPLORER, EXPLORER_PAGE, FOLDER, INDEX
 from turnstile.release.zones import digest_of
+from turnstile_stores.bucket import AT_ONCE
 from turnstile_stores.portals.store import LINK, PortalError, Store
 
 _TRIES = 3
 _TRIES_OF_LIST = 6
-_PAGES = ("index.html", "feed.atom", "feed.json")
 _OF_LEDGER = (PUBLIC_KEY, LATEST_NOTE)
-_RECORDS = ("*/withdrawn-r*.json", "*/no-release-r*.json", "*/checkpoint-r*.note")
 
 
 def send_site(
-    store: Store, portal: str, public: Path, programme: str, *, with_list: bool = True
+    store: Store, portal: str, public: Path, programme: str, named: Mapping[str, str]
 ) -> None:
     """Bring series, pages and records of a programme in a store to those of the public zone.
+
+    What somebody put beside them, or altered, does not go; `ledger verify` names it.
 
     Args:
         store: to write.
         portal: its name, for messages.
         public: zone.
         programme: name.
-        with_list: whether the signed list of the zone goes too, as it is here.
+        named: digests of what may go there, by path in the zone: the signed list, or of the next.
 
     Raises:
         RefusedError: the store shows a newer state of the ledger.
         PortalError: the store does not answer, or is written to all the time.
     """
     for _ in range(_TRIES):
-        if _is_sent(store, portal, public / programme):
+        if _is_sent(store, portal, public / programme, named):
             break
     else:
-        raise PortalError(portal, f"{INDEX} was replaced by others {_TRIES} times")
-    signed_list = (zone_index.INDEX, zone_index.SIGNATURE) if with_list else ()
-    log = log_files(public) if with_list else ()
-    _put_what_is_there(store, portal, public, ("index.html", *_OF_LEDGER, *log, *signed_list))
+        problem = f"{INDEX} was replaced by others {_TRIES} times, or the series here is not signed"
+        raise PortalError(portal, f"{problem}: turnstile ledger republish")
+
+
+def send_log(store: Store, portal: str, public: Path, named: Mapping[str, str]) -> None:
+    """Bring key, newest note, log and signed list in a store to those of the public zone.
+
+    Args:
+        store: to write.
+        portal: its name, for messages.
+        public: zone.
+        named: digests by path, as the signed list has them: of logs their keys.
+
+    Raises:
+        PortalError: the store does not answer, or is written to all the time.
+    """
+    log = (path for path in log_files(public) if _of_log(path) in named)
+    signed_list = (zone_index.INDEX, zone_index.SIGNATURE)
+    _put_what_is_there(store, portal, public, (*_OF_LEDGER, *log, *signed_list))
 
 
 def send_list(store: Store, portal: str, public: Path, renew: Callable[[], None]) -> None:
@@ -86,14 +106,17 @@ def send_list(store: Store, portal: str, public: Path, renew: Callable[[], None]
     raise PortalError(portal, problem)
 
 
-def _is_sent(store: Store, portal: str, folder: Path) -> bool:
-    """Send files, then the index; False if either side was written to meanwhile.
+def _is_sent(store: Store, portal: str, folder: Path, named: Mapping[str, str]) -> bool:
+    """Send files, then the index; False if either side was written to meanwhile, or is not named.
 
     What lies in the store is compared, not what its index says: somebody may have altered, deleted
     or added a file there. Of what its list tags by an MD5, as buckets do, no byte is read.
     """
-    programme, index_bytes = folder.name, (folder / INDEX).read_bytes()
-    before, about = store.read(f"{programme}/{INDEX}"), json.loads(index_bytes)
+    programme, public, index = folder.name, folder.parent, f"{folder.name}/{INDEX}"
+    index_bytes = _named_bytes(public, named, index)
+    if index_bytes is None:
+        return False
+    before, about = store.read(index), json.loads(index_bytes)
     shown = shown_age(before.content if before else b"")
     ours, over = shown_age(index_bytes), dict(about.get("ledger_recovered_over") or ())
     if shown > ours or is_overlooked(shown, ours[0], over):
@@ -110,17 +133,23 @@ def _is_sent(store: Store, portal: str, folder: Path) -> bool:
             store.delete(path)
         return False
     wanted = {f"{programme}/{entry['path']}" for entry in about["files"]}
-    try:
-        for path in (*sorted(wanted), *(f"{programme}/{name}" for name in _others(folder))):
-            content = (folder.parent / path).read_bytes()
-            if there.get(path) != f'"{md5(content, usedforsecurity=False).hexdigest()}"':
-                _put(store, portal, path, content)
-    except FileNotFoundError:
+    own = {path for path in named if path.partition("/")[0] in {programme, "index.html"}}
+    paths = [path for path in sorted((own | wanted) - {index}) if not path.endswith(MANIFEST)]
+
+    def put(path: str) -> bool:
+        content = _named_bytes(public, named, path)
+        if content is not None and there.get(path) != _tag_of(content):
+            _put(store, portal, path, content)
+        return content is not None
+
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        is_put = dict(zip(paths, threads.map(put, paths), strict=True))
+    if not all(is_put[path] for path in wanted):
         return False
-    if (folder / INDEX).read_bytes() != index_bytes:
+    if (public / index).read_bytes() != index_bytes:
         return False
     is_same = before is not None and before.content == index_bytes
-    if not (is_same or store.replace(f"{programme}/{INDEX}", index_bytes, before and before.tag)):
+    if not (is_same or store.replace(index, index_bytes, before and before.tag)):
         return False
     return _is_tidy(store, programme, {*there}, wanted)
 
@@ -130,9 +159,7 @@ def _is_tidy(store: Store, programme: str, there: set[str], wanted: set[str]) ->
 
     Another publisher, whose index was replaced a moment ago, may have taken ours for strays.
     """
-    page = f"{programme}/{EXPLORER_PAGE}"
-    if page not in wanted and store.read(page):
-        there.add(page)
+    there |= {*store.tags(f"{programme}/{EXPLORER_PAGE}")}
     for path in sorted(there - wanted - {f"{programme}/{INDEX}"}):
         store.delete(path)
     there = {*_there(store, programme)}
@@ -159,16 +186,33 @@ def verify_site(store: Store, portal: str, programme: str) -> None:
     except (ValueError, LookupError, TypeError, RecursionError):
         problem = f"{programme}/{INDEX} cannot be read; turnstile portal send writes it again"
         raise PortalError(portal, problem) from None
-    for path, digest in files.items():
+
+    def digest_there(path: str) -> str | None:
         file = store.read(f"{programme}/{path}")
-        if file is None or digest_of(file.content) != digest:
-            raise PortalError(portal, f"{programme}/{path} is not what the index says")
+        return file and digest_of(file.content)
+
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        there = dict(zip(files, threads.map(digest_there, files), strict=True))
+    if other := [path for path in files if there[path] != files[path]]:
+        raise PortalError(portal, f"{programme}/{other[0]} is not what the index says")
 
 
-def _others(folder: Path) -> list[str]:
-    """Return pages and records of a programme."""
-    records = (path for pattern in _RECORDS for path in sorted(folder.glob(pattern)))
-    return [*_PAGES, *(path.relative_to(folder).as_posix() for path in records)]
+def _named_bytes(public: Path, named: Mapping[str, str], name: str) -> bytes | None:
+    """Return a file of the zone; None unless it is the one that is named."""
+    with suppress(OSError):
+        content = (public / name).read_bytes()
+        return content if digest_of(content) == named.get(name) else None
+    return None
+
+
+def _tag_of(content: bytes) -> str:
+    """Return the tag of what a file holds, where a store tags by an MD5."""
+    return f'"{md5(content, usedforsecurity=False).hexdigest()}"'
+
+
+def _of_log(name: str) -> str:
+    """Return what names a file of the transparency log: its log's key, of a proof itself."""
+    return "/".join((*name.split("/")[:2], "log.pub")) if name.startswith(LOG) else name
 
 
 def _put_what_is_there(store: Store, portal: str, public: Path, names: Iterable[str]) -> None:
@@ -182,7 +226,7 @@ def _put(store: Store, portal: str, path: str, content: bytes) -> None:
     """Write a file in the place of whatever stands there, and read it back."""
     for _ in range(_TRIES):
         stored = store.read(path)
-        if stored is not None and stored.content == content:
+        if stored is not None and stored.content == content and stored.tag != LINK:
             return
         store.replace(path, content, stored and stored.tag)
     stored = store.read(path)

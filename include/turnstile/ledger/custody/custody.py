@@ -13,6 +13,7 @@ from pathlib import Path
 
 from sqlalchemy.engine import Connection
 
+from turnstile.durable_files import create_durably
 from turnstile.errors import IntegrityError
 from turnstile.ledger import facts
 from turnstile.ledger.custody.known_history import History, parties_in, read_history
@@ -181,6 +182,8 @@ class Custody:
     def note_again(self, history: History) -> None:
         """Write the newest note, and that beside every published package, if it is gone or torn.
 
+        And those that a witness lacks, if they say what the ledger says.
+
         Without the key nothing is written: first it is restored, or another made.
         """
         public = self.witnesses.public
@@ -195,6 +198,13 @@ class Custody:
             is_told = attempt.state is ReleaseState.PUBLISHED and (is_lost or package.is_dir())
             if is_told and attempt.manifest_digest and note.checkpoint is None:
                 self.note((attempt.key, attempt.manifest_digest.removeprefix("sha256:")))
+        parties = history.parties
+        trusted, superseded = self.witnesses.trusted_at(parties), parties.is_superseded
+        for note, place in self.witnesses.lacking(self.witnesses.notes(), parties):
+            if not any(note_findings(note, history.hash_at, trusted, superseded)):
+                with naming(place):
+                    place.parent.mkdir(exist_ok=True)
+                    create_durably(place, note.text.encode())
 
     def _entries_after(self, sequence: int) -> tuple[Entry, ...]:
         return self.store.read(lambda c: facts.entries_after(c, sequence))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 from turnstile.durable_files import create_durably, replace_durably
@@ -103,6 +104,20 @@ class Witnesses:
                     "turnstile ledger witness add"
                 )
                 yield Finding("witness", None, problem)
+
+    def lacking(self, notes: Iterable[Note], parties: Parties) -> Iterator[tuple[Note, Path]]:
+        """Yield each note of the public zone that a witness lacks, and its place there.
+
+        A note is written to witnesses first, and to the public zone last. Of other notes nothing
+        tells that a witness had them.
+        """
+        for folder, note in product(self.mounted, notes):
+            seen, since = note.checkpoint, parties.since.get(str(witness_id(folder)))
+            if seen and since and self.public in note.path.parents:
+                place = NoteFolder(folder, is_public=False).path_for(seen.sequence)
+                is_lost = parties.is_superseded(seen.sequence, seen.hash)
+                if since <= seen.sequence and not is_lost and not place.exists():
+                    yield note, place
 
     def kept_lines(self) -> tuple[str, ...]:
         """Return the public lines that the folders were given."""

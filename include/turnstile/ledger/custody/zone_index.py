@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from turnstile.durable_files import DRAFT, exclusively, replace_durably, sha256_of
+from turnstile.durable_files import DRAFT, exclusively, is_named_sealed, replace_durably, sha256_of
 from turnstile.ledger.custody.folders import all_below, listed
 from turnstile.ledger.custody.notes import LATEST_NOTE, PUBLIC_KEY
 from turnstile.ledger.custody.signed_note import is_payload_signed_by
@@ -190,8 +190,10 @@ def _is_signed_already(public: Path, text: str, line: str) -> bool:
 
 def _anew(path: str) -> str:
     """Say what makes a file of a series again; of others, nothing does."""
-    is_made = _OF_SERIES.fullmatch(path) and path != PUBLIC_KEY
-    return "; turnstile ledger republish makes all series anew" if is_made else ""
+    if not _OF_SERIES.fullmatch(path) or path == PUBLIC_KEY:
+        return ""
+    first = "take it away, and " if is_named_sealed(Path(path)) else ""
+    return f"; {first}turnstile ledger republish makes all series anew"
 
 
 def _way_back(path: str, first: str = "") -> str:

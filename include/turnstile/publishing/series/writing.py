@@ -18,6 +18,7 @@ import pyarrow as pa
 from turnstile.durable_files import delete_for_good, exclusively
 from turnstile.errors import IntegrityError
 from turnstile.estimates.labelled import parquet_bytes
+from turnstile.ledger.custody.notes import NoteFolder
 from turnstile.ledger.custody.vouched_files import public_records, record_bytes
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.weeks import PublishedRevision
@@ -61,12 +62,12 @@ def write_series(
 
     Returns:
         Digests of all of it by path in the zone, to be signed: what was written, and what the
-        signed list knew already.
+        signed list knew already; notes too.
 
     Raises:
         IntegrityError: a package in the public zone is not the one that the ledger names.
     """
-    folder = public / programme.name
+    folder, note_of = public / programme.name, NoteFolder(public, is_public=True).path_beside
     folder.mkdir(parents=True, exist_ok=True)
     with exclusively(folder / ".series.lock"):
         _remove_others(folder)
@@ -112,6 +113,12 @@ def write_series(
         files[INDEX] = index_bytes = json_bytes(about)
         _write(folder / INDEX, index_bytes)
         files |= {path: record_bytes(record) for path, record in records.items()}
+        notes = (note_of(revision.key) for period in periods for revision in period.revisions)
+        files |= {
+            note.relative_to(folder).as_posix(): note.read_bytes()
+            for note in notes
+            if note.is_file()
+        }
         _remove_others(folder, set(files))
     catalogue = catalogue_page(_indexes(public))
     _write(public / "index.html", catalogue)

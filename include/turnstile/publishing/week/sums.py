@@ -95,8 +95,7 @@ def sum_of(folder: Path, table: str, where: Mapping[str, frozenset[str]]) -> Cel
         if source.statistic == "count" and draws[f"{source.table}/count"].threshold is None
     }
     if table not in dense:
-        drawn = ", ".join(sorted(dense)) or "none"
-        rule = f"{table!r} is no count that was drawn, as {drawn} are; tools/sums.py takes all"
+        rule = f"is not drawn, as {', '.join(sorted(dense)) or 'none'} is; tools/sums.py takes any"
         raise InputError(where=str(folder), field="--table", rule=rule)
     rows = as_texts(_chosen(sums.published.rows(table), where))
     sources = sums.by_source(table, rows)
