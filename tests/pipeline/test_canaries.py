@@ -121,13 +121,13 @@ def test_flows_never_pass_what_is_declared() -> None:
             assert move.l2_squared > move.l1  # some of its trips share a cell
 
 
-def cells_drawn(name: str, times: int = 1) -> int:
-    """How many cells the audit of a programme draws, if each draw is made so many times."""
+def cells_drawn(name: str) -> int:
+    """How many cells the audit of a programme draws."""
     drawn: list[int] = []
 
     def counted_draw(event: DrawEvent, exact: np.ndarray) -> tuple[np.ndarray, ...]:
-        drawn.extend([exact.size] * times)
-        return (draw(event, exact),) * times
+        drawn.append(exact.size)
+        return (draw(event, exact),)
 
     audits(name, counted_draw)
     return sum(drawn)
@@ -163,7 +163,11 @@ def test_an_audit_that_draws_many_times_over_is_seen_as_dear(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     kinds = {(event.noise, event.scale) for event in case("opal")[2].events}
-    assert cells_drawn("opal", times=2) > release_audit.CANARIES * len(kinds)
+    run = release_audit.run_canaries
+    monkeypatch.setattr(
+        release_audit, "run_canaries", lambda *of, **n: (run(*of, **n), run(*of, **n))[0]
+    )
+    assert cells_drawn("opal") > release_audit.CANARIES * len(kinds)
     once = canaries.trials_of
     monkeypatch.setattr(canaries, "trials_of", lambda *known: once(*known) * 2)
     assert days_counted("opal", monkeypatch) > DAYS_AT_MOST

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from contextlib import suppress
+from functools import partial
 from hashlib import md5
 from pathlib import Path
 from threading import Barrier, BrokenBarrierError, current_thread, main_thread
@@ -16,6 +17,10 @@ from small_package import KEY, write_package
 from turnstile.cli import main
 from turnstile.durable_files import sha256_of
 from turnstile.errors import InputError, IntegrityError, RefusedError
+from turnstile.ledger.of_deployment import open_ledger
+from turnstile.programme.loading import load_programme
+from turnstile.publishing.series.writing import write_series
+from turnstile.settings import Settings
 from turnstile_stores.bucket import Found
 from turnstile_stores.portals.addresses import portal_address
 from turnstile_stores.portals.folder import FolderStore
@@ -131,11 +136,11 @@ def test_an_older_state_never_takes_the_place_of_a_newer_one(
     about = json.loads(index.read_bytes())
     index.write_text(json.dumps(about | {"ledger_sequence": 1}))
     store = FolderStore(tmp_path / "site")
-    send_site(store, "file", older, "opal", _named(older))
-    send_site(store, "file", published, "opal", _named(published))
+    send_site(store, "file", older, "opal", partial(_named, older))
+    send_site(store, "file", published, "opal", partial(_named, published))
     whole = (tmp_path / "site/opal/series/index.json").read_bytes()
     with pytest.raises(RefusedError, match="another publisher knows more"):
-        send_site(store, "file", older, "opal", _named(older))
+        send_site(store, "file", older, "opal", partial(_named, older))
     assert (tmp_path / "site/opal/series/index.json").read_bytes() == whole
 
 
@@ -236,7 +241,7 @@ def test_a_link_in_the_place_of_an_explorer_that_nobody_sends_goes(
     (public / "opal/explore.html").unlink()
     (site / "opal").mkdir(parents=True)
     (site / "opal/explore.html").symlink_to("/nowhere")
-    send_site(FolderStore(site), "file", public, "opal", _named(public))
+    send_site(FolderStore(site), "file", public, "opal", partial(_named, public))
     assert not (site / "opal/explore.html").is_symlink()
 
 
@@ -263,9 +268,9 @@ def test_objects_of_a_store_without_digests_are_read_a_few_at_once(
     published: Path, tmp_path: Path
 ) -> None:
     """They were read one after the other: a second each, of years of weeks."""
-    send_site(FolderStore(tmp_path), "file", published, "opal", _named(published))
+    send_site(FolderStore(tmp_path), "file", published, "opal", partial(_named, published))
     store = TaggedOtherwise(tmp_path)
-    send_site(store, "file", published, "opal", _named(published))
+    send_site(store, "file", published, "opal", partial(_named, published))
     assert store.read_at_once >= 2
     store = TaggedOtherwise(tmp_path)
     verify_site(store, "file", "opal")
@@ -273,7 +278,7 @@ def test_objects_of_a_store_without_digests_are_read_a_few_at_once(
     max((tmp_path / "opal/series").rglob("*.parquet")).write_text("others")
     with pytest.raises(PortalError, match="is not what the index says"):
         verify_site(TaggedOtherwise(tmp_path), "file", "opal")
-    send_site(TaggedOtherwise(tmp_path), "file", published, "opal", _named(published))
+    send_site(TaggedOtherwise(tmp_path), "file", published, "opal", partial(_named, published))
     verify_site(FolderStore(tmp_path), "file", "opal")
 
 
@@ -337,10 +342,60 @@ def test_what_was_altered_since_it_was_signed_is_not_sent(
         "catalogue": "index.html",
     }
     site, altered = tmp_path / "site", copied_home / "public" / names[kind]
+    signed = altered.read_bytes()
     altered.write_text("of others")
-    assert main(["portal", "send", "opal", "--to", site.as_uri()]) == 0
+    of_all = kind == "catalogue"  # which another programme may be writing just now
+    send = ("portal", "send", "opal", "--to", site.as_uri())
+    assert main([*send]) == (0 if of_all else 1)
     assert not (site / names[kind]).exists()
     assert main(["ledger", "verify"]) == 4
+    assert main(["ledger", "republish"]) == 0
+    assert main([*send]) == 0
+    assert (site / names[kind]).read_bytes() == altered.read_bytes()
+    assert kind == "note" or altered.read_bytes() == signed
+
+
+@pytest.mark.parametrize("name", ["ledger.pub", "proof"])
+def test_a_key_or_proof_that_is_not_as_signed_is_not_sent(
+    copied_home: Path, tmp_path: Path, name: str
+) -> None:
+    """Readers got the key of whoever had put it there."""
+    public, site = copied_home / "public", tmp_path / "site"
+    (altered,) = public.glob("ledger.pub" if name == "ledger.pub" else f"opal/{WEEK}/proof-r0.*")
+    altered.write_text("of others")
+    main(["portal", "send", "opal", "--to", site.as_uri()])
+    assert not (site / altered.relative_to(public)).exists()
+    assert (site / "ledger-checkpoint.note").exists() == (name == "ledger.pub")
+
+
+def test_a_forged_note_of_a_release_is_not_taken_for_a_note(copied_home: Path) -> None:
+    note = copied_home / f"public/opal/{WEEK}/checkpoint-r0.note"
+    settings = Settings.from_environment()
+    programme = load_programme("opal", settings.include)
+    path = f"opal/{WEEK}/checkpoint-r0.note"
+    ledger = open_ledger(settings, read_only=True)
+    written = write_series(programme, ledger, settings.public, settings.include)
+    assert written[path] == sha256_of(note)
+    note.unlink()
+    note.write_text("card 4711")
+    assert path not in write_series(programme, ledger, settings.public, settings.include)
+
+
+def test_what_a_web_server_puts_beside_a_page_stays(published: Path, tmp_path: Path) -> None:
+    """Lists of buckets are of names that begin alike."""
+    store = PrefixStore(tmp_path)
+    send_site(store, "file", published, "opal", partial(_named, published))
+    (tmp_path / "opal/explore.html.gz").write_text("packed")
+    send_site(store, "file", published, "opal", partial(_named, published))
+    assert (tmp_path / "opal/explore.html.gz").exists()
+
+
+class PrefixStore(FolderStore):
+    """A folder that lists as buckets do."""
+
+    def tags(self, prefix: str) -> dict[str, str]:
+        above = super().tags(prefix.rpartition("/")[0])
+        return {path: tag for path, tag in above.items() if path.startswith(prefix)}
 
 
 @pytest.mark.parametrize("kind", ["altered", "link", "index"])
@@ -436,7 +491,7 @@ def test_what_another_publisher_takes_for_a_stray_is_put_again(
             deleted.append(part)
             return is_ours
 
-    send_site(Tagged(tmp_path), "file", published, "opal", _named(published))
+    send_site(Tagged(tmp_path), "file", published, "opal", partial(_named, published))
     assert deleted == [part]
     assert (tmp_path / part).read_bytes() == (published / part).read_bytes()
     index = tmp_path / "opal/series/index.json"
@@ -451,7 +506,7 @@ def test_an_index_that_is_replaced_all_the_time_is_given_up(
             return not path.endswith("index.json") and super().replace(path, content, tag)
 
     with pytest.raises(PortalError, match="replaced by others"):
-        send_site(Contended(tmp_path), "file", published, "opal", _named(published))
+        send_site(Contended(tmp_path), "file", published, "opal", partial(_named, published))
 
 
 def test_what_no_recovery_saw_is_not_replaced_after_a_second_one_either(

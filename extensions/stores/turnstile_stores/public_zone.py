@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from turnstile.durable_files import sha256_of
+from turnstile.errors import InputError, IntegrityError
 from turnstile.ledger.custody.folders import release_folders
+from turnstile.ledger.custody.traces import MANIFEST
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.publishing.series.index import INDEX
 from turnstile.settings import Settings
@@ -14,6 +18,24 @@ from turnstile_stores.zone_stores import adopting, plain_zone, zone_of_files
 
 if TYPE_CHECKING:
     from turnstile_stores.bucket import Bucket
+
+
+def require_listed(settings: Settings) -> None:
+    """Check that the signed list names what is to be put into a store of the public zone.
+
+    Raises:
+        InputError: it does not name a series or a package as it lies here, or there is no ledger.
+    """
+    public = settings.public
+    files = [*public.glob(f"*/{INDEX}"), *(f / MANIFEST for _, f in release_folders(public))]
+    if not files or all(store.zone != "public" for store in settings.stores):
+        return
+    named = open_ledger(settings, read_only=True).public_list()
+    for path in (file.relative_to(public).as_posix() for file in files):
+        if named.get(path) != sha256_of(public / path):
+            rule = "the signed list does not name it so: keep TURNSTILE_PUBLIC_STORE unset, run "
+            rule += "turnstile ledger republish, see turnstile ledger verify, then adopt"
+            raise InputError(where=str(public), field=path, rule=rule)
 
 
 def adopt_public(settings: Settings) -> Iterator[str]:
@@ -29,15 +51,15 @@ def adopt_public(settings: Settings) -> Iterator[str]:
         return
     from turnstile_stores.portals.site import send_log
 
-    bucket = zone_of_files(settings, store).bucket
-    named = open_ledger(settings, read_only=True).public_list()
-    with adopting(bucket, settings.public):
-        for index in sorted(settings.public.glob(f"*/{INDEX}")):
-            programme = index.relative_to(settings.public).parts[0]
-            keys = (key for key, _ in release_folders(settings.public))
+    bucket, public = zone_of_files(settings, store).bucket, settings.public
+    with adopting(bucket, public):
+        for index in sorted(public.glob(f"*/{INDEX}")):
+            list_of = open_ledger(settings, read_only=True).public_list
+            programme = index.relative_to(public).parts[0]
+            keys = (key for key, _ in release_folders(public))
             programme_keys = [key for key in keys if key.startswith(f"{programme}/")]
-            send_packages(bucket, settings.public, programme, programme_keys, named)
-            send_log(bucket, bucket.name, settings.public, named)
+            send_packages(bucket, public, programme, programme_keys, list_of)
+            send_log(bucket, bucket.name, public, list_of())
             yield programme
 
 
@@ -48,19 +70,29 @@ def restore_public(settings: Settings) -> Iterator[str]:
         StoreError: the store does not answer; the same command goes on.
         IntegrityError: a package here is not as its manifest says.
     """
+    from turnstile_stores.portals.sending import send_release
     from turnstile_stores.portals.site import send_log
 
     if zone := plain_zone(settings, "public"):
-        named = open_ledger(settings, read_only=True).public_list()
+        bucket, public = zone.bucket, settings.public
         with zone.alone():
-            for key in zone.packages_gone():
-                send_packages(zone.bucket, settings.public, key.partition("/")[0], [key], named)
-                send_log(zone.bucket, zone.bucket.name, settings.public, named)
+            keys = zone.packages_gone()
+            for key in keys:
+                send_release(bucket, bucket.name, public / key, key)
                 yield key
+            with suppress(InputError, IntegrityError):  # a lost ledger is recovered from packages
+                list_of = open_ledger(settings, read_only=True).public_list
+                for programme in {key.partition("/")[0] for key in keys}:
+                    send_packages(bucket, public, programme, (), list_of)
+                    send_log(bucket, bucket.name, public, list_of())
 
 
 def send_packages(
-    bucket: Bucket, public: Path, programme: str, keys: Iterable[str], named: Mapping[str, str]
+    bucket: Bucket,
+    public: Path,
+    programme: str,
+    keys: Iterable[str],
+    list_of: Callable[[], Mapping[str, str]],
 ) -> None:
     """Send packages, then series and pages."""
     from turnstile_stores.portals.sending import send_release
@@ -68,4 +100,4 @@ def send_packages(
 
     for key in keys:
         send_release(bucket, bucket.name, public / key, key)
-    send_site(bucket, bucket.name, public, programme, named)
+    send_site(bucket, bucket.name, public, programme, list_of)

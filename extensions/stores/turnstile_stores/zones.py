@@ -69,7 +69,7 @@ class StoredZones(PrivateCopies):
                 held.enter_context(zone.alone())
             if programme is not None:
                 keys = [] if key is None else [str(key)]
-                send_packages(zone.bucket, public, programme, keys, series or {})
+                send_packages(zone.bucket, public, programme, keys, lambda: series or {})
 
             def renew() -> None:
                 zone.fetch(whole_packages)

@@ -31,7 +31,9 @@ from turnstile.ledger.custody import recovery
 from turnstile.ledger.custody.custody import Custody
 from turnstile.ledger.custody.export import write_export
 from turnstile.ledger.custody.known_history import parties_in, read_history
+from turnstile.ledger.custody.notes import Note, NoteFolder
 from turnstile.ledger.custody.recovery import Delivered, Recovery
+from turnstile.ledger.custody.signed_note import is_signed_by
 from turnstile.ledger.custody.traces import CARD, TraceKind, package_trace, trace_findings
 from turnstile.ledger.custody.vouched_files import vouched_files
 from turnstile.ledger.custody.witness import Witnesses, naming
@@ -206,6 +208,20 @@ class Ledger(ChargingLedger):
         """Return digests of the public zone by path, as its signed list has them."""
         public = self._witnesses.public
         return {} if public is None else signed_list(public, self.trusted_to_list())
+
+    def notes_beside(self, manifests: Mapping[ReleaseKey, str]) -> Iterator[tuple[str, bytes]]:
+        """Yield path in the zone and bytes of each note that a key of this ledger signed.
+
+        Args:
+            manifests: digests of the packages whose notes are asked for.
+        """
+        public, trusted = self._witnesses.public, self._witnesses.trusted_at(self.parties())
+        for key, manifest in manifests.items() if public else ():
+            note = Note.read(NoteFolder(public or Path(), is_public=True).path_beside(key))
+            seen, name = note.checkpoint, f"{key.programme}/{key.period}/{note.path.name}"
+            lines = trusted(seen.sequence) if seen and seen.release == (str(key), manifest) else ()
+            if any(seen and is_signed_by(line, seen) for line in lines):
+                yield name, note.text.encode()
 
     def trusted_to_list(self) -> tuple[str, ...]:
         """Return the public lines of which one has to have signed the list of the public zone.

@@ -49,10 +49,11 @@ def _adopt(_: argparse.Namespace) -> int:
         InputError: a store holds something already.
         StoreError: one does not answer; the same command goes on.
     """
-    from turnstile_stores.public_zone import adopt_public
+    from turnstile_stores.public_zone import adopt_public, require_listed
     from turnstile_stores.zone_stores import adopt_units
 
     settings = Settings.from_environment()
+    require_listed(settings)
     for zone in ("private", "embargoed"):
         for unit in adopt_units(settings, zone):
             print(f"{zone}: {unit} is in the store")

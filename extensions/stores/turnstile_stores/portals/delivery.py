@@ -70,9 +70,9 @@ class Delivery:
             package, key = self._package(revision), str(revision.key)
             sending.send_release(store, self.portal.name, package, key)
             self._arrived(revision)
-        named = self.ledger.public_list()
-        site.send_site(store, self.portal.name, self.public, self.programme, named)
-        site.send_log(store, self.portal.name, self.public, named)
+        list_of = self.ledger.public_list
+        site.send_site(store, self.portal.name, self.public, self.programme, list_of)
+        site.send_log(store, self.portal.name, self.public, list_of())
         return len(missing)
 
     def verify(self) -> int:
@@ -120,7 +120,7 @@ class Delivery:
         path = package / MANIFEST
         if path.is_file() and sha256_of(path) != revision.manifest_sha256:
             raise IntegrityError(
-                f"{package} is not the package that the ledger names; nothing was sent, restore it"
+                f"{package} is not the package that the ledger names; it is not sent: restore it"
             )
         return package
 

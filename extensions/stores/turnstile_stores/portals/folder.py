@@ -27,15 +27,17 @@ class FolderStore:
         self._name = folder.as_uri()
 
     def read(self, path: str) -> Found | None:
-        """Return a file, or what a link leads to; None if there is none."""
+        """Return a file, a link with nothing in it; None if there is none."""
         file = self._folder / path
+        if file.is_symlink():
+            return Found(b"", LINK)
         try:
             content = file.read_bytes()
         except FileNotFoundError:
             return None
         except OSError as error:
             raise PortalError(self._name, f"cannot read {path} ({error.strerror})") from None
-        return Found(content, LINK if file.is_symlink() else digest_of(content))
+        return Found(content, digest_of(content))
 
     def tags(self, prefix: str) -> dict[str, str]:
         """Return every file and link below a path; what a file holds its bytes alone say."""

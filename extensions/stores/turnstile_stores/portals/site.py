@@ -27,13 +27,14 @@ from turnstile.release.zones import digest_of
 from turnstile_stores.bucket import AT_ONCE
 from turnstile_stores.portals.store import LINK, PortalError, Store
 
+Named = Mapping[str, str]  # digests by path in the zone
 _TRIES = 3
 _TRIES_OF_LIST = 6
 _OF_LEDGER = (PUBLIC_KEY, LATEST_NOTE)
 
 
 def send_site(
-    store: Store, portal: str, public: Path, programme: str, named: Mapping[str, str]
+    store: Store, portal: str, public: Path, programme: str, list_of: Callable[[], Named]
 ) -> None:
     """Bring series, pages and records of a programme in a store to those of the public zone.
 
@@ -44,22 +45,26 @@ def send_site(
         portal: its name, for messages.
         public: zone.
         programme: name.
-        named: digests of what may go there, by path in the zone: the signed list, or of the next.
+        list_of: reads digests of what may go there: the signed list, or what goes into the next.
 
     Raises:
         RefusedError: the store shows a newer state of the ledger.
         PortalError: the store does not answer, or is written to all the time.
     """
     for _ in range(_TRIES):
-        if _is_sent(store, portal, public / programme, named):
+        if _is_sent(store, portal, public / programme, list_of()):
             break
     else:
         problem = f"{INDEX} was replaced by others {_TRIES} times, or the series here is not signed"
         raise PortalError(portal, f"{problem}: turnstile ledger republish")
+    _put_what_is_there(store, portal, public, (LATEST_NOTE,))  # nobody writes it again after a kill
 
 
-def send_log(store: Store, portal: str, public: Path, named: Mapping[str, str]) -> None:
+def send_log(store: Store, portal: str, public: Path, named: Named) -> None:
     """Bring key, newest note, log and signed list in a store to those of the public zone.
+
+    Keys and proofs go as the list has them. Notes, checkpoints and steps of the log, which change
+    and are signed or follow from others, go as they lie there.
 
     Args:
         store: to write.
@@ -70,9 +75,9 @@ def send_log(store: Store, portal: str, public: Path, named: Mapping[str, str]) 
     Raises:
         PortalError: the store does not answer, or is written to all the time.
     """
-    log = (path for path in log_files(public) if _of_log(path) in named)
-    signed_list = (zone_index.INDEX, zone_index.SIGNATURE)
-    _put_what_is_there(store, portal, public, (*_OF_LEDGER, *log, *signed_list))
+    files = (*_OF_LEDGER, *(path for path in log_files(public) if _of_log(path) in named))
+    good = (f for f in files if f not in named or _named_bytes(public, named, f) is not None)
+    _put_what_is_there(store, portal, public, (*good, zone_index.INDEX, zone_index.SIGNATURE))
 
 
 def send_list(store: Store, portal: str, public: Path, renew: Callable[[], None]) -> None:
@@ -106,7 +111,7 @@ def send_list(store: Store, portal: str, public: Path, renew: Callable[[], None]
     raise PortalError(portal, problem)
 
 
-def _is_sent(store: Store, portal: str, folder: Path, named: Mapping[str, str]) -> bool:
+def _is_sent(store: Store, portal: str, folder: Path, named: Named) -> bool:
     """Send files, then the index; False if either side was written to meanwhile, or is not named.
 
     What lies in the store is compared, not what its index says: somebody may have altered, deleted
@@ -144,7 +149,7 @@ def _is_sent(store: Store, portal: str, folder: Path, named: Mapping[str, str]) 
 
     with ThreadPoolExecutor(AT_ONCE) as threads:
         is_put = dict(zip(paths, threads.map(put, paths), strict=True))
-    if not all(is_put[path] for path in wanted):
+    if not all(is_put[path] for path in paths if path != "index.html"):  # of all programmes
         return False
     if (public / index).read_bytes() != index_bytes:
         return False
@@ -159,7 +164,8 @@ def _is_tidy(store: Store, programme: str, there: set[str], wanted: set[str]) ->
 
     Another publisher, whose index was replaced a moment ago, may have taken ours for strays.
     """
-    there |= {*store.tags(f"{programme}/{EXPLORER_PAGE}")}
+    page = f"{programme}/{EXPLORER_PAGE}"
+    there |= {page} & {*store.tags(page)}  # and none whose name begins like it
     for path in sorted(there - wanted - {f"{programme}/{INDEX}"}):
         store.delete(path)
     there = {*_there(store, programme)}
@@ -197,7 +203,7 @@ def verify_site(store: Store, portal: str, programme: str) -> None:
         raise PortalError(portal, f"{programme}/{other[0]} is not what the index says")
 
 
-def _named_bytes(public: Path, named: Mapping[str, str], name: str) -> bytes | None:
+def _named_bytes(public: Path, named: Named, name: str) -> bytes | None:
     """Return a file of the zone; None unless it is the one that is named."""
     with suppress(OSError):
         content = (public / name).read_bytes()

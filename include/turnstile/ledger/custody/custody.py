@@ -6,6 +6,7 @@ Asked before anything is held or charged; notified after everything that was wri
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import chain
@@ -202,7 +203,7 @@ class Custody:
         trusted, superseded = self.witnesses.trusted_at(parties), parties.is_superseded
         for note, place in self.witnesses.lacking(self.witnesses.notes(), parties):
             if not any(note_findings(note, history.hash_at, trusted, superseded)):
-                with naming(place):
+                with suppress(OSError):  # a witness that cannot be written to stays named
                     place.parent.mkdir(exist_ok=True)
                     create_durably(place, note.text.encode())
 

@@ -18,7 +18,6 @@ import pyarrow as pa
 from turnstile.durable_files import delete_for_good, exclusively
 from turnstile.errors import IntegrityError
 from turnstile.estimates.labelled import parquet_bytes
-from turnstile.ledger.custody.notes import NoteFolder
 from turnstile.ledger.custody.vouched_files import public_records, record_bytes
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.weeks import PublishedRevision
@@ -67,7 +66,7 @@ def write_series(
     Raises:
         IntegrityError: a package in the public zone is not the one that the ledger names.
     """
-    folder, note_of = public / programme.name, NoteFolder(public, is_public=True).path_beside
+    folder = public / programme.name
     folder.mkdir(parents=True, exist_ok=True)
     with exclusively(folder / ".series.lock"):
         _remove_others(folder)
@@ -113,17 +112,13 @@ def write_series(
         files[INDEX] = index_bytes = json_bytes(about)
         _write(folder / INDEX, index_bytes)
         files |= {path: record_bytes(record) for path, record in records.items()}
-        notes = (note_of(revision.key) for period in periods for revision in period.revisions)
-        files |= {
-            note.relative_to(folder).as_posix(): note.read_bytes()
-            for note in notes
-            if note.is_file()
-        }
         _remove_others(folder, set(files))
     catalogue = catalogue_page(_indexes(public))
     _write(public / "index.html", catalogue)
+    manifests = {r.key: r.manifest_sha256 for period in periods for r in period.revisions}
     return {
         "index.html": digest_of(catalogue),
+        **{path: digest_of(note) for path, note in ledger.notes_beside(manifests)},
         **{
             f"{programme.name}/{path}": digest_of(file) if isinstance(file, bytes) else file[1]
             for path, file in files.items()
