@@ -11,7 +11,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,7 +20,7 @@ from unittest.mock import patch
 import numpy as np
 
 from turnstile.counting.exact import ExactTable
-from turnstile.durable_files import replace_durably, sha256_of, sync_tree
+from turnstile.durable_files import delete_for_good, replace_durably, sha256_of, sync_tree
 from turnstile.errors import IntegrityError
 from turnstile.ledger.custody.package_files import file_problems
 from turnstile.ledger.custody.vouched_files import public_records, record_bytes
@@ -31,7 +31,7 @@ from turnstile.publishing.describe.manifest import MANIFEST, manifest_bytes
 from turnstile.release.sealed import Artefact, NoisyTable, day_of_draw
 from turnstile.release.zones import digest_of
 from turnstile.sources.ingest.landing import fingerprints
-from turnstile.sources.ingest.snapshot import Snapshot, folder_of, write_record
+from turnstile.sources.ingest.snapshot import Snapshot, folder_of, load_snapshot, write_record
 
 Noise = Callable[[Any, Any], Any]
 
@@ -42,13 +42,15 @@ def ingest(programme: Any, week: Any, *, landing: Path, private: Path, **_: obje
     digest = hashlib.sha256(json.dumps(files).encode()).hexdigest()
     folder = folder_of(private, programme.name, str(week), digest)
     made = Snapshot(programme.name, str(week), digest, folder, tuple(week.days), files)
-    if not folder.exists():
-        arriving = folder.with_name(f".{folder.name}")
-        (arriving / "rows").mkdir(parents=True, exist_ok=True)
-        (arriving / "rows/part-000.parquet").write_bytes(digest.encode())
-        write_record(made, {}, folder=arriving)
-        sync_tree(arriving)
-        arriving.rename(folder)
+    with suppress(IntegrityError):
+        return load_snapshot(private, programme.name, str(week), digest)
+    arriving = folder.with_name(f".{folder.name}")
+    (arriving / "rows").mkdir(parents=True, exist_ok=True)
+    (arriving / "rows/part-000.parquet").write_bytes(digest.encode())
+    write_record(made, {}, folder=arriving)
+    sync_tree(arriving)
+    delete_for_good(folder)  # damaged, if it is there
+    arriving.rename(folder)
     return made
 
 

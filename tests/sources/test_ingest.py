@@ -22,11 +22,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quarantined import quarantine_counts
 
+from turnstile.durable_files import sync_tree
 from turnstile.errors import InputError, IntegrityError, ProgrammeError
 from turnstile.programme.source_spec import Feed
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServiceWeek
 from turnstile.sources.feeds.registry import layout_of
+from turnstile.sources.ingest import week as week_of_ingest
 from turnstile.sources.ingest.snapshot import counts_of, load_snapshot
 from turnstile.sources.ingest.week import ingest
 
@@ -316,6 +318,36 @@ def test_a_snapshot_that_was_altered_or_removed_is_an_integrity_error(
     (snapshot.folder / "snapshot.json").write_text("{")
     with pytest.raises(IntegrityError):
         load_snapshot(zones.private, "opal", WEEK, snapshot.digest)
+
+
+@pytest.mark.parametrize("torn", ["", "{", "gone"])
+def test_a_snapshot_whose_record_a_loss_of_power_cut_is_made_again(
+    zones: Any, programme_of: Callable[..., Programme], torn: str
+) -> None:
+    """Whoever read it was told to ingest the week again, which found the folder there: for ever."""
+    zones.deliver(WEEK, {"trips.csv": CLEAN})
+    snapshot = zones.ingest(programme_of("opal"), WEEK)
+    record = snapshot.folder / "snapshot.json"
+    whole = record.read_bytes()
+    record.unlink() if torn == "gone" else record.write_text(torn)
+    assert zones.ingest(programme_of("opal"), WEEK) == snapshot
+    assert record.read_bytes() == whole
+    assert [path.name for path in snapshot.folder.parent.iterdir()] == [snapshot.folder.name]
+
+
+def test_a_snapshot_is_on_the_disk_before_it_is_in_its_place(
+    zones: Any, programme_of: Callable[..., Programme], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[list[str]] = []
+
+    def look(folder: Path) -> None:
+        synced.append([path.name for path in folder.parent.parent.iterdir()])
+        sync_tree(folder)
+
+    monkeypatch.setattr(week_of_ingest, "sync_tree", look)
+    zones.deliver(WEEK, {"trips.csv": CLEAN})
+    folder = zones.ingest(programme_of("opal"), WEEK).folder
+    assert [folder.name in names for names in synced] == [False]
 
 
 def test_progress_names_files_and_days_but_neither_cards_nor_counts(

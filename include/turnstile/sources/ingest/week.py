@@ -13,13 +13,14 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import astuple, dataclass
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnstile.duckdb_engine import connect, name, number_of, one_file, text
-from turnstile.durable_files import sha256_of
+from turnstile.durable_files import delete_for_good, sha256_of, sync_folder, sync_tree
 from turnstile.errors import InputError, IntegrityError
 from turnstile.programme.gtfs.scheduled_calls import ScheduledCalls
 from turnstile.programme.source_spec import WithoutCard
@@ -112,9 +113,11 @@ def ingest(  # noqa: PLR0913 - the keyword-only rest is where it runs
     held = "" if timetable is None else timetable.sha256
     digest = snapshot_digest(programme, week, files, timetable=held)
     folder = folder_of(private, programme.name, str(week), digest)
-    if folder.exists():
+    is_damaged = folder.exists()
+    with suppress(IntegrityError):  # what a loss of power or somebody else cut is made again
+        snapshot = load_snapshot(private, programme.name, str(week), digest)
         progress(f"{programme.name} {week}: these files are ingested already")
-        return load_snapshot(private, programme.name, str(week), digest)
+        return snapshot
     folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with tempfile.TemporaryDirectory(prefix=".ingest-", dir=folder.parent) as scratch:
         work = _Work(connect(Path(scratch), memory=memory), programme, week, layout, Path(scratch))
@@ -139,7 +142,11 @@ def ingest(  # noqa: PLR0913 - the keyword-only rest is where it runs
         made = Path(scratch) / "snapshot"
         made.mkdir(exist_ok=True)
         write_record(snapshot, counts, folder=made, unnamed=unnamed)
+        sync_tree(made)
+        if is_damaged:
+            delete_for_good(folder)
         _put_in_place(made, folder)
+        sync_folder(folder.parent)
     return snapshot
 
 
