@@ -82,7 +82,7 @@ class PlainZone:
         if gone := self._gone(copies, listed.keys()):
             raise IntegrityError(
                 f"{self.bucket.name}: {gone[0]} is gone, which was there; find out who deleted it, "
-                "or if a backup was put back: turnstile stores restore"
+                "or if a backup was put back: turnstile stores restore on this machine, that saw it"
             )
         chosen = set(filter(wanted(frozenset(listed)), listed))
         missing = [

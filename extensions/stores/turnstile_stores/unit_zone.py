@@ -96,7 +96,8 @@ class UnitZone:
             if gone := _gone(seen, there):
                 raise IntegrityError(
                     f"{self.bucket.name}: the index of {gone[0]} is gone, which was there; "
-                    "restore the store or find out who deleted it, then turnstile stores restore"
+                    "restore the store or find out who deleted it, then turnstile stores restore "
+                    "on this machine, which saw it"
                 )
             for unit in sorted({*there, *own_units}):
                 if unit in own_units:
