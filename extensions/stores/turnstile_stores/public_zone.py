@@ -71,7 +71,7 @@ def restore_public(settings: Settings) -> Iterator[str]:
         IntegrityError: a package here is not as its manifest says.
     """
     from turnstile_stores.portals.sending import send_release
-    from turnstile_stores.portals.site import send_log
+    from turnstile_stores.portals.site import send_log, send_site
 
     if zone := plain_zone(settings, "public"):
         bucket, public = zone.bucket, settings.public
@@ -83,7 +83,7 @@ def restore_public(settings: Settings) -> Iterator[str]:
             with suppress(InputError, IntegrityError):  # a lost ledger is recovered from packages
                 list_of = open_ledger(settings, read_only=True).public_list
                 for programme in {key.partition("/")[0] for key in keys}:
-                    send_packages(bucket, public, programme, (), list_of)
+                    send_site(bucket, bucket.name, public, programme, list_of)
                     send_log(bucket, bucket.name, public, list_of())
 
 

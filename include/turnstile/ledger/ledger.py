@@ -209,19 +209,20 @@ class Ledger(ChargingLedger):
         public = self._witnesses.public
         return {} if public is None else signed_list(public, self.trusted_to_list())
 
-    def notes_beside(self, manifests: Mapping[ReleaseKey, str]) -> Iterator[tuple[str, bytes]]:
-        """Yield path in the zone and bytes of each note that a key of this ledger signed.
+    def notes_beside(self, public: Path, manifests: Mapping[ReleaseKey, str]) -> Iterator[Note]:
+        """Yield each note beside a package that a key of this ledger signed.
 
         Args:
+            public: zone.
             manifests: digests of the packages whose notes are asked for.
         """
-        public, trusted = self._witnesses.public, self._witnesses.trusted_at(self.parties())
-        for key, manifest in manifests.items() if public else ():
-            note = Note.read(NoteFolder(public or Path(), is_public=True).path_beside(key))
-            seen, name = note.checkpoint, f"{key.programme}/{key.period}/{note.path.name}"
-            lines = trusted(seen.sequence) if seen and seen.release == (str(key), manifest) else ()
-            if any(seen and is_signed_by(line, seen) for line in lines):
-                yield name, note.text.encode()
+        trusted = self._witnesses.trusted_at(self.parties())
+        for key, manifest in manifests.items():
+            note = Note.read(NoteFolder(public, is_public=True).path_beside(key))
+            if (seen := note.checkpoint) is None or seen.release != (str(key), manifest):
+                continue
+            if any(is_signed_by(line, seen) for line in trusted(seen.sequence)):
+                yield note
 
     def trusted_to_list(self) -> tuple[str, ...]:
         """Return the public lines of which one has to have signed the list of the public zone.

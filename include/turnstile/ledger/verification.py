@@ -24,7 +24,7 @@ from turnstile.ledger.balances.changes import NOTHING, AccountRow
 from turnstile.ledger.balances.stored_accounts import cap_columns_in, rows_in
 from turnstile.ledger.custody.custody import Custody, clock_findings
 from turnstile.ledger.custody.export import key_findings
-from turnstile.ledger.custody.notes import LATEST_NOTE, Note, TrustedAt, note_findings
+from turnstile.ledger.custody.notes import LATEST_NOTE, TrustedAt, note_findings
 from turnstile.ledger.custody.release_files import file_findings
 from turnstile.ledger.custody.shipped import entry_findings, last_shipped
 from turnstile.ledger.custody.traces import trace_findings, traces
@@ -91,12 +91,9 @@ def verify_store(
     for folder, last in shipped.items():
         yield from entry_findings(folder, last, fold.hash_at, fold.chain.head[0])
     trusted = _trusted(custody, fold, scope)
-    good_notes: list[Note] = []
     for note in notes:
-        found = [*note_findings(note, fold.hash_at, trusted, fold.parties.is_superseded)]
-        yield from found
-        good_notes += [] if found else [note]
-    for note, place in witnesses.lacking(good_notes, fold.parties):
+        yield from note_findings(note, fold.hash_at, trusted, fold.parties.is_superseded)
+    for note, place in witnesses.lacking(notes, fold.parties, fold.hash_at, trusted):
         problem = f"{place} is gone, or was never written, which {note.path} was written with; "
         problem += "turnstile ledger republish writes it, where the witness can be written to"
         yield Finding("witness", None, problem)

@@ -9,11 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from turnstile.durable_files import sha256_of
-from turnstile.errors import InputError, IntegrityError
-from turnstile.ledger.custody.traces import MANIFEST
+from turnstile.errors import InputError
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.weeks import PublishedRevision
+from turnstile.publishing.series.packages import is_here
 from turnstile_stores.portals import sending, site
 from turnstile_stores.portals.addresses import CKAN, FOLDER, PortalAddress, portal_address
 from turnstile_stores.portals.ckan import Ckan
@@ -116,13 +115,8 @@ class Delivery:
         Raises:
             IntegrityError: it is another one than the ledger names.
         """
-        package = self.public / str(revision.key)
-        path = package / MANIFEST
-        if path.is_file() and sha256_of(path) != revision.manifest_sha256:
-            raise IntegrityError(
-                f"{package} is not the package that the ledger names; it is not sent: restore it"
-            )
-        return package
+        is_here(revision, self.public)
+        return self.public / str(revision.key)
 
     def _arrived(self, revision: PublishedRevision) -> None:
         """Tell the ledger, and whoever listens."""

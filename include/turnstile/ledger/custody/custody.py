@@ -199,13 +199,12 @@ class Custody:
             is_told = attempt.state is ReleaseState.PUBLISHED and (is_lost or package.is_dir())
             if is_told and attempt.manifest_digest and note.checkpoint is None:
                 self.note((attempt.key, attempt.manifest_digest.removeprefix("sha256:")))
-        parties = history.parties
-        trusted, superseded = self.witnesses.trusted_at(parties), parties.is_superseded
-        for note, place in self.witnesses.lacking(self.witnesses.notes(), parties):
-            if not any(note_findings(note, history.hash_at, trusted, superseded)):
-                with suppress(OSError):  # a witness that cannot be written to stays named
-                    place.parent.mkdir(exist_ok=True)
-                    create_durably(place, note.text.encode())
+        notes, parties = self.witnesses.notes(), history.parties
+        trusted = self.witnesses.trusted_at(parties)
+        for note, place in self.witnesses.lacking(notes, parties, history.hash_at, trusted):
+            with suppress(OSError):  # a witness that cannot be written to stays named
+                place.parent.mkdir(exist_ok=True)
+                create_durably(place, note.text.encode())
 
     def _entries_after(self, sequence: int) -> tuple[Entry, ...]:
         return self.store.read(lambda c: facts.entries_after(c, sequence))

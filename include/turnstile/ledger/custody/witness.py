@@ -16,7 +16,14 @@ from pathlib import Path
 
 from turnstile.durable_files import create_durably, replace_durably
 from turnstile.errors import InputError, IntegrityError
-from turnstile.ledger.custody.notes import PUBLIC_KEY, Note, NoteFolder
+from turnstile.ledger.custody.notes import (
+    PUBLIC_KEY,
+    HashAt,
+    Note,
+    NoteFolder,
+    TrustedAt,
+    note_findings,
+)
 from turnstile.ledger.custody.shipped import first_gap, ship, witness_id
 from turnstile.ledger.custody.signed_note import Signer, parse_note
 from turnstile.ledger.entries import Entry
@@ -105,8 +112,10 @@ class Witnesses:
                 )
                 yield Finding("witness", None, problem)
 
-    def lacking(self, notes: Iterable[Note], parties: Parties) -> Iterator[tuple[Note, Path]]:
-        """Yield each note of the public zone that a witness lacks, and its place there.
+    def lacking(
+        self, notes: Iterable[Note], parties: Parties, hash_at: HashAt, trusted_at: TrustedAt
+    ) -> Iterator[tuple[Note, Path]]:
+        """Yield each good note of the public zone that a witness lacks, and its place there.
 
         A note is written to witnesses first, and to the public zone last. Of other notes nothing
         tells that a witness had them.
@@ -116,7 +125,9 @@ class Witnesses:
             if seen and since and self.public in note.path.parents:
                 place = NoteFolder(folder, is_public=False).path_for(seen.sequence)
                 is_lost = parties.is_superseded(seen.sequence, seen.hash)
-                if since <= seen.sequence and not is_lost and not place.exists():
+                is_gone = since <= seen.sequence and not is_lost and not place.exists()
+                wrong = note_findings(note, hash_at, trusted_at, parties.is_superseded)
+                if is_gone and not any(wrong):
                     yield note, place
 
     def kept_lines(self) -> tuple[str, ...]:

@@ -12,11 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from turnstile.errors import IntegrityError
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.weeks import PublishedRevision
+from turnstile.publishing.describe.manifest import MANIFEST
 from turnstile.publishing.package_reader import Tables
 from turnstile.publishing.series.dataset import Columns, columns_of
 from turnstile.publishing.series.totals import totals_of
+from turnstile.release.zones import digest_of
 
 PACKAGES = "series/packages.json"
 
@@ -36,6 +39,23 @@ class PackageFacts:
     columns: Mapping[str, Columns]
     gaps: tuple[str, ...]
     totals: tuple[Mapping[str, object], ...]
+
+
+def is_here(published: PublishedRevision, public: Path) -> bool:
+    """Return whether the package of a published revision stands in the public zone.
+
+    Raises:
+        IntegrityError: another package stands there.
+    """
+    manifest = public / str(published.key) / MANIFEST
+    if not manifest.is_file():
+        return False
+    if digest_of(manifest.read_bytes()) != published.manifest_sha256:
+        raise IntegrityError(
+            f"{published.key}: the package in the public zone is not the one that the ledger "
+            "names; move it out of the public zone, then run the step publish again"
+        )
+    return True
 
 
 def facts_of(

@@ -23,7 +23,6 @@ from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.weeks import PublishedRevision
 from turnstile.programme.spec import Programme
 from turnstile.publishing.contents_check import unknown_in_series
-from turnstile.publishing.describe.manifest import MANIFEST
 from turnstile.publishing.explore.site import Kept, as_was, explorer_files
 from turnstile.publishing.package_reader import Tables, csv_file
 from turnstile.publishing.series.dataset import SeriesTable, part_bytes, series_tables
@@ -37,9 +36,9 @@ from turnstile.publishing.series.means import (
     typical_weekday,
     weeks_of,
 )
-from turnstile.publishing.series.packages import PACKAGES, facts_of, kept_facts
+from turnstile.publishing.series.packages import PACKAGES, facts_of, is_here, kept_facts
 from turnstile.publishing.series.pages import catalogue_page, programme_files
-from turnstile.publishing.series.periods import Period, periods_of
+from turnstile.publishing.series.periods import periods_of
 from turnstile.publishing.written_text import json_bytes
 from turnstile.release.zones import digest_of, write_atomically
 from turnstile.service_calendar import ServiceWeek
@@ -72,7 +71,8 @@ def write_series(
         _remove_others(folder)
         records = _written_records(ledger, folder)
         periods = periods_of(ledger.weeks(programme.name))
-        here = _here(periods, public)
+        revisions = [revision for period in periods for revision in period.revisions]
+        here = [revision for revision in revisions if is_here(revision, public)]
         in_force = [
             period.in_force for period in periods if period.in_force in here and period.in_force
         ]
@@ -115,10 +115,10 @@ def write_series(
         _remove_others(folder, set(files))
     catalogue = catalogue_page(_indexes(public))
     _write(public / "index.html", catalogue)
-    manifests = {r.key: r.manifest_sha256 for period in periods for r in period.revisions}
+    notes = ledger.notes_beside(public, {r.key: r.manifest_sha256 for r in revisions})
     return {
         "index.html": digest_of(catalogue),
-        **{path: digest_of(note) for path, note in ledger.notes_beside(manifests)},
+        **{n.path.relative_to(public).as_posix(): digest_of(n.text.encode()) for n in notes},
         **{
             f"{programme.name}/{path}": digest_of(file) if isinstance(file, bytes) else file[1]
             for path, file in files.items()
@@ -139,26 +139,6 @@ def _written_records(ledger: Ledger, folder: Path) -> dict[str, dict[str, Any]]:
     for path, record in records.items():
         _write(folder / path, record_bytes(record))
     return records
-
-
-def _here(periods: Sequence[Period], public: Path) -> list[PublishedRevision]:
-    """Return the published revisions whose packages are in the public zone.
-
-    Raises:
-        IntegrityError: one of them is another package.
-    """
-    revisions = []
-    for published in (revision for period in periods for revision in period.revisions):
-        manifest = public / str(published.key) / MANIFEST
-        if not manifest.is_file():
-            continue
-        if digest_of(manifest.read_bytes()) != published.manifest_sha256:
-            raise IntegrityError(
-                f"{published.key}: the package in the public zone is not the one that the ledger "
-                "names; move it out of the public zone, then run the step publish again"
-            )
-        revisions.append(published)
-    return revisions
 
 
 def _parts(
