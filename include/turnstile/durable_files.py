@@ -24,6 +24,7 @@ EVERYBODY_READS = 0o644
 OWNER_ONLY = 0o600
 DRAFT = r"\.[^/]+\.[0-9a-f]{16}"
 """Pattern of a draft's name: of whoever writes at this moment, or was killed."""
+ASIDE = "set-aside"
 _SEALED = re.compile(r"sealed-[0-9a-f]{16}\.parquet")
 
 
@@ -142,6 +143,23 @@ def delete_for_good(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
+
+
+def set_aside(leftover: Path) -> bool:
+    """Move a file or folder of a draw that died out of the way, for good.
+
+    Returns:
+        False if another did already.
+    """
+    aside = leftover.parent / ASIDE
+    aside.mkdir(exist_ok=True)
+    try:
+        leftover.rename(aside / f"{leftover.name}.{secrets.token_hex(4)}")
+    except FileNotFoundError:
+        return False
+    for folder in (aside, leftover.parent):  # else a loss of power puts it back beside the sealed
+        sync_folder(folder)
+    return True
 
 
 def is_named_sealed(path: Path) -> bool:

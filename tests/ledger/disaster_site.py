@@ -15,6 +15,7 @@ from ledger_asks import CARD, LOSS_MICRO, TRIP, ask, week_number
 
 from conftest import Stores
 from turnstile.cli import main
+from turnstile.durable_files import set_aside
 from turnstile.ledger.balances.amounts import Cap
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import open_ledger
@@ -77,8 +78,7 @@ class Site:
         folder = self.home / "embargoed" / str(request.key)
         folder.mkdir(parents=True, exist_ok=True)
         for leftover in folder.glob("sealed-*"):  # of a draw that died, as the draw step does
-            (folder / "set-aside").mkdir(exist_ok=True)
-            leftover.rename(folder / "set-aside" / leftover.name)
+            set_aside(leftover)
         (folder / f"sealed-{digest[:16]}.parquet").write_bytes(content)
         (folder / "plan.json").write_text(json.dumps(plan_of(request)))
         return ledger.seal(attempt.attempt_id, digest)

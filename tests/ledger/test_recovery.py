@@ -151,6 +151,35 @@ def test_a_package_of_other_bytes_at_a_published_week_is_charged_once(site: Site
     assert spent_micro(site.ledger) == 3 * LOSS_MICRO
 
 
+def test_bytes_of_a_draw_that_died_never_become_those_of_a_week_that_has_others(
+    site: Site,
+    stores: Stores,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    has_witness: bool,  # noqa: FBT001 - a fixture
+) -> None:
+    """A loss of power puts them back beside the sealed ones; later the ledger is lost, too."""
+    attempt, request = site.draw(0), site.request(0)
+    folder = site.home / "embargoed" / str(request.key)
+    left = folder / f"sealed-{0:016x}.parquet"
+    left.write_bytes(b"noise of a draw that died")
+    capsys.readouterr()
+    assert run("verify") == 4
+    assert "turnstile ledger recover" in capsys.readouterr().out
+    assert run("recover", *WHO) == 0
+    assert str(left) in capsys.readouterr().out
+    aside = next((folder / "set-aside").iterdir())
+    assert (aside.read_bytes(), left.exists()) == (b"noise of a draw that died", False)
+    assert run("verify") == 0
+    (folder / f"sealed-{attempt.artefact_digest[:16]}.parquet").unlink()  # as a lying disk does
+    site = lost_database(site, stores, monkeypatch)
+    assert run("recover", *WHO, "--family", f"opal={request.family}") == 0
+    digest = attempt.artefact_digest if has_witness else None
+    known = site.ledger.find(request.key)
+    assert known is not None
+    assert known.artefact_digest == digest
+
+
 def test_a_home_unpacked_over_a_published_week_draws_and_removes_nothing(
     site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -202,6 +202,7 @@ def _recover(args: argparse.Namespace) -> int:
             "attempts_ended": list(done.ended),
             "entries_lost": done.superseded,
             "files_lost": list(done.lost),
+            "files_set_aside": list(map(str, done.aside)),
             "series_not_made": left,
         },
     )

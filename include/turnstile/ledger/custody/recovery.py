@@ -19,6 +19,7 @@ from pathlib import Path
 
 from sqlalchemy.engine import Connection
 
+from turnstile.durable_files import set_aside
 from turnstile.errors import InputError, IntegrityError, RefusedError
 from turnstile.ledger import attempts, facts, leases
 from turnstile.ledger.balances import accounts
@@ -62,6 +63,7 @@ class Recovery:
         ended: attempts that were burned or voided.
         superseded: how many entries are known by their hash alone.
         lost: files that are gone for good.
+        aside: files beside the sealed ones of their releases; they were set aside.
     """
 
     entries: int
@@ -70,6 +72,7 @@ class Recovery:
     ended: tuple[str, ...]
     superseded: int
     lost: tuple[str, ...]
+    aside: tuple[Path, ...]
 
 
 def recover(  # noqa: PLR0913 - each a thing that a person says or that is left
@@ -129,9 +132,13 @@ def recover(  # noqa: PLR0913 - each a thing that a person says or that is left
                 "lost": list(lost),
             }
             facts.append(connection, facts.instant(custody.clock()), EntryKind.RECOVERED, body)
-        return Recovery(returned, declared, published, ended, len(superseded), lost)
+        aside = tuple(_beside_sealed(history, all_traces))
+        return Recovery(returned, declared, published, ended, len(superseded), lost, aside)
 
-    return custody.store.write(act)
+    done = custody.store.write(act)
+    for leftover in done.aside:
+        set_aside(leftover)
+    return done
 
 
 def _require_no_draw(connection: Connection) -> None:
@@ -379,3 +386,16 @@ def _lost(history: History, custody: Custody) -> Iterator[str]:
             for what, path in stored:
                 if not path.exists() and what not in history.parties.lost:
                     yield what
+
+
+def _beside_sealed(history: History, all_traces: Iterable[Trace]) -> Iterator[Path]:
+    """Yield files that are named as sealed bytes of releases that have others.
+
+    A draw that died wrote them, and a loss of power put them back. Once the ledger is lost, too,
+    nothing tells them from the sealed ones.
+    """
+    for trace in all_traces:
+        past = history.attempts.get(trace.key, [])
+        sealed = {sealed_file(attempt.artefact_digest) for attempt in past if attempt.is_sealed}
+        if trace.kind is TraceKind.SEALED and sealed and trace.file not in sealed:
+            yield trace.path

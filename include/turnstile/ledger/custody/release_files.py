@@ -61,7 +61,8 @@ def _sealed_findings(fold: Fold, attempt: Attempt, embargoed: Path) -> Iterator[
         yield Finding("sealed", attempt.reserved_sequence, f"{sealed} was altered; restore it")
     for path in sorted(folder.glob("sealed-*")):
         if path != sealed:
-            problem = f"{path} is not the sealed file of {attempt.key}"
+            problem = f"{path} is not the sealed file of {attempt.key}; turnstile ledger recover "
+            problem += "sets it aside"
             yield Finding("sealed", attempt.reserved_sequence, problem)
 
 

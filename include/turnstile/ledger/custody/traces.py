@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from turnstile.durable_files import ASIDE
 from turnstile.errors import InputError
 from turnstile.ledger.custody.folders import all_below, content_of, listed, release_folders
 from turnstile.ledger.custody.notes import head_findings
@@ -29,7 +30,7 @@ from turnstile.ledger.records import Attempt, Finding, ReleaseKey
 MANIFEST = "manifest.json"
 CARD = "release_card.json"
 STAGED = "package"
-_ASIDE, STORE_ASIDE = "set-aside", ".store/aside"
+STORE_ASIDE = ".store/aside"
 _SEALED_FILE = re.compile(r"sealed-([0-9a-f]{16})\.parquet")
 _CARD_HEAD = re.compile(rb'"head_sha256":\s*"([0-9a-f]{64})",\s*"sequence":\s*(\d+)')
 
@@ -115,8 +116,8 @@ def _under_embargo(key: str, folder: Path) -> Iterator[Trace]:
     for entry in listed(folder):
         if entry.name == STAGED and entry.is_dir():
             yield package_trace(TraceKind.STAGED, key, folder / STAGED)
-        elif entry.name == _ASIDE:
-            yield from _set_aside(key, folder / _ASIDE, folder)
+        elif entry.name == ASIDE:
+            yield from _set_aside(key, folder / ASIDE, folder)
         elif entry.name.startswith("sealed-") and entry.name.endswith(".parquet"):
             match = _SEALED_FILE.fullmatch(entry.name)
             digits = None if match is None else match[1]

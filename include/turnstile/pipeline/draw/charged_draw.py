@@ -7,7 +7,6 @@ nothing but the noise itself and one file.
 from __future__ import annotations
 
 import contextlib
-import secrets
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Protocol
 
+from turnstile.durable_files import set_aside
 from turnstile.errors import RefusedError, TurnstileError
 from turnstile.ledger.charging import ChargingLedger
 from turnstile.ledger.leases import BEAT_S
@@ -146,8 +146,5 @@ def _set_leftovers_aside(ready: ReadyDraw, ledger: ChargingLedger, attempt: Atte
 
 def _set_aside(ready: ReadyDraw, leftover: Path) -> None:
     """Move one file or folder of a draw that died, unless another draw did already."""
-    aside = ready.embargoed / "set-aside"
-    aside.mkdir(exist_ok=True)
-    with contextlib.suppress(FileNotFoundError):
-        leftover.rename(aside / f"{leftover.name}.{secrets.token_hex(4)}")
-        ready.say(f"{leftover.name} of a draw that died was moved to {aside.name}")
+    if set_aside(leftover):
+        ready.say(f"{leftover.name} of a draw that died was set aside")
