@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from estimate_weeks import CELLS, LOCATION, TIME, Floats, Noise, dice, made_week, week_of
@@ -12,8 +12,10 @@ from estimate_weeks import CELLS, LOCATION, TIME, Floats, Noise, dice, made_week
 from turnstile.estimates.trips.trip_estimates import Estimates, trip_estimates
 from turnstile.estimates.trips.trip_weeks import taps_by_mode
 from turnstile.estimates.week_to_estimate import WeekToEstimate
+from turnstile.programme.spec import TableSpec
 
 SEED = 2016
+TOTALS, TOTALS_SD = TableSpec("totals", ()), 657.0  # those of opal_year
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,25 @@ def compared(
     started = time.process_time()
     estimates = trip_estimates(week)
     return Compared(week, true_tables(counts, regions), estimates, time.process_time() - started)
+
+
+def with_own_totals(week: Compared, left_out: float, deviation: float = TOTALS_SD) -> Compared:
+    """The same week with totals under a bound of their own, which leaves out a share of the trips.
+
+    Args:
+        week: without them.
+        left_out: share of the trips.
+        deviation: of the noise of a total.
+    """
+    numbers = week.week.numbers
+    true = week.truth[CELLS.name].sum(axis=1) * (1 - left_out)
+    drawn = np.rint(true + deviation * dice(SEED).standard_normal(true.size)).astype(np.int64)
+    of_days = {day: drawn[n : n + 1] for n, day in enumerate(numbers.days)}
+    vectors = {**numbers.vectors, (TOTALS.name, "count"): of_days}
+    deviations = {**numbers.deviations, (TOTALS.name, "count"): deviation}
+    known = replace(numbers, vectors=vectors, deviations=deviations)
+    own = replace(week.week, numbers=known, promise=replace(week.week.promise, totals=(TOTALS,)))
+    return replace(week, week=own, found=trip_estimates(own))
 
 
 def reconciled_errors(week: Compared) -> dict[str, float]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from compared_weeks import Compared, compared
+from compared_weeks import Compared, compared, with_own_totals
 from estimate_weeks import CELLS, OPAL, YEARLY, Floats, made_rates
 from numpy.lib.stride_tricks import sliding_window_view
 
@@ -20,7 +20,7 @@ from turnstile.estimates.fitting.error_model import Judged
 from turnstile.estimates.labelled import csv_bytes
 from turnstile.estimates.published_tables import SMALLEST_RATE, Grain, Part, Quantity, values_of
 from turnstile.estimates.roll_ups import Blocks
-from turnstile.estimates.trips import mode_estimates
+from turnstile.estimates.trips import mode_estimates, tap_estimates
 from turnstile.estimates.trips import trip_estimates as trip_estimates_module
 from turnstile.estimates.trips.mode_estimates import ModeEstimates, judged_numbers
 from turnstile.estimates.trips.tap_estimates import TapEstimates
@@ -43,6 +43,46 @@ def with_history() -> Compared:
 
 def test_one_week_has_less_than_half_the_error_of_clipped_numbers(alone: Compared) -> None:
     assert alone.gain > 2
+
+
+SMALL = made_rates(150) / 40  # of a mode whose places hardly stand out of the noise
+
+
+def place_days(week: Compared) -> Floats:
+    """Errors of the places' days."""
+    return week.column(f"{CELLS.name}_daily") - week.truth[f"{CELLS.name}_daily"]
+
+
+def test_trips_that_no_cell_shows_are_nowhere_in_particular(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What a day's total has beyond all cells does not stand at the few that are not 0."""
+    week = compared(SMALL, YEARLY, [], seed=1)
+
+    def at_cells_that_are_not_0(parts: Floats, totals: Floats) -> Floats:
+        shares = np.maximum(parts, 0) + 1e-12
+        return shares / shares.sum(axis=0) * totals
+
+    monkeypatch.setattr(tap_estimates, "with_totals", at_cells_that_are_not_0)
+    wrong = replace(week, found=trip_estimates(week.week))
+    assert np.sqrt(np.mean(place_days(week) ** 2)) < 0.9 * np.sqrt(np.mean(place_days(wrong) ** 2))
+
+
+def day_errors(week: Compared) -> float:
+    """RMSE of the sums of the places of a day."""
+    return float(np.sqrt(np.mean(place_days(week).sum(axis=1) ** 2)))
+
+
+def test_totals_under_a_bound_of_their_own_tell_what_the_cells_add_up_to() -> None:
+    week = compared(RATES, YEARLY, [], seed=2)
+    assert day_errors(with_own_totals(week, 0.002, 40.0)) < day_errors(week) / 5
+
+
+def test_totals_that_count_far_other_trips_tell_nothing_of_them() -> None:
+    week = compared(RATES, YEARLY, [], seed=2)
+    trips = float(week.truth[CELLS.name].sum(axis=1).mean())
+    others = with_own_totals(week, 0.5, 40.0)
+    assert day_errors(others) < 3 * day_errors(week) < 0.5 * trips
 
 
 def test_earlier_weeks_make_it_better_still(alone: Compared, with_history: Compared) -> None:
@@ -153,8 +193,8 @@ OTHER_MACHINE = {  # an old one: other linear algebra, other vector instructions
 
 
 BYTES = {  # of every model; other bytes are another model, on every machine that runs this
-    "shrunken singular values with earlier weeks, version 11": (
-        "622e4d27f81b6caea157ca2d594ed5e5df0b82d73127996685f73f5c43c2c84a"
+    "shrunken singular values with earlier weeks, version 12": (
+        "3f9f6519e4a33c3c283f15a750749808f732c742fd50a0262dfa300e35e9e0ac"
     )
 }
 
@@ -179,7 +219,12 @@ def digest_under(settings: dict[str, str]) -> str:
 
 
 def digest_of_estimates() -> str:
-    estimates = compared(made_rates(60), OPAL, [made_rates(60)] * 2).found
-    content = b"".join(csv_bytes(table) for table in estimates.tables.values())
-    content += json.dumps([estimates.errors, estimates.correlations]).encode()
+    weeks = (
+        compared(made_rates(60), OPAL, [made_rates(60)] * 2),
+        with_own_totals(compared(made_rates(60) / 40, YEARLY, []), 0.002),
+    )
+    content = b""
+    for estimates in (week.found for week in weeks):
+        content += b"".join(csv_bytes(table) for table in estimates.tables.values())
+        content += json.dumps([estimates.errors, estimates.correlations]).encode()
     return hashlib.sha256(content).hexdigest()

@@ -20,7 +20,7 @@ from turnstile.programme.spec import TableSpec
 if TYPE_CHECKING:
     from turnstile.estimates.trips.trip_estimates import Estimates
 
-MODEL = "shrunken singular values with earlier weeks, version 11"
+MODEL = "shrunken singular values with earlier weeks, version 12"
 FOLDER = "estimates"
 RECORD = "record.json"
 EARLIER_AT_MOST = 8  # weeks: older ones are of another season
@@ -106,6 +106,7 @@ def promise_from(record: dict[str, Any]) -> Promise:
         is_dense=stated["is_dense"],
         flows=_tables_from(stated.get("flows", [])),
         regions=stated.get("regions", {}),
+        totals=_tables_from(stated.get("totals", [])),
     )
 
 
@@ -128,6 +129,7 @@ def _tables_from(stated: list[dict[str, Any]]) -> tuple[TableSpec, ...]:
 def _promise_values(promise: Promise) -> dict[str, Any]:
     flows = {"flows": _tables_values(promise.flows)} if promise.flows else {}
     regions = {"regions": dict(promise.regions)} if promise.regions else {}
+    totals = {"totals": _tables_values(promise.totals)} if promise.totals else {}
     return {
         "shape": str(promise.shape),
         "slot_minutes": promise.slot_minutes,
@@ -136,6 +138,7 @@ def _promise_values(promise: Promise) -> dict[str, Any]:
         "tables": _tables_values(promise.tables),
         **flows,
         **regions,
+        **totals,
     }
 
 

@@ -27,6 +27,7 @@ class Promise:
         is_dense: False if cells below a threshold are left out.
         flows: drawn tables of origins and destinations.
         regions: of each published location, if estimates are added up to regions.
+        totals: drawn tables of totals by mode and day, whose bound is their own.
     """
 
     shape: RowShape
@@ -36,6 +37,7 @@ class Promise:
     is_dense: bool = True
     flows: tuple[TableSpec, ...] = ()
     regions: Mapping[str, str] = field(default_factory=dict)
+    totals: tuple[TableSpec, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +70,7 @@ def promise_of(drawn: Drawn) -> Promise:
         is_dense=not programme.mechanism.kind.is_thresholded,
         flows=tuple(table for table in programme.tables if table.is_flow),
         regions=regions_of(programme.shared_tables, drawn.domain),
+        totals=tuple(table for table in programme.tables if table.is_total),
     )
 
 

@@ -276,6 +276,11 @@ class TableSpec:
         return self.measure.kind.mean_range(self.options)
 
     @property
+    def is_total(self) -> bool:
+        """Trips by mode and day, under a bound of their own, each week anew."""
+        return not self.by and self.trips_max is not None and self.year_from is None
+
+    @property
     def is_flow(self) -> bool:
         """Whether it links origins to destinations."""
         return any(axis.startswith("destination_") for axis in self.by) and any(

@@ -1,9 +1,9 @@
 """Estimates of one mode's tap-ons or tap-offs: cells and marginals that borrow strength and add up.
 
 Cells are the weighted fits (`cell_fits`, `fit_weights`). A marginal is a weighted mean of the
-reconciled one, where it was drawn, and of the sum of the cells; day totals stay reconciled. Then
-the cells are fitted to the marginals (`marginal_fit`). Every weight comes from errors that are
-known without the truth. Pure.
+reconciled one, where it was drawn, and of the sum of the cells; day totals are the reconciled ones,
+with those that were drawn under a bound of their own. Then the cells are fitted to the marginals
+(`marginal_fit`). Every weight comes from errors that are known without the truth. Pure.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class _Model:
     def estimates(self, fit: _Fitted) -> TapEstimates:
         """Return cells and marginals that add up."""
         numbers, cells = fit.numbers, fit.weighted_cells(self.of_cells)
-        totals = np.maximum(numbers.totals, 0)
+        totals = np.maximum(numbers.likely_totals, 0)
         of_slots, of_places = _marginal_fits(fit, cells)
         slots = _weighted(of_slots, numbers.slot_variance, self.of_slots)[0]
         places = _weighted(of_places, numbers.place_variance, self.of_places)[..., 0]
@@ -207,11 +207,11 @@ def with_totals(parts: Floats, totals: Floats) -> Floats:
     """
     adjusted = np.maximum(parts, 0)
     for _ in range(_SPREAD_ROUNDS):
-        is_free = adjusted > 0
-        share = (totals - adjusted.sum(axis=0)) / np.maximum(is_free.sum(axis=0), 1)
+        missing = totals - adjusted.sum(axis=0)
+        is_free = (adjusted > 0) | (missing > _ALMOST_ZERO * totals)  # beyond rounding
+        share = missing / np.maximum(is_free.sum(axis=0), 1)
         adjusted = np.maximum(adjusted + np.where(is_free, share, 0), 0)
     sums = adjusted.sum(axis=0)
     scale = np.divide(totals, sums, out=np.zeros(sums.shape), where=sums > _ALMOST_ZERO)
-    lost = (sums <= _ALMOST_ZERO) & (totals > 0)
-    even = totals / len(parts)
-    return np.where(lost, even, adjusted * scale)
+    spread: Floats = adjusted * scale
+    return spread

@@ -20,6 +20,8 @@ from turnstile.estimates.trips.trip_marginals import Axes, By, reconciled_margin
 
 Floats = NDArray[np.float64]
 SHAKE = 0.2  # of what a look adds
+_LEFT_OUT = 0.005  # of a total: by how much bounds differ in what they leave out
+_CHANCE_SDS = 3.0  # by which totals may lie apart by chance
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,6 +46,38 @@ class DrawnDays:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class OwnTotals:
+    """Totals of a mode's days that were drawn under a bound of their own, beside reconciled ones.
+
+    Their bound leaves out other trips, so they tell the reconciled totals but for a little, and
+    nothing where they are far from them.
+
+    Args:
+        values: shape (days,).
+        weight: of them beside the reconciled totals, 0 to 1, shape (days,).
+    """
+
+    values: Floats
+    weight: Floats
+
+    @classmethod
+    def beside(cls, values: Floats, variance: float, numbers: TapNumbers) -> OwnTotals:
+        """Weigh totals beside the reconciled ones, each by its variance.
+
+        Args:
+            values: as drawn, shape (days,).
+            variance: of their noise.
+            numbers: with the reconciled totals.
+        """
+        reconciled = numbers.reconciled.total_variance
+        apart = (values - numbers.totals) ** 2
+        by_chance = (reconciled + variance) * (1 + _CHANCE_SDS * sqrt(2 / values.size))
+        beyond = max(float(apart.mean()) - by_chance, 0.0)
+        left_out = variance + np.maximum((_LEFT_OUT * values) ** 2, beyond)
+        return cls(values, reconciled / (reconciled + left_out))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class TapNumbers:
     """Tap-ons (or tap-offs) of one mode in one week.
 
@@ -56,6 +90,7 @@ class TapNumbers:
         reconciled: least squares of one day, for its variances, which are the same on every day.
         has_slots: True if sums over places were drawn as a table of their own.
         has_places: the same of sums over slots.
+        own_totals: drawn under a bound of their own, if they were.
     """
 
     cells: Floats
@@ -66,6 +101,15 @@ class TapNumbers:
     reconciled: Reconciled
     has_slots: bool
     has_places: bool
+    own_totals: OwnTotals | None = None
+
+    @property
+    def likely_totals(self) -> Floats:
+        """What is known of the totals by all that was drawn of them, shape (days,)."""
+        if (own := self.own_totals) is None:
+            return self.totals
+        likely: Floats = self.totals + own.weight * (own.values - self.totals)
+        return likely
 
     @property
     def slot_variance(self) -> float:

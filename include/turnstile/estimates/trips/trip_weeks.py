@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from turnstile.estimates.fitting.cell_fits import Weeks
-from turnstile.estimates.trips.tap_numbers import DrawnDays, TapNumbers, tap_numbers
+from turnstile.estimates.trips.tap_numbers import DrawnDays, OwnTotals, TapNumbers, tap_numbers
 from turnstile.estimates.trips.trip_marginals import Axes, By, shapes_of
 from turnstile.estimates.week_to_estimate import WeekToEstimate
 from turnstile.programme.domain.public_domain import PublicDomain, layout
@@ -62,14 +62,25 @@ def taps_by_mode(week: WeekToEstimate) -> Iterator[ModeTaps]:
             for drawn_tables in (tables, *(half for pair in fissions for half in pair))
         )
         for taps, counts in numbers.items():
+            own = _own_totals(week, mode, days, counts)
             pairs = zip(seen[::2], seen[1::2], strict=True)
             yield ModeTaps(
                 mode,
                 taps,
-                counts,
-                tuple((fitted[taps], judge[taps]) for fitted, judge in pairs),
+                replace(counts, own_totals=own),
+                tuple((replace(fit[taps], own_totals=own), judge[taps]) for fit, judge in pairs),
                 _earlier(week.earlier, domain, cells[taps], mode, days),
             )
+
+
+def _own_totals(
+    week: WeekToEstimate, mode: str, days: Sequence[int], counts: TapNumbers
+) -> OwnTotals | None:
+    """Return the totals that were drawn under a bound of their own; None without any."""
+    for table in week.promise.totals:
+        drawn = _drawn_days(week.numbers, week.domain, table, mode, days)
+        return OwnTotals.beside(drawn.values.reshape(len(days)), drawn.variance, counts)
+    return None
 
 
 def _drawn_days(
