@@ -62,6 +62,7 @@ class Recovery:
         ended: attempts that were burned or voided.
         superseded: how many entries are known by their hash alone.
         lost: files that are gone for good.
+        sealed: digests of the sealed bytes that keys have, by release.
     """
 
     entries: int
@@ -70,6 +71,7 @@ class Recovery:
     ended: tuple[str, ...]
     superseded: int
     lost: tuple[str, ...]
+    sealed: Mapping[str, str]
 
 
 def recover(  # noqa: PLR0913 - each a thing that a person says or that is left
@@ -129,7 +131,13 @@ def recover(  # noqa: PLR0913 - each a thing that a person says or that is left
                 "lost": list(lost),
             }
             facts.append(connection, facts.instant(custody.clock()), EntryKind.RECOVERED, body)
-        return Recovery(returned, declared, published, ended, len(superseded), lost)
+        sealed = {
+            key: str(attempt.artefact_digest)
+            for key, past in history.attempts.items()
+            for attempt in past
+            if attempt.is_sealed
+        }
+        return Recovery(returned, declared, published, ended, len(superseded), lost, sealed)
 
     return custody.store.write(act)
 
