@@ -608,6 +608,10 @@ class World:
             Path(said.partition(" is damaged")[0]).unlink(missing_ok=True)
         for torn in _TORN.findall(said):
             Path(torn).unlink(missing_ok=True)
+        for leftover in map(Path, _LEFTOVER.findall(said)):
+            if leftover.exists():
+                (leftover.parent / "set-aside").mkdir(exist_ok=True)
+                leftover.rename(leftover.parent / "set-aside" / leftover.name)
         if "move the folder aside" in said or "move it out of the" in said:
             self.move_aside(said)
         return answered
@@ -951,6 +955,7 @@ _TORN = re.compile(
     r"is no proof; take)"
 )
 _SEALED = re.compile(r"(/[^\s:;]+/sealed-[0-9a-f]{16}\.parquet) (?:was altered|is gone); restore")
+_LEFTOVER = re.compile(r"(/[^\s:;]+/sealed-[0-9a-f]{16}\.parquet) is not the sealed file of")
 _FLOCK = __import__("fcntl").flock
 
 

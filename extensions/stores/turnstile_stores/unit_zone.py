@@ -310,7 +310,7 @@ class UnitZone:
             raise IntegrityError(
                 f"{self.bucket.name}: the index of {unit} is older than the one that was here, as "
                 "after a backup; nothing was removed. Bring the newer files back: turnstile "
-                "stores restore"
+                "stores restore on this machine, which saw it"
             )
 
     def _clear(self, unit: str, name: str, state: UnitState) -> None:

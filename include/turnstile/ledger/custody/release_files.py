@@ -61,7 +61,8 @@ def _sealed_findings(fold: Fold, attempt: Attempt, embargoed: Path) -> Iterator[
         yield Finding("sealed", attempt.reserved_sequence, f"{sealed} was altered; restore it")
     for path in sorted(folder.glob("sealed-*")):
         if path != sealed:
-            problem = f"{path} is not the sealed file of {attempt.key}"
+            problem = f"{path} is not the sealed file of {attempt.key}, but of a draw that died; "
+            problem += "move it into set-aside beside it"
             yield Finding("sealed", attempt.reserved_sequence, problem)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from turnstile.durable_files import create_durably, replace_durably
 from turnstile.errors import InputError, IntegrityError
-from turnstile.ledger.custody.notes import PUBLIC_KEY, Note, NoteFolder
+from turnstile.ledger.custody.notes import PUBLIC_KEY, UNREADABLE, Note, NoteFolder
 from turnstile.ledger.custody.shipped import first_gap, ship, witness_id
 from turnstile.ledger.custody.signed_note import Signer, parse_note
 from turnstile.ledger.entries import Entry
@@ -268,7 +268,7 @@ class Witnesses:
 
         Raises:
             InputError: there is no key, or a folder cannot be written.
-            IntegrityError: a note stands there already that names another entry.
+            IntegrityError: a note stands there already that names another entry, or none.
         """
         signer = self.signer()
         note = signer.sign(head)
@@ -299,10 +299,9 @@ def _create_once(path: Path, note: str, superseded: Superseded) -> None:
     if existing is not None and superseded(existing.sequence, existing.hash):
         create_durably(path.with_name(f"{path.stem}-{checkpoint.hash[:8]}.note"), note.encode())
         return
-    if existing is None or (existing.sequence, existing.hash) != (
-        checkpoint.sequence,
-        checkpoint.hash,
-    ):
+    if existing is None:  # a loss of power tore it
+        raise IntegrityError(f"{path} {UNREADABLE}")
+    if (existing.sequence, existing.hash) != (checkpoint.sequence, checkpoint.hash):
         raise IntegrityError(
             f"{path} names another entry: another copy of this ledger lives on with the same "
             "witness; stop one of them, keep both, and run turnstile ledger verify"

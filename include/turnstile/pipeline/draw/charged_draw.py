@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Protocol
 
+from turnstile.durable_files import sync_folder
 from turnstile.errors import RefusedError, TurnstileError
 from turnstile.ledger.charging import ChargingLedger
 from turnstile.ledger.leases import BEAT_S
@@ -146,8 +147,8 @@ def _set_leftovers_aside(ready: ReadyDraw, ledger: ChargingLedger, attempt: Atte
 
 def _set_aside(ready: ReadyDraw, leftover: Path) -> None:
     """Move one file or folder of a draw that died, unless another draw did already."""
-    aside = ready.embargoed / "set-aside"
-    aside.mkdir(exist_ok=True)
+    (aside := ready.embargoed / "set-aside").mkdir(exist_ok=True)
     with contextlib.suppress(FileNotFoundError):
         leftover.rename(aside / f"{leftover.name}.{secrets.token_hex(4)}")
+        sync_folder(aside)  # else a loss of power puts it back beside the bytes of the next draw
         ready.say(f"{leftover.name} of a draw that died was moved to {aside.name}")
