@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from turnstile.errors import TurnstileError
+from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
 from turnstile.programme.source_spec import SourceSpec
 from turnstile.release.earlier_bounding_keys import replace_secret
@@ -91,4 +92,6 @@ class StoredZones(PrivateCopies):
                 zone.fetch(whole_packages)
                 sign()
 
-            send_list(zone.bucket, zone.bucket.name, public, renew)
+            ledger = open_ledger(self.settings, read_only=True)
+            known = frozenset((*ledger.parties().key_lines, *ledger.trusted_to_list()))
+            send_list(zone.bucket, zone.bucket.name, public, renew, known)
