@@ -20,6 +20,7 @@ from conftest import Stores
 from turnstile.errors import IntegrityError
 from turnstile.ledger import leases
 from turnstile.ledger.custody.notes import Note
+from turnstile.ledger.custody.shipped import ship
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import ReleaseKey
@@ -687,6 +688,33 @@ def test_an_entry_that_a_witness_lost_is_shipped_again(
     torn.unlink()
     goes_on(site, 1)
     assert torn.read_bytes() == kept
+
+
+@pytest.mark.parametrize("has_witness", [True], indirect=True)
+@pytest.mark.parametrize("kind", ["entries", "checkpoints"])
+def test_what_a_loss_of_power_tore_in_a_witness_is_no_other_copy_of_the_ledger(
+    site: Site, kind: str
+) -> None:
+    """It was said that another copy lives on (seeds 39 and 75): stop it, whichever it is."""
+    site.publish(0)
+    torn = max((site.witness / kind).iterdir())
+    whole, ledger = torn.read_bytes(), site.ledger
+    writes: dict[str, Callable[[], object]] = {
+        "entries": lambda: ship(site.witness, [*ledger.entries()]),
+        "checkpoints": ledger.checkpoint,
+    }
+    for content in (b"", whole[:40], b"\xff" * 40):
+        torn.chmod(0o600)
+        torn.write_bytes(content)
+        with pytest.raises(IntegrityError, match=r"take it away") as refused:
+            writes[kind]()
+        assert f"{torn} {'holds no entry' if kind == 'entries' else 'is no readable'}" in str(
+            refused.value
+        )
+    torn.unlink()
+    run("republish")
+    goes_on(site, 1)
+    assert torn.read_bytes() == whole or Note.read(torn).checkpoint is not None
 
 
 def test_a_torn_entry_that_nobody_else_holds_is_given_up_by_a_person(

@@ -7,8 +7,10 @@ second places and the copies of zones.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import trusted_core
@@ -93,3 +95,23 @@ def test_what_cannot_be_read_is_not_charged() -> None:
     held = release.ledger.find(release.key)
     assert held is not None
     assert held.is_held
+
+
+def test_what_is_set_aside_stays_there_when_the_power_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It came back beside the bytes of the next draw, and passed for them later (seed 83)."""
+    synced: list[tuple[str, list[str]]] = []
+    real = os.fsync
+
+    def fsync(file: int) -> None:
+        folder = Path(f"/proc/self/fd/{file}").resolve()
+        synced.append((folder.name, sorted(path.name for path in folder.glob("*"))))
+        real(file)
+
+    (leftover := tmp_path / "sealed-0123456789abcdef.parquet").write_bytes(b"noise")
+    monkeypatch.setattr(os, "fsync", fsync)
+    ready = SimpleNamespace(embargoed=tmp_path, say=lambda _: None)
+    charged_draw._set_aside(cast("Any", ready), leftover)
+    (moved,) = (tmp_path / "set-aside").iterdir()
+    assert ("set-aside", [moved.name]) in synced

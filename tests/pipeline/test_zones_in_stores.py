@@ -238,6 +238,48 @@ def test_a_draw_that_is_killed_is_charged_and_never_used(
     assert len([name for name in index if name.startswith("set-aside/")]) == put
 
 
+@pytest.mark.parametrize("is_away", [False, True])
+def test_sealed_bytes_in_one_home_alone_reach_the_store_when_they_are_charged(
+    reserved: StoredDeployment,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    is_away: bool,
+) -> None:
+    """Of a draw that died before it put them, and whose ledger is lost (seed 43)."""
+    place, home = reserved.fork(tmp_path / "copy"), tmp_path / "home"
+    said_by = ("--person", "olga", "--reason", "lost", "--family", "itms=itms_buses")
+    recover = ["ledger", "recover", *said_by]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(charged_draw, "write_once", killing(charged_draw.write_once, before=False))
+        with pytest.raises(Killed):
+            place.step("draw", home)
+    (place.base / "ledger.sqlite").unlink()
+    if is_away:
+        with place.process("worker-private", home), pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Bucket, "put_file", away)
+            assert main(recover) == 0
+        said = capsys.readouterr().out
+        assert f"sealed bytes in this home alone: {KEY}: s3://embargoed: away" in said
+        with pytest.raises(IntegrityError):  # what a step sets aside there is put from there
+            place.step("reconcile", home)
+        assert list(home.glob(f"embargoed/.store/aside/{KEY}/*/sealed-*.parquet"))
+    with place.process("worker-private", home):  # which may not write what is public
+        assert main(recover) == 0
+    said = capsys.readouterr().out
+    assert "sealed bytes in this home alone: none" in said
+    assert "403 AccessDenied" in said.partition("series not made: ")[2]
+    assert command(place, "ledger", "republish") == 0
+    assert command(place, "ledger", "verify") == 0
+    place.steps(*BEFORE_PUBLISH, "publish")
+    assert place.kinds().count("draw_begun") == 0
+    assert command(place, "ledger", "verify") == 0
+
+
+def away(*_: object) -> None:
+    raise StoreError("s3://embargoed", "away")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("keeps_folder", [False, True])
 def test_a_publication_that_is_killed_goes_on_to_the_same_bytes(

@@ -365,7 +365,29 @@ def test_a_key_or_proof_that_is_not_as_signed_is_not_sent(
     altered.write_text("of others")
     main(["portal", "send", "opal", "--to", site.as_uri()])
     assert not (site / altered.relative_to(public)).exists()
-    assert (site / "ledger-checkpoint.note").exists() == (name == "ledger.pub")
+    assert not (site / "ledger-checkpoint.note").exists()  # nobody can tell whose it is, either
+
+
+@pytest.mark.parametrize(
+    "name", ["ledger-checkpoint.note", "ledger-log/*/checkpoint", "ledger-log/*/checkpoints/*"]
+)
+def test_a_forged_note_or_checkpoint_is_named_and_not_sent_and_the_rest_is(
+    copied_home: Path, tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    public, site = copied_home / "public", tmp_path / "site"
+    send = ["portal", "send", "opal", "--to", site.as_uri()]
+    assert main(send) == 0
+    forged, *_ = public.glob(name)
+    text = forged.read_text()
+    sent = site / forged.relative_to(public)
+    forged.chmod(0o600)
+    forged.write_text(text[:-9] + ("A" if text[-9] != "A" else "B") + text[-8:])  # its signature
+    (site / "zone-index.txt").unlink()
+    assert main(send) == 0
+    assert sent.read_text() == text
+    assert f"{forged} is not what our keys signed, and was not sent" in caplog.text
+    assert (site / "zone-index.txt").is_file()
+    assert (site / "ledger.pub").read_bytes() == (public / "ledger.pub").read_bytes()
 
 
 def test_a_forged_note_of_a_release_is_not_taken_for_a_note(copied_home: Path) -> None:

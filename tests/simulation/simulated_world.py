@@ -174,6 +174,7 @@ class World:
             self.faulty.changes.of,
         )
         self.drawing = ""
+        self.works_at = self.machines[0]
         self.faulty.appeared = self.appeared
 
     # -- what it consists of -----------------------------------------------------------------
@@ -310,6 +311,7 @@ class World:
     @contextmanager
     def process(self, machine: Machine) -> Iterator[None]:
         """A process of the house on a machine."""
+        self.works_at = machine
         with _environment(machine), self.faulty.process():
             yield
 
@@ -501,10 +503,10 @@ class World:
             return True
         return False
 
-    def command(self, *words: str) -> tuple[int, str]:
-        """Run a command of the house; return its exit code and what it said."""
+    def command(self, *words: str, at: Machine | None = None) -> tuple[int, str]:
+        """Run a command of the house, on any machine if none is named; return code and answer."""
         out = io.StringIO()
-        machine = self.chance.choice(self.machines)
+        machine = at or self.chance.choice(self.machines)
         self.pass_time(60)
         try:
             with (
@@ -572,6 +574,7 @@ class World:
     def operate(self, said: str) -> None:
         """What an operator does with a sentence of the house: as it says, then as RUNBOOK says."""
         self.did["operated"] += 1
+        here = self.works_at if "this machine" in said else None
         self.heard[said] += 1
         times = self.heard[said]
         is_told = "clock" in said or "final on" in said
@@ -587,14 +590,14 @@ class World:
             if f"ledger {word}" in said:
                 said += self.command("ledger", word)[1]
         if self.has_stores:
-            self.command("stores", "restore")
+            self.command("stores", "restore", at=here)
         moved_away = self.restore_sealed(said)
         words = ("recover", "old copy", "the ledger is gone", "year")
         is_advised = moved_away or any(word in said for word in words)
         if not is_advised and times > _HEARD_OFTEN:
             self.did["sentences that led nowhere, given up for recover"] += 1
         if is_advised or times > _HEARD_OFTEN:
-            self.recover()
+            self.recover(here)
 
     def take_away(self, said: str, times: int) -> str:
         """Bring back or move away the file that a sentence names, as it says; return the answer."""
@@ -639,19 +642,26 @@ class World:
                 place.rename(target)
                 self.did["moved aside"] += 1
 
-    def recover(self) -> None:
+    def recover(self, at: Machine | None = None) -> None:
         """Look at the clock, as RUNBOOK says, then bring back what can be proven."""
         self.clock_error = timedelta(0)
+        # Of a draw that died nobody may know but the machine where its bytes lie.
+        each = [at] if self.is_whole else self.machines
+        is_done = [self.recover_at(machine) for machine in each]
+        self.is_whole |= all(is_done)
+        store._file.cache_clear()
+
+    def recover_at(self, at: Machine | None) -> bool:
+        """Recover on a machine, on any if none is named, as its answers say; return if it did."""
         families = [word for name in PROGRAMMES for word in ("--family", f"{name}=itms_buses")]
-        code, told = self.command("ledger", "recover", *_WHO, *families)
+        code, told = self.command("ledger", "recover", *_WHO, *families, at=at)
         if "take away its entries" in told:
             self.tear_off()
-            code, told = self.command("ledger", "recover", *_WHO, *families)
+            code, told = self.command("ledger", "recover", *_WHO, *families, at=at)
         if "--end-draws" in told:  # whoever drew was killed: one process is all there is
             self.did["draws ended by word"] += 1
-            code, _ = self.command("ledger", "recover", "--end-draws", *_WHO, *families)
-        self.is_whole |= code == 0
-        store._file.cache_clear()
+            code, _ = self.command("ledger", "recover", "--end-draws", *_WHO, *families, at=at)
+        return code == 0
 
     def tear_off(self) -> None:
         """Take away the entries of the witness from the first on that nobody can read."""

@@ -253,6 +253,18 @@ def test_workers_that_write_different_files_both_keep_theirs(place: Place) -> No
     assert len(fetched(place.worker("last"))) == 4
 
 
+def test_what_another_worker_wrote_meanwhile_is_no_file_that_is_here(place: Place) -> None:
+    one, two = place.worker("one"), place.worker("two")
+    write(one, plan="old")
+    one.put(UNIT)
+    fetched(two)
+    write(two, plan="new")
+    two.put(UNIT)
+    write(one, card="c")
+    one.put(UNIT)  # both: their plan, our card
+    assert fetched(one) == fetched(two) == {"card": "c", "plan": "new"}
+
+
 def test_sealed_bytes_are_never_replaced(place: Place) -> None:
     one, two = place.worker("one"), place.worker("two")
     fetched(two)

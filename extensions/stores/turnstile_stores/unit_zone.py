@@ -9,7 +9,7 @@ is older than the one seen last, as a backup's is; `restore` brings the newer fi
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -24,6 +24,7 @@ from turnstile.durable_files import (
     sync_folder,
 )
 from turnstile.errors import IntegrityError, StoreConflict, StoreError
+from turnstile.ledger.custody.traces import sealed_file
 from turnstile.release.zone_copies import ASIDE
 from turnstile.settings import system_clock
 from turnstile_stores.bucket import AT_ONCE, Bucket
@@ -126,6 +127,25 @@ class UnitZone:
             self.bucket.delete(name)
         if after != before:  # most steps change nothing in a zone: no write, no sync
             after.write(self._state(unit))
+
+    def keep_sealed(self, unit: str, digest: str) -> None:
+        """Put sealed bytes that lie here alone: their draw died before it put them.
+
+        Raises:
+            StoreError: the store does not answer.
+            IntegrityError: its index is older than the one that was here.
+        """
+        name = f"{sealed_file(digest)}.parquet"
+        place = self._place(unit) / name
+        with self.working_on(unit):
+            seen = UnitState.read(self._state(unit))
+            aside = (self.folder / ASIDE / unit).glob(f"*/{name}")
+            here = next((path for path in (place, *aside) if _is_that(path, digest)), None)
+            if here is not None and name not in seen.files:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                here.replace(place)
+                state = self._read_index(unit, seen.tag, seen)
+                self._given(unit, state, {name: digest}).write(self._state(unit))
 
     def restore(self) -> Iterator[tuple[str, int, int]]:
         """Put back what is here and lost in the store, of every unit whose index is older.
@@ -273,16 +293,16 @@ class UnitZone:
     def _given_back(self, unit: str, state: UnitState) -> UnitState:
         """Put back what the store lost and this machine has: of those bytes it may be the last."""
         lost_files = self._lacked(unit, state)
-        if lost_files:
-            files = {
-                name: self._put_file(unit, name, digest) for name, digest in lost_files.items()
-            }
-            after = replace(state, files=state.files | files)
-            self._put_index(unit, state, after, state.steps)
-            for name in lost_files:
-                self._note(after, name, self._place(unit))
-            return after
-        return state
+        return self._given(unit, state, lost_files) if lost_files else state
+
+    def _given(self, unit: str, state: UnitState, named: Mapping[str, str]) -> UnitState:
+        """Put files of a unit, named with their digests; return the unit as it is then."""
+        files = {name: self._put_file(unit, name, digest) for name, digest in named.items()}
+        after = replace(state, files=state.files | files)
+        self._put_index(unit, state, after, state.steps)
+        for name in named:
+            self._note(after, name, self._place(unit))
+        return after
 
     def _require_no_older(self, unit: str, before: UnitState, steps: tuple[str, ...]) -> None:
         """Refuse an index that lacks the last step seen here: what it does not name would go."""
@@ -290,7 +310,7 @@ class UnitZone:
             raise IntegrityError(
                 f"{self.bucket.name}: the index of {unit} is older than the one that was here, as "
                 "after a backup; nothing was removed. Bring the newer files back: turnstile "
-                "stores restore"
+                "stores restore on this machine, which saw it"
             )
 
     def _clear(self, unit: str, name: str, state: UnitState) -> None:
@@ -387,9 +407,11 @@ class UnitZone:
                 steps = theirs.steps
                 if step not in steps:  # else it was put, and the answer was lost
                     self._require_no_older(unit, before, steps)
-                    after.files = merged(
-                        before.files, after.files, theirs.files, self.bucket.name, unit
-                    )
+                    ours, store = after.files, self.bucket.name
+                    after.files = merged(before.files, ours, theirs.files, store, unit)
+                    for name in {*after.here}:
+                        if digest_of(after.files.get(name)) != digest_of(ours.get(name)):
+                            del after.here[name]  # what is here is older than theirs
                     after.lacking, before = after.lacking | theirs.lacking, theirs
                     continue
                 after.steps, tag = steps, theirs.tag

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
+from turnstile.errors import TurnstileError
+from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
 from turnstile.programme.source_spec import SourceSpec
 from turnstile.release.earlier_bounding_keys import replace_secret
@@ -13,7 +15,13 @@ from turnstile.service_calendar import ServicePeriod
 from turnstile_stores.private_copies import PrivateCopies
 from turnstile_stores.public_zone import send_packages
 from turnstile_stores.zone_copies import ZoneCopies, bounding_key_of_store
-from turnstile_stores.zone_stores import fetch_landing, plain_zone, refresh, whole_packages
+from turnstile_stores.zone_stores import (
+    fetch_landing,
+    plain_zone,
+    refresh,
+    unit_zone,
+    whole_packages,
+)
 
 
 class StoredZones(PrivateCopies):
@@ -32,6 +40,15 @@ class StoredZones(PrivateCopies):
     def fetch_landing(self, source: SourceSpec, period: ServicePeriod) -> Callable[[Path], float]:
         """Bring the files of a period here; return what says when one was last written."""
         return fetch_landing(self.settings, source, period)
+
+    def keep_sealed(self, sealed: Mapping[str, str]) -> Iterator[str]:
+        """Put sealed bytes into their store that lie here alone; say of which it could not be."""
+        if zone := unit_zone(self.settings, "embargoed"):
+            for key, digest in sealed.items():
+                try:
+                    zone.keep_sealed(key, digest.removeprefix("sha256:"))
+                except (TurnstileError, OSError) as error:
+                    yield f"{key}: {error}"
 
     def replace_bounding_key(self) -> tuple[str | None, str]:
         """Take up a new bounding key; return the names of the old one, if it is there, and it."""
@@ -75,4 +92,6 @@ class StoredZones(PrivateCopies):
                 zone.fetch(whole_packages)
                 sign()
 
-            send_list(zone.bucket, zone.bucket.name, public, renew)
+            ledger = open_ledger(self.settings, read_only=True)
+            known = frozenset((*ledger.parties().key_lines, *ledger.trusted_to_list()))
+            send_list(zone.bucket, zone.bucket.name, public, renew, known)

@@ -178,6 +178,7 @@ def _no_release(args: argparse.Namespace) -> int:
 
 def _recover(args: argparse.Namespace) -> int:
     from turnstile.pipeline.landing.delivered_files import delivered_files
+    from turnstile.release.zone_copies import zones
 
     families = dict(pair.split("=", 1) for pair in args.family if "=" in pair)
     if len(families) != len(args.family):
@@ -191,6 +192,7 @@ def _recover(args: argparse.Namespace) -> int:
         delivered=delivered_files(Settings.from_environment()),
         ends_draws=args.end_draws,
     )
+    here_alone = [*zones(Settings.from_environment()).keep_sealed(done.sealed)]
     left = publish_all_series(ledger)
     return _print(
         args,
@@ -203,6 +205,7 @@ def _recover(args: argparse.Namespace) -> int:
             "entries_lost": done.superseded,
             "files_lost": list(done.lost),
             "files_set_aside": list(map(str, done.aside)),
+            "sealed_bytes_in_this_home_alone": here_alone,
             "series_not_made": left,
         },
     )

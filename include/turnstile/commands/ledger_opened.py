@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from turnstile.errors import InputError, IntegrityError
+from turnstile.errors import InputError, IntegrityError, StoreError
 from turnstile.settings import Settings, system_clock
 
 if TYPE_CHECKING:
@@ -159,7 +159,10 @@ def publish_all_series(ledger: Ledger) -> list[str]:
             publish_series(programme)
         except Exception as error:  # noqa: BLE001 - the ledger is back, whatever lies there
             left.append(f"{programme}: {str(error) or type(error).__name__}")
-    publish_list(ledger)
+    try:
+        publish_list(ledger)
+    except StoreError as error:
+        left.append(f"the signed list: {error}; then turnstile ledger republish")
     return left
 
 

@@ -82,6 +82,16 @@ class Zones(Protocol):
     def delete(self, gone: Iterable[Path]) -> None:
         """Delete in the stores what was deleted here."""
 
+    def keep_sealed(self, sealed: Mapping[str, str]) -> Iterable[str]:
+        """Put sealed bytes into their store that lie here alone, as after a draw that died.
+
+        Args:
+            sealed: digests of the bytes that keys have.
+
+        Returns:
+            Why, of each release whose bytes could not be put.
+        """
+
     def replace_bounding_key(self) -> tuple[str | None, str]:
         """Take up a new bounding key; return the names of the old one, if it is there, and it."""
 
@@ -129,6 +139,9 @@ class _Folders:
         return changed_here(path)
 
     def delete(self, *_: object) -> None: ...
+
+    def keep_sealed(self, _: Mapping[str, str]) -> Iterable[str]:
+        return ()
 
     def replace_bounding_key(self) -> tuple[str | None, str]:
         return replace_secret(self.settings)

@@ -8,7 +8,8 @@ that was recovered is newer than what it was before, with however few entries.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from hashlib import md5
@@ -16,12 +17,13 @@ from pathlib import Path
 
 from turnstile.errors import RefusedError
 from turnstile.ledger.custody import zone_index
-from turnstile.ledger.custody.notes import LATEST_NOTE, PUBLIC_KEY
+from turnstile.ledger.custody.notes import LATEST_NOTE, PUBLIC_KEY, Note
 from turnstile.ledger.custody.shown_age import shown_age
+from turnstile.ledger.custody.signed_note import is_signed_by
 from turnstile.ledger.custody.traces import MANIFEST
 from turnstile.ledger.custody.zone_index import LOG
 from turnstile.ledger.parties import is_overlooked
-from turnstile.ledger.tlog.public_log import log_files
+from turnstile.ledger.tlog.public_log import is_of_its_log, log_files
 from turnstile.publishing.series.index import EXPLORER, EXPLORER_PAGE, FOLDER, INDEX
 from turnstile.release.zones import digest_of
 from turnstile_stores.bucket import AT_ONCE
@@ -31,6 +33,7 @@ Named = Mapping[str, str]  # digests by path in the zone
 _TRIES = 3
 _TRIES_OF_LIST = 6
 _OF_LEDGER = (PUBLIC_KEY, LATEST_NOTE)
+_log = logging.getLogger("turnstile")
 
 
 def send_site(
@@ -57,14 +60,15 @@ def send_site(
     else:
         problem = f"{INDEX} was replaced by others {_TRIES} times, or the series here is not signed"
         raise PortalError(portal, f"{problem}: turnstile ledger republish")
-    _put_what_is_there(store, portal, public, (LATEST_NOTE,))  # nobody writes it again after a kill
+    if _is_signed(public, _key_lines(public, list_of())):  # `send_log` names another
+        _put_what_is_there(store, portal, public, (LATEST_NOTE,))  # nobody does after a kill
 
 
 def send_log(store: Store, portal: str, public: Path, named: Named) -> None:
     """Bring key, newest note, log and signed list in a store to those of the public zone.
 
-    Keys and proofs go as the list has them. Notes, checkpoints and steps of the log, which change
-    and are signed or follow from others, go as they lie there.
+    Keys and proofs go as the list has them; note, checkpoints and steps, which change, as those
+    keys signed them. What else lies in their place is named in the log of the process, and stays.
 
     Args:
         store: to write.
@@ -75,12 +79,13 @@ def send_log(store: Store, portal: str, public: Path, named: Named) -> None:
     Raises:
         PortalError: the store does not answer, or is written to all the time.
     """
-    files = (*_OF_LEDGER, *(path for path in log_files(public) if _of_log(path) in named))
-    good = (f for f in files if f not in named or _named_bytes(public, named, f) is not None)
+    good = _good(portal, public, named, _key_lines(public, named))
     _put_what_is_there(store, portal, public, (*good, zone_index.INDEX, zone_index.SIGNATURE))
 
 
-def send_list(store: Store, portal: str, public: Path, renew: Callable[[], None]) -> None:
+def send_list(
+    store: Store, portal: str, public: Path, renew: Callable[[], None], known: frozenset[str]
+) -> None:
     """Replace the signed list in a store by one of what is there, whoever else publishes meanwhile.
 
     Of publishers that race, each looks again after the other has signed: the last list has both.
@@ -90,25 +95,60 @@ def send_list(store: Store, portal: str, public: Path, renew: Callable[[], None]
         portal: its name, for messages.
         public: zone.
         renew: brings the zone here as it is in the store, lists and signs it.
+        known: public lines of the ledger's keys.
 
     Raises:
         PortalError: the store does not answer, or is written to all the time.
     """
     for _ in range(_TRIES_OF_LIST):
         before = store.read(zone_index.SIGNATURE)
-        _put_what_is_there(store, portal, public, _OF_LEDGER)
+        _put_what_is_there(store, portal, public, _good(portal, public, {}, known))
         renew()
         signature = public / zone_index.SIGNATURE
         if not signature.is_file():
             return  # no key yet
         signature_bytes = signature.read_bytes()
-        _put_what_is_there(store, portal, public, log_files(public))
+        named = zone_index.signed_list(public, (*known,))
+        _put_what_is_there(store, portal, public, _good(portal, public, named, known))
         _put(store, portal, zone_index.INDEX, (public / zone_index.INDEX).read_bytes())
         is_same = before is not None and before.content == signature_bytes
         if is_same or store.replace(signature.name, signature_bytes, before and before.tag):
             return
     problem = f"{zone_index.SIGNATURE} was replaced by others {_TRIES_OF_LIST} times"
     raise PortalError(portal, problem)
+
+
+def _good(portal: str, public: Path, named: Named, lines: Iterable[str]) -> Iterator[str]:
+    """Yield files of ledger and log that may go; name those that are there and may not."""
+    files = (path for path in log_files(public) if _of_log(path) in named)
+    for path in (*_OF_LEDGER, *files):
+        if path in named:
+            is_good = _named_bytes(public, named, path) is not None
+        elif path == PUBLIC_KEY:
+            is_good = {*_key_lines(public)} <= {*lines}
+        else:
+            is_note = path == LATEST_NOTE
+            is_good = _is_signed(public, lines) if is_note else is_of_its_log(public, path)
+        if is_good:
+            yield path
+        elif (public / path).is_file():
+            problem = "is not what our keys signed, and was not sent: turnstile ledger verify"
+            _log.warning("%s: %s %s", portal, public / path, problem)
+
+
+def _key_lines(public: Path, named: Named | None = None) -> list[str]:
+    """Return the lines of the zone's keys; none unless they are as named, if anything is."""
+    with suppress(OSError):
+        content = (public / PUBLIC_KEY).read_bytes()
+        if named is None or named.get(PUBLIC_KEY) == digest_of(content):
+            return content.decode(errors="replace").splitlines(keepends=True)
+    return []
+
+
+def _is_signed(public: Path, lines: Iterable[str]) -> bool:
+    """Return whether one of these keys signed the newest note."""
+    seen = Note.read(public / LATEST_NOTE).checkpoint
+    return seen is not None and any(is_signed_by(line, seen) for line in lines)
 
 
 def _is_sent(store: Store, portal: str, folder: Path, named: Named) -> bool:

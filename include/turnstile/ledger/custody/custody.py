@@ -250,6 +250,6 @@ def _refusal(finding: Finding) -> IntegrityError:
     """Say why nothing may be charged."""
     return IntegrityError(
         f"{finding}; drawing would spend budget that is spent already: nothing was charged, "
-        "drawn or removed; restore the newest ledger, or run turnstile ledger recover; then run "
-        "turnstile ledger verify"
+        "drawn or removed; restore the newest ledger, or run turnstile ledger recover on this "
+        "machine, which sees it; then run turnstile ledger verify"
     )

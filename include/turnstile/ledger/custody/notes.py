@@ -98,6 +98,12 @@ class NoteFolder:
         return self.folder / key.programme / key.period / f"checkpoint-r{key.revision}.note"
 
 
+UNREADABLE = (
+    "is no readable checkpoint; take it away: beside a package turnstile ledger republish "
+    "writes it again"
+)
+
+
 def _is_note(file: os.DirEntry[str]) -> bool:
     """Tell whether a file is named as notes are."""
     return file.name.endswith(".note")
@@ -116,11 +122,7 @@ def note_findings(
     """
     checkpoint = note.checkpoint
     if checkpoint is None:
-        problem = (
-            "is no readable checkpoint; take it away: beside a package turnstile ledger republish "
-            "writes it again"
-        )
-        yield Finding("checkpoint", None, f"{note.path} {problem}")
+        yield Finding("checkpoint", None, f"{note.path} {UNREADABLE}")
         return
     if superseded(checkpoint.sequence, checkpoint.hash):
         return

@@ -64,6 +64,7 @@ class Recovery:
         superseded: how many entries are known by their hash alone.
         lost: files that are gone for good.
         aside: files beside the sealed ones of their releases; they were set aside.
+        sealed: digests of the sealed bytes that keys have, by release.
     """
 
     entries: int
@@ -73,6 +74,7 @@ class Recovery:
     superseded: int
     lost: tuple[str, ...]
     aside: tuple[Path, ...]
+    sealed: Mapping[str, str]
 
 
 def recover(  # noqa: PLR0913 - each a thing that a person says or that is left
@@ -132,8 +134,14 @@ def recover(  # noqa: PLR0913 - each a thing that a person says or that is left
                 "lost": list(lost),
             }
             facts.append(connection, facts.instant(custody.clock()), EntryKind.RECOVERED, body)
+        sealed = {
+            key: str(attempt.artefact_digest)
+            for key, past in history.attempts.items()
+            for attempt in past
+            if attempt.is_sealed
+        }
         aside = tuple(_beside_sealed(history, all_traces))
-        return Recovery(returned, declared, published, ended, len(superseded), lost, aside)
+        return Recovery(returned, declared, published, ended, len(superseded), lost, aside, sealed)
 
     done = custody.store.write(act)
     for leftover in done.aside:

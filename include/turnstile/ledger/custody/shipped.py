@@ -25,6 +25,7 @@ from turnstile.ledger.records import Finding
 _DIGITS = 12
 _ID = "witness.id"
 _SUFFIX = ".json"
+_NO_ENTRY = "holds no entry; restore it, or take it away: what the ledger holds comes again"
 
 
 def witness_id(folder: Path) -> str | None:
@@ -68,13 +69,17 @@ def ship(folder: Path, entries: Iterable[Entry]) -> None:
     Raises:
         OSError: the folder cannot be written.
         IntegrityError: another entry stands there under the number: another copy of this ledger
-            writes to the same witness.
+            writes to the same witness; or none, as a loss of power leaves it.
     """
     for entry in entries:
         path = _path(folder, entry.sequence)
         path.parent.mkdir(parents=True, exist_ok=True)
         line = canonical({"hash": entry.hash, "record": entry.record}) + "\n"
-        if not create_durably(path, line.encode()) and path.read_text("utf-8") != line:
+        if not create_durably(path, line.encode()) and path.read_bytes() != line.encode():
+            try:
+                shipped_entry(folder, entry.sequence)
+            except ValueError:
+                raise IntegrityError(f"{path} {_NO_ENTRY}") from None
             raise IntegrityError(
                 f"entry {entry.sequence} is not the one that {path} holds: another copy of this "
                 "ledger lives on with the same witness; stop one of them, keep both, and run "
@@ -147,8 +152,7 @@ def _compared(folder: Path, sequence: int, hash_at: HashAt) -> Iterator[Finding]
         written = json.loads(path.read_bytes())
         record, shipped_hash = str(written["record"]), str(written["hash"])
     except (OSError, ValueError, KeyError, TypeError):
-        problem = "holds no entry; restore it, or take it away: what the ledger holds comes again"
-        yield Finding("witness", sequence, f"{path} {problem}")
+        yield Finding("witness", sequence, f"{path} {_NO_ENTRY}")
         return
     ledger_hash = hash_at(sequence)
     if ledger_hash is None:

@@ -18,6 +18,7 @@ from turnstile.durable_files import create_durably, replace_durably
 from turnstile.errors import InputError, IntegrityError
 from turnstile.ledger.custody.notes import (
     PUBLIC_KEY,
+    UNREADABLE,
     HashAt,
     Note,
     NoteFolder,
@@ -279,7 +280,7 @@ class Witnesses:
 
         Raises:
             InputError: there is no key, or a folder cannot be written.
-            IntegrityError: a note stands there already that names another entry.
+            IntegrityError: a note stands there already that names another entry, or none.
         """
         signer = self.signer()
         note = signer.sign(head)
@@ -310,10 +311,9 @@ def _create_once(path: Path, note: str, superseded: Superseded) -> None:
     if existing is not None and superseded(existing.sequence, existing.hash):
         create_durably(path.with_name(f"{path.stem}-{checkpoint.hash[:8]}.note"), note.encode())
         return
-    if existing is None or (existing.sequence, existing.hash) != (
-        checkpoint.sequence,
-        checkpoint.hash,
-    ):
+    if existing is None:  # a loss of power tore it
+        raise IntegrityError(f"{path} {UNREADABLE}")
+    if (existing.sequence, existing.hash) != (checkpoint.sequence, checkpoint.hash):
         raise IntegrityError(
             f"{path} names another entry: another copy of this ledger lives on with the same "
             "witness; stop one of them, keep both, and run turnstile ledger verify"

@@ -275,6 +275,23 @@ class PublicLog:
                 problem = f"{path} is no cosignature of its checkpoint; restore it, or move it away"
                 yield Finding("log", size, problem)
 
+    def is_own(self, kind: str, path: Path) -> bool:
+        """Return whether a file of its folder is signed by it, or follows from one that is.
+
+        Of a cosignature, whose key is not asked for, only the form is compared.
+        """
+        if kind == "steps":
+            return self._is_step(path)
+        if kind == "cosignatures":
+            return all(
+                str(path) not in finding.problem for finding in self.cosignature_findings(())
+            )
+        try:
+            checkpoint = parse_checkpoint(_text(path))
+        except ValueError:
+            return False
+        return self._is_signed(checkpoint) and path.name in {kind, str(checkpoint.size)}
+
     def _holds(self, path: Path, checkpoint: LogCheckpoint) -> bool:
         """Return whether the checkpoint of a proof beside a package is there."""
         is_in_package = path.name == PACKAGE_PROOF  # it appears a moment before the checkpoint
@@ -365,6 +382,18 @@ def log_files(public: Path) -> tuple[str, ...]:
     written_once = (*public.glob(f"{LOG}/*/*/*"), *public.glob(f"{LOG}/*/log.pub"), *proofs)
     paths = (*sorted(written_once), *sorted(public.glob(f"{LOG}/*/checkpoint")))
     return tuple(path.relative_to(public).as_posix() for path in paths)
+
+
+def is_of_its_log(public: Path, path: str) -> bool:
+    """Return whether a file of a log is what the key beside it signed, or follows from that."""
+    _, folder, kind, *_ = path.split("/")
+    line = _text(public / LOG / folder / "log.pub")
+    try:
+        origin = Verifier.of(line).name
+    except ValueError:
+        return False
+    log = PublicLog(public, LogBegun(0, origin, line), Tree.of(()))
+    return log.folder.name == folder and log.is_own(kind, public / path)
 
 
 def _notes(public: Path) -> Iterator[tuple[Checkpoint, Path]]:
