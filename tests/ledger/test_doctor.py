@@ -18,13 +18,25 @@ from turnstile.commands.doctor import REPAIRS
 RUNBOOK = Path(__file__).parents[2] / "docs/RUNBOOK.md"
 
 
+@pytest.fixture(scope="module")
+def lived(stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """A published week and a drawn one."""
+    made = Site(tmp_path_factory.mktemp("lived") / "site", stores.new())
+    with pytest.MonkeyPatch.context() as patch:
+        made.at(patch)
+        made.publish(0)
+        made.draw(1)
+    return made
+
+
 @pytest.fixture
-def site(stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    made = Site(tmp_path / "site", stores.new()).at(monkeypatch)
-    made.publish(0)
-    made.draw(1)
-    yield made
-    stores.give_back(made.url)
+def site(
+    lived: Site, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Site]:
+    """A copy to change."""
+    copy = lived.copy_of(stores, tmp_path / "site").at(monkeypatch)
+    yield copy
+    stores.give_back(copy.url)
 
 
 def found(capsys: pytest.CaptureFixture[str]) -> list[dict[str, str]]:

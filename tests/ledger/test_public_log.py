@@ -31,13 +31,21 @@ from turnstile.ledger.tlog.merkle import is_consistent, is_included
 pytestmark = pytest.mark.parametrize("stores", ["sqlite"], indirect=True)
 
 
-@pytest.fixture
-def site(stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+@pytest.fixture(scope="module")
+def lived(stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Site:
     """Two published weeks."""
-    made = Site(tmp_path / "site", stores.new()).at(monkeypatch)
-    made.publish(0)
-    made.publish(1)
+    made = Site(tmp_path_factory.mktemp("lived") / "site", stores.new())
+    with pytest.MonkeyPatch.context() as patch:
+        made.at(patch)
+        made.publish(0)
+        made.publish(1)
     return made
+
+
+@pytest.fixture
+def site(lived: Site, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    """A copy to change."""
+    return lived.copy_of(stores, tmp_path / "site").at(monkeypatch)
 
 
 @pytest.fixture

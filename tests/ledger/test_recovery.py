@@ -6,7 +6,7 @@ import hashlib
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
@@ -28,19 +28,42 @@ from turnstile.ledger.states import ReleaseState
 from turnstile.settings import system_clock
 
 
-@pytest.fixture(params=[True, False], ids=["witness", "no witness"])
+@pytest.fixture(scope="module", params=[True, False], ids=["witness", "no witness"])
 def has_witness(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
 
 
+@pytest.fixture(scope="module")
+def lived(
+    stores: Stores,
+    tmp_path_factory: pytest.TempPathFactory,
+    has_witness: bool,  # noqa: FBT001 - a fixture
+) -> Site:
+    """A deployment whose database lies outside of its home; its first week is public."""
+    made = Site(tmp_path_factory.mktemp("lived") / "site", stores.new(), has_witness)
+    with pytest.MonkeyPatch.context() as patch:
+        made.at(patch).publish(0)
+    return made
+
+
 @pytest.fixture
 def site(
+    lived: Site, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Site]:
+    """A copy to lose and to recover."""
+    copy = lived.copy_of(stores, tmp_path / "site").at(monkeypatch)
+    yield copy
+    stores.give_back(copy.url)
+
+
+@pytest.fixture
+def empty(
     url: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     has_witness: bool,  # noqa: FBT001 - a fixture
 ) -> Site:
-    """A deployment whose database lies outside of its home."""
+    """A deployment that has released nothing; its ledger knows the witness by its path."""
     return Site(tmp_path / "site", url, has_witness).at(monkeypatch)
 
 
@@ -78,7 +101,6 @@ def test_a_lost_database_comes_back(
     monkeypatch: pytest.MonkeyPatch,
     has_witness: bool,  # noqa: FBT001 - a fixture
 ) -> None:
-    site.publish(0)
     site.publish(1)
     site.draw(2)
     head, spent = site.ledger.head(), spent_micro(site.ledger)
@@ -101,7 +123,7 @@ def test_draws_that_died_are_charged_again_when_the_database_is_lost(
     site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch, aside: str
 ) -> None:
     """Their bytes were set aside, by the next draw or by a fetch of the zone's store."""
-    request = site.request(0)
+    request = site.request(1)
     embargoed = site.home / "embargoed"
     for n in range(2):
         attempt = site.ledger.reserve(request)
@@ -111,7 +133,6 @@ def test_draws_that_died_are_charged_again_when_the_database_is_lost(
         (folder / f"sealed-{n:016x}.parquet").write_bytes(b"noise")
         (embargoed / str(request.key)).mkdir(parents=True, exist_ok=True)
         (embargoed / str(request.key) / "plan.json").write_text(json.dumps(plan_of(request)))
-    site.publish(1)
     spent = spent_micro(site.ledger)
     site = lost_database(site, stores, monkeypatch)
     assert run("recover", *WHO, "--family", f"opal={request.family}") == 0
@@ -121,8 +142,7 @@ def test_draws_that_died_are_charged_again_when_the_database_is_lost(
 
 def test_draws_beyond_those_that_an_older_ledger_knows_are_charged(site: Site) -> None:
     """A restored database holds the first draw of a week; files prove three, one of them sealed."""
-    site.publish(1)
-    request = site.request(0)
+    request = site.request(1)
     folder = site.home / "embargoed" / str(request.key)
     attempt = site.ledger.reserve(request)
     site.ledger.begin_draw(attempt.attempt_id, request.bindings)
@@ -140,7 +160,6 @@ def test_draws_beyond_those_that_an_older_ledger_knows_are_charged(site: Site) -
 
 
 def test_a_package_of_other_bytes_at_a_published_week_is_charged_once(site: Site) -> None:
-    site.publish(0)
     manifest = site.home / "public" / str(site.request(0).key) / "manifest.json"
     stated = json.loads(manifest.read_bytes())
     manifest.write_text(json.dumps({**stated, "sealed_sha256": "f" * 64}))
@@ -185,7 +204,6 @@ def test_a_home_unpacked_over_a_published_week_draws_and_removes_nothing(
     site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`tar x` of last night's home: the database and the newest note are old, packages stay."""
-    site.publish(0)
     last_night = stores.copy_of(site.url)
     note = (site.home / "public/ledger-checkpoint.note").read_text()
     site.publish(1)
@@ -207,7 +225,6 @@ def test_a_home_unpacked_over_a_published_week_draws_and_removes_nothing(
 def test_a_backup_restored_twice_comes_back_twice(
     site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site.publish(0)
     old, older = stores.copy_of(site.url), stores.copy_of(site.url)
     site.publish(1)
     for number, url in enumerate((old, older)):
@@ -220,7 +237,6 @@ def test_a_backup_restored_twice_comes_back_twice(
 
 @pytest.mark.parametrize("has_witness", [True], indirect=True)
 def test_a_lost_home_leaves_what_the_ledger_holds_and_says_what_is_gone(site: Site) -> None:
-    site.publish(0)
     site.draw(1)
     shutil.rmtree(site.home)
     site.home.mkdir()
@@ -237,7 +253,6 @@ def test_a_lost_home_leaves_what_the_ledger_holds_and_says_what_is_gone(site: Si
 def test_home_and_database_lost_come_back_from_the_witness(
     site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site.publish(0)
     shutil.rmtree(site.home)
     site = lost_database(site, stores, monkeypatch)
     assert run("recover", *WHO) == 0
@@ -249,7 +264,6 @@ def test_home_and_database_lost_come_back_from_the_witness(
 
 
 def test_a_lost_key_refuses_until_it_is_rotated(site: Site) -> None:
-    site.publish(0)
     (site.home / "ledger-key.pem").unlink()
     with pytest.raises(IntegrityError, match="rotate-key"):
         site.draw(1)
@@ -261,7 +275,6 @@ def test_a_lost_key_refuses_until_it_is_rotated(site: Site) -> None:
 def test_a_stolen_key_signs_nothing_that_counts_once_it_is_rotated(site: Site) -> None:
     from turnstile.ledger.custody.signed_note import Signer
 
-    site.publish(0)
     shutil.copy(site.home / "ledger-key.pem", site.root / "stolen.pem")
     assert run("rotate-key", *WHO) == 0
     assert run("verify") == 0
@@ -274,7 +287,6 @@ def test_a_stolen_key_signs_nothing_that_counts_once_it_is_rotated(site: Site) -
 
 @pytest.mark.parametrize("has_witness", [True], indirect=True)
 def test_an_unmounted_witness_refuses_and_is_never_made_anew(site: Site) -> None:
-    site.publish(0)
     site.witness.rename(site.root / "elsewhere")
     with pytest.raises(IntegrityError, match="mount it"):
         site.draw(1)
@@ -284,7 +296,8 @@ def test_an_unmounted_witness_refuses_and_is_never_made_anew(site: Site) -> None
 
 
 @pytest.mark.parametrize("has_witness", [True], indirect=True)
-def test_a_broken_witness_is_taken_out_and_another_one_taken_in(site: Site) -> None:
+def test_a_broken_witness_is_taken_out_and_another_one_taken_in(empty: Site) -> None:
+    site = empty
     site.publish(0)
     shutil.rmtree(site.witness)
     assert run("witness", "remove", str(site.witness), *WHO) == 0
@@ -294,7 +307,6 @@ def test_a_broken_witness_is_taken_out_and_another_one_taken_in(site: Site) -> N
 
 
 def test_a_clock_years_back_is_refused_and_one_that_ran_ahead_is_confirmed(site: Site) -> None:
-    site.publish(0)
     now = system_clock()
     ahead = Ledger.open(
         site.url, clock=lambda: now + timedelta(days=3000), embargoed=site.home / "embargoed"
@@ -308,7 +320,6 @@ def test_a_clock_years_back_is_refused_and_one_that_ran_ahead_is_confirmed(site:
 
 
 def test_a_draw_under_way_is_burned_by_a_recovery_and_charged_again(site: Site) -> None:
-    site.publish(0)
     request = site.request(1)
     attempt = site.ledger.reserve(request)
     site.ledger.begin_draw(attempt.attempt_id, request.bindings)
@@ -321,7 +332,6 @@ def test_a_draw_under_way_is_burned_by_a_recovery_and_charged_again(site: Site) 
 
 
 def test_an_intact_ledger_has_nothing_to_recover(site: Site) -> None:
-    site.publish(0)
     head = site.ledger.head()
     assert run("recover", *WHO) == 0
     assert site.ledger.head() == head
@@ -331,7 +341,6 @@ def test_a_draw_that_a_process_works_on_is_ended_by_word_alone(
     site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It was burned without a question, while its process lived."""
-    site.publish(0)
     for n, words in ((1, ["--end-draws"]), (2, [])):
         request = site.request(n)
         attempt = site.ledger.reserve(request)
@@ -352,7 +361,8 @@ def test_a_draw_that_a_process_works_on_is_ended_by_word_alone(
         assert site.ledger.attempts(request.key)[0].state is ReleaseState.BURNED
 
 
-def test_what_people_do_by_commands_is_a_fact_with_person_and_reason(site: Site) -> None:
+def test_what_people_do_by_commands_is_a_fact_with_person_and_reason(empty: Site) -> None:
+    site = empty
     request = site.request(0)
     attempt = site.ledger.reserve(request)
     site.ledger.begin_draw(attempt.attempt_id, request.bindings)
@@ -381,7 +391,6 @@ def test_what_people_do_by_commands_is_a_fact_with_person_and_reason(site: Site)
 def test_a_budget_group_over_anothers_files_needs_a_decision(site: Site) -> None:
     from turnstile.errors import RefusedError
 
-    site.publish(0)
     other = {"programme": "ferries", "family": "other_cards"}
     with pytest.raises(RefusedError, match="admit-family"):
         site.draw(0, **other)
@@ -395,13 +404,13 @@ def test_a_full_disk_is_seen_before_the_charge_and_costs_nothing(
     site: Site, act_on_full_disk: Callable[[Callable[[], object]], int]
 ) -> None:
     """In a child whose files may hold 64 KiB, so that the kernel itself says no."""
-    request = site.request(0)
+    request = site.request(1)
     attempt = site.ledger.reserve(request)
     begin, space = site.ledger.begin_draw, {site.home / "embargoed": 2**20}
     assert act_on_full_disk(lambda: begin(attempt.attempt_id, request.bindings, space=space)) == 2
-    assert spent_micro(site.ledger) == 0
-    goes_on(site, 0)
     assert spent_micro(site.ledger) == LOSS_MICRO
+    goes_on(site, 1)
+    assert spent_micro(site.ledger) == 2 * LOSS_MICRO
 
 
 @pytest.fixture
@@ -454,7 +463,7 @@ def _break_an_index(file: Path) -> None:
 def test_a_damaged_database_is_said_to_be_and_comes_back(
     site: Site, capsys: pytest.CaptureFixture[str], how: str
 ) -> None:
-    for n in range(3):
+    for n in (1, 2):
         site.publish(n)
     spent, file = spent_micro(site.ledger), Path(site.url.removeprefix("sqlite:///"))
     with closing(sqlite3.connect(file)) as connection:
@@ -476,8 +485,7 @@ def test_an_entry_that_a_disk_altered_comes_back_from_the_witness_or_is_said_to_
     site: Site, stores: Stores, capsys: pytest.CaptureFixture[str], text: str
 ) -> None:
     """SQLite finds such a file sound, and recover once changed nothing and answered ok."""
-    for n in range(2):
-        site.publish(n)
+    site.publish(1)
     before = [entry.hash for entry in site.ledger.entries()]
     stores.tamper(site.url, f"UPDATE entry SET record = {text} WHERE sequence = 5")
     assert run("verify") == 4
@@ -494,7 +502,6 @@ def test_what_a_damaged_database_still_holds_comes_back_with_it(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An index is broken, every entry reads: none is lost, though nobody witnessed it."""
-    site.publish(0)
     shutil.rmtree(site.witness, ignore_errors=True)
     head, file = site.ledger.head(), Path(site.url.removeprefix("sqlite:///"))
     with closing(sqlite3.connect(file)) as connection:
@@ -513,7 +520,6 @@ def test_a_recovery_that_stopped_halfway_still_finds_what_the_damaged_database_h
     site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A burned draw left no file: that it was charged stands in the file set aside alone."""
-    site.publish(0)
     request, ledger = site.request(1), site.ledger
     attempt = ledger.reserve(request)
     ledger.begin_draw(attempt.attempt_id, request.bindings)
@@ -596,12 +602,12 @@ def test_a_record_that_reads_as_nothing_is_exit_4_for_whoever_reads_all(
         list(site.ledger.entries())
 
 
+@pytest.mark.parametrize("stores", ["sqlite"], indirect=True)  # a note lies beside either
 @pytest.mark.parametrize("signature_characters", [None, 0, 40, 88])
 def test_a_note_that_a_loss_of_power_tore_is_written_again(
     site: Site, signature_characters: int | None
 ) -> None:
     """Cut within its signature, too, which still reads: found by a simulated world."""
-    site.publish(0)
     site.publish(1)
     note = site.home / f"public/opal/{week_number(1)}/checkpoint-r0.note"
     whole = note.read_bytes()
@@ -623,7 +629,6 @@ def test_a_note_that_was_removed_from_a_witness_is_named_and_written_again(
     site: Site, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
     """Nothing named it, though the public zone shows what was written with it."""
-    site.publish(0)
     assert run("rotate-key", *WHO) == 0  # the old note keeps its signature
     site.publish(1)
     beside = site.home / f"public/opal/{week_number(0)}/checkpoint-r0.note"
@@ -648,8 +653,9 @@ def test_a_note_that_was_removed_from_a_witness_is_named_and_written_again(
 
 @pytest.mark.parametrize("has_witness", [True], indirect=True)
 def test_a_witness_needs_no_note_of_before_it_was_added_and_gets_no_forged_one(
-    site: Site,
+    empty: Site,
 ) -> None:
+    site = empty
     site.publish(0)
     shutil.rmtree(site.witness)
     assert run("witness", "remove", str(site.witness), *WHO) == 0
@@ -672,13 +678,8 @@ def test_a_witness_needs_no_note_of_before_it_was_added_and_gets_no_forged_one(
     assert removed.exists()
 
 
-def test_an_entry_that_a_witness_lost_is_shipped_again(
-    site: Site,
-    has_witness: bool,  # noqa: FBT001 - a fixture
-) -> None:
-    if not has_witness:
-        return
-    site.publish(0)
+@pytest.mark.parametrize("has_witness", [True], indirect=True)
+def test_an_entry_that_a_witness_lost_is_shipped_again(site: Site) -> None:
     torn = sorted((site.witness / "entries").iterdir())[2]
     kept = torn.read_bytes()
     torn.chmod(0o600)
@@ -717,16 +718,13 @@ def test_what_a_loss_of_power_tore_in_a_witness_is_no_other_copy_of_the_ledger(
     assert torn.read_bytes() == whole or Note.read(torn).checkpoint is not None
 
 
+@pytest.mark.parametrize("has_witness", [True], indirect=True)
 def test_a_torn_entry_that_nobody_else_holds_is_given_up_by_a_person(
     site: Site,
     stores: Stores,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    has_witness: bool,  # noqa: FBT001 - a fixture
 ) -> None:
-    if not has_witness:
-        return
-    site.publish(0)
     site.publish(1)
     last = max((site.witness / "entries").iterdir())
     last.chmod(0o600)

@@ -176,6 +176,14 @@ def test_the_faults_are_many_and_of_every_unit(tmp_path: Path) -> None:
     assert len(FAULTS) >= 25
 
 
+def test_a_fault_is_known_to_be_in_reading_by_what_it_replaces() -> None:
+    """Files that were read without it would hide it; others count what was read before."""
+    fault_of = {fault.name: fault for fault in FAULTS}
+    for read, counted in (("swallowed line", "no bound"), ("shape switch", "counted twice")):
+        assert fault_of[read].is_in_reading
+        assert not fault_of[counted].is_in_reading
+
+
 @pytest.mark.parametrize(
     ("fault", "case"),
     cases_of(lambda fault, case: fault.name in OF_EVERY_UNIT or case == fault.cases[0]),

@@ -610,19 +610,23 @@ def test_a_note_that_is_gone_from_the_bucket_is_written_again(
 
 def _series_of(place: StoredDeployment) -> dict[str, bytes]:
     """What lies in the bucket of pages and series, but what each signature writes anew."""
-    found = place.objects("public")
-    return {name: found[name] for name in found if re.match(r"itms/(series|explore|[^/]+$)", name)}
+    return place.objects("public", r"itms/(series|explore|[^/]+$)")
+
+
+@pytest.fixture(scope="module")
+def mended(
+    public_week: StoredDeployment, tmp_path_factory: pytest.TempPathFactory
+) -> StoredDeployment:
+    """A copy in whose bucket each test puts right what it did."""
+    return public_week.fork(tmp_path_factory.mktemp("mended"))
 
 
 @pytest.mark.parametrize("kind", ["altered", "gone", "planted", "index"])
 def test_what_somebody_did_to_a_series_in_the_bucket_is_named_and_put_right(
-    public_week: StoredDeployment,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    kind: str,
+    mended: StoredDeployment, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
     """Its index alone was compared, so republish answered ok and put nothing."""
-    place = public_week.fork(tmp_path / "copy")
+    place = mended
     before = _series_of(place)
     part = max(name for name in before if name.endswith(".parquet"))
     for repair in (["ledger", "republish"], None):

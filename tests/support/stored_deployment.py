@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,13 +45,15 @@ class StoredDeployment:
     def root(self) -> Any:
         return self.store.client("root")
 
-    def objects(self, zone: str) -> dict[str, bytes]:
+    def objects(self, zone: str, named: str = "") -> dict[str, bytes]:
+        """What lies in a bucket, where names begin as a pattern says."""
         root, bucket, start = self.root, bucket_of(zone), f"{self.prefix}/"
         pages = root.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=start)
-        names = [entry["Key"] for page in pages for entry in page.get("Contents", ())]
+        keys = [entry["Key"] for page in pages for entry in page.get("Contents", ())]
         return {
-            name.removeprefix(start): root.get_object(Bucket=bucket, Key=name)["Body"].read()
-            for name in names
+            name: root.get_object(Bucket=bucket, Key=key)["Body"].read()
+            for key in keys
+            if re.match(named, name := key.removeprefix(start))
         }
 
     def plant(self, zone: str, name: str, content: bytes) -> None:

@@ -25,11 +25,14 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
+# Matrices are small: two threads would wait for each other. NumPy reads it once.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # noqa: TID251 - no settings come with it
 import numpy as np
 from numpy.typing import NDArray
 

@@ -41,7 +41,7 @@ WEB = ("http://", "https://", "file://")
 PRIME, ORDER = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
 CURVE = -121665 * pow(121666, -1, PRIME) % PRIME
 BASE_X = 0x216936D3CD6E53FEC0A4E231FDD6DC5C692CC7609525A7B2C9562D608F25D51A
-BASE = (BASE_X, 4 * pow(5, -1, PRIME) % PRIME)
+BASE = (BASE_X, 4 * pow(5, -1, PRIME) % PRIME, 1)
 GRADED = ("usable", "value", "low_90", "high_90")
 ROUNDED = 0.01  # of what is compared, which is published rounded
 UP = {"rho": 10**9, "epsilon": 10**6}  # a card rounds up to as many parts
@@ -137,19 +137,21 @@ def is_signed(key: bytes, message: bytes, signature: bytes) -> bool:
     if (len(key), len(signature)) != (32, 64) or y >= PRIME or s >= ORDER or not roots:
         return False
     h = int.from_bytes(hashlib.sha512(signature[:32] + key + message).digest(), "little") % ORDER
-    point, minus_key = (0, 1), (roots[0] if roots[0] & 1 != sign else PRIME - roots[0], y)
+    point, minus_key = (0, 1, 1), (roots[0] if roots[0] & 1 != sign else PRIME - roots[0], y, 1)
     for bit in reversed(range(ORDER.bit_length())):  # s times the base minus h times the key
         point = _add(point, point)
         point = _add(point, BASE) if s >> bit & 1 else point
         point = _add(point, minus_key) if h >> bit & 1 else point
-    return (point[1] | (point[0] & 1) << 255).to_bytes(32, "little") == signature[:32]
+    x, y = (part * pow(point[2], -1, PRIME) % PRIME for part in point[:2])
+    return (y | (x & 1) << 255).to_bytes(32, "little") == signature[:32]
 
 
-def _add(p: tuple[int, int], q: tuple[int, int]) -> tuple[int, int]:
-    """Add two points (RFC 8032, section 5.1)."""
-    product = CURVE * p[0] * q[0] * p[1] * q[1] % PRIME
-    x = (p[0] * q[1] + q[0] * p[1]) * pow(1 + product, -1, PRIME) % PRIME
-    return x, (p[1] * q[1] + p[0] * q[0]) * pow(1 - product, -1, PRIME) % PRIME
+def _add(p: tuple[int, int, int], q: tuple[int, int, int]) -> tuple[int, int, int]:
+    """Add two points (RFC 8032, section 5.1) whose x and y are over the third number."""
+    x, y, z = p[0] * q[0] % PRIME, p[1] * q[1] % PRIME, p[2] * q[2] % PRIME
+    less, more = z * z - CURVE * x * y, z * z + CURVE * x * y
+    crossed = (p[0] + p[1]) * (q[0] + q[1]) - x - y
+    return z * less * crossed % PRIME, z * more * (x + y) % PRIME, less * more % PRIME
 
 
 def _tables(folder: Path, columns_of: Any) -> Iterator[str]:
@@ -256,14 +258,15 @@ def _added_up(
         if regions and "location" in axes:
             region_of_row = [regions.get(location, "UNKNOWN") for location in columns["location"]]
             axes, columns = [*axes, "region"], {**columns, "region": region_of_row}
-        tables[name] = (axes, columns, end, number)
+        # published in tenths
+        tables[name] = (axes, columns, end, [round(10 * float(n or 0)) for n in columns[number]])
     pairs = permutations(tables.items(), 2)
-    for (name, (axes, coarse, end, number)), (other, (finer, fine, other_end, _)) in pairs:
+    for (name, (axes, coarse, end, counted)), (other, (finer, fine, other_end, parts)) in pairs:
         if set(axes) < set(finer) and end == other_end:
             counts, total = Counter[Any](), Counter[Any]()
-            for added, columns in ((counts, coarse), (total, fine)):
-                for cell, count in zip(zip(*(columns[n] for n in axes)), columns[number]):
-                    added[cell] += round(10 * float(count or 0))  # published in tenths
+            for added, columns, tenths in ((counts, coarse, counted), (total, fine, parts)):
+                for cell, count in zip(zip(*(columns[n] for n in axes)), tenths):
+                    added[cell] += count
             if total.keys() == counts.keys() and total != counts:  # hours are no quarters
                 yield f"{name} is not the sum of {other}"
 

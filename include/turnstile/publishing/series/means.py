@@ -49,11 +49,7 @@ def typical_weekday(
         gaps: service days without input.
     """
     usual = _usual_days(holidays, gaps)
-
-    def kept(days: list[date]) -> list[date]:
-        return [day for day in usual(days) if day.weekday() < SATURDAY]
-
-    return _means(weeks, kept, "day")
+    return _means(weeks, lambda days: [d for d in usual(days) if d.weekday() < SATURDAY], "day")
 
 
 def typical_week(
@@ -102,9 +98,8 @@ def four_weeks_of_speeds(packages: Sequence[Tables], table: str, clamp_kmh: int)
         clamp_kmh: V, km/h.
     """
     try:
-        return rolling_means(
-            [read_week(package.folder, table) for package in packages], clamp_kmh=clamp_kmh
-        )
+        weeks = [read_week(package.folder, table) for package in packages]
+        return rolling_means(weeks, clamp_kmh=clamp_kmh)
     except InputError:
         return None
 
