@@ -178,20 +178,56 @@ def test_the_file_in_the_package_answers_by_itself(package: Path, tmp_path: Path
     card = json.loads((package / "release_card.json").read_bytes())
     drawn = (entry["name"] for entry in card["data"] if "draw" in entry["sources"][0])
     table, column = next(drawn), ("--column", "measured")
-    once, again = run(file, table, *column), run(file, table, *column)
+    tap = ["tap=on"] if table == "location" else []
+    once, again = run(file, table, *column, *tap), run(file, table, *column, *tap)
     assert once.returncode == 0, once.stderr
     assert once.stdout == again.stdout
     said = dict(line.split() for line in once.stdout.splitlines())
     ends = [float(said[name].replace(",", "")) for name in ("low_95", "value", "high_95")]
     assert ends == sorted(set(ends))
     assert not list(file.parent.rglob("__pycache__"))
-    unchanged = run(file, table, *column, "--since", package)
-    assert "value        0" in unchanged.stdout
-    for slip in ((table, "foo=1"), ("elsewhere",), (table, "--column", "usable")):
+    rows = drawn_rows(package, table)
+    label, known = next(iter(rows[-1])), rows[-1][next(iter(rows[-1]))]
+    assert said["rows"] == f"{len([row for row in rows if row.get('tap', 'on') == 'on']):,}"
+    unknown = f"{label}=No Such Place"
+    for slip, words in {
+        (table, *column, "foo=1"): "no column foo; there are",
+        ("elsewhere",): "there is no table elsewhere",
+        (table, "--column", "unbiased"): "can be summed" if tap else "means",
+        (table, *column, *tap, unknown): f"no row has {unknown}; labels of {label} are ",
+        (table, *column, *tap, "--of", *tap, unknown): f"no row has {unknown}",
+        (table, *column, *tap, known): "write COLUMN=LABEL",
+        (table, *column, *tap, "--since", package): "same package",
+        (table, *column, "--ranks", label, "--of"): "--ranks takes",
+        (table, *column, "--ranks", label, "--since", package): "--ranks takes",
+        **({(table, *column): "tap=on and in tap=off"} if tap else {}),
+    }.items():
         done = run(file, *slip)
-        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done
+        assert words in done.stderr
     means = [draw["table"] for draw in card["draws"] if draw["statistic"] == "sum"]
-    assert all("means do not add up" in run(file, name).stderr for name in means)
+    for stderr in (run(file, name).stderr for name in means):
+        assert "means do not add up; the tables of means are " in stderr
+        assert "unbiased" not in stderr
+    (tmp_path / "withdrawn-alone.json").write_text("{}")
+    assert "alone was withdrawn" in run(file, table, *column, *tap).stderr
+
+
+def drawn_rows(package: Path, table: str) -> list[sums.Row]:
+    return sums.Package(package).rows(table)
+
+
+def test_a_share_of_nothing_is_refused(published: Path, tmp_path: Path) -> None:
+    package = next(published.glob("opal/*/r0"))
+    shutil.copytree(package, tmp_path / "alone")
+    path = tmp_path / "alone/data/location.csv"
+    rows = drawn_rows(package, "location")
+    nothing = [row | {name: "0" for name in row if name in ("value", "high_90")} for row in rows]
+    text = [",".join(rows[0]), *(",".join(row.values()) for row in nothing)]
+    path.write_text("\n".join(text) + "\n")
+    done = run(tmp_path / "alone/tools/draws.py", "location", "tap=on", "--of", "tap=on")
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert "rows after --of" in done.stderr
 
 
 @pytest.mark.long
@@ -203,8 +239,8 @@ def test_shares_changes_and_ranks_are_asked_on_the_command_line(published: Path)
     ranks = run(file, table, "tap=on", "mode=train", "--ranks", "location").stdout.splitlines()
     other_order = run(file, table, "--ranks", "location", "tap=on", "mode=train")
     assert other_order.stdout.splitlines() == ranks
-    assert len(ranks) == 10 * 6
-    assert [line.split()[1] for line in ranks[1::6]] == [str(n) for n in range(1, 11)]
+    assert len(ranks) == 10 * 6 + 1
+    assert [line.split()[1] for line in ranks[1:-1:6]] == [str(n) for n in range(1, 11)]
 
 
 def test_a_plausible_week_has_the_noise_that_was_drawn(published: Path) -> None:

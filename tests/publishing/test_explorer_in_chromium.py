@@ -26,6 +26,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.publishing.explore import site
+from turnstile.publishing.series.index import EXPLORER_PAGE
 
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 
@@ -161,13 +162,13 @@ def city(tmp_path_factory: pytest.TempPathFactory) -> LongSeries:
 
 @pytest.fixture
 def at_city(browser: Any, city: LongSeries) -> Visitor:
-    return Visitor(browser, (city.folder / site.PAGE).as_uri())
+    return Visitor(browser, (city.folder / EXPLORER_PAGE).as_uri())
 
 
 @pytest.fixture
 def at(browser: Any, published: Path) -> Callable[[str], Visitor]:
     """The page of a programme of the small deployment, from the disk."""
-    return lambda programme: Visitor(browser, (published / programme / site.PAGE).as_uri())
+    return lambda programme: Visitor(browser, (published / programme / EXPLORER_PAGE).as_uri())
 
 
 @pytest.fixture
@@ -176,7 +177,7 @@ def served(city: LongSeries) -> Iterator[str]:
     handler = partial(Quiet, directory=str(city.folder.parent))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/opal/{site.PAGE}"
+        yield f"http://127.0.0.1:{server.server_port}/opal/{EXPLORER_PAGE}"
         server.shutdown()
 
 
@@ -186,7 +187,7 @@ def test_five_hundred_weeks_are_seen_within_a_second_and_no_other_host_is_asked(
 ) -> None:
     browser.get_log("browser")
     for visitor in (at_city, Visitor(browser, served)):
-        origin = visitor.address.removesuffix(f"opal/{site.PAGE}")
+        origin = visitor.address.removesuffix(f"opal/{EXPLORER_PAGE}")
         for width in WIDTHS_PX:
             visitor.view(width)
             shown = []

@@ -33,7 +33,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An interpreter that has both libraries; they are heavy, and nothing else needs them."""
     folder, uv = tmp_path_factory.mktemp("harvesters"), Path(sys.executable).parent / "uv"
     interpreter = folder / "bin/python"
-    wanted = ["mlcroissant==1.1.1", "rdflib==7.6.0"]
+    wanted = ["mlcroissant[parquet]==1.1.1", "rdflib==7.6.0"]
     for command in (
         [uv, "venv", "--quiet", "--clear", folder],
         [uv, "pip", "install", "--quiet", "--python", interpreter, *wanted],

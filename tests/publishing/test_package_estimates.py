@@ -195,7 +195,12 @@ def test_a_sum_of_any_cells_has_an_interval_of_its_own(
     assert main([*asked, "--where", "card=1"]) == 2
     capsys.readouterr()
     assert main([*asked[:-1], "day"]) == 2  # a sum of cells: its errors are no declared noise
-    assert "as location, location_slot, slot is; tools/sums.py" in capsys.readouterr().err
+    drawn_ones = "name a drawn one: location, location_slot, slot; tools/sums.py"
+    assert drawn_ones in capsys.readouterr().err
+    assert main([*asked[:-1], "nosuch"]) == 2
+    assert drawn_ones in capsys.readouterr().err
+    assert main(["estimates", "sum", "/nowhere", "--table", "slot"]) == 2
+    assert "is no folder; name a package" in capsys.readouterr().err
 
 
 def values_of(package: Path) -> list[float]:

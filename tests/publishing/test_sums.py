@@ -108,7 +108,22 @@ def test_the_file_in_the_package_runs_alone_and_refuses_what_has_no_error(packag
             [*command, *arguments], capture_output=True, text=True, check=False
         )
 
-    assert "high_95" in run(table, "--column", "measured").stdout
+    tap = ["tap=on"] if table == "location" else []
+    assert "high_95" in run(table, "--column", "measured", *tap).stdout
+    label = "location" if tap else "cell"
+    for slip, words in {
+        (table, "--column", "measured", *tap, f"{label}=Nix"): f"no row has {label}=Nix; labels",
+        (table, "--column", "measured", "Nix"): "Nix: write COLUMN=LABEL",
+        ("location", "--column", "low_90"): "be summed: value, unbiased, measured",
+        ("location", "--column", "measured"): "tap=on and in tap=off",
+        ("speed_city",): "means do not add up; the tables of means are speed, speed_city, ",
+        ("speeding", "limit_kmh=40"): "be summed: measured",
+    }.items():
+        if (package / f"data/{slip[0]}.csv").exists():
+            done = run(*slip)
+            assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done
+            assert words in done.stderr
+            assert "nan" not in done.stdout
     assert "there is no table elsewhere" in run("elsewhere").stderr
     for slip in ((table, "foo=1"), ("elsewhere",), (table, "--column", "usable")):
         done = run(*slip)
@@ -134,9 +149,26 @@ def test_a_sum_of_estimates_has_an_interval_of_its_own_not_the_sum_of_intervals(
     assert alone.high_90 == pytest.approx(56.4, abs=0.1)
 
 
+@pytest.mark.parametrize(("share", "times"), [(0.5, 1.5), (1.0, 2.0), (1.7, 2.0)])
+def test_a_sum_is_not_less_exact_than_numbers_that_err_alike(share: float, times: float) -> None:
+    """Shares of a card are on the safe side, and may add up to more than all of an error."""
+    where, ends = {"mode": "train", "tap": "on", "location": "Acacia"}, {"low_90": "90"}
+    rows = [
+        {"service_date": day, **where, "value": "100", **ends, "high_90": "110"}
+        for day in ("2016-07-25", "2016-07-26")
+    ]
+    together = sums.Together([sums.Way(["place"], share, 0.0)], 0.0)
+    alone = 2 * together.deviation(rows[0]) ** 2
+    variance, _ = together.error(rows)
+    assert variance == pytest.approx(times * alone)
+
+
 def test_a_sum_of_estimates_without_known_errors_has_no_interval(published: Path) -> None:
     package = sums.Package(next(published.glob("opal/*/r0")))
     assert package.estimated("location", []).withheld == sums.NO_VALUE
+    for column in ("value", "unbiased", "measured"):
+        nothing = package.total("location", lambda row: row["location"] == "Nix", column)
+        assert (np.isnan(nothing.value), nothing.withheld) == (True, sums.NO_VALUE)
     rows = package.rows("location")[:5]
     for row in rows:
         row["high_90"] = ""

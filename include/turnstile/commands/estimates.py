@@ -86,9 +86,9 @@ def _sum(args: argparse.Namespace) -> int:
     for text in args.where:
         name, sign, labels = text.partition("=")
         if not sign:
-            rule = f"{text!r}: write COLUMN=LABEL[,LABEL...]"
-            raise InputError(where="--where", field="labels", rule=rule)
+            raise InputError(where="--where", field=text, rule="write COLUMN=LABEL[,LABEL...]")
         where[name] = frozenset(labels.split(","))
+    require_package(args.folder)
     cell_sum = sum_of(args.folder, args.table, where)
     if (estimate := cell_sum.estimate) is not None:
         print(f"estimate: {estimate.value:.1f} ({cell_sum.cells} cells)")

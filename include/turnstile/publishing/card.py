@@ -305,11 +305,13 @@ def _absent(programme: Programme, plan: ReleasePlan) -> list[date]:
 
 
 def _estimated_errors(card: dict[str, Any]) -> dict[str, float]:
-    """Return how exact the estimates of each table are; nothing if there are none."""
+    """Return how exact the estimates of each table are, where it has some and says so."""
     errors: dict[str, float] = {}
     record = card.get("estimates") or {"errors": {}}
     for table, sizes in record["errors"].items():
-        weights = [(line["numbers"], line["rmse_estimated"] or 0.0) for line in sizes]
-        squares = sum(numbers * error**2 for numbers, error in weights)
-        errors[table] = math.sqrt(squares / max(1, sum(numbers for numbers, _ in weights)))
+        weights = [(line["numbers"], line["rmse_estimated"]) for line in sizes]
+        known = [(numbers, error) for numbers, error in weights if numbers and error is not None]
+        if known:
+            squares = sum(numbers * error**2 for numbers, error in known)
+            errors[table] = math.sqrt(squares / sum(numbers for numbers, _ in known))
     return errors

@@ -37,7 +37,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 sys.dont_write_bytecode = True  # this folder holds what its manifest lists, and nothing else
-from sums import NO_CELL_ERROR, NO_VALUE, TAP, VALUE, Package, Row, Way, labels_of, places_of  # noqa: E402
+from sums import (  # noqa: E402
+    NO_CELL_ERROR,
+    NO_VALUE,
+    TAP,
+    VALUE,
+    Package,
+    Row,
+    Way,
+    conditions,
+    labels_of,
+    marked,
+    places_of,
+    refuse_both_taps,
+)
 
 Floats = NDArray[np.float64]
 WEEKS = 400
@@ -167,19 +180,14 @@ class Weeks:
 
     def __init__(self, folder: str | Path, table: str, column: str = VALUE) -> None:
         self.package = package = Package(folder)
-        if table not in package.tables:
-            raise ValueError(f"there is no table {table}; there are {', '.join(package.tables)}")
+        package.require(table, column, (VALUE, "measured"))
         # Of a gap there is no value; of what was not drawn there is nothing measured.
-        if column not in (VALUE, "measured"):
-            raise ValueError(f"{column}: name {VALUE} or measured")
         self.rows: list[Row] = [row for row in package.rows(table) if row[column]]
         self.values = np.array([float(row[column]) for row in self.rows])
         self.deviations = np.zeros(self.values.shape)
         self.is_laplace = np.zeros(self.values.shape, bool)
         self.blocks: list[Block] = []
         if column == VALUE:
-            for source in package.tables[table]["sources"]:
-                package.together(source["estimates"])  # means have none, shown or not
             self._estimated(table)
         else:
             for source, rows in self._sources(table):
@@ -211,8 +219,8 @@ class Weeks:
             raise ValueError(NO_CELL_ERROR)
 
     def chosen(self, **labels: list[str]) -> NDArray[np.bool_]:
-        """Mark the rows whose columns have one of the given labels."""
-        return np.array([all(row[n] in of for n, of in labels.items()) for row in self.rows], bool)
+        """Mark the rows whose columns have one of the given labels; there must be some."""
+        return np.array(marked(self.rows, labels), bool)
 
     def week(self, number: int) -> Floats:
         """Return the numbers of a plausible week, in the order of `rows`."""
@@ -267,31 +275,34 @@ def ranks(
     return answers
 
 
-def conditions(given: list[str]) -> dict[str, list[str]]:
-    """Return labels by column from `column=label,label`."""
-    return {
-        name: labels.split(",")
-        for name, _, labels in (condition.partition("=") for condition in given)
-    }
-
-
-def answered(asked: argparse.Namespace) -> list[tuple[str, Answer]]:
-    """Answer what the command line asks."""
-    where, of = conditions(asked.where), conditions(asked.of or [])
-    package = Path(__file__).resolve().parents[1]
-    tables = [Weeks(folder, asked.table, asked.column) for folder in (package, *asked.since)]
-    sides = [(table.chosen(**where), table.chosen(**of)) for table in tables]
+def answered(asked: argparse.Namespace) -> tuple[list[tuple[str, Answer]], str]:
+    """Answer what the command line asks, and say of how many rows."""
+    texts = [asked.where] if asked.of is None else [asked.where, asked.of]
+    if asked.ranks and (asked.since or asked.of is not None):
+        raise ValueError("--ranks takes sums of this package: leave out --of and --since")
+    folders = [Path(__file__).resolve().parents[1], *map(Path, asked.since)]
+    manifests = {(folder / "manifest.json").read_bytes() for folder in folders}
+    if len(manifests) < len(folders):
+        raise ValueError("--since names this same package: name another")
+    tables = [Weeks(folder, asked.table, asked.column) for folder in folders]
+    sides = [[table.chosen(**conditions(text)) for text in texts] for table in tables]
+    for table, marks in zip(tables, sides):
+        for chosen in marks:
+            refuse_both_taps(table.rows[n] for n in np.flatnonzero(chosen))
+        if marks[1:] and table.values[marks[1]].sum() <= 0:
+            raise ValueError("the rows after --of do not add up to more than 0: no share of them")
+    counted = " less ".join(" over ".join(f"{m.sum():,}" for m in marks) for marks in sides)
     if asked.ranks:
-        return ranks(tables[0], asked.ranks, sides[0][0])
+        return ranks(tables[0], asked.ranks, sides[0][0]), counted
 
     def question(*weeks: Floats) -> float:
         answers = [
-            float(week[chosen].sum() / (1 if asked.of is None else week[other].sum()))
-            for week, (chosen, other) in zip(weeks, sides)
+            float(week[chosen].sum() / (week[other[0]].sum() if other else 1))
+            for week, (chosen, *other) in zip(weeks, sides)
         ]
         return answers[0] - sum(answers[1:])
 
-    return [("", ask(question, *tables))]
+    return [("", ask(question, *tables))], counted
 
 
 def main(arguments: list[str]) -> int:
@@ -305,7 +316,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--since", nargs=1, default=[], help="less that of another package")
     parser.add_argument("--ranks", help="of the ten labels of a column with the largest sums")
     try:
-        answers = answered(parser.parse_intermixed_args(arguments))
+        answers, counted = answered(parser.parse_intermixed_args(arguments))
     except (KeyError, StopIteration) as error:
         print(f"there is no such column or statistic: {error}", file=sys.stderr)
         return 2
@@ -317,6 +328,7 @@ def main(arguments: list[str]) -> int:
             print(label)
         for name, value in answer._asdict().items():
             print(f"{name:12} {value:,.6g}")
+    print(f"{'rows':12} {counted}")
     return 0
 
 

@@ -26,7 +26,7 @@ import sys
 from collections import Counter, defaultdict
 from datetime import date
 from pathlib import Path
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable, Iterable, NamedTuple
 
 Row = dict[str, str]
 Shape = tuple[int, int]
@@ -41,6 +41,7 @@ WEEKEND = (5, 6)
 MOST_UNKNOWN = 0.5  # of a variance: above, no interval
 NO_CELL_ERROR = "most of these cells have no interval of their own: they carry too little signal"
 NO_VALUE = "there is no value of these cells: no row was chosen, or their days are gaps"
+SHOWN = 5  # labels that a refusal names
 NO_SUM_ERROR = (
     "how far these errors go together is not known well enough; take a table whose numbers "
     "already add up these cells, or sum the column measured"
@@ -155,7 +156,7 @@ class Together(NamedTuple):
         variance += math.sqrt(uncertainty)  # on the safe side: places differ in what they share
         if math.sqrt(uncertainty) > MOST_UNKNOWN * variance:
             return math.nan, NO_SUM_ERROR
-        return variance, ""
+        return min(variance, sum(deviations) ** 2), ""  # errors that are all the same add up
 
     def deviation(self, row: Row) -> float:
         """Return the standard deviation that the end of an interval was made from."""
@@ -169,6 +170,35 @@ class Together(NamedTuple):
             return max(small, 0.0)
         rest = max(reach**2 - 4 * ABOVE_90 * self.beyond, 0.0)
         return (reach + math.sqrt(rest)) / (2 * ABOVE_90)
+
+
+def conditions(given: list[str]) -> dict[str, list[str]]:
+    """Return labels by column from `column=label,label`; refuse other words."""
+    for text in given:
+        if "=" not in text:
+            raise ValueError(f"{text}: write COLUMN=LABEL,LABEL, such as tap=on")
+    return {name: labels.split(",") for name, _, labels in (text.partition("=") for text in given)}
+
+
+def marked(rows: list[Row], where: dict[str, list[str]]) -> list[bool]:
+    """Mark the rows that have the labels; refuse a column or label that no row has."""
+    for name, labels in where.items() if rows else ():
+        if name not in rows[0]:
+            raise ValueError(f"there is no column {name}; there are {', '.join(rows[0])}")
+        known = sorted({row[name] for row in rows})
+        for label in set(labels).difference(known):
+            some = ", ".join(known[:SHOWN]) + ", ..." * (len(known) > SHOWN)
+            raise ValueError(f"no row has {name}={label}; labels of {name} are {some}")
+    marks = [all(row[name] in labels for name, labels in where.items()) for row in rows]
+    if not any(marks):
+        raise ValueError("no row has all of these labels: leave out a condition")
+    return marks
+
+
+def refuse_both_taps(rows: Iterable[Row]) -> None:
+    """Refuse rows that hold every trip twice."""
+    if len({row.get(TAP) for row in rows}) > 1:
+        raise ValueError(BOTH_TAPS)
 
 
 def places_of(row: Row) -> list[str]:
@@ -199,6 +229,9 @@ class Package:
         if "data" not in self.card:
             raise ValueError(f"{folder}: of package version 1; its own programs read it")
         self.tables = {table["name"]: table for table in self.card["data"]}
+        at = self.folder.resolve()
+        if (withdrawal := at.parent / f"withdrawn-{at.name}.json").exists():
+            print(f"warning: {folder} was withdrawn: see {withdrawal.name}", file=sys.stderr)
 
     def stated(self) -> Any:
         """Return the release card."""
@@ -222,13 +255,37 @@ class Package:
             chosen: whether a row is in the sum; every row is by default.
             column: `value`, `unbiased` or `measured`.
         """
-        if table not in self.tables:
-            raise ValueError(f"there is no table {table}; there are {', '.join(self.tables)}")
+        self.require(table, column)
         rows = [row for row in self.rows(table) if chosen(row)]
-        if rows and column not in rows[0]:
-            raise ValueError(f"{table} has no column {column}")
+        refuse_both_taps(rows)
         of = {VALUE: self.estimated, "unbiased": self.reconciled, "measured": self.measured}
         return of[column](table, rows)
+
+    def require(
+        self, table: str, column: str, among: Iterable[str] = (VALUE, "unbiased", "measured")
+    ) -> None:
+        """Refuse a table that is not there, and a column whose numbers have no sums."""
+        if table not in self.tables:
+            raise ValueError(f"there is no table {table}; there are {', '.join(self.tables)}")
+        sources = self.tables[table]["sources"]
+        ways = (self.card.get("estimates") or {}).get("correlations", {})
+        statistics = [source.get("draw", "").partition("/")[2] for source in sources]
+        has_sums = {
+            VALUE: any(source["estimates"] in ways for source in sources),
+            "unbiased": "count" in statistics,
+            "measured": any(statistics),
+        }
+        if column in (can := [name for name in among if has_sums[name]]):
+            return
+        means = [name for name, record in self.tables.items() if record["what"].startswith("mean")]
+        if table in means:
+            rule = f"means do not add up; the tables of means are {', '.join(means)}"
+        else:
+            rule = (
+                f"no sums of the column {column} with their error here; columns that can be "
+                f"summed: {', '.join(can) or 'none, so take a table that was drawn'}"
+            )
+        raise ValueError(f"{table}: {rule}")
 
     def by_source(self, table: str, rows: list[Row]) -> list[tuple[Any, list[Row]]]:
         """Return the rows of each source of a table: of a tap, of a limit."""
@@ -242,6 +299,8 @@ class Package:
 
     def measured(self, table: str, rows: list[Row]) -> Sum:
         """Sum numbers as they were drawn."""
+        if not rows:
+            return interval(0, math.nan, math.nan)._replace(withheld=NO_VALUE)
         variance = fourth = 0.0
         for source, source_rows in self.by_source(table, rows):
             if "draw" not in source:
@@ -258,15 +317,12 @@ class Package:
         """Return how far the errors of a table of estimates go together.
 
         Raises:
-            ValueError: its numbers do not add up, or the package says nothing of sums.
+            ValueError: the package says nothing of their sums.
         """
         record = self.card.get("estimates") or {}
         ways = record.get("correlations", {}).get(name)
         if ways is None:
-            raise ValueError(
-                "no sums of these values: means do not add up, nor is it known how far errors "
-                "of other numbers go together; sum the column unbiased or measured"
-            )
+            raise ValueError("no sums of these values: it is not stated how errors go together")
         hidden = [line for line in record["errors"][name] if not line["intervals_shown"]]
         most = max((line["rmse_estimated"] for line in hidden), default=math.inf)
         is_whole = not any("unit" in line for line in record["errors"][name])
@@ -294,15 +350,11 @@ class Package:
     def reconciled(self, table: str, rows: list[Row]) -> Sum:
         """Sum unbiased numbers; partitions (a mode on a day) are independent."""
         sources = self.by_source(table, rows)
-        if len(sources) > 1:
-            raise ValueError(BOTH_TAPS)
         seen = [row for row in rows if row["unbiased"]]
         if not seen:
             return interval(0, math.nan, math.nan)._replace(withheld=NO_VALUE)
         variance, axes = 0.0, self._axes()
-        name, _, statistic = sources[0][0].get("draw", "").partition("/")
-        if statistic != "count":
-            raise ValueError(f"{table}: no sums of what was not drawn itself; sum a finer table")
+        name = sources[0][0].get("draw", "").partition("/")[0]
         if not axes[name]:  # drawn by itself, and reconciled with nothing
             variance = sum(float(row["unbiased_sd"]) ** 2 for row in seen)
         partitions: dict[tuple[str, ...], list[Row]] = defaultdict(list)
@@ -401,22 +453,18 @@ def main(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
         print(__doc__)
         return 0 if arguments else 2
-    table, *conditions = arguments
+    table, *words = arguments
     column = VALUE
-    if "--column" in conditions[:-1]:
-        at = conditions.index("--column")
-        column, conditions = conditions[at + 1], conditions[:at] + conditions[at + 2 :]
-    wanted = {
-        name: set(values.split(",")) for name, _, values in (c.partition("=") for c in conditions)
-    }
+    if "--column" in words[:-1]:
+        at = words.index("--column")
+        column, words = words[at + 1], words[:at] + words[at + 2 :]
     try:
         package = Package(Path(__file__).resolve().parents[1])
-        total = package.total(
-            table, lambda row: all(row[n] in of for n, of in wanted.items()), column
-        )
-    except KeyError as error:
-        print(f"{table} has no column {error}; it has those of {table}.csv", file=sys.stderr)
-        return 2
+        package.require(table, column)
+        marks = iter(marked(package.rows(table), conditions(words)))
+        total = package.total(table, lambda _: next(marks), column)
+        if math.isnan(total.value):
+            raise ValueError(total.withheld)
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2

@@ -34,6 +34,7 @@ def write_guide(contents: Contents) -> bytes:
     """Return what there is to know beside it: columns, noise, examples, card, gaps, changes."""
     said = _said(contents)
     drawn = (table for table in contents.tables if "measured" in dict(table.columns))
+    separate = {event.table for event in contents.drawn.plan.events if event.own_records}
     measured = [table for table in drawn if not table.layout.is_mean]
     columns = dict.fromkeys(name for table in contents.tables for name, _ in table.columns)
     return rendered(
@@ -49,6 +50,12 @@ def write_guide(contents: Contents) -> bytes:
         ],
         has_shapes=bool(contents.features),
         measured=measured[0].name if measured else "",
+        measured_tap=bool(measured) and "tap" in measured[0].labels,
+        separate=[
+            table.name
+            for table in contents.tables
+            if {source.table for source in table.layout.sources} & separate
+        ],
         measured_label=measured[0].labels[-1] if measured else "",
         gaps=[day for day in contents.card["gaps"] if day not in contents.card["absent_days"]],
         absent_days=contents.card["absent_days"],

@@ -95,7 +95,8 @@ def sum_of(folder: Path, table: str, where: Mapping[str, frozenset[str]]) -> Cel
         if source.statistic == "count" and draws[f"{source.table}/count"].threshold is None
     }
     if table not in dense:
-        rule = f"is not drawn, as {', '.join(sorted(dense)) or 'none'} is; tools/sums.py takes any"
+        names = f"name a drawn one: {', '.join(sorted(dense))}" if dense else "none here can be"
+        rule = f"is no table of drawn counts; {names}; tools/sums.py of the package takes others"
         raise InputError(where=str(folder), field="--table", rule=rule)
     rows = as_texts(_chosen(sums.published.rows(table), where))
     sources = sums.by_source(table, rows)
