@@ -24,6 +24,7 @@ from turnstile.privacy.guarantees import Zcdp, epsilon_tight
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme, parse_programme
+from turnstile.publishing.carried import sums
 from turnstile.publishing.carried.verify_package import recomputed
 from turnstile.release.ledger_caps import ledger_cap
 from turnstile.release.plan import ReleasePlan, make_plan
@@ -252,4 +253,14 @@ def test_a_week_is_published_and_verifies(
     assert (package / "data/totals.csv").exists()
     assert (package / "data/location_slot.parquet").exists()
     assert "at most 20 of a card_week" in (package / "release_card.md").read_text()
+    guide = (package / "docs/GUIDE.md").read_text()
+    added = next(line for line in guide.splitlines() if "add up: places to hours" in line)
+    assert "totals" not in added
+    assert "location_slot" in added
+    assert "count other trips, and add up with no other: totals." in guide
+    assert sums.Package(package).total("totals", column="measured").standard_deviation > 0
+    with pytest.raises(ValueError, match="can be summed: .*measured"):
+        sums.Package(package).total("totals")
+    assert {"tap", "unbiased"} & {*sums.Package(package).rows("totals")[0]} == {"unbiased"}
+    assert "value" in sums.Package(package).rows("location_hour")[0]
     capsys.readouterr()

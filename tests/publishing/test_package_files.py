@@ -17,6 +17,7 @@ from jsonschema import Draft202012Validator
 
 from turnstile.programme.field import PUBLIC_ROLES
 from turnstile.programme.field_registry import field_of
+from turnstile.publishing.card import _estimated_errors
 from turnstile.publishing.files import FILES
 
 FILES_AT_MOST = 35
@@ -121,6 +122,8 @@ def test_json_ld_names_every_table_with_its_digest(package: Path) -> None:
 def test_every_worked_example_runs_and_the_first_screen_is_one(package: Path) -> None:
     first, guide = ((package / name).read_text() for name in ("README.md", "docs/GUIDE.md"))
     assert len(first.splitlines()) <= SCREEN_LINES
+    assert "| good, of what is counted |" in first
+    assert "bound of their own count other trips" not in guide  # neither programme has such a table
     examples = re.findall(r"```python\n(.*?)```", first + guide, re.DOTALL)
     queries = re.findall(r"```sql\n(.*?)```", first, re.DOTALL)
     examples += [f"import duckdb; print(duckdb.sql({query!r}))" for query in queries]
@@ -135,6 +138,13 @@ def test_every_worked_example_runs_and_the_first_screen_is_one(package: Path) ->
         )
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip()
+
+
+def test_a_table_that_shows_no_number_has_no_estimated_error() -> None:
+    shown = {"numbers": 4, "rmse_estimated": 1.5}
+    nothing = {"numbers": 0, "rmse_estimated": None}
+    card = {"estimates": {"errors": {"speed": [nothing], "speed_hours": [nothing, shown]}}}
+    assert _estimated_errors(card) == {"speed_hours": 1.5}
 
 
 def test_a_correction_and_its_reason_stand_in_the_change_log(
