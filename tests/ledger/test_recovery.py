@@ -179,7 +179,7 @@ def test_bytes_of_a_draw_that_died_never_become_those_of_a_week_that_has_others(
     has_witness: bool,  # noqa: FBT001 - a fixture
 ) -> None:
     """A loss of power puts them back beside the sealed ones; later the ledger is lost, too."""
-    attempt, request = site.draw(0), site.request(0)
+    attempt, request = site.draw(1), site.request(1)
     folder = site.home / "embargoed" / str(request.key)
     left = folder / f"sealed-{0:016x}.parquet"
     left.write_bytes(b"noise of a draw that died")

@@ -106,9 +106,10 @@ class TapNumbers:
     @property
     def likely_totals(self) -> Floats:
         """What is known of the totals by all that was drawn of them, shape (days,)."""
-        if (own := self.own_totals) is None:
+        if self.own_totals is None:
             return self.totals
-        likely: Floats = self.totals + own.weight * (own.values - self.totals)
+        apart = self.own_totals.values - self.totals
+        likely: Floats = self.totals + self.own_totals.weight * apart
         return likely
 
     @property

@@ -62,13 +62,13 @@ def taps_by_mode(week: WeekToEstimate) -> Iterator[ModeTaps]:
             for drawn_tables in (tables, *(half for pair in fissions for half in pair))
         )
         for taps, counts in numbers.items():
-            own = _own_totals(week, mode, days, counts)
+            totals = _own_totals(week, mode, days, counts)
             pairs = zip(seen[::2], seen[1::2], strict=True)
             yield ModeTaps(
                 mode,
                 taps,
-                replace(counts, own_totals=own),
-                tuple((replace(fit[taps], own_totals=own), judge[taps]) for fit, judge in pairs),
+                replace(counts, own_totals=totals),
+                tuple((replace(fit[taps], own_totals=totals), judge[taps]) for fit, judge in pairs),
                 _earlier(week.earlier, domain, cells[taps], mode, days),
             )
 
