@@ -106,17 +106,20 @@ def compared(
     return Compared(week, true_tables(counts, regions), estimates, time.process_time() - started)
 
 
-def with_own_totals(week: Compared, left_out: float, deviation: float = TOTALS_SD) -> Compared:
+def with_own_totals(
+    week: Compared, left_out: float, deviation: float = TOTALS_SD, *, seed: int = SEED
+) -> Compared:
     """The same week with totals under a bound of their own, which leaves out a share of the trips.
 
     Args:
         week: without them.
         left_out: share of the trips.
         deviation: of the noise of a total.
+        seed: of that noise.
     """
     numbers = week.week.numbers
     true = week.truth[CELLS.name].sum(axis=1) * (1 - left_out)
-    drawn = np.rint(true + deviation * dice(SEED).standard_normal(true.size)).astype(np.int64)
+    drawn = np.rint(true + deviation * dice(seed).standard_normal(true.size)).astype(np.int64)
     of_days = {day: drawn[n : n + 1] for n, day in enumerate(numbers.days)}
     vectors = {**numbers.vectors, (TOTALS.name, "count"): of_days}
     deviations = {**numbers.deviations, (TOTALS.name, "count"): deviation}

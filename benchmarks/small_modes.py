@@ -8,7 +8,7 @@ days of places: the RMSE, what 90 % intervals hold, and by how much the mode's d
 from __future__ import annotations
 
 import numpy as np
-from compared_weeks import Compared, compared, rmse, with_own_totals
+from compared_weeks import SEED, Compared, compared, rmse, with_own_totals
 from estimate_weeks import CELLS, Noise, made_rates
 
 NOISE, DRAWS, LEFT_OUT = Noise(33.2, None), 5, 0.003
@@ -33,7 +33,7 @@ def main() -> None:
         rates *= trips * rates.shape[1] / rates.sum()
         for earlier in (0, 4):
             weeks = [compared(rates, NOISE, [rates] * earlier, seed=n) for n in range(DRAWS)]
-            known = [with_own_totals(week, LEFT_OUT) for week in weeks]
+            known = [with_own_totals(week, LEFT_OUT, seed=SEED + n) for n, week in enumerate(weeks)]
             for name, made in (("no", weeks), ("yes", known)):
                 print(f"| {places} | {trips:,} | {earlier} | {name} | {line(made)} |", flush=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -250,6 +251,9 @@ def test_a_week_is_published_and_verifies(
     assert main(["run", "opal_year", "--week", week]) == 0
     package = tmp_path / f"public/opal_year/{week}/r0"
     assert main(["package", "verify", str(package)]) == 0
+    assert main(["estimates", "verify", str(package)]) == 0
+    card = json.loads((package / "release_card.json").read_text())
+    assert [table["name"] for table in card["estimates"]["promise"]["totals"]] == ["totals"]
     assert (package / "data/totals.csv").exists()
     assert (package / "data/location_slot.parquet").exists()
     assert "at most 20 of a card_week" in (package / "release_card.md").read_text()
@@ -257,7 +261,7 @@ def test_a_week_is_published_and_verifies(
     added = next(line for line in guide.splitlines() if "add up: places to hours" in line)
     assert "totals" not in added
     assert "location_slot" in added
-    assert "count other trips, and add up with no other: totals." in guide
+    assert "count other trips, and add up with none of these: totals." in guide
     assert sums.Package(package).total("totals", column="measured").standard_deviation > 0
     with pytest.raises(ValueError, match="can be summed: .*measured"):
         sums.Package(package).total("totals")

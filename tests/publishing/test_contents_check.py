@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 from kept_homes import OF_0_1_0, unpacked
 
-from turnstile.publishing.contents_check import unknown_contents
+from turnstile.estimates.week_estimates import _promise_values
+from turnstile.estimates.week_to_estimate import Promise
+from turnstile.programme.source_spec import RowShape
+from turnstile.programme.spec import TableSpec
+from turnstile.publishing.allowed_contents import JSON_FILES
+from turnstile.publishing.contents_check import _unknown, unknown_contents
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +42,20 @@ def test_packages_of_version_0_1_0_hold_nothing_unknown(kept: Path) -> None:
     assert {package: unknown_contents(package) for package in packages} == dict.fromkeys(
         packages, ()
     )
+
+
+def test_whatever_estimates_are_made_from_may_stand_in_a_card() -> None:
+    """A field that the card states and no list names stopped a week after its draw was charged."""
+    table = TableSpec("some", ("tap_on_slot",), classes=(1,), clamp_minutes=20)
+    whole = Promise(
+        RowShape.TRIPS, (table,), 15, False, True, (table,), {"Acacia": "North"}, (table,)
+    )
+    assert all(getattr(whole, part.name) is not None for part in fields(Promise))
+    stated = json.loads(json.dumps(_promise_values(whole)))
+    assert {*stated} == {part.name for part in fields(Promise)}
+    allowed: Any = JSON_FILES["release_card.json"]["estimates"]
+    assert [*_unknown({"promise": stated}, {"promise": allowed["promise"]})] == []
+    assert [*_unknown({"promise": stated | {"others": 1}}, {"promise": allowed["promise"]})]
 
 
 def _with_column(name: str, *, part: str = "measurements") -> Callable[[Path], None]:

@@ -390,6 +390,20 @@ def test_a_forged_note_or_checkpoint_is_named_and_not_sent_and_the_rest_is(
     assert (site / "ledger.pub").read_bytes() == (public / "ledger.pub").read_bytes()
 
 
+@pytest.mark.parametrize("name", ["evil.html", "5.01234567.170x", "5.01234567.1700000000"])
+def test_what_is_no_cosignature_is_named_and_not_sent(
+    copied_home: Path, tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    public, site = copied_home / "public", tmp_path / "site"
+    (log,) = public.glob("ledger-log/*/checkpoint")
+    planted = log.with_name("cosignatures") / name
+    planted.parent.mkdir(exist_ok=True)
+    planted.write_text("forged")
+    assert main(["portal", "send", "opal", "--to", site.as_uri()]) == 0
+    assert not (site / planted.relative_to(public)).exists()
+    assert f"{planted} is not what our keys signed, and was not sent" in caplog.text
+
+
 def test_a_forged_note_of_a_release_is_not_taken_for_a_note(copied_home: Path) -> None:
     note = copied_home / f"public/opal/{WEEK}/checkpoint-r0.note"
     settings = Settings.from_environment()

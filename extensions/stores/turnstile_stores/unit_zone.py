@@ -144,6 +144,7 @@ class UnitZone:
             if here is not None and name not in seen.files:
                 place.parent.mkdir(parents=True, exist_ok=True)
                 here.replace(place)
+                sync_folder(place.parent)
                 state = self._read_index(unit, seen.tag, seen)
                 self._given(unit, state, {name: digest}).write(self._state(unit))
 
@@ -325,8 +326,10 @@ class UnitZone:
         """Keep a file where no fetch reaches it."""
         aside = self.folder / ASIDE / unit / secrets.token_hex(4) / name
         aside.parent.mkdir(parents=True)
-        (self._place(unit) / name).rename(aside)
-        sync_folder(aside.parent)
+        here = (self._place(unit) / name).rename(aside).parent
+        for folder in (here, *here.parents[: len(here.parts) - len(self.folder.parts)]):
+            sync_folder(folder)
+        sync_folder((self._place(unit) / name).parent)
 
     def _bring(self, stored: Stored, target: Path) -> None:
         """Write one file of a store here, whole or not at all."""

@@ -8,6 +8,7 @@ from datetime import date
 
 from turnstile.estimates.roll_ups import regions_of
 from turnstile.estimates.trips.trip_marginals import shares_total
+from turnstile.programme.bounding_rule import bound_in_force
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import TableSpec
@@ -27,7 +28,7 @@ class Promise:
         is_dense: False if cells below a threshold are left out.
         flows: drawn tables of origins and destinations.
         regions: of each published location, if estimates are added up to regions.
-        totals: drawn tables of totals by mode and day, whose bound is their own.
+        totals: drawn tables of totals by mode and day, whose bound is their own and no tighter.
     """
 
     shape: RowShape
@@ -62,6 +63,8 @@ class WeekToEstimate:
 def promise_of(drawn: Drawn) -> Promise:
     """Return what the estimates of a sealed release depend on of its programme."""
     programme = drawn.programme
+    bound = bound_in_force(programme)
+    trips = bound.contributions_max if bound else 0  # a tighter bound leaves out other trips
     return Promise(
         shape=programme.source.feed.shape,
         tables=programme.shared_tables,
@@ -70,7 +73,11 @@ def promise_of(drawn: Drawn) -> Promise:
         is_dense=not programme.mechanism.kind.is_thresholded,
         flows=tuple(table for table in programme.tables if table.is_flow),
         regions=regions_of(programme.shared_tables, drawn.domain),
-        totals=tuple(table for table in programme.tables if table.is_total),
+        totals=tuple(
+            table
+            for table in programme.tables
+            if table.is_total and (table.trips_max or 0) >= trips
+        ),
     )
 
 

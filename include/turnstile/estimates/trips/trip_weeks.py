@@ -68,7 +68,7 @@ def taps_by_mode(week: WeekToEstimate) -> Iterator[ModeTaps]:
                 mode,
                 taps,
                 replace(counts, own_totals=totals),
-                tuple((replace(fit[taps], own_totals=totals), judge[taps]) for fit, judge in pairs),
+                tuple((fitted[taps], judge[taps]) for fitted, judge in pairs),
                 _earlier(week.earlier, domain, cells[taps], mode, days),
             )
 
@@ -76,11 +76,13 @@ def taps_by_mode(week: WeekToEstimate) -> Iterator[ModeTaps]:
 def _own_totals(
     week: WeekToEstimate, mode: str, days: Sequence[int], counts: TapNumbers
 ) -> OwnTotals | None:
-    """Return the totals that were drawn under a bound of their own; None without any."""
-    for table in week.promise.totals:
-        drawn = _drawn_days(week.numbers, week.domain, table, mode, days)
-        return OwnTotals.beside(drawn.values.reshape(len(days)), drawn.variance, counts)
-    return None
+    """Return the least noisy totals of a bound of their own; None without any."""
+    tables = (
+        _drawn_days(week.numbers, week.domain, table, mode, days) for table in week.promise.totals
+    )
+    if (drawn := min(tables, key=lambda table: table.variance, default=None)) is None:
+        return None
+    return OwnTotals.beside(drawn.values.reshape(len(days)), drawn.variance, counts)
 
 
 def _drawn_days(

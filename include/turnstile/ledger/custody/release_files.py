@@ -61,8 +61,9 @@ def _sealed_findings(fold: Fold, attempt: Attempt, embargoed: Path) -> Iterator[
         yield Finding("sealed", attempt.reserved_sequence, f"{sealed} was altered; restore it")
     for path in sorted(folder.glob("sealed-*")):
         if path != sealed:
-            problem = f"{path} is not the sealed file of {attempt.key}; turnstile ledger recover "
-            problem += "sets it aside"
+            is_trace = path.suffix == ".parquet"
+            mend = "turnstile ledger recover sets it aside" if is_trace else "take it away"
+            problem = f"{path} is not the sealed file of {attempt.key}; {mend}"
             yield Finding("sealed", attempt.reserved_sequence, problem)
 
 

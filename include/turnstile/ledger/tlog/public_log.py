@@ -283,9 +283,9 @@ class PublicLog:
         if kind == "steps":
             return self._is_step(path)
         if kind == "cosignatures":
-            return all(
-                str(path) not in finding.problem for finding in self.cosignature_findings(())
-            )
+            wrong = (finding.problem for finding in self.cosignature_findings(()))
+            is_one = _FILES[kind].fullmatch(path.name) is not None
+            return is_one and not any(problem.startswith(f"{path} ") for problem in wrong)
         try:
             checkpoint = parse_checkpoint(_text(path))
         except ValueError:
