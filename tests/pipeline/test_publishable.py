@@ -191,10 +191,10 @@ AFTER_THE_CHARGE: dict[str, tuple[str, ...]] = {
         f"read_week: {_ORDER}",
         "_json: an earlier package",
     ),
-    "publishing/series/writing.py": (
-        "write_series: a column that nothing declares",
-        f"_here: {_BYTES}; of earlier weeks every charge reads the manifests",
+    "publishing/series/packages.py": (
+        f"is_here: {_BYTES}; of earlier weeks every charge reads the manifests",
     ),
+    "publishing/series/writing.py": ("write_series: a column that nothing declares",),
     "release/sealed.py": (f"decode: {_BYTES}", f"_noisy: {_BYTES}"),
     "release/zones.py": (
         "write_atomically: a full disk",
