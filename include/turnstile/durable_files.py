@@ -24,7 +24,7 @@ EVERYBODY_READS = 0o644
 OWNER_ONLY = 0o600
 DRAFT = r"\.[^/]+\.[0-9a-f]{16}"
 """Pattern of a draft's name: of whoever writes at this moment, or was killed."""
-ASIDE = "set-aside"
+SET_ASIDE = "set-aside"
 _SEALED = re.compile(r"sealed-[0-9a-f]{16}\.parquet")
 
 
@@ -145,20 +145,33 @@ def delete_for_good(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+def move_durably(path: Path, target: Path) -> None:
+    """Move a file or folder to another place of a zone, so that no loss of power puts it back.
+
+    Raises:
+        FileNotFoundError: it is gone.
+    """
+    source = path.parent
+    target.parent.mkdir(parents=True, exist_ok=True)
+    path.rename(target)
+    made = (folder for folder in target.parents if not source.is_relative_to(folder))
+    above = next(folder for folder in target.parents if source.is_relative_to(folder))
+    for folder in {*made, above, source}:
+        sync_folder(folder)
+
+
 def set_aside(leftover: Path) -> bool:
-    """Move a file or folder of a draw that died out of the way, for good.
+    """Move a file or folder of a draw that died out of the way.
 
     Returns:
         False if another did already.
     """
-    aside = leftover.parent / ASIDE
-    aside.mkdir(exist_ok=True)
     try:
-        leftover.rename(aside / f"{leftover.name}.{secrets.token_hex(4)}")
+        move_durably(
+            leftover, leftover.parent / SET_ASIDE / f"{leftover.name}.{secrets.token_hex(4)}"
+        )
     except FileNotFoundError:
         return False
-    for folder in (aside, leftover.parent):  # else a loss of power puts it back beside the sealed
-        sync_folder(folder)
     return True
 
 

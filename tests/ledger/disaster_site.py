@@ -6,6 +6,7 @@ import hashlib
 import json
 import secrets
 import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,23 @@ class Site:
         (series / "index.json").write_bytes(about)
         ledger.sign_public_zone({"opal/series/index.json": hashlib.sha256(about).hexdigest()})
         return public
+
+
+def lived_once(
+    stores: Stores, root: Path, live: Callable[[Site], object], *, has_witness: bool = True
+) -> Site:
+    """A site of which tests of a module take copies, and what it has lived."""
+    made = Site(root / "site", stores.new(), has_witness)
+    with pytest.MonkeyPatch.context() as patch:
+        live(made.at(patch))
+    return made
+
+
+def copied(lived: Site, stores: Stores, root: Path, patch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """A copy of it to change."""
+    copy = lived.copy_of(stores, root / "site").at(patch)
+    yield copy
+    stores.give_back(copy.url)
 
 
 def plan_of(request: Request) -> dict[str, Any]:

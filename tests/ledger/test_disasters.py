@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from disaster_site import WIDE, Site, run
+from disaster_site import WIDE, Site, copied, lived_once, run
 from ledger_asks import LOSS_MICRO, TRIP, week_number
 from tampers import (
     Change,
@@ -44,14 +44,14 @@ from turnstile.ledger.entries import EntryKind
 @pytest.fixture(scope="module")
 def lived(stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Site:
     """Two published weeks and one under embargo, with a witness."""
-    site = Site(tmp_path_factory.mktemp("lived") / "site", stores.new())
-    with pytest.MonkeyPatch.context() as patch:
-        site.at(patch)
+
+    def live(site: Site) -> None:
         site.publish(0)
         site.publish(1)
         site.draw(2)
         assert run("verify") == 0
-    return site
+
+    return lived_once(stores, tmp_path_factory.mktemp("lived"), live)
 
 
 @pytest.fixture
@@ -59,9 +59,7 @@ def site(
     lived: Site, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Site]:
     """A copy to tamper with."""
-    copy = lived.copy_of(stores, tmp_path / "site").at(monkeypatch)
-    yield copy
-    stores.give_back(copy.url)
+    yield from copied(lived, stores, tmp_path, monkeypatch)
 
 
 W0, W1, W2 = (f"opal/{week_number(n)}/r0" for n in range(3))

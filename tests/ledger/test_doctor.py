@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from disaster_site import WHO, Site
+from disaster_site import WHO, Site, copied, lived_once
 from tampers import Change, added, edited, guard_gone, removed
 
 from conftest import Stores
@@ -21,12 +21,9 @@ RUNBOOK = Path(__file__).parents[2] / "docs/RUNBOOK.md"
 @pytest.fixture(scope="module")
 def lived(stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Site:
     """A published week and a drawn one."""
-    made = Site(tmp_path_factory.mktemp("lived") / "site", stores.new())
-    with pytest.MonkeyPatch.context() as patch:
-        made.at(patch)
-        made.publish(0)
-        made.draw(1)
-    return made
+    return lived_once(
+        stores, tmp_path_factory.mktemp("lived"), lambda site: (site.publish(0), site.draw(1))
+    )
 
 
 @pytest.fixture
@@ -34,9 +31,7 @@ def site(
     lived: Site, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Site]:
     """A copy to change."""
-    copy = lived.copy_of(stores, tmp_path / "site").at(monkeypatch)
-    yield copy
-    stores.give_back(copy.url)
+    yield from copied(lived, stores, tmp_path, monkeypatch)
 
 
 def found(capsys: pytest.CaptureFixture[str]) -> list[dict[str, str]]:

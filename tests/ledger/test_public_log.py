@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from cosigner import SECONDS, Witness, serving
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from disaster_site import WHO, Site, run
+from disaster_site import WHO, Site, copied, lived_once, run
 from ledger_asks import noon, week_number
 
 from conftest import Stores
@@ -34,18 +34,17 @@ pytestmark = pytest.mark.parametrize("stores", ["sqlite"], indirect=True)
 @pytest.fixture(scope="module")
 def lived(stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Site:
     """Two published weeks."""
-    made = Site(tmp_path_factory.mktemp("lived") / "site", stores.new())
-    with pytest.MonkeyPatch.context() as patch:
-        made.at(patch)
-        made.publish(0)
-        made.publish(1)
-    return made
+    return lived_once(
+        stores, tmp_path_factory.mktemp("lived"), lambda site: (site.publish(0), site.publish(1))
+    )
 
 
 @pytest.fixture
-def site(lived: Site, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+def site(
+    lived: Site, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Site]:
     """A copy to change."""
-    return lived.copy_of(stores, tmp_path / "site").at(monkeypatch)
+    yield from copied(lived, stores, tmp_path, monkeypatch)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from disaster_site import WHO, Site, plan_of, run
+from disaster_site import WHO, Site, copied, lived_once, plan_of, run
 from ledger_asks import LOSS_MICRO, spent_micro, week_number
 
 from conftest import Stores
@@ -40,10 +40,8 @@ def lived(
     has_witness: bool,  # noqa: FBT001 - a fixture
 ) -> Site:
     """A deployment whose database lies outside of its home; its first week is public."""
-    made = Site(tmp_path_factory.mktemp("lived") / "site", stores.new(), has_witness)
-    with pytest.MonkeyPatch.context() as patch:
-        made.at(patch).publish(0)
-    return made
+    root = tmp_path_factory.mktemp("lived")
+    return lived_once(stores, root, lambda site: site.publish(0), has_witness=has_witness)
 
 
 @pytest.fixture
@@ -51,9 +49,7 @@ def site(
     lived: Site, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Site]:
     """A copy to lose and to recover."""
-    copy = lived.copy_of(stores, tmp_path / "site").at(monkeypatch)
-    yield copy
-    stores.give_back(copy.url)
+    yield from copied(lived, stores, tmp_path, monkeypatch)
 
 
 @pytest.fixture
@@ -176,7 +172,6 @@ def test_bytes_of_a_draw_that_died_never_become_those_of_a_week_that_has_others(
     stores: Stores,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    has_witness: bool,  # noqa: FBT001 - a fixture
 ) -> None:
     """A loss of power puts them back beside the sealed ones; later the ledger is lost, too."""
     attempt, request = site.draw(1), site.request(1)
@@ -194,7 +189,7 @@ def test_bytes_of_a_draw_that_died_never_become_those_of_a_week_that_has_others(
     (folder / f"sealed-{attempt.artefact_digest[:16]}.parquet").unlink()  # as a lying disk does
     site = lost_database(site, stores, monkeypatch)
     assert run("recover", *WHO, "--family", f"opal={request.family}") == 0
-    digest = attempt.artefact_digest if has_witness else None
+    digest = attempt.artefact_digest if site.has_witness else None
     known = site.ledger.find(request.key)
     assert known is not None
     assert known.artefact_digest == digest

@@ -20,6 +20,7 @@ from turnstile.durable_files import (
     EVERYBODY_READS,
     OWNER_ONLY,
     exclusively,
+    move_durably,
     sha256_of,
     sync_folder,
 )
@@ -139,12 +140,12 @@ class UnitZone:
         place = self._place(unit) / name
         with self.working_on(unit):
             seen = UnitState.read(self._state(unit))
+            if name in seen.files:
+                return
             aside = (self.folder / ASIDE / unit).glob(f"*/{name}")
             here = next((path for path in (place, *aside) if _is_that(path, digest)), None)
-            if here is not None and name not in seen.files:
-                place.parent.mkdir(parents=True, exist_ok=True)
-                here.replace(place)
-                sync_folder(place.parent)
+            if here is not None:
+                move_durably(here, place)
                 state = self._read_index(unit, seen.tag, seen)
                 self._given(unit, state, {name: digest}).write(self._state(unit))
 
@@ -325,11 +326,7 @@ class UnitZone:
     def _set_aside(self, unit: str, name: str) -> None:
         """Keep a file where no fetch reaches it."""
         aside = self.folder / ASIDE / unit / secrets.token_hex(4) / name
-        aside.parent.mkdir(parents=True)
-        here = (self._place(unit) / name).rename(aside).parent
-        for folder in (here, *here.parents[: len(here.parts) - len(self.folder.parts)]):
-            sync_folder(folder)
-        sync_folder((self._place(unit) / name).parent)
+        move_durably(self._place(unit) / name, aside)
 
     def _bring(self, stored: Stored, target: Path) -> None:
         """Write one file of a store here, whole or not at all."""

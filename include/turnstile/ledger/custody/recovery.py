@@ -140,7 +140,7 @@ def recover(  # noqa: PLR0913 - each a thing that a person says or that is left
             for attempt in past
             if attempt.is_sealed
         }
-        aside = tuple(_beside_sealed(history, all_traces))
+        aside = tuple(_beside_sealed(sealed, all_traces))
         return Recovery(returned, declared, published, ended, len(superseded), lost, aside, sealed)
 
     done = custody.store.write(act)
@@ -396,14 +396,13 @@ def _lost(history: History, custody: Custody) -> Iterator[str]:
                     yield what
 
 
-def _beside_sealed(history: History, all_traces: Iterable[Trace]) -> Iterator[Path]:
+def _beside_sealed(sealed: Mapping[str, str], all_traces: Iterable[Trace]) -> Iterator[Path]:
     """Yield files that are named as sealed bytes of releases that have others.
 
     A draw that died wrote them, and a loss of power put them back. Once the ledger is lost, too,
     nothing tells them from the sealed ones.
     """
     for trace in all_traces:
-        past = history.attempts.get(trace.key, [])
-        sealed = {sealed_file(attempt.artefact_digest) for attempt in past if attempt.is_sealed}
-        if trace.kind is TraceKind.SEALED and sealed and trace.file not in sealed:
+        digest = sealed.get(trace.key)
+        if trace.kind is TraceKind.SEALED and digest and trace.file != sealed_file(digest):
             yield trace.path

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from turnstile.durable_files import ASIDE
+from turnstile.durable_files import SET_ASIDE
 from turnstile.errors import InputError
 from turnstile.ledger.custody.folders import all_below, content_of, listed, release_folders
 from turnstile.ledger.custody.notes import head_findings
@@ -116,8 +116,8 @@ def _under_embargo(key: str, folder: Path) -> Iterator[Trace]:
     for entry in listed(folder):
         if entry.name == STAGED and entry.is_dir():
             yield package_trace(TraceKind.STAGED, key, folder / STAGED)
-        elif entry.name == ASIDE:
-            yield from _set_aside(key, folder / ASIDE, folder)
+        elif entry.name == SET_ASIDE:
+            yield from _set_aside(key, folder / SET_ASIDE, folder)
         elif entry.name.startswith("sealed-") and entry.name.endswith(".parquet"):
             match = _SEALED_FILE.fullmatch(entry.name)
             digits = None if match is None else match[1]

@@ -261,19 +261,24 @@ class PublicLog:
         """
         known = {cosigner.digits: cosigner for cosigner in cosigners}
         for size, identity, path in self.cosigned():
-            seconds = int(path.name.rpartition(".")[2])
-            try:
-                signed = parse_checkpoint(self.signed(size))
-                checkpoint = parse_checkpoint(self.signed(size) + _text(path))
-                ((_, key_id, line),) = checkpoint.signatures[len(signed.signatures) :]
-                at = checkpoint.cosigned_at(known[identity]) if identity in known else seconds
-                stated = int.from_bytes(line[:TIME_BYTES], "big")
-                is_true = key_id.hex() == identity and at == stated == seconds
-            except ValueError:
-                is_true = False
-            if not is_true:
+            if not self._is_cosignature(path, known.get(identity)):
                 problem = f"{path} is no cosignature of its checkpoint; restore it, or move it away"
                 yield Finding("log", size, problem)
+
+    def _is_cosignature(self, path: Path, cosigner: Verifier | None) -> bool:
+        """Return whether a file is one of its checkpoint, by its form where no key is known."""
+        if _FILES["cosignatures"].fullmatch(path.name) is None:
+            return False
+        of, identity, seconds = path.name.split(".")
+        try:
+            signed = parse_checkpoint(self.signed(int(of)))
+            checkpoint = parse_checkpoint(self.signed(int(of)) + _text(path))
+            ((_, key_id, line),) = checkpoint.signatures[len(signed.signatures) :]
+            at = int(seconds) if cosigner is None else checkpoint.cosigned_at(cosigner)
+            stated = int.from_bytes(line[:TIME_BYTES], "big")
+        except ValueError:
+            return False
+        return key_id.hex() == identity and at == stated == int(seconds)
 
     def is_own(self, kind: str, path: Path) -> bool:
         """Return whether a file of its folder is signed by it, or follows from one that is.
@@ -283,9 +288,7 @@ class PublicLog:
         if kind == "steps":
             return self._is_step(path)
         if kind == "cosignatures":
-            wrong = (finding.problem for finding in self.cosignature_findings(()))
-            is_one = _FILES[kind].fullmatch(path.name) is not None
-            return is_one and not any(problem.startswith(f"{path} ") for problem in wrong)
+            return self._is_cosignature(path, None)
         try:
             checkpoint = parse_checkpoint(_text(path))
         except ValueError:

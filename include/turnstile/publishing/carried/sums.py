@@ -25,6 +25,7 @@ import math
 import sys
 from collections import Counter, defaultdict
 from datetime import date
+from itertools import compress
 from pathlib import Path
 from typing import Any, Callable, Iterable, NamedTuple
 
@@ -256,7 +257,10 @@ class Package:
             column: `value`, `unbiased` or `measured`.
         """
         self.require(table, column)
-        rows = [row for row in self.rows(table) if chosen(row)]
+        return self.total_of(table, list(filter(chosen, self.rows(table))), column)
+
+    def total_of(self, table: str, rows: list[Row], column: str) -> Sum:
+        """Return the same of rows of a table that were read."""
         refuse_both_taps(rows)
         of = {VALUE: self.estimated, "unbiased": self.reconciled, "measured": self.measured}
         return of[column](table, rows)
@@ -461,8 +465,8 @@ def main(arguments: list[str]) -> int:
     try:
         package = Package(Path(__file__).resolve().parents[1])
         package.require(table, column)
-        marks = iter(marked(package.rows(table), conditions(words)))
-        total = package.total(table, lambda _: next(marks), column)
+        rows = package.rows(table)
+        total = package.total_of(table, [*compress(rows, marked(rows, conditions(words)))], column)
         if math.isnan(total.value):
             raise ValueError(total.withheld)
     except (OSError, ValueError) as error:

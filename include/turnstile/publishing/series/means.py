@@ -49,7 +49,11 @@ def typical_weekday(
         gaps: service days without input.
     """
     usual = _usual_days(holidays, gaps)
-    return _means(weeks, lambda days: [d for d in usual(days) if d.weekday() < SATURDAY], "day")
+
+    def kept(days: list[date]) -> list[date]:
+        return [day for day in usual(days) if day.weekday() < SATURDAY]
+
+    return _means(weeks, kept, "day")
 
 
 def typical_week(
@@ -98,8 +102,9 @@ def four_weeks_of_speeds(packages: Sequence[Tables], table: str, clamp_kmh: int)
         clamp_kmh: V, km/h.
     """
     try:
-        weeks = [read_week(package.folder, table) for package in packages]
-        return rolling_means(weeks, clamp_kmh=clamp_kmh)
+        return rolling_means(
+            [read_week(package.folder, table) for package in packages], clamp_kmh=clamp_kmh
+        )
     except InputError:
         return None
 
