@@ -127,3 +127,17 @@ def test_a_week_without_a_day_of_service_is_refused(
     landed.edit("opal", MISSING, f"{MISSING}\n  absent_days: [{days}]")
     assert turnstile(command, "opal", "--week", WEEK) == 2
     assert "no service day of 2016-W30 is left" in capsys.readouterr().err
+
+
+def test_a_week_whose_files_are_all_of_other_days_is_refused_before_its_charge(
+    landed: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    landed.edit("opal", MISSING, "missing_day: publish_with_gap")
+    for path in landed.landing("opal").iterdir():
+        if MONDAY in path.name:
+            path.rename(path.with_name(path.name.replace(MONDAY, "2016-08-01")))
+        else:
+            path.unlink()
+    assert turnstile("run", "opal", "--week", WEEK) == 2
+    assert "no file is named by a service day of 2016-W30" in capsys.readouterr().err
+    assert not landed.spent()

@@ -170,7 +170,15 @@ def test_check_says_which_grain_can_be_used_at_the_authoritys_volume(
         said = capsys.readouterr()
         assert (code == 2) == (trips == 20_000) == ("learns nothing that" in said.err)
         outputs.append(said.out)
-    small, large = ([int(n) for n in re.findall(r"(\d+)% of taps", output)] for output in outputs)
+    small, large = ([int(n) for n in re.findall(r": (\d+)% of taps", output)] for output in outputs)
+    first = [int(n) for n in re.findall(r"\((\d+)% of taps", outputs[0])]
+    assert len(first) == len(small) - 1  # of what to lead with the share stands once more
+    assert sum(first) < sum(small[:-1])  # a first week tells less
+    published = [line for line in outputs[1].splitlines() if "% of taps" in line]
+    assert all(
+        ("another programme" in line) == ("regions" not in line and "as published" not in line)
+        for line in published[:-1]
+    )
     assert all(share <= other for share, other in zip(small, large, strict=True))
     assert small[0] < large[0]
     assert "lead with" in outputs[1]

@@ -166,6 +166,10 @@ def test_plausible_weeks_vary_as_sums_do(monkeypatch: pytest.MonkeyPatch) -> Non
         return sums.Together(ways, 0.0).error(chosen)[0]
 
     assert all(apart(days, WAYS) < 1e-9 for days in range(1, 8))
+    # Shares that are drawn may add up to more than 1: each number varies by its error all the same.
+    above_1 = [(way.alike, 3 * way.share) for way in WAYS]
+    cells = [draws.alike(drawn, above_1, deviates) for deviates in np.eye(len(rows))]
+    assert np.allclose(np.square(cells).sum(axis=0), 1)
     # The negative control: as if Saturday and Sunday were days like the others.
     blind = [way._replace(alike=[name for name in way.alike if name != "kind"]) for way in WAYS]
     assert apart(5, blind) < 1e-9

@@ -155,13 +155,22 @@ def test_speeds_of_hexagons_are_those_of_the_drawn_sums(published: Path) -> None
     shown = table[~table["is_withheld"]]
     expected = 32.5 + by_cell["sum"] / 10 / by_cell["buses"]
     assert len(shown) > 0
+    assert len(shown) > 0
     for cell, row in shown.iterrows():
         assert abs(row["mean_speed_kmh"] - min(max(expected[cell], 0), 65)) < 0.06
         assert row["low_95_kmh"] <= row["mean_speed_kmh"] <= row["high_95_kmh"]
-    slowest = shown["mean_speed_kmh"].idxmin()
+
+
+def test_speeds_of_the_report_are_those_of_the_table_of_places(published: Path) -> None:
+    package = next(published.glob("itms/*/r0"))
+    places = Tables(package).rows("speed_places").to_pandas().dropna(subset=["value"])
+    slowest = places.loc[places["value"].idxmin()]
     page = (package / "report.html").read_text()
-    assert f"The lowest mean speed of buses is at {slowest}" in page
+    said = re.search(r"The lowest mean speed of buses is at (.*?)\.(?: |<)", page)
+    assert said
+    assert slowest["cell"] in said[1]
     assert "How fast: mean speed of buses" in page
+    assert f"Mean speed of buses in {len(places)} of " in page
 
 
 @pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs Chromium and its driver")

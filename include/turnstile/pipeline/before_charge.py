@@ -29,6 +29,7 @@ from turnstile.release.plan import ReleasePlan, require_service
 from turnstile.release.zones import bounding_secret, commitment, write_atomically
 from turnstile.sources.ingest.landing import RawFile, form_of
 from turnstile.sources.ingest.snapshot import Snapshot
+from turnstile.sources.ingest.stated_gaps import require_a_day
 from turnstile.sources.ingest.week import ingest as ingest_files
 
 _log = logging.getLogger("turnstile")
@@ -45,7 +46,8 @@ def ingest(release: Release) -> str:
 
     Raises:
         NotFinal: the week is not over, or not final yet.
-        InputError: a file breaks a rule, or files of a first week ask what nobody has decided.
+        InputError: a file breaks a rule, no file is of a day of the week, or files of a first week
+            ask what nobody has decided.
         ProgrammeError: no day of the week has service.
     """
     require_service(release.programme, release.week)
@@ -54,6 +56,7 @@ def ingest(release: Release) -> str:
         return _sealed_before(release, release.sealed)
     require_known_key(release.settings, release.ledger)
     snapshot = _ingest(release)
+    require_a_day(release.programme.source, release.week, (name for name, _ in snapshot.files))
     require_decided(release, snapshot)
     digests = "\n".join(_digests_of_records(release, snapshot))
     write_atomically(release.folders.private / "files", digests.encode())

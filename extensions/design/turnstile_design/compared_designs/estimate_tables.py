@@ -94,9 +94,12 @@ def usable_grains(
         return
     city = made_city(domain, largest_mode(domain), trips)
     rows = list(trip_grains(programme, domain, include, city, finest=OWN))
-    yield f"{programme.name}: {city.described}, with seven earlier weeks:"
+    yield f"{programme.name}: {city.described}; other modes are not judged. Usable with seven"
+    yield "earlier weeks (in a first week) is:"
     for row in (grain for grain in rows if grain.usable is not None):
-        yield f"  {row.grain}: {usable_text(row.usable)} usable"
+        first = usable_text(row.usable_first)
+        another = "" if row.is_published else ", which another programme would publish"
+        yield f"  {row.grain}: {usable_text(row.usable)} ({first}){another}"
     yield from (f"  {line}" for line in lead_lines(rows))
 
 

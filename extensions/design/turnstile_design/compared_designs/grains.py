@@ -36,6 +36,8 @@ class GrainErrors:
         unit: `%` (weighted relative error) or `km/h` (mean error, by bus-days).
         is_written: whether the programme as written publishes this grain.
         usable: how much of it has a predicted 90 % interval within a fifth; None of speeds.
+        usable_first: the same of a first week, which has no earlier ones.
+        is_published: whether the programme publishes it, as written or added up.
     """
 
     table: str
@@ -45,6 +47,8 @@ class GrainErrors:
     unit: str
     is_written: bool
     usable: Usable | None = None
+    usable_first: Usable | None = None
+    is_published: bool = False
 
     @property
     def not_beaten(self) -> tuple[str, ...]:

@@ -153,7 +153,7 @@ def predicted_usable(estimates: Floats, truth: Floats) -> Usable:
 def drawn_and_estimated(
     design: Design, city: PublicCity, location_of_stop: NDArray[np.int64]
 ) -> Floats:
-    """Draw the city's first week with a design's noise, after the others, and estimate it.
+    """Draw the city's first week with a design's noise, after the others if any, and estimate it.
 
     Args:
         design: noise, slots and what its bound leaves out.
@@ -174,9 +174,11 @@ def drawn_and_estimated(
         _numbers(drawn, slots, places)
         for drawn in (tables, *(look for pair in seen for look in pair))
     )
+    pairs = list(zip(look_numbers[::2], look_numbers[1::2], strict=True))
+    if not earlier:
+        return estimated(numbers, pairs, None).numbers.cells
     before = np.stack([drawn[CELLS].values for drawn in earlier]).transpose(0, 3, 1, 2)
     known = Weeks(before, np.full((len(earlier), before.shape[2]), design.deviations[CELLS]))
-    pairs = list(zip(look_numbers[::2], look_numbers[1::2], strict=True))
     return estimated(numbers, pairs, known).numbers.cells
 
 

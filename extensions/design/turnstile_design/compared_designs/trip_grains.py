@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import dropwhile
 from math import pi, sqrt
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +29,18 @@ from turnstile_design.compared_designs.public_city import PublicCity
 Floats = NDArray[np.float64]
 _MINUTES = (60, 24 * 60)
 _CELLS, _TOTALS = "tap-ons by time and place", "totals by mode and day"
+
+
+class _Numbers(NamedTuple):
+    """Estimates with and without earlier weeks, the truth, and that of the year before.
+
+    Each shape (places, days, slots).
+    """
+
+    estimates: Floats
+    estimates_first: Floats
+    truth: Floats
+    last_year: Floats
 
 
 def trip_grains(
@@ -55,39 +69,45 @@ def trip_grains(
             continue
         location_of_stop = np.array([names.index(label(place)) for place in city.stops])
         design = design_of(programme, domain, include, label=label, slots=1)
-        estimates = drawn_and_estimated(design, city, location_of_stop)
-        truth, old = (added(week, location_of_stop) for week in (city.weeks[0], city.last_year))
-        numbers = (estimates, truth, old)
-        yield from _by_time(f"{grain} ({len(names)})", numbers, written, is_own=grain == OWN)
+        first = replace(city, weeks=city.weeks[:1])
+        seen = [drawn_and_estimated(design, weeks, location_of_stop) for weeks in (city, first)]
+        exact = [added(week, location_of_stop) for week in (city.weeks[0], city.last_year)]
+        numbers, is_own = _Numbers(*seen, *exact), grain == OWN
+        places = f"{grain} ({len(names)})"
+        yield from _by_time(places, numbers, written, is_own=is_own, is_published=is_own)
         if grain == OWN and (regions := regions_of(programme.shared_tables, domain)):
             labels = sorted({regions[name] for name in names})
             region = np.array([labels.index(regions[name]) for name in names])
-            summed = (added(estimates, region), added(truth, region), added(old, region))
-            yield from _by_time(f"{len(labels)} regions", summed, written, is_own=False)
+            summed = _Numbers(*(added(counts, region) for counts in numbers))
+            places = f"{len(labels)} regions"
+            yield from _by_time(places, summed, written, is_own=False, is_published=True)
     if any(not table.by for table in programme.tables):
         yield _totals(programme, domain, include, city)
 
 
 def _by_time(
-    places: str, numbers: tuple[Floats, Floats, Floats], written: int, *, is_own: bool
+    places: str, numbers: _Numbers, written: int, *, is_own: bool, is_published: bool
 ) -> Iterator[GrainErrors]:
     """Yield the errors of some places by slot, hour and day.
 
     Args:
         places: in words.
-        numbers: estimates, truth and last year's, each shape (places, days, slots).
+        numbers: of the places.
         written: minutes of a slot.
-        is_own: whether the programme as written publishes these places.
+        is_own: whether the programme as written draws these places.
+        is_published: whether it publishes them.
     """
     for minutes in (written, *(length for length in _MINUTES if length > written)):
-        estimates, truth, old = (rolled(counts, minutes // written) for counts in numbers)
+        of = _Numbers(*(rolled(counts, minutes // written) for counts in numbers))
         yield GrainErrors(
             _CELLS,
             f"{places} x {minutes} minutes",
-            *errors_of_counts(estimates, truth, old),
+            *errors_of_counts(of.estimates, of.truth, of.last_year),
             "%",
             is_written=is_own and minutes == written,
-            usable=predicted_usable(estimates, truth),
+            usable=predicted_usable(of.estimates, of.truth),
+            usable_first=predicted_usable(of.estimates_first, of.truth),
+            is_published=is_published,
         )
 
 

@@ -155,14 +155,19 @@ def block(mode: list[tuple[int, Row]], ways: list[Way]) -> Block:
 def alike(of_mode: Block, shares: list[tuple[list[str], float]], deviates: Floats) -> Floats:
     """Return errors of size 1 that go together, made from as many that do not."""
     _, cube, cells, kinds, stretches, _ = of_mode
-    errors, cubed = np.zeros(cube), deviates.reshape(cube)
-    of_all = cubed.mean(axis=0, keepdims=True)
+    errors, variances, cubed = np.zeros(cube), np.zeros(cube[1:]), deviates.reshape(cube)
+    of_all, of_one = cubed.mean(axis=0, keepdims=True), 1 / cube[0]
     matrices = roots(shares, cube[0], kinds.sum(axis=1), stretches)
-    for of_place, (between, within) in zip((of_all, cubed - of_all), matrices):
+    parts = ((of_all, of_one), (cubed - of_all, 1 - of_one))
+    for (of_place, part), (between, within) in zip(parts, matrices):
         common = kinds @ of_place
         moved = (common.reshape(len(common), -1) @ between).reshape(common.shape)
         errors += kinds.T @ moved + (of_place - kinds.T @ common) @ within
-    chosen: Floats = errors.reshape(-1)[cells]
+        of_kinds = (between**2).sum(axis=1).reshape(len(kinds), -1)
+        of_days = np.outer(1 - (kinds**2).sum(axis=0), (within**2).sum(axis=1))
+        variances += part * (kinds.T**2 @ of_kinds + of_days)
+    # Shares that add up to more than 1 are no covariance: what `root` made of them is larger.
+    chosen: Floats = (errors / np.sqrt(variances)).reshape(-1)[cells]
     return chosen
 
 

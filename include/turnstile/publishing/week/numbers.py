@@ -17,11 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from turnstile.estimates.usable import MOSTLY, Grade, Usable
-from turnstile.estimates.vehicles.rolling_means import over_slots, rolling_means
 from turnstile.publishing.carried.sums import Sum
 from turnstile.publishing.contents import NORMAL_95, Contents, TableFile, label_of
 from turnstile.publishing.data_tables import DAY, MODE, TAP, USABLE, VALUE, Layout
-from turnstile.publishing.package_numbers import read_week
 from turnstile.publishing.package_reader import Tables, texts_of, where
 from turnstile.publishing.week.claims import discoveries
 from turnstile.publishing.week.sums import Sums, as_texts
@@ -113,19 +111,13 @@ def speeds_by_cell(contents: Contents) -> pd.DataFrame:
     left out.
     """
     spec = next(iter(contents.drawn.programme.speeds), None)
-    if spec is None or label_of(contents) != "cell":
+    of_cells = next((t for t in contents.tables if spec and t.name == f"{spec.name}_places"), None)
+    if of_cells is None or of_cells.labels != ["cell"]:
         return pd.DataFrame()
-    week = over_slots(read_week(contents.folder, spec.name))
-    table: pd.DataFrame = rolling_means([week], clamp_kmh=spec.mean_range or 0).to_pandas()
-    shown: pd.DataFrame = table[~table["is_withheld"]].rename(
-        columns={
-            "cell": "label",
-            "mean_speed_kmh": "value",
-            "low_95_kmh": "low",
-            "high_95_kmh": "high",
-        }
-    )
-    return shown[["label", "value", "low", "high"]].sort_values(["value", "label"])
+    rows = contents.published.rows(of_cells.name).to_pandas()
+    names = {"cell": "label", "low_95": "low", "high_95": "high"}
+    shown: pd.DataFrame = rows[rows[VALUE].notna()].rename(columns=names)
+    return shown[["label", VALUE, "low", "high"]].sort_values([VALUE, "label"])
 
 
 def shares(rows: pa.Table, layout: Layout) -> Usable:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from datetime import date, timedelta
 from pathlib import PurePosixPath
 
+from turnstile.errors import InputError
 from turnstile.programme.source_spec import MissingDay, SourceSpec
 from turnstile.service_calendar import ServicePeriod
 
@@ -31,6 +32,20 @@ def stated_gaps(
     if source.missing_day is MissingDay.PUBLISH_WITH_GAP:
         without.update(days_without_file(period, names))
     return tuple(day for day in period.days if day in without)
+
+
+def require_a_day(source: SourceSpec, period: ServicePeriod, names: Iterable[str]) -> None:
+    """Refuse a period of gaps alone: it would be charged, and tell nothing.
+
+    Raises:
+        InputError: every service day of it is stated as a gap.
+    """
+    if stated_gaps(source, period, names) == tuple(period.days):
+        rule = (
+            f"no file is named by a service day of {period}, so every day would be a gap; deliver "
+            "the files of these days, or name them by the days that they hold"
+        )
+        raise InputError(where=source.landing, field="files", rule=rule)
 
 
 def days_without_file(period: ServicePeriod, names: Iterable[str]) -> tuple[date, ...]:
