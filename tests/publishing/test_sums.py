@@ -163,6 +163,19 @@ def test_a_sum_is_not_less_exact_than_numbers_that_err_alike(share: float, times
     assert variance == pytest.approx(times * alone)
 
 
+def test_labels_with_commas_are_those_that_there_are_and_a_column_is_named_once() -> None:
+    rows = [
+        {"location": label, "value": "1"} for label in ("Gate 1", "Gate 1, North", "Hay", "A,B,C")
+    ]
+    where = sums.conditions(["location=Gate 1, North,Hay,A,B,C"])
+    assert sums.marked(rows, where) == [False, True, True, True]
+    assert sums.marked(rows, sums.conditions(["location=Gate 1"])) == [True, False, False, False]
+    with pytest.raises(ValueError, match="no row has location=B; labels of location are"):
+        sums.marked(rows, sums.conditions(["location=Hay,B"]))
+    with pytest.raises(ValueError, match="tap is named twice: write tap=LABEL,LABEL once"):
+        sums.conditions(["tap=on", "location=Hay", "tap=off"])
+
+
 def test_a_sum_of_estimates_without_known_errors_has_no_interval(published: Path) -> None:
     package = sums.Package(next(published.glob("opal/*/r0")))
     assert package.estimated("location", []).withheld == sums.NO_VALUE

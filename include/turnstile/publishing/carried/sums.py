@@ -175,25 +175,43 @@ class Together(NamedTuple):
 
 def conditions(given: list[str]) -> dict[str, list[str]]:
     """Return labels by column from `column=label,label`; refuse other words."""
+    where: dict[str, list[str]] = {}
     for text in given:
-        if "=" not in text:
+        name, is_said, labels = text.partition("=")
+        if not is_said:
             raise ValueError(f"{text}: write COLUMN=LABEL,LABEL, such as tap=on")
-    return {name: labels.split(",") for name, _, labels in (text.partition("=") for text in given)}
+        if name in where:
+            raise ValueError(f"{name} is named twice: write {name}=LABEL,LABEL once")
+        where[name] = labels.split(",")
+    return where
 
 
 def marked(rows: list[Row], where: dict[str, list[str]]) -> list[bool]:
     """Mark the rows that have the labels; refuse a column or label that no row has."""
-    for name, labels in where.items() if rows else ():
+    wanted = {}
+    for name, parts_of_labels in where.items() if rows else ():
         if name not in rows[0]:
             raise ValueError(f"there is no column {name}; there are {', '.join(rows[0])}")
         known = sorted({row[name] for row in rows})
-        for label in set(labels).difference(known):
+        wanted[name] = labels = with_commas(parts_of_labels, known)
+        for label in sorted(labels.difference(known)):
             some = ", ".join(known[:SHOWN]) + ", ..." * (len(known) > SHOWN)
             raise ValueError(f"no row has {name}={label}; labels of {name} are {some}")
-    marks = [all(row[name] in labels for name, labels in where.items()) for row in rows]
+    marks = [all(row[name] in labels for name, labels in wanted.items()) for row in rows]
     if not any(marks):
         raise ValueError("no row has all of these labels: leave out a condition")
     return marks
+
+
+def with_commas(cut: list[str], known: list[str]) -> set[str]:
+    """Return labels that were cut at their commas, as the longest that are known."""
+    labels, start = set(), 0
+    while start < len(cut):
+        ends = range(len(cut), start, -1)
+        end = next((n for n in ends if ",".join(cut[start:n]) in known), start + 1)
+        labels.add(",".join(cut[start:end]))
+        start = end
+    return labels
 
 
 def refuse_both_taps(rows: Iterable[Row]) -> None:
