@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import doctest
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 
 import pytest
 from made_homes import ROOT
 
 MODULES = sorted(
-    ".".join(path.relative_to(ROOT / "include").with_suffix("").parts)
-    for path in (ROOT / "include/turnstile").rglob("*.py")
-    if ">>> " in path.read_text()
+    ".".join(path.relative_to(place).with_suffix("").parts)
+    for place in (ROOT / "include", *(ROOT / "extensions").iterdir())
+    for path in place.glob("turnstile*/**/*.py")
+    if ">>> " in path.read_text() and find_spec(path.relative_to(place).parts[0])
 )
 
 

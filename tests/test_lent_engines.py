@@ -28,10 +28,11 @@ def test_each_connection_has_tables_of_its_own_and_leaves_none(tmp_path: Path) -
 
 
 def test_other_settings_are_another_engine(tmp_path: Path) -> None:
-    with connect(tmp_path, threads=1) as first, connect(tmp_path) as other:
+    with connect(tmp_path, keeps_order=True) as first, connect(tmp_path) as other:
         first.execute("CREATE TABLE kept AS SELECT 1 AS n")
-        ask = "SELECT current_setting('threads')"
-        assert first.execute(ask).fetchone() == (1,)
+        ask = "SELECT current_setting('preserve_insertion_order'), current_setting('threads')"
+        assert first.execute(ask).fetchone() == (True, 1)
+        assert other.execute(ask).fetchone() == (False, 1)
         assert other.execute(NAMES).fetchall() == []
 
 

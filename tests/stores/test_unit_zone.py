@@ -45,24 +45,14 @@ class Place:
         return UnitZone(bucket, self.base / name, 3, is_private=False)
 
     def names(self) -> list[str]:
-        listed = self.server.client("root").list_objects_v2(
-            Bucket="turnstile-embargoed", Prefix=self.prefix + "/"
-        )
-        return [
-            entry["Key"].removeprefix(self.prefix + "/") for entry in listed.get("Contents", ())
-        ]
+        return sorted(self.backup())
 
     def put(self, name: str, content: bytes) -> None:
         root = self.server.client("root")
         root.put_object(Bucket="turnstile-embargoed", Key=f"{self.prefix}/{name}", Body=content)
 
     def backup(self) -> dict[str, bytes]:
-        root = self.server.client("root")
-        where = {"Bucket": "turnstile-embargoed"}
-        return {
-            name: root.get_object(**where, Key=f"{self.prefix}/{name}")["Body"].read()
-            for name in self.names()
-        }
+        return self.server.behind("embargoed", self.prefix)
 
     def put_back(self, backup: dict[str, bytes]) -> None:
         """Put the bucket back to an earlier day, as operators do after an accident."""

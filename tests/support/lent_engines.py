@@ -2,7 +2,8 @@
 
 Whoever connects as the product does gets a connection and an empty database of its own, in an
 engine of the same settings. Its temporary tables go with the connection, its others with the
-database. Only the lock of the settings is not turned: `own_engines` gives a test the real thing.
+database. They have one thread, and the lock of the settings is not turned: `own_engines` gives a
+test the real thing.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ class LentEngines:
         """Connect as DuckDB does; lend what the product's `connect` asks for."""
         if config is None or not set(_PLACES) <= set(config):
             return OPENED(database, config=config or {}, **more)
+        config = config | {"threads": 1}  # a second one waits for the few rows of a test
         settings = sorted((name, value) for name, value in config.items() if name not in _PLACES)
         key = (("process", os.getpid()), *settings)  # threads do not come along into a fork
         name = f"own_{next(self._names)}"

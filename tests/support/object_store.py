@@ -7,6 +7,7 @@ The file names buckets, and users with id, secret and policy: those of `docker/s
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import socket
@@ -14,16 +15,19 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 ZONES = ("landing", "private", "embargoed", "public")
 POLICIES = Path(__file__).resolve().parents[2] / "docker/store-policies"
+_BACK_DOOR = "-behind"
 USERS = tuple(sorted(path.stem for path in POLICIES.glob("*.json")))
 
 
@@ -97,7 +101,29 @@ def serve(host: str, port: int, accounts: Mapping[str, Any]) -> None:
         key.access_key_id, key.secret_access_key = user["id"], user["secret"]
     settings.INITIAL_NO_AUTH_ACTION_COUNT = 0
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    run_simple(host, port, create_backend_app("s3"), threaded=True)
+    run_simple(host, port, _behind(create_backend_app("s3"), s3), threaded=True)
+
+
+def _behind(app: Callable[..., Any], s3: Any) -> Callable[..., Any]:
+    """What serves; and by its back door all objects of a prefix come, or are copied, at once."""
+
+    def answer(environ: Mapping[str, str], start: Callable[..., Any]) -> Any:
+        _, door, *words = environ["PATH_INFO"].split("/")
+        if door != _BACK_DOOR:
+            return app(environ, start)
+        bucket, prefix, *targets = words
+        objects = s3.buckets[bucket].keys
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            for key in [key for key in objects if key.startswith(f"{prefix}/")]:
+                name, content = key.removeprefix(f"{prefix}/"), objects[key].value
+                archive.writestr(name, content)
+                for target in targets:
+                    s3.put_object(bucket, f"{target}/{name}", content)
+        start("200 OK", [("Content-Length", str(packed.tell()))])
+        return [packed.getvalue()]
+
+    return answer
 
 
 @dataclass(frozen=True)
@@ -115,6 +141,12 @@ class ObjectStore:
             variables[name] = f"s3://{bucket_of(zone)}/{prefix}?endpoint={self.endpoint}"
             variables[f"{name}_CREDENTIALS"] = str(self.credentials / user)
         return variables
+
+    def behind(self, zone: str, *prefixes: str) -> dict[str, bytes]:
+        """All objects below a prefix; they are copied below the others."""
+        place = "/".join((self.endpoint, _BACK_DOOR, bucket_of(zone), *prefixes))
+        with urlopen(place) as packed, zipfile.ZipFile(io.BytesIO(packed.read())) as archive:  # noqa: S310 - ours
+            return {name: archive.read(name) for name in archive.namelist()}
 
     @lru_cache(maxsize=8)  # noqa: B019 - as many as users; making one takes long
     def client(self, user: str) -> Any:

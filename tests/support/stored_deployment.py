@@ -34,8 +34,7 @@ class StoredDeployment:
         base.mkdir(exist_ok=True)
         made = StoredDeployment(self.store, base, self.include)
         for zone in ZONES:
-            for name, content in self.objects(zone).items():
-                made.plant(zone, name, content)
+            self.store.behind(zone, self.prefix, made.prefix)
         for path in (self.base / name for name in ("ledger.sqlite", "key.pem", "log-key.pem")):
             if path.exists():
                 shutil.copyfile(path, base / path.name)
@@ -47,14 +46,8 @@ class StoredDeployment:
 
     def objects(self, zone: str, named: str = "") -> dict[str, bytes]:
         """What lies in a bucket, where names begin as a pattern says."""
-        root, bucket, start = self.root, bucket_of(zone), f"{self.prefix}/"
-        pages = root.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=start)
-        keys = [entry["Key"] for page in pages for entry in page.get("Contents", ())]
-        return {
-            name: root.get_object(Bucket=bucket, Key=key)["Body"].read()
-            for key in keys
-            if re.match(named, name := key.removeprefix(start))
-        }
+        found = self.store.behind(zone, self.prefix)
+        return {name: content for name, content in found.items() if re.match(named, name)}
 
     def plant(self, zone: str, name: str, content: bytes) -> None:
         self.root.put_object(Bucket=bucket_of(zone), Key=f"{self.prefix}/{name}", Body=content)
