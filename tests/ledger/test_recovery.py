@@ -21,6 +21,8 @@ from turnstile.errors import IntegrityError
 from turnstile.ledger import leases
 from turnstile.ledger.custody.notes import Note
 from turnstile.ledger.custody.shipped import ship
+from turnstile.ledger.custody.signed_note import Signer
+from turnstile.ledger.custody.vouched_files import public_records, record_bytes
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import ReleaseKey
@@ -268,8 +270,6 @@ def test_a_lost_key_refuses_until_it_is_rotated(site: Site) -> None:
 
 
 def test_a_stolen_key_signs_nothing_that_counts_once_it_is_rotated(site: Site) -> None:
-    from turnstile.ledger.custody.signed_note import Signer
-
     shutil.copy(site.home / "ledger-key.pem", site.root / "stolen.pem")
     assert run("rotate-key", *WHO) == 0
     assert run("verify") == 0
@@ -535,6 +535,102 @@ def test_a_recovery_that_stopped_halfway_still_finds_what_the_damaged_database_h
     assert spent_micro(site.ledger) == spent
     assert run("recover", *WHO) == 0
     assert ".damaged-" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("stores", ["sqlite"], indirect=True)
+def test_a_recovery_that_died_before_it_made_tables_is_done_again(site: Site) -> None:
+    """Found by a simulated world (seed 201): a crash at the database without tables."""
+    spent, file = spent_micro(site.ledger), Path(site.url.removeprefix("sqlite:///"))
+    for path in file.parent.glob(f"{file.name}*"):
+        path.unlink()
+    with closing(sqlite3.connect(file)) as connection:
+        connection.executescript("PRAGMA journal_mode=WAL; CREATE TABLE t (x); DROP TABLE t")
+    assert file.stat().st_size > 0
+    assert run("recover", *WHO, "--family", "opal=opal_cards") == 0
+    assert spent_micro(site.ledger) == spent
+
+
+@pytest.mark.parametrize("has_witness", [True], indirect=True)
+def test_no_note_is_signed_by_a_key_that_the_ledger_does_not_name(site: Site) -> None:
+    """Found by a simulated world (seed 103): the witness lost the entry that named the key, too.
+
+    The note that `recover` wrote accused for ever, once the key was named again.
+    """
+    other, key = Signer.make(site.root / "other.pem"), site.home / "ledger-key.pem"
+    key.chmod(0o600)
+    key.write_bytes((site.root / "other.pem").read_bytes())
+    notes = {path.name for path in (site.witness / "checkpoints").iterdir()}
+    assert run("confirm-clock", *WHO) == 0  # an entry, of which a note would be
+    assert run("recover", *WHO) == 0
+    assert {path.name for path in (site.witness / "checkpoints").iterdir()} == notes
+    assert run("rotate-key", *WHO) == 0
+    assert site.ledger.parties().key == other.public_line
+    assert {path.name for path in (site.witness / "checkpoints").iterdir()} > notes
+    run("republish")
+    assert run("verify") == 0
+
+
+@pytest.mark.parametrize("has_witness", [True], indirect=True)
+@pytest.mark.parametrize("is_cut", [True, False])
+def test_a_public_key_that_a_loss_of_power_cut_is_written_again_and_no_other(
+    site: Site, capsys: pytest.CaptureFixture[str], *, is_cut: bool
+) -> None:
+    """Found by a simulated world (seed 314)."""
+    for folder in (site.witness, site.home / "public"):
+        path = folder / "ledger.pub"
+        whole = path.read_bytes()
+        path.chmod(0o600)
+        path.write_bytes(whole[:40] if is_cut else b"another" + whole[7:])
+    assert run("verify") == 4
+    assert "turnstile ledger republish writes it again" in capsys.readouterr().out
+    run("republish")
+    assert run("verify") == (0 if is_cut else 4)
+
+
+@pytest.mark.parametrize("is_stated_again", [True, False])
+@pytest.mark.parametrize("has_witness", [False], indirect=True)
+@pytest.mark.parametrize("stores", ["sqlite"], indirect=True)
+def test_a_withdrawal_that_was_lost_with_its_ledger_is_said_to_be_stated_again(
+    site: Site,
+    stores: Stores,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    is_stated_again: bool,
+) -> None:
+    """Found by a simulated world (seed 23): nobody was told how its record comes to be right."""
+    key = f"opal/{week_number(0)}/r0"
+    record = site.home / "public/opal" / week_number(0) / "withdrawn-r0.json"
+    site = lost_database(site, stores, monkeypatch)
+    assert run("recover", *WHO, "--family", "opal=opal_cards") == 0
+    record.write_text("{}")  # of the ledger that is lost
+    capsys.readouterr()
+    assert run("verify") == 4
+    assert f"{record} is a file that nobody published" in (said := capsys.readouterr().out)
+    assert "state it again (turnstile ledger withdraw or no-release), else take it away" in said
+    record.unlink()
+    if is_stated_again:
+        site.ledger.withdraw(ReleaseKey.parse(key), "olga", "it was")
+        (statement,) = public_records(site.ledger.entries()).values()
+        record.write_bytes(record_bytes(statement))
+    run("republish")
+    assert run("verify") == 0
+
+
+@pytest.mark.parametrize("has_witness", [True], indirect=True)
+def test_a_witness_that_lost_its_name_is_taken_out_and_added_anew(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing else of it accuses before (seed 314): by its name it is the witness."""
+    (name,) = site.ledger.parties().witnesses
+    (site.witness / "witness.id").unlink()
+    (site.witness / "ledger.pub").write_text("turnstile.led")
+    with pytest.raises(IntegrityError, match=r"witness .* is not there; .* witness remove"):
+        site.draw(3)
+    assert run("witness", "remove", name[:8], *WHO) == 0
+    assert run("witness", "add", str(site.witness), *WHO) == 0, capsys.readouterr().err
+    run("republish")
+    assert run("verify") == 0, capsys.readouterr().out
 
 
 def test_a_rotated_key_is_known_again_after_the_database_is_lost(

@@ -42,7 +42,8 @@ from turnstile_stores import zone_copies, zones
 from turnstile_stores.bucket import Bucket
 from turnstile_stores.portals import sending
 from turnstile_stores.portals.site import send_site
-from turnstile_stores.zone_stores import fetch_landing, plain_zone, refresh
+from turnstile_stores.public_zone import send_packages
+from turnstile_stores.zone_stores import fetch_landing, plain_zone, refresh, unit_zone
 from turnstile_stores.zones import StoredZones
 
 BEFORE_DRAW = STEPS[: STEPS.index("draw")]
@@ -463,6 +464,135 @@ def test_a_public_bucket_put_back_to_yesterday_is_given_what_it_lost(
     after = place.objects("public")
     package = {name: content for name, content in before.items() if name.startswith(KEY)}
     assert {name: after[name] for name in package} == package
+    assert command(place, "ledger", "verify") == 0
+
+
+def _forged(path: Path) -> None:
+    """Another's signature or key in the place of ours: a file of the same form."""
+    signed = path.read_text()
+    at = len(signed) - 9
+    path.chmod(0o600)
+    path.write_text(signed[:at] + ("A" if signed[at] != "A" else "B") + signed[at + 1 :])
+
+
+OF_LOG = {"a step": "ledger-log/*/steps/*", "the key of the log": "ledger-log/*/log.pub"}
+
+
+@pytest.mark.parametrize("is_forged", [True, False])
+@pytest.mark.parametrize("what", OF_LOG)
+def test_a_step_or_key_of_the_log_that_was_forged_as_it_was_signed_is_not_sent(
+    public_week: StoredDeployment,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    what: str,
+    *,
+    is_forged: bool,
+) -> None:
+    """The store has lost it, so that it is written and sent again: an honest one is."""
+    place, signs = public_week.fork(tmp_path / "copy"), Ledger.sign_public_zone
+    (name,) = [name for name in place.objects("public") if Path(name).match(OF_LOG[what])]
+    honest = place.objects("public")[name]
+    key = f"{place.prefix}/{name}"
+    place.root.delete_object(Bucket=bucket_of("public"), Key=key)
+
+    def sign(ledger: Ledger, *series: Any) -> Any:
+        answers = signs(ledger, *series)
+        path = Settings.from_environment().public / name
+        assert path.read_bytes() == honest
+        if is_forged:
+            _forged(path)
+        return answers
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Ledger, "sign_public_zone", sign)
+        place.step("publish")
+    assert place.objects("public").get(name) == (None if is_forged else honest)
+    assert ("is not what our keys signed, and was not sent" in caplog.text) is is_forged
+
+
+@pytest.mark.parametrize("is_forged", [True, False])
+def test_a_key_of_the_ledger_that_was_forged_before_the_list_is_not_sent(
+    public_week: StoredDeployment,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    *,
+    is_forged: bool,
+) -> None:
+    """The key goes before the list is signed; one that the ledger named a moment ago does."""
+    place, home = public_week.fork(tmp_path / "copy"), tmp_path / "home"
+    before = place.objects("public")["ledger.pub"]
+
+    def planting(*arguments: Any) -> None:
+        _forged(home / "public/ledger.pub")
+        send_packages(*arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        if is_forged:
+            patch.setattr(zones, "send_packages", planting)
+            place.step("publish", home)
+        else:
+            with place.process("worker", home):
+                assert (
+                    main(["ledger", "rotate-key", "--person", "olga", "--reason", "a drill"]) == 0
+                )
+    after = place.objects("public")["ledger.pub"]
+    assert after == before if is_forged else after.startswith(before) and len(after) > len(before)
+    assert ("is not what our keys signed, and was not sent" in caplog.text) is is_forged
+
+
+def test_what_recovery_set_aside_does_not_come_back_from_the_store(
+    assessed_week: StoredDeployment, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An index that names the bytes of a draw that died beside the sealed ones."""
+    place, home = assessed_week.fork(tmp_path / "copy"), tmp_path / "home"
+    dead = b"noise of a draw that died"
+    name = f"sealed-{hashlib.sha256(dead).hexdigest()[:16]}.parquet"
+    with place.process("worker", home):
+        zone = unit_zone(Settings.from_environment(), "embargoed")
+        assert zone is not None
+        with zone.working_on(KEY):
+            zone.fetch((KEY,), lambda _: True)
+            (zone.folder / KEY / name).write_bytes(dead)
+            zone.put(KEY)
+    index = f"index/{KEY}.json"
+    assert name in json.loads(place.objects("embargoed")[index])["files"]
+    assert command(place, "ledger", "verify") == 4
+    assert f"{name} is not the sealed file" in capsys.readouterr().out
+    assert command(place, "ledger", "recover", "--person", "olga", "--reason", "a drill") == 0
+    files = json.loads(place.objects("embargoed")[index])["files"]
+    assert name not in files
+    digest = hashlib.sha256(dead).hexdigest()
+    assert (
+        [file for file, stored in files.items() if digest in stored]
+        == [file for file in files if file.startswith("set-aside/")]
+        != []
+    )
+    assert command(place, "ledger", "verify") == 0
+    place.steps("publish", "audit")
+
+
+@pytest.mark.parametrize("is_assessed", [True, False])
+def test_what_was_drawn_is_recovered_from_a_store_on_a_machine_that_has_nothing(
+    reserved: StoredDeployment,
+    assessed_week: StoredDeployment,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    is_assessed: bool,
+) -> None:
+    """Found by a simulated world (seed 259): of a staged package only its manifest was here."""
+    place = (assessed_week if is_assessed else reserved).fork(tmp_path / "copy")
+    if not is_assessed:
+        place.step("draw")  # and of this the plan lacked
+    spent = {(row.scope, row.spent) for row in place.ledger.balance() if row.unit == "bus_day"}
+    (place.base / "ledger.sqlite").unlink()
+    said = ("--person", "olga", "--reason", "lost", "--family", "itms=itms_buses")
+    assert command(place, "ledger", "recover", *said) == 0, capsys.readouterr().err
+    assert f"losses declared: {KEY}\n" in capsys.readouterr().out
+    again = {(row.scope, row.spent) for row in place.ledger.balance() if row.unit == "bus_day"}
+    assert again == spent != set()
+    place.steps(*STEPS[STEPS.index("draw") :])
+    assert place.kinds().count("draw_begun") == 0
     assert command(place, "ledger", "verify") == 0
 
 

@@ -243,6 +243,13 @@ class RawAuditor:
                 gone.append(asset)
         return [] if excused else gone
 
+    def ledger_lost(self) -> None:
+        """The ledger is put back, and no witness knows what it held.
+
+        Of draws whose bytes went before with the power nothing tells any more, but packages.
+        """
+        self.unread |= self.vanished - {self.sealed.get(key) for key in self.packages}
+
     def judge_bytes(self) -> None:
         """Look for everything that has to stay.
 

@@ -589,6 +589,7 @@ class World:
         for word in ("rotate-key", "begin-log"):
             if word in said:
                 said += self.command("ledger", word, *_WHO)[1]
+        self.take_witness_anew(said)
         said += self.take_away(said, times)
         for word in ("cosign", "republish"):
             if f"ledger {word}" in said:
@@ -603,6 +604,12 @@ class World:
         if is_advised or times > _HEARD_OFTEN:
             self.recover(here)
 
+    def take_witness_anew(self, said: str) -> None:
+        """Let a witness go whose name is gone though nobody took it away, and add its folder."""
+        for nameless in _NAMELESS.findall(said):
+            self.command("ledger", "witness", "remove", nameless, *_WHO)
+            self.command("ledger", "witness", "add", str(self.root / "witness"), *_WHO)
+
     def take_away(self, said: str, times: int) -> str:
         """Bring back or move away the file that a sentence names, as it says; return the answer."""
         answered = ""
@@ -610,6 +617,10 @@ class World:
             answered = self.bring_bounding_key_back(is_in_the_safe=times == 1)
         if "then move the file away" in said:
             Path(said.partition(" is damaged")[0]).unlink(missing_ok=True)
+        for path, programme, week, act, number in _STATED.findall(said):
+            words = ("withdraw" if act == "withdrawn" else act, f"{programme}/{week}/r{number}")
+            if self.command("ledger", *words, *_WHO)[0] in {2, 3}:
+                Path(path).unlink(missing_ok=True)
         for torn in _TORN.findall(said):
             Path(torn).unlink(missing_ok=True)
         if "move the folder aside" in said or "move it out of the" in said:
@@ -761,6 +772,8 @@ class World:
 
     def _put_database(self, content: bytes | None) -> None:
         self.is_whole = False
+        if not self.has_witness:
+            self.auditor.ledger_lost()
         self.once.forget()
         self.faulty.changes.note_all()
         store._file.cache_clear()
@@ -952,8 +965,13 @@ _WHO = ("--person", "olga", "--reason", "a bad day")
 _PACKAGE = re.compile(r"(/[^\s:;]+/r[0-9]+(?:/package)?)[:;]")
 _TORN = re.compile(
     r"(/[^\s:;]+) (?:holds no entry|is no readable checkpoint|is no checkpoint that|is no step|"
-    r"is no proof; take)"
+    r"is no proof; take|is not the log's key; take|was altered since it was published; take|"
+    r"is not the plan that was charged; restore it, or take)"
 )
+_STATED = re.compile(
+    r"(/[^\s:;]+/([^/\s]+)/([^/\s]+)/(withdrawn|no-release)-r([0-9]+)\.json) is a file that nobody"
+)
+_NAMELESS = re.compile(r"witness ([0-9a-f]{8}) \([^)]*\) is not there")
 _SEALED = re.compile(r"(/[^\s:;]+/sealed-[0-9a-f]{16}\.parquet) (?:was altered|is gone); restore")
 _FLOCK = __import__("fcntl").flock
 

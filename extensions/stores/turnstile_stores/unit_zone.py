@@ -132,6 +132,8 @@ class UnitZone:
     def keep_sealed(self, unit: str, digest: str) -> None:
         """Put sealed bytes that lie here alone: their draw died before it put them.
 
+        Those of a draw that died, which somebody set aside, are aside in the store from then on.
+
         Raises:
             StoreError: the store does not answer.
             IntegrityError: its index is older than the one that was here.
@@ -140,6 +142,10 @@ class UnitZone:
         place = self._place(unit) / name
         with self.working_on(unit):
             seen = UnitState.read(self._state(unit))
+            others = (other for other in seen.here if other.startswith(SEALED) and other != name)
+            if not all((self._place(unit) / other).exists() for other in others):
+                self.put(unit)
+                seen = UnitState.read(self._state(unit))
             if name in seen.files:
                 return
             aside = (self.folder / ASIDE / unit).glob(f"*/{name}")

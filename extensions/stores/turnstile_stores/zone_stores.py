@@ -109,20 +109,30 @@ def adopting(bucket: Bucket, folder: Path) -> Iterator[None]:
     mark.unlink()
 
 
-def refresh(settings: Settings, key: ReleaseKey | None = None) -> None:
+def refresh(settings: Settings, key: ReleaseKey | None = None, *, proves: bool = False) -> None:
     """Bring what is public, and the traces under embargo, here; for readers.
 
     Args:
         settings: which stores there are.
         key: of a release of which everything under embargo is wanted.
+        proves: whether traces are read for what was drawn: plans, and whole packages of what is not
+            public.
 
     Raises:
         StoreError: a store is away.
     """
+    if proves:
+        fetch_public(settings)  # tells which staged packages are the only ones
     if embargoed := unit_zone(settings, "embargoed"):
         prefix = f"{key}/"
-        embargoed.fetch((), lambda path: path.startswith(prefix) or is_trace(path))
-    fetch_public(settings)
+
+        def wanted(path: str) -> bool:
+            is_asked_for = path.startswith(prefix) or is_trace(path)
+            return is_asked_for or (proves and _is_proof(settings.public, path))
+
+        embargoed.fetch((), wanted)
+    if not proves:
+        fetch_public(settings)
 
 
 def fetch_public(settings: Settings, holding: ExitStack | None = None) -> None:
@@ -162,6 +172,14 @@ def fetch_landing(
 def is_trace(path: str) -> bool:
     """Return whether a charge asks for a file under embargo."""
     return path.rpartition("/")[2].startswith("sealed-") or path.endswith(_OF_TRACES)
+
+
+def _is_proof(public: Path, path: str) -> bool:
+    """Return whether a file under embargo says what was drawn of a release that is not public."""
+    release, _, name = path.partition("/package/")
+    if not name:
+        return path.endswith("/plan.json")
+    return not (public / release / "manifest.json").exists()
 
 
 def whole_packages(names: frozenset[str]) -> Callable[[str], bool]:

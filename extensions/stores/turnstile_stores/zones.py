@@ -33,9 +33,9 @@ class StoredZones(PrivateCopies):
         """Return the copies that the steps of one release work on."""
         return ZoneCopies(self.settings, key, source, period)
 
-    def refresh(self, key: ReleaseKey | None = None) -> None:
+    def refresh(self, key: ReleaseKey | None = None, *, proves: bool = False) -> None:
         """Bring what is public, and the traces under embargo, here; of a key all of it."""
-        refresh(self.settings, key)
+        refresh(self.settings, key, proves=proves)
 
     def fetch_landing(self, source: SourceSpec, period: ServicePeriod) -> Callable[[Path], float]:
         """Bring the files of a period here; return what says when one was last written."""

@@ -49,7 +49,7 @@ def _opened(*, read_only: bool, new: bool = False) -> Ledger:
             "lost one back by turnstile ledger recover"
         )
         raise InputError(where=str(file), field="ledger", rule=rule)
-    zones(settings).refresh()
+    zones(settings).refresh(proves=new)
     return open_ledger(settings, read_only=read_only)
 
 
@@ -159,6 +159,7 @@ def publish_all_series(ledger: Ledger) -> list[str]:
             publish_series(programme)
         except Exception as error:  # noqa: BLE001 - the ledger is back, whatever lies there
             left.append(f"{programme}: {str(error) or type(error).__name__}")
+    note_again()  # of a ledger that told nothing yet, too
     try:
         publish_list(ledger)
     except StoreError as error:

@@ -55,7 +55,13 @@ from turnstile.ledger.records import (
     for_the_public,
 )
 from turnstile.ledger.states import ReleaseState, Transition
-from turnstile.ledger.tlog.beginning import begin_log, is_log_lost, log_signer, set_key_aside
+from turnstile.ledger.tlog.beginning import (
+    begin_log,
+    is_log_lost,
+    log_signer,
+    lost_logs,
+    set_key_aside,
+)
 from turnstile.ledger.tlog.cosigners import Answer, ask_all, cosigners_of
 from turnstile.ledger.tlog.merkle import Tree
 from turnstile.ledger.tlog.public_log import PublicLog, log_findings
@@ -367,6 +373,8 @@ class Ledger(ChargingLedger):
                     log.write(self._sign_as(log.begun))
                 for left in logs[:-1]:
                     left.join()  # what a killed process owed it: that takes no key
+                for lost in lost_logs(self._custody.witnesses, self.parties().logs):
+                    lost.write_key()
                 answers = () if log is None else self._cosigned(log)
                 proofs = [proof for known in logs for proof in known.made().items()]
                 made, trusted = {**dict(proofs), **series}, self.trusted_to_list()

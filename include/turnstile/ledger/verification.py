@@ -28,6 +28,7 @@ from turnstile.ledger.custody.notes import LATEST_NOTE, TrustedAt, note_findings
 from turnstile.ledger.custody.release_files import file_findings
 from turnstile.ledger.custody.shipped import entry_findings, last_shipped
 from turnstile.ledger.custody.traces import trace_findings, traces
+from turnstile.ledger.custody.vouched_files import proof_beside
 from turnstile.ledger.custody.zone_index import ZoneState, zone_findings
 from turnstile.ledger.database.database_tables import ATTEMPT, ENTRY
 from turnstile.ledger.database.guards import guard_findings
@@ -35,7 +36,7 @@ from turnstile.ledger.entries import GENESIS, Entry, EntryKind, read_entry
 from turnstile.ledger.facts import head
 from turnstile.ledger.fold import Fold
 from turnstile.ledger.promise import promise_problems
-from turnstile.ledger.records import Attempt, Finding
+from turnstile.ledger.records import Attempt, Finding, ReleaseKey
 from turnstile.ledger.tlog.cosigners import cosigners_of
 from turnstile.ledger.tlog.public_log import log_findings
 from turnstile.ledger.weeks import PUBLIC_KINDS
@@ -124,6 +125,10 @@ def _zone_findings(
 
     gone = {str(attempt.key) for attempt in fold.attempts.values() if attempt.is_withdrawn}
     gone |= {name.removesuffix(" package") for name in fold.parties.lost}
+    # The proof of an entry that is lost is in a log that was left: nobody can make it again.
+    declared = {str(entry.key) for entry in told if entry.kind is EntryKind.LOSS_DECLARED}
+    declared -= {str(entry.key) for entry in told if entry.kind is EntryKind.PUBLISHED}
+    gone |= {proof_beside(ReleaseKey.parse(name)) for name in declared}
     state = ZoneState(
         trusted=trusted,
         is_wanted=any("zone_index" in entry.body for entry in told),

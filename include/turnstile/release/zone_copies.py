@@ -67,8 +67,14 @@ class Zones(Protocol):
     def of_release(self, key: ReleaseKey, source: SourceSpec, period: ServicePeriod) -> Copies:
         """Return the copies that the steps of one release work on."""
 
-    def refresh(self, key: ReleaseKey | None = None) -> None:
-        """Bring what is public, and the traces under embargo, here; of a key all of it."""
+    def refresh(self, key: ReleaseKey | None = None, *, proves: bool = False) -> None:
+        """Bring what is public, and the traces under embargo, here.
+
+        Args:
+            key: of a release of which everything under embargo is wanted.
+            proves: whether traces are read for what was drawn: plans, and whole packages of what is
+                not public.
+        """
 
     def fetch_landing(self, source: SourceSpec, period: ServicePeriod) -> ChangedAt:
         """Bring the files of a period here; return what says when one was last written."""
@@ -128,7 +134,7 @@ class _Folders:
 
     def require_writable(self) -> None: ...
 
-    def refresh(self, *_: object) -> None: ...
+    def refresh(self, *_: object, **__: object) -> None: ...
 
     def fetch_landing(self, *_: object) -> ChangedAt:
         return changed_here

@@ -171,7 +171,7 @@ class Custody:
             IntegrityError: another copy of this ledger writes to it.
         """
         self.witnesses.ship(self._entries_after)
-        if self.witnesses.has_key:
+        if self.witnesses.signs_for(self.store.read(parties_in)):
             self.note()
 
     def note(self, release: tuple[ReleaseKey, str] | None = None) -> None:
@@ -185,11 +185,14 @@ class Custody:
 
         And those that a witness lacks, if they say what the ledger says.
 
-        Without the key nothing is written: first it is restored, or another made.
+        Without the key nothing is written: first it is restored, or another made. Public keys that
+        a loss of power cut are whole again.
         """
         public = self.witnesses.public
-        if public is None or not self.witnesses.has_key:
+        if public is None or not self.witnesses.signs_for(history.parties):
             return
+        if history.parties.key_lines:
+            self.witnesses.keep_keys(history.parties.key_lines)
         if Note.read(public / LATEST_NOTE).checkpoint is None:
             self.note()
         beside = NoteFolder(public, is_public=True).path_beside

@@ -82,7 +82,8 @@ def _staged_findings(attempt: Attempt, folder: Path) -> Iterator[Finding]:
     except InputError:
         stated = None
     if stated != charged:
-        problem = f"{folder / PLAN} is not the plan that was charged; restore it, or take it away"
+        mend = "restore it, or take it away: turnstile run writes it again"
+        problem = f"{folder / PLAN} is not the plan that was charged; {mend}"
         yield Finding("sealed", attempt.reserved_sequence, problem)
     staged = folder / "package"
     for problem in file_problems(staged) if (staged / MANIFEST).is_file() else ():

@@ -99,6 +99,11 @@ def _manifests(told: Iterable[Entry]) -> dict[str, str]:
     }
 
 
+def proof_beside(key: ReleaseKey) -> str:
+    """Return the path in the zone of the proof beside the package of a release."""
+    return f"{key.programme}/{key.period}/{_OF_PACKAGE[-1].format(key.revision)}"
+
+
 def _beside(entry: Entry) -> Iterator[str]:
     """Yield what lies beside the package of an entry, which is signed itself."""
     key = ReleaseKey.parse(str(entry.key))

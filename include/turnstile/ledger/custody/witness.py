@@ -153,14 +153,23 @@ class Witnesses:
                 )
                 yield Finding("key", None, problem)
         known = set(parties.key_lines) or ({self._own_line()} if self.has_key else set())
-        for folder in self.note_folders:
+        for folder in self._written:  # one that has lost its name is no witness: see `findings`
             if known and not set(folder.key_lines()) <= known:
-                yield Finding("key", None, f"{folder.folder / PUBLIC_KEY} is not the ledger's key")
+                problem = "is not the ledger's key; find out who put it there; if a loss of power "
+                mend = "cut it: turnstile ledger republish writes it again"
+                yield Finding("key", None, f"{folder.folder / PUBLIC_KEY} {problem}{mend}")
 
     @property
     def has_key(self) -> bool:
         """There is a private key to read."""
         return self.key is not None and self.key.exists()
+
+    def signs_for(self, parties: Parties) -> bool:
+        """Return whether the private key is the one that the ledger names, if it names any.
+
+        A note under another one would accuse for ever, though its key be named a moment later.
+        """
+        return self.has_key and parties.key in {None, self._own_line()}
 
     def _own_line(self) -> str:
         """Return the public line of the private key; empty if it cannot be read."""
@@ -236,13 +245,13 @@ class Witnesses:
             with naming(folder.folder):
                 folder.folder.mkdir(parents=True, exist_ok=True)
                 path = folder.folder / PUBLIC_KEY
-                create_durably(path, first.encode())
+                _write_whole(path, "".join((first, *later)) if folder.is_public else first)
                 if folder.is_public:  # readers of packages look nowhere else
                     if later and set(folder.key_lines()) < {first, *later}:
                         replace_durably(path, "".join((first, *later)).encode())
                     continue
                 for number, line in enumerate(later, start=2):
-                    create_durably(folder.folder / f"ledger-{number:03d}.pub", line.encode())
+                    _write_whole(folder.folder / f"ledger-{number:03d}.pub", line)
 
     def space(self) -> dict[Path, int]:
         """Return the bytes that the notes and entries of one draw need at most, by folder."""
@@ -300,6 +309,14 @@ class Witnesses:
                 if Note.read(path).checkpoint is None:  # a disk may have torn it
                     replace_durably(path, signer.sign(head, (str(key), manifest_digest)).encode())
         return note
+
+
+def _write_whole(path: Path, content: str) -> None:
+    """Write a file that is not there, or ends early; another one stays as it is."""
+    if not create_durably(path, content.encode()):
+        there = path.read_bytes()
+        if there != content.encode() and content.encode().startswith(there):
+            replace_durably(path, content.encode())
 
 
 def _create_once(path: Path, note: str, superseded: Superseded) -> None:

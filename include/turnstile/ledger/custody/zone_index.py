@@ -50,6 +50,7 @@ _NOTE = re.compile(rf"[^/]+/[^/]+/checkpoint-{REVISION}\.note")
 BESIDE = rf"(checkpoint|proof|withdrawn|no-release)-{REVISION}\.(note|tlog-proof|json)"
 """Pattern of the files that the ledger has beside packages, and can make again."""
 _BESIDE = re.compile(rf"[^/]+/[^/]+/{BESIDE}")
+_STATED = re.compile(rf"[^/]+/[^/]+/(withdrawn|no-release)-{REVISION}\.json")
 Sign = Callable[[str, bytes], tuple[str, bytes]]
 
 
@@ -60,7 +61,8 @@ class ZoneState:
     Args:
         trusted: public lines of which one has to have signed.
         is_wanted: whether a list was made before.
-        may_be_gone: release keys whose packages were withdrawn or declared lost.
+        may_be_gone: release keys whose packages were withdrawn or declared lost, and paths of
+            proofs of entries that are lost.
         in_change: programmes of which something was published a moment ago, by the list's length.
     """
 
@@ -174,7 +176,7 @@ def zone_findings(public: Path, state: ZoneState) -> Iterator[Finding]:
         elif path in here:
             problem = f"was altered since it was published; {_way_back(path, 'take it away, and ')}"
             yield _finding(public / path, problem)
-        elif str(PurePosixPath(path).parent) not in state.may_be_gone:
+        elif not state.may_be_gone & {path, str(PurePosixPath(path).parent)}:
             problem = f"is missing since it was published; {_way_back(path)}"
             yield _finding(public / path, problem)
 
@@ -189,7 +191,12 @@ def _is_signed_already(public: Path, text: str, line: str) -> bool:
 
 
 def _anew(path: str) -> str:
-    """Say what makes a file of a series again; of others, nothing does."""
+    """Say what makes a file of a series again, and who a statement; of others, nobody does."""
+    if _STATED.fullmatch(path):
+        return (
+            "; the ledger does not state it: if it was lost with its entry, state it again "
+            "(turnstile ledger withdraw or no-release), else take it away"
+        )
     if not _OF_SERIES.fullmatch(path) or path == PUBLIC_KEY:
         return ""
     first = "take it away, and " if is_named_sealed(Path(path)) else ""
@@ -200,6 +207,9 @@ def _way_back(path: str, first: str = "") -> str:
     """Say how a file comes back: from the ledger, where that makes it again, else from a backup."""
     if _BESIDE.fullmatch(path):
         return f"{first}turnstile ledger republish makes it again"
+    if _LOG_KEY.fullmatch(path):
+        again = f"{first}turnstile ledger republish writes it again"
+        return f"{again}, if the log's key lies beside the signing key; else restore it"
     return f"restore it from a backup of the zone{_anew(path)}"
 
 

@@ -59,10 +59,13 @@ def entries_left(file: Path) -> Iterator[Entry]:
 def first_altered(file: Path) -> tuple[int, int]:
     """Return the number of the first entry that is not what its hash says, and how many there are.
 
-    0 if all are; a file that SQLite finds sound may hold other texts than were written.
+    0 if all are; a file that SQLite finds sound may hold other texts than were written. One without
+    tables holds nothing: whoever was to make them died.
     """
     fold, number = Fold(), 0
     with closing(_opened(file)) as connection:
+        if connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is None:
+            return 0, 0
         (length,) = connection.execute("SELECT count(*) FROM entry").fetchone()
     for number, entry in enumerate(entries_left(file), 1):
         if any(fold.follow(entry)):

@@ -7,8 +7,10 @@ checkpoints with a false root, which proves misbehaviour to every cosigner.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import product
+from pathlib import Path
 
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
@@ -25,6 +27,7 @@ from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.parties import LogBegun
 from turnstile.ledger.tlog.checkpoints import Verifier
 from turnstile.ledger.tlog.merkle import Tree
+from turnstile.ledger.tlog.public_log import PublicLog
 
 
 def begin_log(
@@ -88,6 +91,34 @@ def is_log_lost(witnesses: Witnesses, logs: Sequence[LogBegun]) -> bool:
             log_signer(witnesses, logs[-1])
         return False
     return True
+
+
+def lost_logs(witnesses: Witnesses, logs: Sequence[LogBegun]) -> Iterator[PublicLog]:
+    """Yield logs whose beginning the ledger lost and whose public key is gone or torn.
+
+    A key that was set aside tells it; what such a log is called stands in its checkpoints.
+    """
+    public = witnesses.public
+    if public is None:
+        return
+    for name in sorted({name for log in logs for name in log.earlier}):
+        folder = public / LOG / name
+        with suppress(OSError, ValueError):
+            if Verifier.of((folder / "log.pub").read_text(encoding="utf-8")).digits == name:
+                continue
+        checkpoints = (folder / "checkpoint", *sorted(folder.glob("checkpoints/*")))
+        origins = {_first_line(path) for path in checkpoints if path.is_file()} - {""}
+        for path, origin in product(sorted(witnesses.log_key.parent.glob("log-key*.pem")), origins):
+            with suppress(InputError, ValueError):
+                line = Signer.load(path).line_of(origin)
+                if Verifier.of(line).digits == name:
+                    yield PublicLog(public, LogBegun(0, origin, line), Tree.of(()))
+
+
+def _first_line(path: Path) -> str:
+    with suppress(OSError, ValueError):
+        return path.read_text(encoding="utf-8").partition("\n")[0]
+    return ""
 
 
 def set_key_aside(witnesses: Witnesses) -> None:

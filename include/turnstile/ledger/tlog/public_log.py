@@ -125,7 +125,7 @@ class PublicLog:
                 "lost for good, turnstile ledger begin-log begins another log"
             )
         self.folder.mkdir(parents=True, exist_ok=True)
-        create_durably(self.folder / "log.pub", self.begun.public_line.encode())
+        self.write_key()
         proofs = {
             path: proof
             for note, path in _notes(self.public)
@@ -170,8 +170,18 @@ class PublicLog:
             if self._proves(proof, checkpoint) and self._is_of(proof, checkpoint)
         }
 
+    def write_key(self) -> None:
+        """Write the log's key where it is not there, or ends early.
+
+        What else stands in its place somebody put there, and is for people to look at.
+        """
+        path, line = self.folder / "log.pub", self.begun.public_line
+        if self.folder.is_dir() and (text := _text(path)) != line and line.startswith(text):
+            replace_durably(path, line.encode())
+
     def join(self) -> None:
-        """Write the steps between checkpoints that lack one, and the newest checkpoint."""
+        """Write its key, the steps between checkpoints that lack one, and the newest checkpoint."""
+        self.write_key()
         for old, new in self._steps_missing():
             step = step_text(old, self.tree.consistency(old, new), self.signed(new))
             self._create("steps", old, step)
@@ -224,7 +234,7 @@ class PublicLog:
             yield Finding("log", None, f"{self.folder / 'checkpoint'} {problem}")
         path = self.folder / "log.pub"
         if not in_work and path.parent.is_dir() and _text(path) != self.begun.public_line:
-            problem = "is not the log's key; take it away, and turnstile ledger cosign writes it"
+            problem = "is not the log's key; take it away, and turnstile ledger republish writes it"
             yield Finding("log", None, f"{path} {problem}")
         yield from self._foreign()
 
@@ -339,7 +349,7 @@ class PublicLog:
             after, before = parse_checkpoint(newer), parse_checkpoint(self.signed(old))
         except ValueError:
             return False
-        is_named = path.name == str(old) and after.is_signed_by(self.verifier)
+        is_named = path.name == str(old) and self._is_signed(after)
         return is_named and is_consistent(old, after.size, before.root, after.root, proof)
 
     def _foreign(self) -> Iterator[Finding]:
