@@ -138,6 +138,29 @@ def test_draws_that_died_are_charged_again_when_the_database_is_lost(
     assert run("verify") == 0
 
 
+@pytest.mark.parametrize("machines", [("a", "b"), ("b", "a", "b"), ("a", "ab"), ("ab", "b")])
+def test_draws_that_died_on_two_machines_are_all_charged_again(
+    site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch, machines: tuple[str, ...]
+) -> None:
+    """Each has other leftovers, or copies of the same, and the ledger is lost (seed 603)."""
+    request = site.request(1)
+    for _ in "ab":
+        attempt = site.ledger.reserve(request)
+        site.ledger.begin_draw(attempt.attempt_id, request.bindings)
+    spent = spent_micro(site.ledger)
+    site = lost_database(site, stores, monkeypatch)
+    folder = site.home / "embargoed" / str(request.key)
+    for leftovers in (*machines, "ab"):
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / "set-aside").mkdir(parents=True)
+        (folder / "plan.json").write_text(json.dumps(plan_of(request)))
+        for name in leftovers:
+            (folder / f"set-aside/sealed-{name * 16}.parquet").write_bytes(b"noise")
+        assert run("recover", *WHO, "--family", f"opal={request.family}") == 0
+        assert run("verify") == 0
+    assert spent_micro(site.ledger) == spent == 3 * LOSS_MICRO
+
+
 def test_draws_beyond_those_that_an_older_ledger_knows_are_charged(site: Site) -> None:
     """A restored database holds the first draw of a week; files prove three, one of them sealed."""
     request = site.request(1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ class Proof:
         key: release.
         state: published, sealed or burned.
         draws: how many draws are charged.
+        leftovers: names of the files of draws among them whose bytes the key does not have.
         sealed: digest of the sealed bytes, unless burned.
         manifest: digest of the manifest, if published.
         plan: its plan, as published.
@@ -46,6 +48,7 @@ class Proof:
     key: ReleaseKey
     state: ReleaseState
     draws: int
+    leftovers: tuple[str, ...]
     sealed: str | None
     manifest: str | None
     plan: Mapping[str, Any]
@@ -79,6 +82,8 @@ class Proof:
             "person": said[0],
             "reason": said[1],
         }
+        if self.leftovers:  # another machine may have others
+            body["leftovers"] = list(self.leftovers)
         if len(weeks) > 1:
             body["first_week"] = weeks[0]
         return body
@@ -104,13 +109,14 @@ def _proof(key: str, traces: list[Trace]) -> Proof:
     drawn = {trace.file for trace in traces if trace not in {public, staged}}
     best = public or staged
     if best is not None:
-        return _of_package(key, best, len(drawn | {sealed_file(best.sealed)}))
+        return _of_package(key, best, drawn - {sealed_file(best.sealed)})
     folder = traces[0].folder or traces[0].path.parent
     is_sealed = len(files) == 1 and _is_named_rightly(files[0].path)
     return Proof(
         key=ReleaseKey.parse(key),
         state=ReleaseState.SEALED if is_sealed else ReleaseState.BURNED,
         draws=len(drawn),
+        leftovers=tuple(sorted(drawn - ({files[0].file} if is_sealed else set()))),
         sealed=sha256_of(files[0].path) if is_sealed else None,
         manifest=None,
         plan=plan_beside(folder, key),
@@ -118,7 +124,7 @@ def _proof(key: str, traces: list[Trace]) -> Proof:
     )
 
 
-def _of_package(key: str, trace: Trace, files: int) -> Proof:
+def _of_package(key: str, trace: Trace, leftovers: AbstractSet[str]) -> Proof:
     """Return what a package proves; it has to be intact."""
     problems = file_problems(trace.path)
     if problems or trace.sealed is None:
@@ -130,7 +136,8 @@ def _of_package(key: str, trace: Trace, files: int) -> Proof:
     return Proof(
         key=ReleaseKey.parse(key),
         state=ReleaseState.PUBLISHED if is_public else ReleaseState.SEALED,
-        draws=max(1 + int(card.get("burned_draws") or 0), files),
+        draws=1 + max(int(card.get("burned_draws") or 0), len(leftovers)),
+        leftovers=tuple(sorted(leftovers)),
         sealed=trace.sealed,
         manifest=trace.manifest if is_public else None,
         plan=plan_beside(trace.path, key),

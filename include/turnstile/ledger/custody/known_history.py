@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from sqlalchemy import select
@@ -67,20 +69,35 @@ def read_history(connection: Connection) -> History:
     return History(hashes, attempts, parties_in(connection), _last_at(connection))
 
 
-def declared_draws(connection: Connection) -> tuple[dict[str, int], dict[str, set[str]]]:
-    """Return by release key how many draws were declared beyond one an entry, and for which bytes.
+@dataclass(frozen=True, slots=True)
+class DeclaredDraws:
+    """What recoveries declared, by release key.
 
-    Those are of packages at keys that have other bytes: as long as one lies there it proves them.
+    Args:
+        beyond: draws beyond one an entry.
+        proven: digests of packages at keys that have other bytes: as long as one lies there it
+            proves them.
+        leftovers: names of the files of draws that died for which they charged.
     """
+
+    beyond: Mapping[str, int]
+    proven: Mapping[str, AbstractSet[str]]
+    leftovers: Mapping[str, AbstractSet[str]]
+
+
+def declared_draws(connection: Connection) -> DeclaredDraws:
+    """Read what recoveries declared."""
     query = select(ENTRY.c.record, ENTRY.c.hash)
     draws: dict[str, int] = defaultdict(int)
     proven: dict[str, set[str]] = defaultdict(set)
+    leftovers: dict[str, set[str]] = defaultdict(set)
     for row in connection.execute(query.where(ENTRY.c.kind == EntryKind.LOSS_DECLARED.value)):
         body = read_entry(row.record, row.hash).body
         draws[body["key"]] += int(body["draws"]) - 1
         if "proven_by" in body:
             proven[body["key"]].add(body["proven_by"])
-    return draws, proven
+        leftovers[body["key"]].update(body.get("leftovers", ()))
+    return DeclaredDraws(draws, proven, leftovers)
 
 
 def parties_in(connection: Connection) -> Parties:

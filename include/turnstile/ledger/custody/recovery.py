@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +24,12 @@ from turnstile.ledger import attempts, facts, leases
 from turnstile.ledger.balances import accounts
 from turnstile.ledger.custody.custody import Custody
 from turnstile.ledger.custody.evidence_of_draws import Proof, proofs
-from turnstile.ledger.custody.known_history import History, declared_draws, read_history
+from turnstile.ledger.custody.known_history import (
+    DeclaredDraws,
+    History,
+    declared_draws,
+    read_history,
+)
 from turnstile.ledger.custody.package_files import file_problems
 from turnstile.ledger.custody.replay import replay, store
 from turnstile.ledger.custody.shipped import last_shipped, shipped_entries, shipped_entry
@@ -262,7 +266,7 @@ def _declare(  # noqa: PLR0913, PLR0917 - each a source of what is lost
     """Charge what files prove and entries do not hold; return the releases."""
     history, declared = read_history(connection), []
     charged: dict[str, str] = {}
-    for proof in proofs(_unknown(all_traces, history, *declared_draws(connection))):
+    for proof in proofs(_unknown(all_traces, history, declared_draws(connection))):
         past_attempts = history.attempts.get(str(proof.key), [])
         is_sealed = any(attempt.state in SEALED_STATES for attempt in past_attempts)
         family = _family(connection, proof, families | _group_by_programme(history) | charged)
@@ -283,15 +287,13 @@ def _declare(  # noqa: PLR0913, PLR0917 - each a source of what is lost
 
 
 def _unknown(
-    all_traces: Iterable[Trace],
-    history: History,
-    declared: Mapping[str, int],
-    proven: Mapping[str, AbstractSet[str]],
+    all_traces: Iterable[Trace], history: History, declared: DeclaredDraws
 ) -> Iterator[Trace]:
     """Yield the traces of draws that the ledger does not hold: packages, then files beyond them.
 
     A draw leaves one sealed file, or died before it: which file is whose nobody knows but of sealed
-    draws, so there are as many unknown ones as files beyond the other draws that were charged.
+    draws and of those that a recovery named, on this machine or another. So there are as many
+    unknown ones as other files beyond the other draws that were charged.
     """
     by_key: dict[str, list[Trace]] = {}
     for trace in all_traces:
@@ -299,15 +301,16 @@ def _unknown(
     for key, of_key in by_key.items():
         past = history.attempts.get(key, [])
         own = {attempt.artefact_digest for attempt in past if attempt.state in SEALED_STATES}
-        own |= proven.get(key, set())  # charged by their package, whose file is not among others
+        own |= declared.proven.get(key, set())  # by packages whose files are not others
         packages = [trace for trace in of_key if trace.kind not in FILES]
         yield from (unknown := [trace for trace in packages if trace.sealed not in own])
-        is_own = {sealed_file(digest) for digest in own}
+        named = declared.leftovers.get(key, set()) - (is_own := set(map(sealed_file, own)))
         files = {trace.file: trace for trace in of_key if trace.kind is TraceKind.ASIDE}
         files |= {trace.file: trace for trace in of_key if trace.kind is TraceKind.SEALED}
-        others = [trace for name, trace in files.items() if name not in is_own]
+        others = [trace for name, trace in files.items() if name not in is_own | named]
         others.sort(key=lambda trace: trace.kind is not TraceKind.SEALED)  # it may be published
-        charged = sum(attempt.state in CHARGED_STATES for attempt in past) + declared.get(key, 0)
+        charged = sum(attempt.state in CHARGED_STATES for attempt in past)
+        charged += declared.beyond.get(key, 0) - len(named)
         beyond = max(len(others) - charged + len(own), 0)
         if unknown and not own:  # what a package states is charged with it, and no less than files
             beyond = len(others)
