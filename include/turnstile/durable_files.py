@@ -14,7 +14,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -62,6 +62,21 @@ def create_durably(path: Path, content: bytes, mode: int = EVERYBODY_READS) -> b
             return False
     sync_folder(path.parent)
     return True
+
+
+def complete_durably(path: Path, content: bytes) -> None:
+    """Write a file that is not there, or ends early, as a loss of power leaves it.
+
+    What else stands in its place somebody put there: it stays, for people to look at.
+
+    Raises:
+        OSError: the disk is full, or the folder cannot be written.
+    """
+    if create_durably(path, content) or not path.is_file() or path.is_symlink():
+        return
+    with suppress(PermissionError):  # nobody reads it: it is not ours
+        if (there := path.read_bytes()) != content and content.startswith(there):
+            replace_durably(path, content)
 
 
 @contextmanager

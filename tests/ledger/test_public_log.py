@@ -440,6 +440,26 @@ def test_the_public_key_of_a_log_that_a_loss_of_power_cut_is_written_again(
     assert run("verify") == 0, capsys.readouterr().out
 
 
+@pytest.mark.parametrize("what", ["bytes", "a folder", "a link"])
+def test_what_stands_in_the_place_of_the_logs_key_stays_and_stops_nothing(
+    site: Site, what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = log_of(site) / "log.pub"
+    path.unlink()
+    if what == "bytes":
+        path.write_bytes(b"\xff\xfe planted")
+    elif what == "a folder":
+        path.mkdir()
+    else:
+        path.symlink_to(site.root / "elsewhere")
+        (site.root / "elsewhere").write_bytes(b"")
+    run("republish")
+    assert run("verify") == 4
+    assert f"{path} is not the log's key; take it away" in capsys.readouterr().out
+    assert path.is_dir() == (what == "a folder")
+    assert path.is_symlink() or path.is_dir() or path.read_bytes() == b"\xff\xfe planted"
+
+
 def test_a_proof_of_an_entry_that_is_lost_may_be_gone(
     site: Site,
     stores: Stores,

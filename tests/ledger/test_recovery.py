@@ -17,7 +17,7 @@ from disaster_site import WHO, Site, copied, lived_once, plan_of, run
 from ledger_asks import LOSS_MICRO, spent_micro, week_number
 
 from conftest import Stores
-from turnstile.errors import IntegrityError
+from turnstile.errors import InputError, IntegrityError
 from turnstile.ledger import leases
 from turnstile.ledger.custody.notes import Note
 from turnstile.ledger.custody.shipped import ship
@@ -150,7 +150,7 @@ def test_draws_that_died_on_two_machines_are_all_charged_again(
     spent = spent_micro(site.ledger)
     site = lost_database(site, stores, monkeypatch)
     folder = site.home / "embargoed" / str(request.key)
-    for leftovers in (*machines, "ab"):
+    for leftovers in machines * 2:
         shutil.rmtree(folder, ignore_errors=True)
         (folder / "set-aside").mkdir(parents=True)
         (folder / "plan.json").write_text(json.dumps(plan_of(request)))
@@ -585,6 +585,11 @@ def test_no_note_is_signed_by_a_key_that_the_ledger_does_not_name(site: Site) ->
     notes = {path.name for path in (site.witness / "checkpoints").iterdir()}
     assert run("confirm-clock", *WHO) == 0  # an entry, of which a note would be
     assert run("recover", *WHO) == 0
+    listed = {path.name: path.read_bytes() for path in (site.home / "public").glob("zone-index*")}
+    with pytest.raises((InputError, IntegrityError), match="is not the ledger's"):
+        site.ledger.checkpoint()
+    run("republish")
+    assert listed == {name: (site.home / "public" / name).read_bytes() for name in listed}
     assert {path.name for path in (site.witness / "checkpoints").iterdir()} == notes
     assert run("rotate-key", *WHO) == 0
     assert site.ledger.parties().key == other.public_line
@@ -610,6 +615,25 @@ def test_a_public_key_that_a_loss_of_power_cut_is_written_again_and_no_other(
     assert run("verify") == (0 if is_cut else 4)
 
 
+@pytest.mark.parametrize("what", ["cut", "planted"])
+@pytest.mark.parametrize("has_witness", [False], indirect=True)
+def test_recovery_names_no_key_that_signed_nothing(
+    site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """Cut or planted lines would be keys of the ledger for ever, and vouch for earlier notes."""
+    path, planted = site.home / "public/ledger.pub", Signer.make(site.root / "planted.pem")
+    whole = path.read_text()
+    path.chmod(0o600)
+    path.write_text(whole[:20] if what == "cut" else planted.public_line + whole)
+    site = lost_database(site, stores, monkeypatch)
+    assert run("recover", *WHO, "--family", "opal=opal_cards") == 0
+    assert site.ledger.parties().key_lines == (whole,)
+    assert run("verify") == (0 if what == "cut" else 4)
+    path.unlink()
+    run("republish")
+    assert (path.read_text(), run("verify")) == (whole, 0)
+
+
 @pytest.mark.parametrize("is_stated_again", [True, False])
 @pytest.mark.parametrize("has_witness", [False], indirect=True)
 @pytest.mark.parametrize("stores", ["sqlite"], indirect=True)
@@ -630,7 +654,10 @@ def test_a_withdrawal_that_was_lost_with_its_ledger_is_said_to_be_stated_again(
     capsys.readouterr()
     assert run("verify") == 4
     assert f"{record} is a file that nobody published" in (said := capsys.readouterr().out)
-    assert "state it again (turnstile ledger withdraw or no-release), else take it away" in said
+    assert (
+        "take it away; only where a ledger that is lost stated it, state it again (turnstile ledger"
+        in said
+    )
     record.unlink()
     if is_stated_again:
         site.ledger.withdraw(ReleaseKey.parse(key), "olga", "it was")

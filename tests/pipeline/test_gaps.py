@@ -139,5 +139,5 @@ def test_a_week_whose_files_are_all_of_other_days_is_refused_before_its_charge(
         else:
             path.unlink()
     assert turnstile("run", "opal", "--week", WEEK) == 2
-    assert "no file is named by a service day of 2016-W30" in capsys.readouterr().err
+    assert "no file is named by a day of 2016-W30 that has service" in capsys.readouterr().err
     assert not landed.spent()

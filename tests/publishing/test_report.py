@@ -155,7 +155,6 @@ def test_speeds_of_hexagons_are_those_of_the_drawn_sums(published: Path) -> None
     shown = table[~table["is_withheld"]]
     expected = 32.5 + by_cell["sum"] / 10 / by_cell["buses"]
     assert len(shown) > 0
-    assert len(shown) > 0
     for cell, row in shown.iterrows():
         assert abs(row["mean_speed_kmh"] - min(max(expected[cell], 0), 65)) < 0.06
         assert row["low_95_kmh"] <= row["mean_speed_kmh"] <= row["high_95_kmh"]

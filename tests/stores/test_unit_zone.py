@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from object_store import CutProxy, ObjectStore, object_store
 
+from turnstile.durable_files import set_aside
 from turnstile.errors import InputError, IntegrityError, StoreConflict, StoreError
 from turnstile.settings import ZoneStore
 from turnstile_stores import bucket as bucket_client
@@ -478,6 +480,25 @@ def test_an_index_of_an_earlier_version_is_read_and_gone_on_with(place: Place) -
     write(worker, plan="q")
     worker.put(UNIT)
     assert fetched(place.worker("two")) == {"plan": "q"}
+
+
+def test_what_is_kept_and_set_aside_in_the_store_takes_nothing_else_there(place: Place) -> None:
+    """A recovery looks at no other file here: it may be cut, gone or planted."""
+    worker, dead = place.worker("one"), b"noise of a draw that died"
+    name = f"sealed-{hashlib.sha256(dead).hexdigest()[:16]}.parquet"
+    write(worker, plan="p", package__data="whole", **{SEALED: "s", name: dead.decode()})
+    worker.put(UNIT)
+    before = place.index()
+    assert set_aside(worker.folder / UNIT / name)
+    write(worker, package__data="cut", package__planted="x")
+    (worker.folder / UNIT / "plan").unlink()
+    worker.keep_sealed(UNIT, "0123456789abcdef" * 4)
+    after = place.index()
+    aside = [file for file in after if file.startswith("set-aside/")]
+    assert {*after} == {"plan", "package/data", SEALED, *aside}
+    assert [after[file] for file in aside] == [before.pop(name)]
+    assert {file: after[file] for file in before} == before
+    assert fetched(place.worker("two"))["package/data"] == "whole"
 
 
 def test_sealed_bytes_never_go_from_here_nor_from_the_store(place: Place) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 from turnstile.durable_files import (
     EVERYBODY_READS,
     OWNER_ONLY,
+    SET_ASIDE,
     exclusively,
     move_durably,
     sha256_of,
@@ -141,11 +142,7 @@ class UnitZone:
         name = f"{sealed_file(digest)}.parquet"
         place = self._place(unit) / name
         with self.working_on(unit):
-            seen = UnitState.read(self._state(unit))
-            others = (other for other in seen.here if other.startswith(SEALED) and other != name)
-            if not all((self._place(unit) / other).exists() for other in others):
-                self.put(unit)
-                seen = UnitState.read(self._state(unit))
+            seen = self._aside_in_store(unit, UnitState.read(self._state(unit)))
             if name in seen.files:
                 return
             aside = (self.folder / ASIDE / unit).glob(f"*/{name}")
@@ -154,6 +151,26 @@ class UnitZone:
                 move_durably(here, place)
                 state = self._read_index(unit, seen.tag, seen)
                 self._given(unit, state, {name: digest}).write(self._state(unit))
+
+    def _aside_in_store(self, unit: str, state: UnitState) -> UnitState:
+        """Name sealed bytes that were set aside here so in the store, and nothing else of it."""
+        folder, moved = self._place(unit), dict[str, str]()
+        for name in (name for name in state.files if name.startswith(SEALED)):
+            digest = digest_of(state.files[name])
+            aside = (path for path in (folder / SET_ASIDE).glob(f"{name}.*"))
+            here = next((path for path in aside if _is_that(path, str(digest))), None)
+            if here is not None and not (folder / name).exists():
+                moved[name] = f"{SET_ASIDE}/{here.name}"
+        if not moved:
+            return state
+        files = {moved.get(name, name): stored for name, stored in state.files.items()}
+        here_too = {name: stamp for name, stamp in state.here.items() if name not in moved}
+        after = replace(state, files=files, here=here_too)
+        self._put_index(unit, state, after, state.steps)
+        for name in moved.values():
+            self._note(after, name, folder)
+        after.write(self._state(unit))
+        return after
 
     def restore(self) -> Iterator[tuple[str, int, int]]:
         """Put back what is here and lost in the store, of every unit whose index is older.

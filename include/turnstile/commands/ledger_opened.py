@@ -151,7 +151,7 @@ def publish_all_series(ledger: Ledger) -> list[str]:
     left = []
     told = {str(entry.key).partition("/")[0] for entry in ledger.entries() if entry.kind in TOLD}
     if told and not ledger.has_key:
-        return ["no signing key: restore it, or rotate-key, then turnstile ledger republish"]
+        return ["no key that the ledger names: restore it, or rotate-key, then ledger republish"]
     note_again = ledger.noting_again()
     for programme in sorted(told):
         note_again()  # what is not sent yet goes where a bucket is fetched
@@ -159,10 +159,10 @@ def publish_all_series(ledger: Ledger) -> list[str]:
             publish_series(programme)
         except Exception as error:  # noqa: BLE001 - the ledger is back, whatever lies there
             left.append(f"{programme}: {str(error) or type(error).__name__}")
-    note_again()  # of a ledger that told nothing yet, too
     try:
+        note_again()  # of a ledger that told nothing yet, too
         publish_list(ledger)
-    except StoreError as error:
+    except (InputError, StoreError) as error:
         left.append(f"the signed list: {error}; then turnstile ledger republish")
     return left
 

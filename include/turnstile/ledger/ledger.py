@@ -281,9 +281,8 @@ class Ledger(ChargingLedger):
 
     @property
     def has_key(self) -> bool:
-        """Something can be signed here."""
-        key = self._custody.witnesses.key
-        return key is not None and key.exists()
+        """Something can be signed here, under the key that the ledger names if it names one."""
+        return self._witnesses.signs_for(self.parties())
 
     def sign_payload(self, kind: str, payload: bytes) -> tuple[str, bytes]:
         """Return the ledger's public key and its signature of a payload of a media type.
@@ -301,8 +300,13 @@ class Ledger(ChargingLedger):
             InputError: the signing key or the transparency log's is gone, or is another one.
         """
         parties = self.parties()
-        if parties.key is not None:
-            self._custody.witnesses.signer()
+        signer = self._custody.witnesses.signer() if parties.key is not None else None
+        if signer is not None and signer.public_line != parties.key:
+            rule = (
+                "is not the ledger's; restore that one, or make the change known by turnstile "
+                "ledger rotate-key"
+            )
+            raise InputError(where="the signing key", field="key", rule=rule)
         if parties.logs:
             log_signer(self._custody.witnesses, parties.logs[-1])
 
@@ -348,6 +352,7 @@ class Ledger(ChargingLedger):
             InputError: the ledger has no place for a key, or a folder cannot be written.
         """
         self._custody.adopt()
+        self.require_signers()
         self._custody.ship()
         return self._witnesses.write(self.head(), superseded=self.parties().is_superseded)
 
@@ -547,7 +552,13 @@ class Ledger(ChargingLedger):
             # are those before it, or their lines beside packages accuse.
             public_line = self._witnesses.signer().public_line
             if kept := self._witnesses.kept_lines():
-                earlier = [line for line in kept if line != public_line]
+                # Cut or planted lines signed nothing.
+                seen = [note.checkpoint for note in self._witnesses.notes() if note.checkpoint]
+                earlier = [
+                    line
+                    for line in kept
+                    if line != public_line and any(is_signed_by(line, note) for note in seen)
+                ]
                 self._name_keys((*earlier, public_line), person, reason)
         self._custody.ship()
         public, history = self._custody.witnesses.public, self._store.read(read_history)

@@ -5,6 +5,7 @@ Asked before anything is held or charged; notified after everything that was wri
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from pathlib import Path
 from sqlalchemy.engine import Connection
 
 from turnstile.durable_files import create_durably
-from turnstile.errors import IntegrityError
+from turnstile.errors import InputError, IntegrityError
 from turnstile.ledger import facts
 from turnstile.ledger.custody.known_history import History, parties_in, read_history
 from turnstile.ledger.custody.notes import LATEST_NOTE, Note, NoteFolder, note_findings
@@ -30,6 +31,7 @@ from turnstile.ledger.records import Finding, ReleaseKey
 from turnstile.ledger.states import ReleaseState
 from turnstile.ledger.tlog.beginning import begin_log
 
+_log = logging.getLogger("turnstile")
 _CLOCK_SLACK = timedelta(days=1)
 QUIET_AT_MOST = timedelta(days=35)
 _FROM_NOTHING = frozenset({EntryKind.LOSS_DECLARED, EntryKind.RECOVERED})
@@ -164,15 +166,19 @@ class Custody:
         """Write every entry to every witness, and a signed note of the last one.
 
         So a fact that is rewritten later is seen, whatever its kind. Before its first draw a ledger
-        has no key, and no note.
+        has no key, and no note; nor is there one while the key is gone, cut or another's.
 
         Raises:
             InputError: a witness cannot be written.
             IntegrityError: another copy of this ledger writes to it.
         """
         self.witnesses.ship(self._entries_after)
-        if self.witnesses.signs_for(self.store.read(parties_in)):
+        parties = self.store.read(parties_in)
+        if self.witnesses.signs_for(parties):
             self.note()
+        elif parties.key is not None:  # the fact stands: its note is written once the key is back
+            for finding in self.witnesses.key_findings(parties):
+                _log.warning("no note was signed: %s", finding.problem)
 
     def note(self, release: tuple[ReleaseKey, str] | None = None) -> None:
         """Write a signed note, if there is anywhere to write one."""
@@ -192,7 +198,8 @@ class Custody:
         if public is None or not self.witnesses.signs_for(history.parties):
             return
         if history.parties.key_lines:
-            self.witnesses.keep_keys(history.parties.key_lines)
+            with suppress(InputError):  # a witness that cannot be written to keeps what it has
+                self.witnesses.keep_keys(history.parties.key_lines)
         if Note.read(public / LATEST_NOTE).checkpoint is None:
             self.note()
         beside = NoteFolder(public, is_public=True).path_beside

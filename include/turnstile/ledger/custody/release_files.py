@@ -82,7 +82,10 @@ def _staged_findings(attempt: Attempt, folder: Path) -> Iterator[Finding]:
     except InputError:
         stated = None
     if stated != charged:
-        mend = "restore it, or take it away: turnstile run writes it again"
+        mend = (
+            "restore it, or take it away: turnstile run writes it again while the programme is "
+            "the one that was charged"
+        )
         problem = f"{folder / PLAN} is not the plan that was charged; {mend}"
         yield Finding("sealed", attempt.reserved_sequence, problem)
     staged = folder / "package"

@@ -3,7 +3,7 @@
 The private key lives outside the ledger; the ledger's facts name its public line, and every witness
 by a random name that the folder itself holds. So a lost key, another key, an unmounted witness and
 an empty folder in its stead are all seen before anything is charged. A folder may be a bucket with
-object lock or a git checkout: nothing in it is ever overwritten.
+object lock or a git checkout: nothing in it is ever overwritten but what a loss of power cut.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-from turnstile.durable_files import create_durably, replace_durably
+from turnstile.durable_files import complete_durably, create_durably, replace_durably
 from turnstile.errors import InputError, IntegrityError
 from turnstile.ledger.custody.notes import (
     PUBLIC_KEY,
@@ -94,7 +94,7 @@ class Witnesses:
 
     def findings(self, parties: Parties) -> Iterator[Finding]:
         """Yield every key and witness that is not the one that the ledger knows."""
-        yield from self._key_findings(parties)
+        yield from self.key_findings(parties)
         if not parties.witnesses:
             return
         mounted_folders = {witness_id(folder): folder for folder in self.folders}
@@ -136,7 +136,7 @@ class Witnesses:
         lines = (line for folder in self.note_folders for line in folder.key_lines())
         return tuple(dict.fromkeys(lines))
 
-    def _key_findings(self, parties: Parties) -> Iterator[Finding]:
+    def key_findings(self, parties: Parties) -> Iterator[Finding]:
         """Yield what is wrong with the private key and the copies of its public line."""
         kept = self.kept_lines()
         if self.key is not None and (parties.key is not None or kept):
@@ -245,13 +245,14 @@ class Witnesses:
             with naming(folder.folder):
                 folder.folder.mkdir(parents=True, exist_ok=True)
                 path = folder.folder / PUBLIC_KEY
-                _write_whole(path, "".join((first, *later)) if folder.is_public else first)
+                lines = "".join((first, *later)) if folder.is_public else first
+                complete_durably(path, lines.encode())
                 if folder.is_public:  # readers of packages look nowhere else
                     if later and set(folder.key_lines()) < {first, *later}:
                         replace_durably(path, "".join((first, *later)).encode())
                     continue
                 for number, line in enumerate(later, start=2):
-                    _write_whole(folder.folder / f"ledger-{number:03d}.pub", line)
+                    complete_durably(folder.folder / f"ledger-{number:03d}.pub", line.encode())
 
     def space(self) -> dict[Path, int]:
         """Return the bytes that the notes and entries of one draw need at most, by folder."""
@@ -309,14 +310,6 @@ class Witnesses:
                 if Note.read(path).checkpoint is None:  # a disk may have torn it
                     replace_durably(path, signer.sign(head, (str(key), manifest_digest)).encode())
         return note
-
-
-def _write_whole(path: Path, content: str) -> None:
-    """Write a file that is not there, or ends early; another one stays as it is."""
-    if not create_durably(path, content.encode()):
-        there = path.read_bytes()
-        if there != content.encode() and content.encode().startswith(there):
-            replace_durably(path, content.encode())
 
 
 def _create_once(path: Path, note: str, superseded: Superseded) -> None:

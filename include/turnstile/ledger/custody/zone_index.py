@@ -194,8 +194,8 @@ def _anew(path: str) -> str:
     """Say what makes a file of a series again, and who a statement; of others, nobody does."""
     if _STATED.fullmatch(path):
         return (
-            "; the ledger does not state it: if it was lost with its entry, state it again "
-            "(turnstile ledger withdraw or no-release), else take it away"
+            "; the ledger does not state it: take it away; only where a ledger that is lost "
+            "stated it, state it again (turnstile ledger withdraw or no-release)"
         )
     if not _OF_SERIES.fullmatch(path) or path == PUBLIC_KEY:
         return ""

@@ -64,7 +64,7 @@ def first_altered(file: Path) -> tuple[int, int]:
     """
     fold, number = Fold(), 0
     with closing(_opened(file)) as connection:
-        if connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is None:
+        if connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None:
             return 0, 0
         (length,) = connection.execute("SELECT count(*) FROM entry").fetchone()
     for number, entry in enumerate(entries_left(file), 1):

@@ -104,7 +104,8 @@ def lost_logs(witnesses: Witnesses, logs: Sequence[LogBegun]) -> Iterator[Public
     for name in sorted({name for log in logs for name in log.earlier}):
         folder = public / LOG / name
         with suppress(OSError, ValueError):
-            if Verifier.of((folder / "log.pub").read_text(encoding="utf-8")).digits == name:
+            line = (folder / "log.pub").read_text(encoding="utf-8")
+            if line.endswith("\n") and Verifier.of(line).digits == name:
                 continue
         checkpoints = (folder / "checkpoint", *sorted(folder.glob("checkpoints/*")))
         origins = {_first_line(path) for path in checkpoints if path.is_file()} - {""}

@@ -21,7 +21,12 @@ from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
-from turnstile.durable_files import create_durably, replace_durably, sha256_of
+from turnstile.durable_files import (
+    complete_durably,
+    create_durably,
+    replace_durably,
+    sha256_of,
+)
 from turnstile.errors import IntegrityError
 from turnstile.ledger.custody.folders import all_below, listed, period_folders, release_folders
 from turnstile.ledger.custody.notes import Note
@@ -175,9 +180,8 @@ class PublicLog:
 
         What else stands in its place somebody put there, and is for people to look at.
         """
-        path, line = self.folder / "log.pub", self.begun.public_line
-        if self.folder.is_dir() and (text := _text(path)) != line and line.startswith(text):
-            replace_durably(path, line.encode())
+        if self.folder.is_dir():
+            complete_durably(self.folder / "log.pub", self.begun.public_line.encode())
 
     def join(self) -> None:
         """Write its key, the steps between checkpoints that lack one, and the newest checkpoint."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from turnstile.programme.source_spec import MissingDay, SourceSpec
 from turnstile.release.zone_copies import changed_here
 from turnstile.service_calendar import ServicePeriod
-from turnstile.sources.ingest.stated_gaps import days_without_file
+from turnstile.sources.ingest.stated_gaps import days_without_file, has_no_day
 
 QUIET_FOR = timedelta(minutes=1)
 _NAMED_AT_MOST = 7
@@ -80,6 +80,8 @@ def arrival_of(
             missing.append(f"no landing/{marker} yet, which says that the week is complete")
     if paths and source.missing_day is MissingDay.REFUSE:
         missing += _missing_days(paths, period, source.absent_days)
+    elif paths and has_no_day(source, period, (path.name for path in paths)):
+        missing.append(f"no file is named by a day of {period} that has service")
     if missing:
         return Arrival(tuple(missing), None)
     changed = max(changed_at(path) for path in paths)

@@ -192,10 +192,10 @@ def marked(rows: list[Row], where: dict[str, list[str]]) -> list[bool]:
     for name, parts_of_labels in where.items() if rows else ():
         if name not in rows[0]:
             raise ValueError(f"there is no column {name}; there are {', '.join(rows[0])}")
-        known = sorted({row[name] for row in rows})
+        known = {row[name] for row in rows}
         wanted[name] = labels = with_commas(parts_of_labels, known)
-        for label in sorted(labels.difference(known)):
-            some = ", ".join(known[:SHOWN]) + ", ..." * (len(known) > SHOWN)
+        for label in sorted(labels - known):
+            some = ", ".join(sorted(known)[:SHOWN]) + ", ..." * (len(known) > SHOWN)
             raise ValueError(f"no row has {name}={label}; labels of {name} are {some}")
     marks = [all(row[name] in labels for name, labels in wanted.items()) for row in rows]
     if not any(marks):
@@ -203,11 +203,12 @@ def marked(rows: list[Row], where: dict[str, list[str]]) -> list[bool]:
     return marks
 
 
-def with_commas(cut: list[str], known: list[str]) -> set[str]:
+def with_commas(cut: list[str], known: set[str]) -> set[str]:
     """Return labels that were cut at their commas, as the longest that are known."""
     labels, start = set(), 0
+    most = 1 + max(label.count(",") for label in known)
     while start < len(cut):
-        ends = range(len(cut), start, -1)
+        ends = range(min(start + most, len(cut)), start, -1)
         end = next((n for n in ends if ",".join(cut[start:n]) in known), start + 1)
         labels.add(",".join(cut[start:end]))
         start = end

@@ -34,16 +34,22 @@ def stated_gaps(
     return tuple(day for day in period.days if day in without)
 
 
+def has_no_day(source: SourceSpec, period: ServicePeriod, names: Iterable[str]) -> bool:
+    """Return whether every service day of a period is stated as a gap."""
+    return stated_gaps(source, period, names) == tuple(period.days)
+
+
 def require_a_day(source: SourceSpec, period: ServicePeriod, names: Iterable[str]) -> None:
     """Refuse a period of gaps alone: it would be charged, and tell nothing.
 
     Raises:
         InputError: every service day of it is stated as a gap.
     """
-    if stated_gaps(source, period, names) == tuple(period.days):
+    if has_no_day(source, period, names):
         rule = (
-            f"no file is named by a service day of {period}, so every day would be a gap; deliver "
-            "the files of these days, or name them by the days that they hold"
+            f"no file is named by a day of {period} that has service, so every day would be a gap; "
+            "name files by the day that they hold, and one of several days by none or two; a week "
+            "without data is stated by turnstile ledger no-release"
         )
         raise InputError(where=source.landing, field="files", rule=rule)
 
