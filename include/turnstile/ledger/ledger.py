@@ -33,7 +33,7 @@ from turnstile.ledger.custody.export import write_export
 from turnstile.ledger.custody.known_history import parties_in, read_history
 from turnstile.ledger.custody.notes import Note, NoteFolder
 from turnstile.ledger.custody.recovery import Delivered, Recovery
-from turnstile.ledger.custody.signed_note import is_signed_by
+from turnstile.ledger.custody.signed_note import is_public_line, is_signed_by
 from turnstile.ledger.custody.traces import CARD, TraceKind, package_trace, trace_findings
 from turnstile.ledger.custody.vouched_files import vouched_files
 from turnstile.ledger.custody.witness import Witnesses, naming
@@ -552,13 +552,9 @@ class Ledger(ChargingLedger):
             # are those before it, or their lines beside packages accuse.
             public_line = self._witnesses.signer().public_line
             if kept := self._witnesses.kept_lines():
-                # Cut or planted lines signed nothing.
-                seen = [note.checkpoint for note in self._witnesses.notes() if note.checkpoint]
-                earlier = [
-                    line
-                    for line in kept
-                    if line != public_line and any(is_signed_by(line, note) for note in seen)
-                ]
+                # What a loss of power left of a line is no key.
+                whole = filter(is_public_line, kept)
+                earlier = [line for line in whole if line != public_line]
                 self._name_keys((*earlier, public_line), person, reason)
         self._custody.ship()
         public, history = self._custody.witnesses.public, self._store.read(read_history)
