@@ -161,6 +161,22 @@ def test_draws_that_died_on_two_machines_are_all_charged_again(
     assert spent_micro(site.ledger) == spent == 3 * LOSS_MICRO
 
 
+def test_of_two_machines_an_older_ledger_knows_the_draw_of_one(site: Site) -> None:
+    """A restored database holds the first draw of a week; each machine has the file of another."""
+    request = site.request(1)
+    attempt = site.ledger.reserve(request)
+    site.ledger.begin_draw(attempt.attempt_id, request.bindings)
+    folder = site.home / "embargoed" / str(request.key)
+    for name in "abab":
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / "set-aside").mkdir(parents=True)
+        (folder / "plan.json").write_text(json.dumps(plan_of(request)))
+        (folder / f"set-aside/sealed-{name * 16}.parquet").write_bytes(b"noise")
+        assert run("recover", *WHO, "--family", f"opal={request.family}") == 0
+        assert run("verify") == 0
+    assert spent_micro(site.ledger) == 3 * LOSS_MICRO  # two of this week, one of the other
+
+
 def test_draws_beyond_those_that_an_older_ledger_knows_are_charged(site: Site) -> None:
     """A restored database holds the first draw of a week; files prove three, one of them sealed."""
     request = site.request(1)

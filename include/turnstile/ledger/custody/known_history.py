@@ -77,7 +77,7 @@ class DeclaredDraws:
         beyond: draws beyond one an entry.
         proven: digests of packages at keys that have other bytes: as long as one lies there it
             proves them.
-        leftovers: names of the files of draws that died for which they charged.
+        leftovers: names of the files of draws that died for which somebody charged.
     """
 
     beyond: Mapping[str, int]
@@ -91,8 +91,13 @@ def declared_draws(connection: Connection) -> DeclaredDraws:
     draws: dict[str, int] = defaultdict(int)
     proven: dict[str, set[str]] = defaultdict(set)
     leftovers: dict[str, set[str]] = defaultdict(set)
-    for row in connection.execute(query.where(ENTRY.c.kind == EntryKind.LOSS_DECLARED.value)):
+    kinds = (EntryKind.LOSS_DECLARED.value, EntryKind.RECOVERED.value)
+    for row in connection.execute(query.where(ENTRY.c.kind.in_(kinds))):
         body = read_entry(row.record, row.hash).body
+        if "key" not in body:  # of a recovery: files of what was charged before
+            for key, names in body.get("leftovers", {}).items():
+                leftovers[key].update(names)
+            continue
         draws[body["key"]] += int(body["draws"]) - 1
         if "proven_by" in body:
             proven[body["key"]].add(body["proven_by"])

@@ -39,7 +39,7 @@ from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.fold import Fold
 from turnstile.ledger.landing_paths import note_landing
 from turnstile.ledger.parties import is_overlooked
-from turnstile.ledger.records import ReleaseKey
+from turnstile.ledger.records import Attempt, ReleaseKey
 from turnstile.ledger.states import CHARGED_STATES, SEALED_STATES, ReleaseState, Transition
 
 
@@ -137,6 +137,8 @@ def recover(  # noqa: PLR0913 - each a thing that a person says or that is left
                 "superseded": [list(head) for head in superseded],
                 "lost": list(lost),
             }
+            if leftovers := _unnamed(all_traces, history, declared_draws(connection)):
+                body["leftovers"] = leftovers  # another machine may have others
             facts.append(connection, facts.instant(custody.clock()), EntryKind.RECOVERED, body)
         sealed = {
             key: str(attempt.artefact_digest)
@@ -295,19 +297,13 @@ def _unknown(
     draws and of those that a recovery named, on this machine or another. So there are as many
     unknown ones as other files beyond the other draws that were charged.
     """
-    by_key: dict[str, list[Trace]] = {}
-    for trace in all_traces:
-        by_key.setdefault(trace.key, []).append(trace)
-    for key, of_key in by_key.items():
+    for key, of_key in _by_key(all_traces).items():
         past = history.attempts.get(key, [])
-        own = {attempt.artefact_digest for attempt in past if attempt.state in SEALED_STATES}
-        own |= declared.proven.get(key, set())  # by packages whose files are not others
+        own = _own(key, past, declared)
         packages = [trace for trace in of_key if trace.kind not in FILES]
         yield from (unknown := [trace for trace in packages if trace.sealed not in own])
-        named = declared.leftovers.get(key, set()) - (is_own := set(map(sealed_file, own)))
-        files = {trace.file: trace for trace in of_key if trace.kind is TraceKind.ASIDE}
-        files |= {trace.file: trace for trace in of_key if trace.kind is TraceKind.SEALED}
-        others = [trace for name, trace in files.items() if name not in is_own | named]
+        named = declared.leftovers.get(key, set()) - set(map(sealed_file, own))
+        others = _others(key, of_key, past, declared)
         others.sort(key=lambda trace: trace.kind is not TraceKind.SEALED)  # it may be published
         charged = sum(attempt.state in CHARGED_STATES for attempt in past)
         charged += declared.beyond.get(key, 0) - len(named)
@@ -315,6 +311,40 @@ def _unknown(
         if unknown and not own:  # what a package states is charged with it, and no less than files
             beyond = len(others)
         yield from others[:beyond]
+
+
+def _unnamed(
+    all_traces: Iterable[Trace], history: History, declared: DeclaredDraws
+) -> dict[str, list[str]]:
+    """Return files of draws that died and were charged, which no entry names, by release key."""
+    by_key = {
+        key: _others(key, of_key, history.attempts.get(key, []), declared)
+        for key, of_key in _by_key(all_traces).items()
+    }
+    return {key: sorted(trace.file for trace in others) for key, others in by_key.items() if others}
+
+
+def _by_key(all_traces: Iterable[Trace]) -> dict[str, list[Trace]]:
+    by_key: dict[str, list[Trace]] = {}
+    for trace in all_traces:
+        by_key.setdefault(trace.key, []).append(trace)
+    return by_key
+
+
+def _own(key: str, past: Sequence[Attempt], declared: DeclaredDraws) -> set[str | None]:
+    """Return the digests of the bytes of a key, and of packages at it that have others."""
+    own = {attempt.artefact_digest for attempt in past if attempt.state in SEALED_STATES}
+    return own | declared.proven.get(key, set())
+
+
+def _others(
+    key: str, of_key: Sequence[Trace], past: Sequence[Attempt], declared: DeclaredDraws
+) -> list[Trace]:
+    """Return the files of draws of a key, one of each name, that are neither its own nor named."""
+    known = set(map(sealed_file, _own(key, past, declared))) | declared.leftovers.get(key, set())
+    files = {trace.file: trace for trace in of_key if trace.kind is TraceKind.ASIDE}
+    files |= {trace.file: trace for trace in of_key if trace.kind is TraceKind.SEALED}
+    return [trace for name, trace in files.items() if name not in known]
 
 
 def _group_by_programme(history: History) -> dict[str, str]:

@@ -245,8 +245,8 @@ class Witnesses:
             with naming(folder.folder):
                 folder.folder.mkdir(parents=True, exist_ok=True)
                 path = folder.folder / PUBLIC_KEY
-                lines = "".join((first, *later)) if folder.is_public else first
-                complete_durably(path, lines.encode())
+                own_lines = "".join((first, *later)) if folder.is_public else first
+                complete_durably(path, own_lines.encode())
                 if folder.is_public:  # readers of packages look nowhere else
                     if later and set(folder.key_lines()) < {first, *later}:
                         replace_durably(path, "".join((first, *later)).encode())
