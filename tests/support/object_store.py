@@ -17,7 +17,7 @@ import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -108,12 +108,16 @@ def serve(host: str, port: int, accounts: Mapping[str, Any]) -> None:
 def _behind(app: Callable[..., Any], s3: Any) -> Callable[..., Any]:
     """What serves; and by its back door all objects of a prefix come, or are copied, at once."""
 
-    def answer(environ: Mapping[str, str], start: Callable[..., Any]) -> Any:
+    def answer(environ: Mapping[str, Any], start: Callable[..., Any]) -> Any:
         _, door, *words = environ["PATH_INFO"].split("/")
         if door != _BACK_DOOR:
-            # What is put on a condition is looked at and put in two steps by this server alone.
-            with _WRITING if environ["REQUEST_METHOD"] == "PUT" else nullcontext():
+            if environ["REQUEST_METHOD"] != "PUT":
                 return app(environ, start)
+            # What is put on a condition is looked at and put in two steps by this server alone. A
+            # body that never comes keeps nobody else waiting.
+            body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+            with _WRITING:
+                return app({**environ, "wsgi.input": io.BytesIO(body)}, start)
         bucket, prefix, *targets = words
         objects = s3.buckets[bucket].keys
         packed = io.BytesIO()
