@@ -374,9 +374,14 @@ def test_the_public_key_is_nobodys_to_make_again(
 ) -> None:
     key = public / "ledger.pub"
     kept = key.read_bytes()
-    key.write_bytes(kept.replace(b"+", b"-", 1))
+    key.write_bytes(altered := kept.replace(b"+", b"-", 1))
     main(["ledger", "verify"])
-    assert "republish" not in "".join(capsys.readouterr())
+    said = "".join(capsys.readouterr()).splitlines()
+    (of_zone,) = [line for line in said if line.startswith("public zone") and "altered" in line]
+    assert "restore it from a backup" in of_zone
+    assert "republish" not in of_zone  # that writes again what a loss of power cut, and no other
+    main(["ledger", "republish"])
+    assert key.read_bytes() == altered
 
 
 def test_a_withdrawn_week_leaves_a_tombstone_and_its_bytes(

@@ -160,7 +160,8 @@ def publish_all_series(ledger: Ledger) -> list[str]:
         except Exception as error:  # noqa: BLE001 - the ledger is back, whatever lies there
             left.append(f"{programme}: {str(error) or type(error).__name__}")
     try:
-        note_again()  # of a ledger that told nothing yet, too
+        if not told:
+            note_again()
         publish_list(ledger)
     except (InputError, StoreError) as error:
         left.append(f"the signed list: {error}; then turnstile ledger republish")
