@@ -25,7 +25,7 @@ from turnstile.ledger.custody.signed_note import Signer
 from turnstile.ledger.custody.vouched_files import public_records, record_bytes
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
-from turnstile.ledger.records import ReleaseKey
+from turnstile.ledger.records import ReleaseKey, Request
 from turnstile.ledger.states import ReleaseState
 from turnstile.settings import system_clock
 
@@ -138,6 +138,16 @@ def test_draws_that_died_are_charged_again_when_the_database_is_lost(
     assert run("verify") == 0
 
 
+def other_machine(site: Site, request: Request, leftovers: str) -> None:
+    """Let the home be that of a machine where these draws of a release died."""
+    folder = site.home / "embargoed" / str(request.key)
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "set-aside").mkdir(parents=True)
+    (folder / "plan.json").write_text(json.dumps(plan_of(request)))
+    for name in leftovers:
+        (folder / f"set-aside/sealed-{name * 16}.parquet").write_bytes(b"noise")
+
+
 @pytest.mark.parametrize("machines", [("a", "b"), ("b", "a", "b"), ("a", "ab"), ("ab", "b")])
 def test_draws_that_died_on_two_machines_are_all_charged_again(
     site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch, machines: tuple[str, ...]
@@ -149,13 +159,8 @@ def test_draws_that_died_on_two_machines_are_all_charged_again(
         site.ledger.begin_draw(attempt.attempt_id, request.bindings)
     spent = spent_micro(site.ledger)
     site = lost_database(site, stores, monkeypatch)
-    folder = site.home / "embargoed" / str(request.key)
     for leftovers in machines * 2:
-        shutil.rmtree(folder, ignore_errors=True)
-        (folder / "set-aside").mkdir(parents=True)
-        (folder / "plan.json").write_text(json.dumps(plan_of(request)))
-        for name in leftovers:
-            (folder / f"set-aside/sealed-{name * 16}.parquet").write_bytes(b"noise")
+        other_machine(site, request, leftovers)
         assert run("recover", *WHO, "--family", f"opal={request.family}") == 0
         assert run("verify") == 0
     assert spent_micro(site.ledger) == spent == 3 * LOSS_MICRO
@@ -166,12 +171,8 @@ def test_of_two_machines_an_older_ledger_knows_the_draw_of_one(site: Site) -> No
     request = site.request(1)
     attempt = site.ledger.reserve(request)
     site.ledger.begin_draw(attempt.attempt_id, request.bindings)
-    folder = site.home / "embargoed" / str(request.key)
-    for name in "abab":
-        shutil.rmtree(folder, ignore_errors=True)
-        (folder / "set-aside").mkdir(parents=True)
-        (folder / "plan.json").write_text(json.dumps(plan_of(request)))
-        (folder / f"set-aside/sealed-{name * 16}.parquet").write_bytes(b"noise")
+    for leftover in "abab":
+        other_machine(site, request, leftover)
         assert run("recover", *WHO, "--family", f"opal={request.family}") == 0
         assert run("verify") == 0
     assert spent_micro(site.ledger) == 3 * LOSS_MICRO  # two of this week, one of the other

@@ -155,12 +155,12 @@ class UnitZone:
     def _aside_in_store(self, unit: str, state: UnitState) -> UnitState:
         """Name sealed bytes that were set aside here so in the store, and nothing else of it."""
         folder, moved = self._place(unit), dict[str, str]()
-        for name in (name for name in state.files if name.startswith(SEALED)):
-            digest = digest_of(state.files[name])
-            aside = (path for path in (folder / SET_ASIDE).glob(f"{name}.*"))
-            here = next((path for path in aside if _is_that(path, str(digest))), None)
-            if here is not None and not (folder / name).exists():
-                moved[name] = f"{SET_ASIDE}/{here.name}"
+        for name, stored in state.files.items():
+            if name.startswith(SEALED) and not (folder / name).exists():
+                aside = (folder / SET_ASIDE).glob(f"{name}.*")
+                here = next((path for path in aside if _is_that(path, stored.sha256)), None)
+                if here is not None:
+                    moved[name] = f"{SET_ASIDE}/{here.name}"
         if not moved:
             return state
         files = {moved.get(name, name): stored for name, stored in state.files.items()}

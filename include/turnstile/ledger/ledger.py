@@ -36,7 +36,7 @@ from turnstile.ledger.custody.recovery import Delivered, Recovery
 from turnstile.ledger.custody.signed_note import is_public_line, is_signed_by
 from turnstile.ledger.custody.traces import CARD, TraceKind, package_trace, trace_findings
 from turnstile.ledger.custody.vouched_files import vouched_files
-from turnstile.ledger.custody.witness import Witnesses, naming
+from turnstile.ledger.custody.witness import ANOTHERS, Witnesses, naming
 from turnstile.ledger.custody.zone_index import signed_list, write_index
 from turnstile.ledger.database.damaged_database import damage_in
 from turnstile.ledger.database.database_tables import ENTRY
@@ -302,11 +302,7 @@ class Ledger(ChargingLedger):
         parties = self.parties()
         signer = self._custody.witnesses.signer() if parties.key is not None else None
         if signer is not None and signer.public_line != parties.key:
-            rule = (
-                "is not the ledger's; restore that one, or make the change known by turnstile "
-                "ledger rotate-key"
-            )
-            raise InputError(where="the signing key", field="key", rule=rule)
+            raise InputError(where="the signing key", field="key", rule=ANOTHERS)
         if parties.logs:
             log_signer(self._custody.witnesses, parties.logs[-1])
 

@@ -28,7 +28,7 @@ from turnstile.ledger.custody.notes import LATEST_NOTE, TrustedAt, note_findings
 from turnstile.ledger.custody.release_files import file_findings
 from turnstile.ledger.custody.shipped import entry_findings, last_shipped
 from turnstile.ledger.custody.traces import trace_findings, traces
-from turnstile.ledger.custody.vouched_files import proof_beside
+from turnstile.ledger.custody.vouched_files import beside_package
 from turnstile.ledger.custody.zone_index import ZoneState, zone_findings
 from turnstile.ledger.database.database_tables import ATTEMPT, ENTRY
 from turnstile.ledger.database.guards import guard_findings
@@ -128,7 +128,7 @@ def _zone_findings(
     # The proof of an entry that is lost is in a log that was left: nobody can make it again.
     declared = {str(entry.key) for entry in told if entry.kind is EntryKind.LOSS_DECLARED}
     declared -= {str(entry.key) for entry in told if entry.kind is EntryKind.PUBLISHED}
-    gone |= {proof_beside(ReleaseKey.parse(name)) for name in declared}
+    gone |= {beside_package(ReleaseKey.parse(name))[1] for name in declared}
     state = ZoneState(
         trusted=trusted,
         is_wanted=any("zone_index" in entry.body for entry in told),

@@ -26,7 +26,7 @@ from turnstile.ledger.custody.traces import Trace, TraceKind, trace_findings, tr
 from turnstile.ledger.custody.witness import Witnesses, naming
 from turnstile.ledger.database.store import Store
 from turnstile.ledger.entries import Entry, EntryKind
-from turnstile.ledger.parties import FIRST_USE
+from turnstile.ledger.parties import FIRST_USE, Parties
 from turnstile.ledger.records import Finding, ReleaseKey
 from turnstile.ledger.states import ReleaseState
 from turnstile.ledger.tlog.beginning import begin_log
@@ -173,17 +173,22 @@ class Custody:
             IntegrityError: another copy of this ledger writes to it.
         """
         self.witnesses.ship(self._entries_after)
-        parties = self.store.read(parties_in)
+        parties, head = self.store.read(lambda c: (parties_in(c), facts.head(c)))
         if self.witnesses.signs_for(parties):
-            self.note()
+            self._note_at(head, parties)
         elif parties.key is not None:  # the fact stands: its note is written once the key is back
             for finding in self.witnesses.key_findings(parties):
                 _log.warning("no note was signed: %s", finding.problem)
 
     def note(self, release: tuple[ReleaseKey, str] | None = None) -> None:
         """Write a signed note, if there is anywhere to write one."""
+        parties, head = self.store.read(lambda c: (parties_in(c), facts.head(c)))
+        self._note_at(head, parties, release)
+
+    def _note_at(
+        self, head: tuple[int, str], parties: Parties, release: tuple[ReleaseKey, str] | None = None
+    ) -> None:
         if self.is_wanted:
-            parties, head = self.store.read(lambda c: (parties_in(c), facts.head(c)))
             self.witnesses.write(head, release, parties.is_superseded)
 
     def note_again(self, history: History) -> None:

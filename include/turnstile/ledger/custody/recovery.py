@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -302,8 +303,9 @@ def _unknown(
         own = _own(key, past, declared)
         packages = [trace for trace in of_key if trace.kind not in FILES]
         yield from (unknown := [trace for trace in packages if trace.sealed not in own])
-        named = declared.leftovers.get(key, set()) - set(map(sealed_file, own))
-        others = _others(key, of_key, past, declared)
+        is_own = set(map(sealed_file, own))
+        named = declared.leftovers.get(key, set()) - is_own
+        others = _files(of_key, beside=is_own | named)
         others.sort(key=lambda trace: trace.kind is not TraceKind.SEALED)  # it may be published
         charged = sum(attempt.state in CHARGED_STATES for attempt in past)
         charged += declared.beyond.get(key, 0) - len(named)
@@ -317,11 +319,13 @@ def _unnamed(
     all_traces: Iterable[Trace], history: History, declared: DeclaredDraws
 ) -> dict[str, list[str]]:
     """Return files of draws that died and were charged, which no entry names, by release key."""
-    by_key = {
-        key: _others(key, of_key, history.attempts.get(key, []), declared)
-        for key, of_key in _by_key(all_traces).items()
-    }
-    return {key: sorted(trace.file for trace in others) for key, others in by_key.items() if others}
+    unnamed = {}
+    for key, of_key in _by_key(all_traces).items():
+        own = _own(key, history.attempts.get(key, []), declared)
+        known = set(map(sealed_file, own)) | declared.leftovers.get(key, set())
+        if others := _files(of_key, beside=known):
+            unnamed[key] = sorted(trace.file for trace in others)
+    return unnamed
 
 
 def _by_key(all_traces: Iterable[Trace]) -> dict[str, list[Trace]]:
@@ -337,14 +341,11 @@ def _own(key: str, past: Sequence[Attempt], declared: DeclaredDraws) -> set[str 
     return own | declared.proven.get(key, set())
 
 
-def _others(
-    key: str, of_key: Sequence[Trace], past: Sequence[Attempt], declared: DeclaredDraws
-) -> list[Trace]:
-    """Return the files of draws of a key, one of each name, that are neither its own nor named."""
-    known = set(map(sealed_file, _own(key, past, declared))) | declared.leftovers.get(key, set())
+def _files(of_key: Sequence[Trace], *, beside: AbstractSet[str]) -> list[Trace]:
+    """Return the files of draws of a key, one of each name, beside those of some names."""
     files = {trace.file: trace for trace in of_key if trace.kind is TraceKind.ASIDE}
     files |= {trace.file: trace for trace in of_key if trace.kind is TraceKind.SEALED}
-    return [trace for name, trace in files.items() if name not in known]
+    return [trace for name, trace in files.items() if name not in beside]
 
 
 def _group_by_programme(history: History) -> dict[str, str]:

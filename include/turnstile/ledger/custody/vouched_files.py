@@ -16,7 +16,6 @@ from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.tlog.checkpoints import Verifier
 from turnstile.service_calendar import is_period
 
-_OF_PACKAGE = ("checkpoint-r{}.note", "proof-r{}.tlog-proof")
 _PUBLISHED = (EntryKind.PUBLISHED, EntryKind.LOSS_DECLARED)
 TOLD = (*_PUBLISHED, EntryKind.WITHDRAWN, EntryKind.NO_RELEASE)
 """Kinds of entries for which something stands in the public zone."""
@@ -99,13 +98,14 @@ def _manifests(told: Iterable[Entry]) -> dict[str, str]:
     }
 
 
-def proof_beside(key: ReleaseKey) -> str:
-    """Return the path in the zone of the proof beside the package of a release."""
-    return f"{key.programme}/{key.period}/{_OF_PACKAGE[-1].format(key.revision)}"
+def beside_package(key: ReleaseKey) -> tuple[str, str]:
+    """Return the paths in the zone of the note and the proof beside the package of a release."""
+    folder = f"{key.programme}/{key.period}"
+    return f"{folder}/checkpoint-r{key.revision}.note", f"{folder}/proof-r{key.revision}.tlog-proof"
 
 
 def _beside(entry: Entry) -> Iterator[str]:
     """Yield what lies beside the package of an entry, which is signed itself."""
     key = ReleaseKey.parse(str(entry.key))
-    for name in _OF_PACKAGE if entry.kind in _PUBLISHED else ():
-        yield f"{key.programme}/{key.period}/{name.format(key.revision)}"
+    if entry.kind in _PUBLISHED:
+        yield from beside_package(key)

@@ -31,6 +31,9 @@ from turnstile.ledger.entries import Entry
 from turnstile.ledger.parties import Parties
 from turnstile.ledger.records import Finding, ReleaseKey
 
+ANOTHERS = (
+    "is not the ledger's; restore that one, or make the change known by turnstile ledger rotate-key"
+)
 _NOTE_BYTES = 2**16
 _STORE_BYTES = 2**22
 
@@ -147,11 +150,7 @@ class Witnesses:
                 )
                 yield Finding("key", None, problem)
             elif parties.key is not None and self._own_line() != parties.key:
-                problem = (
-                    f"the signing key {self.key} is not the ledger's; restore that one, or "
-                    "make the change known by turnstile ledger rotate-key"
-                )
-                yield Finding("key", None, problem)
+                yield Finding("key", None, f"the signing key {self.key} {ANOTHERS}")
         known = set(parties.key_lines) or ({self._own_line()} if self.has_key else set())
         for folder in self._written:  # one that has lost its name is no witness: see `findings`
             if known and not set(folder.key_lines()) <= known:
@@ -245,12 +244,13 @@ class Witnesses:
             with naming(folder.folder):
                 folder.folder.mkdir(parents=True, exist_ok=True)
                 path = folder.folder / PUBLIC_KEY
-                own_lines = "".join((first, *later)) if folder.is_public else first
-                complete_durably(path, own_lines.encode())
                 if folder.is_public:  # readers of packages look nowhere else
+                    every_line = "".join((first, *later)).encode()
+                    complete_durably(path, every_line)
                     if later and set(folder.key_lines()) < {first, *later}:
-                        replace_durably(path, "".join((first, *later)).encode())
+                        replace_durably(path, every_line)
                     continue
+                complete_durably(path, first.encode())
                 for number, line in enumerate(later, start=2):
                     complete_durably(folder.folder / f"ledger-{number:03d}.pub", line.encode())
 
