@@ -47,7 +47,8 @@ class Lived(NamedTuple):
 def live(seed: int) -> Lived:
     """Live one world."""
     begun, violation = process_time(), ""
-    gc.collect()  # of the world before
+    gc.collect()  # of the world before; what is still there is not searched again
+    gc.freeze()
     with world_of(seed) as world:
         try:
             world.live()

@@ -68,17 +68,27 @@ def _module_of(command: str) -> Any:  # noqa: ANN401 - a module with `add_parser
     return extensions.brought(extensions.COMMANDS, command, asked_by=asked_by)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; a failure is one sentence on standard error."""
+def _parser_of(*commands: str) -> argparse.ArgumentParser:
+    """Return what reads the words of these commands.
+
+    Raises:
+        InputError: the extension that brings one is not installed.
+    """
     parser = argparse.ArgumentParser(prog="turnstile", description=__doc__)
     parser.add_argument("--version", action=_Version, nargs=0, help="which code this is; then exit")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    for command in commands:
+        _module_of(command).add_parser(subparsers)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; a failure is one sentence on standard error."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        for command in given[:1] if given[:1] and given[0] in _COMMANDS else _present():
-            # only what is asked for: the others import for a second
-            _module_of(command).add_parser(subparsers)
-        args = parser.parse_args(given)
+        # only what is asked for: the others import for a second
+        asked = given[:1] if given[:1] and given[0] in _COMMANDS else _present()
+        args = _parser_of(*asked).parse_args(given)
         return int(args.command(args))
     except TurnstileError as error:
         print(f"turnstile: {error}", file=sys.stderr)

@@ -21,17 +21,22 @@ from unittest.mock import patch
 from cryptography.hazmat.primitives import serialization
 from remembered import Remembered
 
+from turnstile import cli
 from turnstile.ledger import attempts, records
 from turnstile.ledger.custody import signed_note, zone_index
+from turnstile.ledger.custody.signed_note import Signer
+from turnstile.ledger.database import store
 from turnstile.ledger.database.store import Store
 from turnstile.ledger.entries import read_entry
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.promise import promise_problems
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.tlog import checkpoints, merkle
+from turnstile.privacy import accounts
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.terms import binding_terms
 from turnstile.release.plan import make_plan
+from turnstile.service_calendar import ServiceWeek
 from turnstile.settings import Settings
 from turnstile_stores import unit
 
@@ -47,6 +52,8 @@ _PURE = (
     (signed_note, ("verifies", "parse_note", "key_id")),
     (checkpoints, ("parse_checkpoint", "parse_step", "parse_proof")),
     (merkle, ("is_consistent", "is_included")),
+    (cli, ("_parser_of",)),
+    (store, ("make_url",)),
 )
 _NAMES = (
     "TURNSTILE_HOME", "TURNSTILE_INCLUDE", "TURNSTILE_LEDGER_URL", "TURNSTILE_LEDGER_KEY",
@@ -92,8 +99,12 @@ class AskedOnce:
         yield patch.object(unit, "json", _JSON)
         yield patch.object(ReleaseKey, "parse", _KEY_OF)
         yield patch.object(Settings, "from_environment", _settings)
+        yield patch.object(ServiceWeek, "days", property(_DAYS_OF))
+        yield patch.object(Signer, "line_of", lambda signer, name: _line(signer._private, name))
+        yield patch.object(Signer, "note", lambda signer, *said: _note(signer._private, *said))
         once: dict[Any, Any] = {make_plan: _plan, load_domain: self._domain, binding_terms: _terms}
         once[promise_problems] = _problems
+        once[accounts.postings] = _postings
         pure = [getattr(module, name) for module, names in _PURE for name in names]
         once |= {real: lru_cache(20_000)(real) for real in (*pure, read_entry, entry_points)}
         once |= remembered.functions()
@@ -165,6 +176,22 @@ def _settings() -> Settings:
     return _settings_of(tuple(map(os.environ.get, _NAMES)))  # noqa: TID251 - another one?
 
 
+_DAYS_OF = lru_cache(1_000)(ServiceWeek.days.fget)
+_REAL_LINE, _REAL_NOTE = Signer.line_of, Signer.note
+
+
+@lru_cache(1_000)
+def _line(private: Any, name: str) -> str:
+    """Return a key's line; its signer is made for each process."""
+    return _REAL_LINE(SimpleNamespace(_private=private), name)  # type: ignore[arg-type]
+
+
+@lru_cache(10_000)
+def _note(private: Any, name: str, text: str) -> str:
+    """Sign a text once: Ed25519 gives the same signature each time."""
+    return _REAL_NOTE(SimpleNamespace(_private=private), name, text)  # type: ignore[arg-type]
+
+
 def _modules() -> list[ModuleType]:
     return [module for name, module in sorted(sys.modules.items()) if name.startswith("turnstile")]
 
@@ -194,6 +221,14 @@ def _plan(programme: Any, domain: Any, week: Any, *, revision: int = 0) -> Any:
 def _terms(programme: Any, period: Any) -> Any:
     asked = ("terms", programme.digest, str(period))
     return _made(asked, lambda: dict(binding_terms(programme, period)))
+
+
+_POSTINGS_OF = lru_cache(1_000)(accounts.postings)
+
+
+def _postings(events: Any) -> Any:
+    """Sum up the same draws once."""
+    return _POSTINGS_OF(tuple(events))
 
 
 def _problems(entry: Any) -> Iterator[str]:

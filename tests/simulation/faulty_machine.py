@@ -43,14 +43,18 @@ KINDS = {
     "twin": 4,
 }
 """What may happen at a call, and how often beside the others."""
+_EVERYWHERE = {"write", "read", "sync", "name", "database", "bucket"}
 _LAYERS = {
+    "kill": _EVERYWHERE | {"committed"},
+    "kill_after": _EVERYWHERE,
+    "power": _EVERYWHERE | {"committed"},
     "enospc": {"write", "sync", "database"},
-    "eio": {"write", "read", "sync", "name", "database", "bucket"},
+    "eio": _EVERYWHERE,
     "lost_answer": {"bucket"},
     "lying_disk": {"sync"},
     "twin": {"write", "sync", "name", "bucket"},
 }
-"""Where a kind can strike; the others strike anywhere."""
+"""Where a kind can strike."""
 _LIES_FOR = 30  # calls between a lie of the disk and the loss of power that shows it
 _MOST_BYTES = 2**16
 
@@ -126,15 +130,16 @@ class FaultyMachine:
         """A process of the house runs and lives, whose calls are counted."""
         return self._watched and not self._dead
 
-    @contextmanager
-    def hearing(self) -> Iterator[set[str]]:
-        """Yield the layers of all calls that the block makes."""
+    def hear(self) -> set[str]:
+        """Begin to hear of which layers calls are; return what was heard so far."""
         outer, self._layers = self._layers, set()
-        try:
-            yield self._layers
-        finally:
-            outer |= self._layers
-            self._layers = outer
+        return outer
+
+    def heard(self, outer: set[str]) -> frozenset[str]:
+        """Return the layers of the calls since, and go on with what was heard before."""
+        layers, self._layers = frozenset(self._layers), outer
+        outer |= layers
+        return layers
 
     def has_made(self, calls: int, layers: frozenset[str]) -> bool:
         """Count calls that need not be made again; False, and none, where a fault is due in them.
@@ -144,12 +149,12 @@ class FaultyMachine:
             layers: that they are of.
         """
         until = self.calls + calls
-        if self._lies_until and until > self._lies_until:
+        if self._after or (self._lies_until and until > self._lies_until):
             return False
         for call, kind in self._planned:
             if call > until:
                 break
-            if any(self._can(kind, layer) for layer in layers):
+            if not _LAYERS[kind].isdisjoint(layers) and self._can(kind):
                 return False
         self.calls = until
         self._layers |= layers
@@ -220,17 +225,14 @@ class FaultyMachine:
         for at, (call, kind) in enumerate(self._planned):
             if call > self.calls:
                 break
-            if self._can(kind, layer):
+            if layer in _LAYERS[kind] and self._can(kind):
                 del self._planned[at]
                 return self._happen(kind, layer, what, store)
         return False
 
-    def _can(self, kind: str, layer: str) -> bool:
-        if kind == "twin" and (self._is_twin or self._transactions):
-            return False
-        if layer == "committed":
-            return kind in {"kill", "power"}
-        return layer in _LAYERS.get(kind, {layer})
+    def _can(self, kind: str) -> bool:
+        """Return whether a kind can strike now, where it can at all."""
+        return kind != "twin" or not (self._is_twin or self._transactions)
 
     def _happen(self, kind: str, layer: str, what: str, store: str) -> bool:
         self.struck.append(Struck(kind, self.calls, layer, _named(what)))
@@ -290,15 +292,15 @@ class FaultyMachine:
     def _opened(self, file: Any, mode: str = "r", *rest: Any, **more: Any) -> Any:
         if mode in {"r", "rb"}:
             return self._opened_to_read(file, mode, *rest, **more)
-        is_write = any(flag in mode for flag in "wax+")
-        if is_write and not (_is_lock(file) and os.path.exists(file)):
-            self.changes.note(file)
-        if not self._is_ours(file):
-            return self._open(file, mode, *rest, **more)
-        self._before("write" if is_write else "read", str(file))
+        is_write, is_ours = any(flag in mode for flag in "wax+"), self._is_ours(file)
+        is_same = not is_write or (_is_lock(file) and os.path.exists(file))
+        if is_ours:
+            self._before("write" if is_write else "read", str(file))
         made = self._open(file, mode, *rest, **more)
-        if is_write and not _is_lock(file):
-            self.changes.note(file)  # a twin may have asked meanwhile
+        if not is_same:
+            self.changes.note(file)
+        if not is_ours:
+            return made
         if (is_write and "w" in mode) or "x" in mode:
             self._unsynced[os.fstat(made.fileno()).st_ino] = (str(file), self._is_lying)
         return self._done_or_closed(made)
@@ -320,12 +322,14 @@ class FaultyMachine:
 
     def _os_open(self, path: Any, flags: int, *rest: Any, **more: Any) -> int:
         is_write = bool(flags & (os.O_WRONLY | os.O_RDWR))
+        is_ours = is_write and self._is_ours(path)
+        if is_ours:
+            self._before("write", str(path))
+        made = int(self._real["open"](path, flags, *rest, **more))
         if is_write:
             self.changes.note(path)
-        if not is_write or not self._is_ours(path):
-            return int(self._real["open"](path, flags, *rest, **more))
-        self._before("write", str(path))
-        made = int(self._real["open"](path, flags, *rest, **more))
+        if not is_ours:
+            return made
         if flags & os.O_CREAT:
             self._unsynced[os.fstat(made).st_ino] = (str(path), self._is_lying)
         self._done()

@@ -174,9 +174,7 @@ def write_series(
     content["ledger_recoveries"] = ledger.parties().recoveries
     content["ledger_recovered_over"] = sorted(ledger.parties().recovered_over.items())
     replace_durably(folder / "index.json", json.dumps(content).encode())
-    for name in ("index.html", "feed.atom", "feed.json"):
-        replace_durably(folder.parent / name, b"")
-    replace_durably(public / "index.html", b"")
+    replace_durably(folder.parent / "index.html", dataset)
     records = {
         public / path: record_bytes(record)
         for path, record in public_records(ledger.entries()).items()
@@ -185,8 +183,7 @@ def write_series(
     for path, content in records.items():
         path.parent.mkdir(exist_ok=True)
         replace_durably(path, content)
-    pages = (folder.parent / name for name in ("index.html", "feed.atom", "feed.json"))
-    made = (*folder.iterdir(), *pages, *records, public / "index.html")
+    made = (*folder.iterdir(), folder.parent / "index.html", *records)
     return {path.relative_to(public).as_posix(): sha256_of(path) for path in made if path.is_file()}
 
 

@@ -317,8 +317,10 @@ class RawAuditor:
         total: defaultdict[tuple[str, str, str], int] = defaultdict(int)
         postings: dict[str, list[tuple[str, str, str, int]]] = {}
         for kind, record in self._rows("SELECT kind, record FROM entry ORDER BY sequence"):
-            body = json.loads(record)["body"]
-            if kind in {"reserved", "loss_declared"}:
+            if kind not in {"reserved", "draw_begun", "loss_declared"}:
+                continue
+            body = _body_of(record)
+            if kind != "draw_begun":
                 postings[body["attempt"]] = list(_rows_of(body))
             times = 1 if kind == "draw_begun" else int(body.get("draws", 0))
             if kind in {"draw_begun", "loss_declared"}:
@@ -354,6 +356,12 @@ class RawAuditor:
         self._connection.close()
         self._read_to = 0
         self._file, self._connection = file, sqlite3.connect(self.database)
+
+
+@lru_cache(2_000)
+def _body_of(record: str) -> Mapping[str, object]:
+    """Read what an entry states, which nobody changes."""
+    return json.loads(record)["body"]
 
 
 def _rows_of(body: Mapping[str, object]) -> Iterator[tuple[str, str, str, int]]:

@@ -10,22 +10,27 @@ does the same as without any memory (`test_a_world_without_memory_does_the_same`
 # ruff: noqa: PTH112, PTH114 - paths of calls are texts
 from __future__ import annotations
 
+import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest.mock import patch
 
+import light_paths
 from memory_bucket import MemoryBucket
 
 from turnstile import durable_files
-from turnstile.ledger.custody import folders, traces
+from turnstile.ledger.custody import folders, package_files, traces
 from turnstile.ledger.custody.known_history import parties_in, read_history
 from turnstile.ledger.custody.notes import Note
+from turnstile.ledger.custody.witness import Witnesses
 from turnstile.ledger.database.store import Store
 from turnstile.ledger.tlog import public_log
+from turnstile.programme import loading
 from turnstile_stores import unit
 from turnstile_stores.plain_zone import PlainZone
 from turnstile_stores.unit import UnitState
@@ -52,13 +57,13 @@ class Changes:
         self._of_all = 0
         self.total = 0
 
-    def of(self, path: str) -> tuple[int, int]:
-        """Return a count that differs once a file, or anything below a folder, changed."""
-        return self._of_all, self._below.get(path, 0)
+    def of(self, path: str) -> int:
+        """Return a count that grows once a file, or anything below a folder, changed."""
+        return self._of_all + self._below.get(path, 0)
 
-    def of_names(self, folder: str) -> tuple[int, int]:
-        """Return a count that differs once a folder holds other names."""
-        return self._of_all, self._names.get(folder, 0)
+    def of_names(self, folder: str) -> int:
+        """Return a count that grows once a folder holds other names."""
+        return self._of_all + self._names.get(folder, 0)
 
     def note(self, path: object) -> None:
         """A file or a folder was made, written to, renamed or removed."""
@@ -113,7 +118,8 @@ class Remembered:
     Args:
         machine: whose calls are counted.
         database: returns a count that differs once the ledger was written to.
-        disturbed: returns a count that differs once the clock was asked or a lock was held.
+        disturbed: returns a count that grows once the ledger was written to, the clock was asked
+            or a lock was held.
         is_off: whether nothing is remembered, to compare with.
     """
 
@@ -130,35 +136,40 @@ class Remembered:
         self._database, self._disturbed = database, disturbed
         self._answers: dict[tuple[Any, ...], Answer] = {}
 
-    def ask(self, question: tuple[Any, ...], find: Callable[[], Any]) -> Any:
+    def ask(self, question: tuple[Any, ...], find: Callable[..., Any], *given: Any) -> Any:
         """Return what was found before, or find it; what changed anything is found each time.
 
         Args:
             question: with the counts of all that its answer depends on.
             find: finds it.
+            given: what it is called with.
         """
         machine = self._machine
         if self._is_off or not machine.is_watched:
-            return find()
+            return find(*given)
         known = self._answers.get(question)
         if known is not None and machine.has_made(known.calls, known.layers):
             self.answered += 1
             return known.value
         begun, before = self._state(), machine.calls
-        with machine.hearing() as layers:
-            value = find()
+        outer = machine.hear()
+        try:
+            value = find(*given)
+        finally:
+            layers = machine.heard(outer)
         if self._state() == begun:
             if len(self._answers) > _ANSWERS_AT_MOST:
                 self._answers.clear()
-            self._answers[question] = Answer(value, machine.calls - before, frozenset(layers))
+            self._answers[question] = Answer(value, machine.calls - before, layers)
         return value
 
-    def count_of(self, folder: str) -> tuple[int, int]:
-        """Return a count that differs once anything below a folder changed."""
+    def count_of(self, folder: str) -> int:
+        """Return a count that grows once anything below a folder changed."""
         return self._changes.of(folder)
 
-    def _state(self) -> tuple[object, ...]:
-        return self._changes.total, self._database(), self._disturbed(), len(self._machine.struck)
+    def _state(self) -> int:
+        """Return a count that grows once anything happened that an answer may depend on."""
+        return self._changes.total + self._disturbed() + len(self._machine.struck)
 
     # -- what takes the place of the house's own functions ----------------------------------------
 
@@ -168,14 +179,24 @@ class Remembered:
         return {
             folders.listed: self._listed(folders.listed),
             folders.content_of: self._of(folders.content_of, changes.of),
-            durable_files.sha256_of: self._of(durable_files.sha256_of, changes.of),
+            durable_files.sha256_of: self._of(_sha256_of, changes.of),
             unit.files_here: self._listing(unit.files_here),
             traces.package_trace: self._package_trace(traces.package_trace),
+            loading.load_programme: self._programme(loading.load_programme),
+            traces.traces: self._of_folders(traces.traces),
+            package_files.file_problems: self._of(package_files.file_problems, changes.of),
             public_log._text: self._of(public_log._text, changes.of),
+            public_log._notes: self._listing(public_log._notes),
+            public_log._proofs: self._listing(public_log._proofs),
         }
 
     def patches(self) -> Iterator[Any]:
         """Yield what takes the place of methods."""
+        yield patch.object(Path, "read_bytes", self._of(light_paths.read_bytes, self._changes.of))
+        yield patch.object(Path, "read_text", self._read_text)
+        yield patch.object(Path, "glob", self._globbed(Path.glob))
+        yield patch.object(Path, "rglob", self._globbed(Path.rglob))
+        yield patch.object(Witnesses, "notes", self._notes(Witnesses.notes))
         yield patch.object(Note, "read", self._of(Note.read, self._changes.of))
         yield patch.object(UnitState, "read", self._unit_state(UnitState.read))
         yield patch.object(UnitZone, "fetch", self._unit_fetch(UnitZone.fetch))
@@ -187,7 +208,7 @@ class Remembered:
     ) -> Callable[[Any], Any]:
         def answer(path: Any) -> Any:
             name = str(path)
-            return self.ask((real, name, count(name)), lambda: real(path))
+            return self.ask((real, name, count(name)), real, path)
 
         return answer
 
@@ -195,14 +216,54 @@ class Remembered:
         once = self._of(real, self._changes.of_names)
         return lambda folder: list(once(folder))  # a caller may change its own
 
-    def _listing(self, real: Callable[[Any], Iterator[str]]) -> Callable[[Any], Iterator[str]]:
+    def _listing(self, real: Callable[[Any], Iterator[Any]]) -> Callable[[Any], Iterator[Any]]:
         once = self._of(lambda folder: tuple(real(folder)), self._changes.of)
         return lambda folder: iter(once(folder))
+
+    @property
+    def _read_text(self) -> Callable[..., str]:
+        def answer(path: Path, encoding: Any = None, errors: Any = None) -> Any:
+            name, real = str(path), light_paths.read_text
+            question = (real, name, encoding, errors, self._changes.of(name))
+            return self.ask(question, real, path, encoding, errors)
+
+        return answer
+
+    def _globbed(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def answer(folder: Path, pattern: str) -> Any:
+            name, changes = str(folder), self._changes
+            is_flat = real.__name__ == "glob" and "/" not in pattern
+            count = (changes.of_names if is_flat else changes.of)(name)
+            question = (real, name, pattern, count)
+            return iter(self.ask(question, lambda: tuple(real(folder, pattern))))
+
+        return answer
+
+    def _programme(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def answer(name: str, include: Any) -> Any:
+            question = (real, name, str(include), self._changes.of(str(include)))
+            return self.ask(question, real, name, include)
+
+        return answer
+
+    def _of_folders(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def answer(*folders: Any) -> Any:
+            names = tuple(map(str, folders))
+            return self.ask((real, names, *map(self._changes.of, names)), real, *folders)
+
+        return answer
+
+    def _notes(self, real: Callable[[Witnesses], Any]) -> Callable[[Witnesses], Any]:
+        def answer(witnesses: Witnesses) -> Any:
+            names = tuple(str(kept.folder) for kept in witnesses.note_folders)
+            return self.ask((real, names, *map(self._changes.of, names)), real, witnesses)
+
+        return answer
 
     def _package_trace(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def answer(kind: Any, key: str, folder: Any) -> Any:
             question = (real, kind, key, str(folder), self._changes.of(str(folder)))
-            return self.ask(question, lambda: real(kind, key, folder))
+            return self.ask(question, real, kind, key, folder)
 
         return answer
 
@@ -225,7 +286,7 @@ class Remembered:
                 real(zone, own_units, wanted)
                 return
             state = (_state_of(zone.bucket), self._changes.of(place))
-            self.ask((real, place, own_units, asked, state), lambda: real(zone, own_units, wanted))
+            self.ask((real, place, own_units, asked, state), real, zone, own_units, wanted)
             for name in own_units:
                 zone.leftovers.setdefault(name, frozenset())
 
@@ -239,7 +300,7 @@ class Remembered:
                 real(zone, wanted)
                 return
             state = (_state_of(zone.bucket), self._changes.of(place))
-            self.ask((real, place, asked, state), lambda: real(zone, wanted))
+            self.ask((real, place, asked, state), real, zone, wanted)
 
         return fetch
 
@@ -248,12 +309,17 @@ class Remembered:
             if act not in _READINGS:
                 return real(store, act)
             question = (act, str(store.file), self._database())
-            return self.ask(question, lambda: real(store, act))
+            return self.ask(question, real, store, act)
 
         return read
 
 
 _READINGS = {parties_in, read_history}
+
+
+def _sha256_of(path: Path) -> str:
+    """Digest a file as the house does, which is small here and is read at once."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _state_of(bucket: Any) -> tuple[object, ...]:

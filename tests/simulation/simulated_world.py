@@ -157,7 +157,7 @@ class World:
         self.remembered = Remembered(
             self.faulty,
             lambda: (self.once.written, self.faulty.changes.of(beside)),
-            lambda: self.disturbed,
+            lambda: self.disturbed + self.once.written,
             is_off=not self.remembers,
         )
         self.buckets = {

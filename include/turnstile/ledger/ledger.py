@@ -72,6 +72,9 @@ Clock = Callable[[], datetime]
 _ROWS_AT_ONCE = 200
 _log = logging.getLogger("turnstile")
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+_LAST_PUBLIC = select(func.max(ENTRY.c.sequence)).where(
+    ENTRY.c.kind.in_([kind.value for kind in PUBLIC_KINDS])
+)
 _SEALS = {EntryKind.SEALED, EntryKind.LOSS_DECLARED}
 
 
@@ -238,9 +241,7 @@ class Ledger(ChargingLedger):
         """
         parties = self.parties()
         trusted_lines = self._witnesses.trusted_at(parties)(self.head()[0])
-        kinds = [kind.value for kind in PUBLIC_KINDS]
-        query = select(func.max(ENTRY.c.sequence)).where(ENTRY.c.kind.in_(kinds))
-        last = self._store.read(lambda c: c.execute(query).scalar_one())
+        last = self._store.read(lambda c: c.execute(_LAST_PUBLIC).scalar_one())
         is_new = bool(parties.keys) and parties.keys[-1][0] > (last or 0)
         return tuple(dict.fromkeys((*trusted_lines, *(parties.key_lines if is_new else ()))))
 
