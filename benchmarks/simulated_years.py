@@ -39,6 +39,7 @@ class Lived(NamedTuple):
 
     seed: int
     violation: str
+    stuck: str
     did: Counter[str]
     struck: Counter[str]
     cpu_s: float
@@ -56,8 +57,8 @@ def live(seed: int) -> Lived:
             violation = str(seen)
         except Exception as error:  # noqa: BLE001 - a crash of the house without a sentence
             violation = f"{type(error).__name__}: {error}"
-        struck = Counter(fault.kind for fault in world.faulty.struck)
-        return Lived(seed, violation, world.did, struck, process_time() - begun)
+        struck, stuck = Counter(fault.kind for fault in world.faulty.struck), " ".join(world.said)
+        return Lived(seed, violation, stuck, world.did, struck, process_time() - begun)
 
 
 def lives(seeds: range, processes: int) -> Iterator[Lived]:
@@ -127,6 +128,8 @@ def main() -> int:
         if life.violation:
             violations.append(life)
             print(f"seed {life.seed}: {life.violation}", flush=True)
+        elif life.stuck:
+            print(f"seed {life.seed} does not verify in the end: {life.stuck[:300]}", flush=True)
         if number % (10 * WORLDS_A_YEAR) == 0:
             print(f"{number / WORLDS_A_YEAR:g} years, {perf_counter() - begun:,.0f} s", flush=True)
     weeks = worlds * WEEKS_OF_WORLD
