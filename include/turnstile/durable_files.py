@@ -148,16 +148,24 @@ def delete_for_good(path: Path) -> None:
         OSError: it cannot be deleted.
     """
     is_folder = path.is_dir() and not path.is_symlink()
-    among = filter(is_named_sealed, (path, *(path.rglob("*") if is_folder else ())))
-    if (sealed := next(among, None)) is not None:
-        raise IntegrityError(
-            f"{sealed} has the name of sealed bytes, which are never deleted: find out what it "
-            "holds; take it away if it does not belong there, then run the same again"
-        )
+    require_not_sealed(path, *(path.rglob("*") if is_folder else ()))
     if is_folder:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
+
+
+def require_not_sealed(*paths: Path) -> None:
+    """Refuse to delete what has the name of sealed bytes: files here, objects of buckets.
+
+    Raises:
+        IntegrityError: one of them has.
+    """
+    if (sealed := next(filter(is_named_sealed, paths), None)) is not None:
+        raise IntegrityError(
+            f"{sealed} has the name of sealed bytes, which are never deleted: find out what it "
+            "holds; take it away if it does not belong there, then run the same again"
+        )
 
 
 def move_durably(path: Path, target: Path) -> None:

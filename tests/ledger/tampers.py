@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 from disaster_site import Site
 from ledger_asks import week_number
@@ -57,6 +59,54 @@ def removed(path: str) -> Change:
             shutil.rmtree(target) if target.is_dir() else target.unlink()
 
     return act
+
+
+def swapped(one: str, other: str) -> Change:
+    """Put two files or folders into each other's place."""
+
+    def act(site: Site, _: Stores) -> None:
+        (site.root / one).rename(site.root / "between")
+        (site.root / other).rename(site.root / one)
+        (site.root / "between").rename(site.root / other)
+
+    return act
+
+
+def replaced(path: str, by: str) -> Change:
+    """Put a copy of another file into the place of one."""
+
+    def act(site: Site, _: Stores) -> None:
+        (site.root / path).unlink()
+        shutil.copy(site.root / by, site.root / path)
+
+    return act
+
+
+def appended_to(path: str, text: str) -> Change:
+    """Write more at the end of a file."""
+
+    def act(site: Site, _: Stores) -> None:
+        (site.root / path).chmod(0o644)
+        with (site.root / path).open("a") as file:
+            file.write(text)
+
+    return act
+
+
+def link_to_itself(path: str) -> Change:
+    """Move a file or folder away, and put a link to it into its place."""
+
+    def act(site: Site, _: Stores) -> None:
+        (site.root / path).rename(site.root / "elsewhere")
+        (site.root / path).symlink_to(site.root / "elsewhere")
+
+    return act
+
+
+def pipe_at(path: Path) -> None:
+    """Put a pipe into the place of a file: whoever opens it waits for ever."""
+    path.unlink()
+    os.mkfifo(path)
 
 
 def recomputed(change: Callable[[list[dict[str, object]]], object], *, notes: bool) -> Change:

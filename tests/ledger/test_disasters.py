@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,18 +20,23 @@ from tampers import (
     Change,
     added,
     appended,
+    appended_to,
     as_bus,
     cheaper,
     edited,
     guard_gone,
     guard_that_never_asks,
     key_replaced,
+    link_to_itself,
     linked,
+    pipe_at,
     recomputed,
     removed,
+    replaced,
     rows,
     second_package,
     sql,
+    swapped,
     without_week_1,
     witness_swapped,
 )
@@ -65,6 +71,7 @@ def site(
 W0, W1, W2 = (f"opal/{week_number(n)}/r0" for n in range(3))
 PERSON = {"person": "olga", "reason": "test"}
 OF_W2 = f"WHERE release_key = '{W2}'"
+NOTE, PROOF = "checkpoint-r0.note", "proof-r0.tlog-proof"
 LAST = "(SELECT max(sequence) FROM entry)"
 HEAD_FIXED = (
     "UPDATE head SET sequence = (SELECT max(sequence) FROM entry)",
@@ -275,6 +282,100 @@ TABLE: dict[str, tuple[Change, str]] = {
     "a plan under embargo altered": (
         edited(f"home/embargoed/{W2}/plan.json", '"scale"', '"scales"'),
         "is not the plan that was charged",
+    ),
+    "the plan beside sealed bytes gone": (
+        removed(f"home/embargoed/{W2}/plan.json"),
+        "plan.json is gone; restore it, or turnstile run writes it again",
+    ),
+    "two packages swapped": (
+        swapped(f"home/public/{W0}", f"home/public/{W1}"),
+        "without a readable manifest",
+    ),
+    "two weeks' notes swapped": (
+        swapped(f"home/public/{W0[:-3]}/{NOTE}", f"home/public/{W1[:-3]}/{NOTE}"),
+        "checkpoint-r0.note is the note of another place",
+    ),
+    "two weeks' proofs swapped": (
+        swapped(f"home/public/{W0[:-3]}/{PROOF}", f"home/public/{W1[:-3]}/{PROOF}"),
+        "proof-r0.tlog-proof was altered since it was published",
+    ),
+    "a week's sealed bytes and plan in another's place": (
+        swapped(f"home/embargoed/{W1}", f"home/embargoed/{W2}"),
+        "is gone; restore it",
+    ),
+    "the note beside a package as the newest": (
+        replaced("home/public/ledger-checkpoint.note", f"home/public/{W1[:-3]}/{NOTE}"),
+        "ledger-checkpoint.note is the note of another place",
+    ),
+    "an old note of a witness under the newest number": (
+        replaced("witness/checkpoints/000000000010.note", "witness/checkpoints/000000000008.note"),
+        "000000000010.note is the note of another place",
+    ),
+    "a line more in the newest note": (
+        appended_to("home/public/ledger-checkpoint.note", "\n"),
+        "ledger-checkpoint.note is no readable checkpoint",
+    ),
+    "a second signature under a witness's note": (
+        appended_to("witness/checkpoints/000000000008.note", "— stranger AAAA\n"),
+        "000000000008.note is no readable checkpoint",
+    ),
+    "the list of public files cut short": (
+        edited("home/public/zone-index.txt", "opal/series/index.json\n", ""),
+        "is not what the ledger's key signed",
+    ),
+    "lines of a public key with other ends": (
+        edited("home/public/ledger.pub", "\n", " \n"),
+        "ledger.pub was altered since it was published",
+    ),
+    "the series of another programme": (
+        added("home/public/itms/index.json"),
+        "itms/index.json is a file that nobody published",
+    ),
+    "sealed bytes linked into the public zone": (
+        lambda site, _: (site.home / "public/opal/rows.csv").hardlink_to(  # type: ignore[func-returns-value]
+            next((site.home / f"embargoed/{W2}").glob("sealed-*"))
+        ),
+        "rows.csv is a file that nobody published",
+    ),
+    "a table of a package a link": (
+        link_to_itself(f"home/public/{W0}/tables/on_time.csv"),
+        "tables/on_time.csv was altered",
+    ),
+    "a package a link": (
+        link_to_itself(f"home/public/{W0}"),
+        "r0/manifest.json is missing since it was published",
+    ),
+    "a week a link": (
+        link_to_itself(f"home/public/{W0[:-3]}"),
+        "r0/manifest.json is missing since it was published",
+    ),
+    "a revision's folder under another name": (
+        lambda site, _: (site.home / f"public/{W0}").rename(site.home / f"public/{W0}0"),  # type: ignore[func-returns-value]
+        "r00 is no file of a release",
+    ),
+    "a pipe among the public files": (
+        lambda site, _: os.mkfifo(site.home / "public/opal/rows.csv"),
+        "rows.csv is a file that nobody published",
+    ),
+    "a pipe in the place of a table": (
+        lambda site, _: pipe_at(site.home / f"public/{W0}/tables/on_time.csv"),
+        "tables/on_time.csv was altered",
+    ),
+    "rows where a bucket's copy keeps its own books": (
+        added("home/public/.store/rows.csv"),
+        "rows.csv is a file that nobody published",
+    ),
+    "the key of the log gone": (
+        removed("home/log-key.pem"),
+        "log-key.pem is gone, or is not the key of the log",
+    ),
+    "the key of the log replaced": (
+        replaced("home/log-key.pem", "home/ledger-key.pem"),
+        "log-key.pem is gone, or is not the key of the log",
+    ),
+    "the tables said to be of the first version": (
+        sql("UPDATE ledger_version SET version_num = '0001'"),
+        "is none that this house made",
     ),
     "the indexes of the database dropped": (
         sql("DROP INDEX one_open_attempt", "DROP INDEX one_sealed_attempt"),

@@ -707,3 +707,19 @@ def test_what_nobody_wrote_is_signed_by_no_later_signing(name: str, site: Site) 
     else:
         site.publish(2)
         assert site.ledger.verify() == ()
+
+
+@pytest.mark.parametrize("planted", [b"\xff\xfe rows", b"card,time\n", b""])
+def test_bytes_in_the_place_of_a_proof_stay_unless_a_loss_of_power_left_them(
+    site: Site, planted: bytes
+) -> None:
+    """What is no text was read as an empty file, and written over."""
+    proof = site.home / "public/opal" / week_number(0) / "proof-r0.tlog-proof"
+    whole = proof.read_bytes()
+    proof.write_bytes(planted)
+    run("republish")
+    assert proof.read_bytes() == (planted or whole)
+    assert run("verify") == (4 if planted else 0)
+    proof.unlink()
+    run("republish")
+    assert run("verify") == 0

@@ -605,7 +605,7 @@ def test_no_note_is_signed_by_a_key_that_the_ledger_does_not_name(site: Site) ->
     listed = {path.name: path.read_bytes() for path in (site.home / "public").glob("zone-index*")}
     with pytest.raises((InputError, IntegrityError), match="is not the ledger's"):
         site.ledger.checkpoint()
-    run("republish")
+    assert run("republish") == 4
     assert listed == {name: (site.home / "public" / name).read_bytes() for name in listed}
     assert {path.name for path in (site.witness / "checkpoints").iterdir()} == notes
     assert run("rotate-key", *WHO) == 0
@@ -710,6 +710,97 @@ def test_a_rotated_key_is_known_again_after_the_database_is_lost(
     lost.publish(2)
     assert run("verify") == 0
     assert len(lost.ledger.parties().key_lines) == 2
+
+
+@pytest.mark.parametrize("planted_by", ["a thief", "a loss of power", ""])
+def test_a_key_that_signed_nothing_is_no_key_of_a_ledger_that_was_lost(
+    stores: Stores,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    planted_by: str,
+) -> None:
+    """It was named as an earlier key for ever, and readers of packages trust each line."""
+    site = Site(tmp_path / "site", stores.new(), has_witness=False).at(monkeypatch)
+    site.publish(0)
+    assert run("rotate-key", *WHO) == 0
+    site.publish(1)
+    file, thiefs = site.home / "public/ledger.pub", Signer.make(tmp_path / "t.pem").public_line
+    kept = file.read_text()
+    planted = {"a thief": thiefs, "a loss of power": f"{thiefs[:30]}\n"}.get(planted_by, "")
+    file.write_text(planted + kept)
+    lost = replace(site, url=stores.new()).at(monkeypatch)
+    assert run("recover", *WHO, "--family", "opal=opal_cards") == 0
+    assert lost.ledger.parties().key_lines == tuple(kept.splitlines(keepends=True))
+    capsys.readouterr()
+    assert run("verify") == (4 if planted_by else 0)
+    assert ("ledger.pub is not the ledger's key" in capsys.readouterr().out) is bool(planted_by)
+    file.write_text(kept)
+    run("republish")
+    assert run("verify") == 0
+
+
+@pytest.mark.parametrize("has_witness", [True], indirect=True)
+@pytest.mark.parametrize("has_name", [True, False])
+def test_a_folder_that_is_still_named_after_its_witness_was_removed_is_accused(
+    empty: Site, capsys: pytest.CaptureFixture[str], *, has_name: bool
+) -> None:
+    """The next draw took it up again by itself, as on first use, or said nothing of it."""
+    site = empty
+    site.publish(0)
+    if not has_name:
+        (site.witness / "witness.id").unlink()
+    assert run("witness", "remove", str(site.witness), *WHO) == 0
+    capsys.readouterr()
+    assert run("verify") == 4
+    said = f"{site.witness} is no witness of this ledger; mount the right one, add it by"
+    assert said in capsys.readouterr().out
+    with pytest.raises(IntegrityError, match="take it out of TURNSTILE_WITNESS"):
+        site.draw(1)
+    assert not site.ledger.parties().witnesses
+    assert run("witness", "add", str(site.witness), *WHO) == 0
+    goes_on(site, 1)
+
+
+@pytest.mark.parametrize("has_witness", [True], indirect=True)
+def test_who_takes_a_removed_witness_out_of_the_setting_goes_on_without(
+    empty: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = empty
+    site.publish(0)
+    assert run("witness", "remove", str(site.witness), *WHO) == 0
+    monkeypatch.setenv("TURNSTILE_WITNESS", "")
+    goes_on(site, 1)
+
+
+@pytest.mark.parametrize("is_right", [True, False])
+def test_republish_under_another_key_says_so_though_nothing_is_public_yet(
+    empty: Site, capsys: pytest.CaptureFixture[str], *, is_right: bool
+) -> None:
+    site = empty
+    site.draw(0)
+    if not is_right:
+        Signer.make(site.root / "other.pem")
+        (site.root / "other.pem").replace(site.home / "ledger-key.pem")
+    capsys.readouterr()
+    assert run("republish") == (0 if is_right else 4)
+    assert ("is not the ledger's" in capsys.readouterr().out) is not is_right
+    assert run("cosign") == (0 if is_right else 2)
+
+
+def test_notes_that_were_swapped_are_not_signed_by_the_next_list(site: Site) -> None:
+    """The list held each as it lay there, for it is signed itself."""
+    site.publish(1)
+    one, other = (site.home / f"public/opal/{week_number(n)}/checkpoint-r0.note" for n in (0, 1))
+    kept = one.read_bytes(), other.read_bytes()
+    one.write_bytes(kept[1])
+    other.write_bytes(kept[0])
+    run("republish")
+    assert run("verify") == 4
+    for note in (one, other):
+        note.unlink()
+    run("republish")
+    assert run("verify") == 0
 
 
 def test_garbage_in_the_schema_is_a_damaged_database(

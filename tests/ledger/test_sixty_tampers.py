@@ -62,6 +62,16 @@ NAMED = {
         "Keep `ledger.pub` too"
     ),
     "everything deleted": "deleting everything: see RUNBOOK",
+    "an empty folder among the public ones": "an empty folder: a publication makes",
+    "the link to the newest release on another": "the link `latest` on another release",
+    "a cosignature removed, and its line": "cosignatures and checkpoints that were removed",
+    "an older signed list, for an hour": "an older signed list within an hour",
+    "a key planted together with a note that it signed": "together with a note that it signed",
+    "rights of files": "rights of files and folders",
+    "a stranger's file under embargo or in a witness": "in the embargoed zone or in a witness",
+    "a witness's copy of the public key removed": "removed from a witness: the ledger's entries",
+    "tables, columns, indexes, constraints beside": "constraints of its tables that were dropped",
+    "rows of zeros or of unknown families": "rows that no\n  account asks for",
 }
 """Tampers that nothing sees, and words of the line of docs/SECURITY.md that says so."""
 

@@ -112,7 +112,10 @@ class TestAnEntry:
             connection.execute(text(statement))
 
 
-def test_a_trigger_beside_the_guards_is_named(stores: Stores, url: str, lived: Ledger) -> None:
+@pytest.mark.parametrize("table", ["account", "draw_lease", "family"])
+def test_a_trigger_beside_the_guards_is_named(
+    stores: Stores, url: str, lived: Ledger, table: str
+) -> None:
     """One that lets an account stay as it is once hid three caps' worth of draws."""
     assert lived.verify() == ()
     body = "BEGIN SELECT RAISE(IGNORE); END"
@@ -120,7 +123,7 @@ def test_a_trigger_beside_the_guards_is_named(stores: Stores, url: str, lived: L
         made = "CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RETURN NULL; "
         run_as_server(url, f"{made}END$$")
         body = "FOR EACH ROW EXECUTE FUNCTION nothing()"
-    run_as_server(url, f"CREATE TRIGGER zz BEFORE UPDATE ON account {body}")
+    run_as_server(url, f"CREATE TRIGGER zz BEFORE UPDATE ON {table} {body}")
     assert problems(url) == ["guard: the trigger zz is none that this house made"]
 
 

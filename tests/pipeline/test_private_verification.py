@@ -134,3 +134,26 @@ def test_no_key_is_rotated_while_a_release_is_held(
     assert turnstile("ledger", "rotate-bounding-key", *WHO) == 3
     assert "let it end" in capsys.readouterr().err
     assert held.ledger.bounding_keys().at() is not None
+
+
+@pytest.mark.parametrize("command", ["ledger verify", "doctor"])
+def test_a_plan_that_is_gone_beside_sealed_bytes_is_named_and_made_again_by_a_run(
+    assessed: Deployment,
+    turnstile: Cli,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+) -> None:
+    """Without it no recovery could charge again for bytes that are not public."""
+    plan = assessed.home / f"embargoed/itms/{WEEK}/r0/plan.json"
+    whole = plan.read_bytes()
+    assert turnstile(*command.split()) == 0
+    plan.unlink()
+    capsys.readouterr()
+    assert turnstile(*command.split()) == 4
+    assert (
+        f"{plan} is gone; restore it, or turnstile run writes it again" in capsys.readouterr().out
+    )
+    assert turnstile("run", "itms", "--week", WEEK) == 0
+    assert plan.read_bytes() == whole
+    plan.unlink()  # its package has it from now on
+    assert turnstile(*command.split()) == 0

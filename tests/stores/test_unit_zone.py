@@ -538,10 +538,12 @@ def test_who_may_not_is_told_and_no_secret_is(place: Place) -> None:
     assert place.names() == []
 
 
+@pytest.mark.parametrize("is_private", [True, False], ids=["private", "under embargo"])
 def test_bytes_of_a_step_that_died_go_when_nobody_can_still_name_them(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    place: Place, monkeypatch: pytest.MonkeyPatch, *, is_private: bool
 ) -> None:
-    worker = place.worker("one")
+    """But not under embargo, where an index of before does not name sealed bytes."""
+    worker = replace(place.worker("one"), is_private=is_private)
     place.put(f"files/{UNIT}/left", b"left")
     fetched(worker)
     worker.put(UNIT)
@@ -550,8 +552,39 @@ def test_bytes_of_a_step_that_died_go_when_nobody_can_still_name_them(
     fetched(worker)
     write(worker, plan="p")
     worker.put(UNIT)
-    assert f"files/{UNIT}/left" not in place.names()
+    assert (f"files/{UNIT}/left" in place.names()) is not is_private
     assert fetched(place.worker("two")) == {"plan": "p"}
+
+
+def test_sealed_bytes_that_an_index_of_before_does_not_name_outlive_every_home(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A backup that is laid over a bucket leaves newer objects there: the last copy."""
+    worker = place.worker("one")
+    write(worker, plan="p")
+    worker.put(UNIT)
+    backup = place.backup()
+    write(worker, **{SEALED: "noise"})
+    worker.put(UNIT)
+    for name, content in backup.items():
+        place.put(name, content)
+    shutil.rmtree(worker.folder)
+    monkeypatch.setattr(unit_zone, "_LASTS_AT_MOST", timedelta(0))
+    fresh = place.worker("fresh")
+    fetched(fresh)
+    write(fresh, plan="q")
+    fresh.put(UNIT)
+    assert b"noise" in place.backup().values()
+
+
+def test_no_object_is_deleted_that_has_the_name_of_sealed_bytes(place: Place) -> None:
+    place.put(f"opal/{SEALED}", b"noise")
+    place.put("opal/rows", b"rows")
+    bucket = place.worker("one", user="root").bucket
+    with pytest.raises(IntegrityError, match="never deleted"):
+        bucket.delete(f"opal/{SEALED}")
+    bucket.delete("opal/rows")
+    assert place.names() == [f"opal/{SEALED}"]
 
 
 def test_a_unit_in_work_on_this_machine_is_left_alone(place: Place) -> None:

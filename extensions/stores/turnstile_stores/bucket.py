@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
-from turnstile.durable_files import sha256_of
+from turnstile.durable_files import require_not_sealed, sha256_of
 from turnstile.errors import StoreError
 from turnstile_stores.address import StoreAddress
 
@@ -196,7 +196,12 @@ class Bucket:
         return self._asked(act, path, _TAKEN if tag is None else (*_TAKEN, _ABSENT), None)
 
     def delete(self, path: str) -> None:
-        """Delete an object; one that is not there changes nothing."""
+        """Delete an object; one that is not there changes nothing.
+
+        Raises:
+            IntegrityError: it has the name of sealed bytes.
+        """
+        require_not_sealed(Path(path))
 
         def act() -> None:
             self._client.delete_object(Bucket=self._address.bucket, Key=self._key(path))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from turnstile_stores.plain_zone import PlainZone
     from turnstile_stores.unit_zone import UnitZone
 
-_OF_TRACES = ("/package/manifest.json", "/package/release_card.json")
+_OF_TRACES = ("/plan.json", "/package/manifest.json", "/package/release_card.json")
 _ADOPTING = "adopting"
 _PARTS_OF_PACKAGE = 4  # opal/2016-W30/r0/manifest.json
 
@@ -115,8 +115,7 @@ def refresh(settings: Settings, key: ReleaseKey | None = None, *, proves: bool =
     Args:
         settings: which stores there are.
         key: of a release of which everything under embargo is wanted.
-        proves: whether traces are read for what was drawn: plans, and whole packages of what is not
-            public.
+        proves: whether traces are read for what was drawn: whole packages of what is not public.
 
     Raises:
         StoreError: a store is away.
@@ -175,11 +174,9 @@ def is_trace(path: str) -> bool:
 
 
 def _is_proof(public: Path, path: str) -> bool:
-    """Return whether a file under embargo says what was drawn of a release that is not public."""
+    """Return whether a file under embargo is of a package that is not public."""
     release, _, name = path.partition("/package/")
-    if not name:
-        return path.endswith("/plan.json")
-    return not (public / release / "manifest.json").exists()
+    return bool(name) and not (public / release / "manifest.json").exists()
 
 
 def whole_packages(names: frozenset[str]) -> Callable[[str], bool]:

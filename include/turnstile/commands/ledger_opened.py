@@ -173,5 +173,6 @@ def publish_list(ledger: Ledger) -> tuple[Answer, ...]:
     from turnstile.release.zone_copies import zones
 
     said: list[Answer] = []
+    ledger.require_signers()
     zones(Settings.from_environment()).send_public(lambda: said.extend(ledger.sign_public_zone()))
     return tuple(said)

@@ -33,7 +33,7 @@ from turnstile.ledger.custody.export import write_export
 from turnstile.ledger.custody.known_history import parties_in, read_history
 from turnstile.ledger.custody.notes import Note, NoteFolder
 from turnstile.ledger.custody.recovery import Delivered, Recovery
-from turnstile.ledger.custody.signed_note import is_public_line, is_signed_by
+from turnstile.ledger.custody.signed_note import is_signed_by
 from turnstile.ledger.custody.traces import CARD, TraceKind, package_trace, trace_findings
 from turnstile.ledger.custody.vouched_files import vouched_files
 from turnstile.ledger.custody.witness import ANOTHERS, Witnesses, naming
@@ -548,10 +548,8 @@ class Ledger(ChargingLedger):
             # The key that folders were given is named again, or it is a stranger's file there; so
             # are those before it, or their lines beside packages accuse.
             public_line = self._witnesses.signer().public_line
-            if kept := self._witnesses.kept_lines():
-                # What a loss of power left of a line is no key.
-                whole = filter(is_public_line, kept)
-                earlier = [line for line in whole if line != public_line]
+            if self._witnesses.kept_lines():
+                earlier = [line for line in self._witnesses.signing_lines() if line != public_line]
                 self._name_keys((*earlier, public_line), person, reason)
         self._custody.ship()
         public, history = self._custody.witnesses.public, self._store.read(read_history)
@@ -601,7 +599,7 @@ class Ledger(ChargingLedger):
         """
         parties = self.parties()
         # A key that no entry names signed the notes so far: folders kept its public line.
-        kept = () if parties.keys else self._witnesses.kept_lines()
+        kept = () if parties.keys else self._witnesses.signing_lines()
         line = words.next_key(self._witnesses, parties, kept).public_line
         self._name_keys((*kept, line), person, reason)
         self._witnesses.keep_keys(self.parties().key_lines)

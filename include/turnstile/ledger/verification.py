@@ -37,6 +37,7 @@ from turnstile.ledger.facts import head
 from turnstile.ledger.fold import Fold
 from turnstile.ledger.promise import promise_problems
 from turnstile.ledger.records import Attempt, Finding, ReleaseKey
+from turnstile.ledger.tlog.beginning import is_log_lost
 from turnstile.ledger.tlog.cosigners import cosigners_of
 from turnstile.ledger.tlog.public_log import log_findings
 from turnstile.ledger.weeks import PUBLIC_KINDS
@@ -136,6 +137,10 @@ def _zone_findings(
         in_change=in_change,
     )
     yield from zone_findings(public, state)
+    witnesses = custody.witnesses
+    if witnesses.key is not None and is_log_lost(witnesses, fold.parties.logs):
+        problem = "is gone, or is not the key of the log; restore it, or ledger begin-log"
+        yield Finding("log", None, f"{witnesses.log_key} {problem}")
     if state.is_wanted and not (public / LATEST_NOTE).exists():
         problem = f"{public / LATEST_NOTE} is gone; turnstile ledger republish writes it again"
         yield Finding("checkpoint", None, problem)

@@ -122,7 +122,7 @@ class Custody:
             return
         parties = self.store.read(parties_in)
         has_log = bool(parties.logs) or self.witnesses.public is None
-        has_witness = bool(parties.witnesses) or not self.witnesses.folders
+        has_witness = bool(parties.since) or not self.witnesses.folders
         if parties.key is None or not (has_log and has_witness):
             line = self.witnesses.make_key().public_line
             named = {}
@@ -141,7 +141,7 @@ class Custody:
         if parties.key is None:
             body = {"public_line": line, **who}
             facts.append(connection, at, EntryKind.SIGNING_KEY, body)
-        if not parties.witnesses:
+        if not parties.since:
             for name, folder in named.items():
                 body = {"witness": name, "folder": str(folder), **who}
                 facts.append(connection, at, EntryKind.WITNESS_ADDED, body)

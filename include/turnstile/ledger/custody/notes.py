@@ -50,6 +50,14 @@ class Note:
         except ValueError:
             return None
 
+    def is_in_place(self, seen: Checkpoint) -> bool:
+        """Return whether what it says belongs where it lies: by its release, or by its entries."""
+        *_, programme, period, name = self.path.parts
+        if name[0].isdigit():
+            return name.startswith(f"{seen.sequence:0{_DIGITS}d}")
+        of_place = f"{programme}/{period}/{name.removesuffix('.note').removeprefix('checkpoint-')}"
+        return seen.release is None or seen.release[0] == of_place  # version 0.1.0 names none
+
 
 @dataclass(frozen=True, slots=True)
 class NoteFolder:
@@ -98,10 +106,8 @@ class NoteFolder:
         return self.folder / key.programme / key.period / f"checkpoint-r{key.revision}.note"
 
 
-UNREADABLE = (
-    "is no readable checkpoint; take it away: beside a package turnstile ledger republish "
-    "writes it again"
-)
+_AGAIN = "beside a package turnstile ledger republish writes it again"
+UNREADABLE = f"is no readable checkpoint; take it away: {_AGAIN}"
 
 
 def _is_note(file: os.DirEntry[str]) -> bool:
@@ -130,6 +136,9 @@ def note_findings(
         problem = f"{note.path} carries no signature of the ledger's key"
         yield Finding("checkpoint", checkpoint.sequence, problem)
         return
+    if not note.is_in_place(checkpoint):
+        problem = f"{note.path} is the note of another place; take it away: {_AGAIN}"
+        yield Finding("checkpoint", checkpoint.sequence, problem)
     head = (checkpoint.sequence, checkpoint.hash)
     yield from head_findings(head, note.path, hash_at(checkpoint.sequence))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,13 +29,14 @@ def file_problems(folder: Path) -> tuple[str, ...]:
     problems += [
         f"{name} was altered"
         for name in sorted(files.keys() & listed.keys())
-        if sha256_of(files[name]) != listed[name]
+        if not files[name].is_file(follow_symlinks=False)
+        or sha256_of(Path(files[name])) != listed[name]
     ]
     return tuple(problems)
 
 
-def _files(folder: Path) -> Iterator[tuple[str, Path]]:
+def _files(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
     """Yield the files of a package by relative path, in order, but for the manifest."""
     for name, entry in all_below(folder):
         if not entry.is_dir(follow_symlinks=False) and name != MANIFEST:
-            yield name, Path(entry)
+            yield name, entry

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from turnstile.durable_files import sha256_of
@@ -70,28 +71,28 @@ def _sealed_findings(fold: Fold, attempt: Attempt, embargoed: Path) -> Iterator[
 def _staged_findings(attempt: Attempt, folder: Path) -> Iterator[Finding]:
     """Check plan and staged package of one release.
 
-    Of a store not all of it has to be here, and a plan that is lost is written again.
+    Without its plan nobody could charge again for sealed bytes whose entries are lost; that of a
+    public one is in its package. Of a staged package not all has to be here, where it is a store's.
     """
-    charged = attempt.plan_digest
-    try:
-        stated = (
-            plan_beside(folder, str(attempt.key))["plan_digest"]
-            if (folder / PLAN).exists()
-            else charged
-        )
-    except InputError:
-        stated = None
-    if stated != charged:
-        mend = (
-            "restore it, or take it away: turnstile run writes it again while the programme is "
-            "the one that was charged"
-        )
-        problem = f"{folder / PLAN} is not the plan that was charged; {mend}"
-        yield Finding("sealed", attempt.reserved_sequence, problem)
+    plan, number = folder / PLAN, attempt.reserved_sequence
+    mend = "turnstile run writes it again while the programme is the one that was charged"
+    if not plan.exists():
+        if not attempt.is_public and any(folder.glob("sealed-*")):
+            yield Finding("sealed", number, f"{plan} is gone; restore it, or {mend}")
+    elif not _is_charged(attempt, folder):
+        problem = f"is not the plan that was charged; restore it, or take it away: {mend}"
+        yield Finding("sealed", number, f"{plan} {problem}")
     staged = folder / "package"
     for problem in file_problems(staged) if (staged / MANIFEST).is_file() else ():
         if not problem.endswith(" is missing"):
             yield Finding("package", attempt.reserved_sequence, f"{staged}: {problem}")
+
+
+def _is_charged(attempt: Attempt, folder: Path) -> bool:
+    """Return whether the plan beside sealed bytes is the one that was charged."""
+    with suppress(InputError):
+        return bool(plan_beside(folder, str(attempt.key))["plan_digest"] == attempt.plan_digest)
+    return False
 
 
 def _missing(fold: Fold, published: list[Attempt], public: Path) -> Iterator[Finding]:

@@ -145,7 +145,7 @@ def parse_note(note: str) -> Checkpoint:
     """
     text, _, signatures = note.partition("\n\n")
     origin, size, head, *more = text.split("\n")
-    dash, name, signature = signatures.strip().split(" ")
+    dash, name, signature = signatures.removesuffix("\n").split(" ")
     signed = base64.b64decode(signature, validate=True)
     whole = (_NAME, "—", _NAME, KEY_ID_BYTES + _SIGNATURE_BYTES)  # a torn one may decode
     if (origin, dash, name, len(signed)) != whole:

@@ -26,7 +26,7 @@ from turnstile.ledger.custody.notes import (
     note_findings,
 )
 from turnstile.ledger.custody.shipped import first_gap, ship, witness_id
-from turnstile.ledger.custody.signed_note import Signer, parse_note
+from turnstile.ledger.custody.signed_note import Signer, is_signed_by, parse_note
 from turnstile.ledger.entries import Entry
 from turnstile.ledger.parties import Parties
 from turnstile.ledger.records import Finding, ReleaseKey
@@ -98,21 +98,21 @@ class Witnesses:
     def findings(self, parties: Parties) -> Iterator[Finding]:
         """Yield every key and witness that is not the one that the ledger knows."""
         yield from self.key_findings(parties)
-        if not parties.witnesses:
+        if not parties.since:
             return
-        mounted_folders = {witness_id(folder): folder for folder in self.folders}
+        mounted = {folder: witness_id(folder) for folder in self.folders}
         for name, folder in parties.witnesses.items():
-            if name not in mounted_folders:
+            if name not in mounted.values():
                 problem = (
                     f"witness {name[:8]} ({folder}) is not there; mount it and name it in "
                     "TURNSTILE_WITNESS, or take it out by turnstile ledger witness remove"
                 )
                 yield Finding("witness", None, problem)
-        for witness_name, stranger in mounted_folders.items():
+        for stranger, witness_name in mounted.items():
             if witness_name not in parties.witnesses:
                 problem = (
-                    f"{stranger} is no witness of this ledger; mount the right one, or add it by "
-                    "turnstile ledger witness add"
+                    f"{stranger} is no witness of this ledger; mount the right one, add it by "
+                    "turnstile ledger witness add, or take it out of TURNSTILE_WITNESS"
                 )
                 yield Finding("witness", None, problem)
 
@@ -138,6 +138,18 @@ class Witnesses:
         """Return the public lines that the folders were given."""
         lines = (line for folder in self.note_folders for line in folder.key_lines())
         return tuple(dict.fromkeys(lines))
+
+    def signing_lines(self) -> tuple[str, ...]:
+        """Return those of them under which a note that lies there is signed.
+
+        Of another nothing tells whether its key was ever the ledger's: it may be planted.
+        """
+        seen = [note.checkpoint for note in self.notes()]
+        return tuple(
+            line
+            for line in self.kept_lines()
+            if any(is_signed_by(line, checkpoint) for checkpoint in seen if checkpoint)
+        )
 
     def key_findings(self, parties: Parties) -> Iterator[Finding]:
         """Yield what is wrong with the private key and the copies of its public line."""

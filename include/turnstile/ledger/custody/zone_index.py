@@ -39,7 +39,7 @@ _OF_SERIES = re.compile(
 _IN_WORK = re.compile(
     rf"(.*/)?({DRAFT}|\.((zone-index|series)\.lock|space-[0-9a-f]{{16}}"
     rf"|{REVISION}-[0-9a-f]{{8}}/.+))"
-    r"|\.store/[^/]+"
+    r"|\.store/(adopting|zone\.lock|copies\.json|arriving-[0-9a-f]{8})"
 )
 _LATEST, _RELEASE = (
     re.compile(r"[^/]+/(latest|\.latest-[0-9a-f]{8})"),
@@ -253,8 +253,8 @@ def _here(public: Path) -> dict[str, str]:
             for file in listed(entry.path):
                 if file.name == MANIFEST and file.is_file(follow_symlinks=False):
                     digests[f"{name}/{MANIFEST}"] = sha256_of(Path(file))
-        elif _is_listed(name) and entry.is_file():
-            digests[name] = sha256_of(Path(entry))
+        elif _is_listed(name) and not entry.is_dir():
+            digests[name] = sha256_of(Path(entry)) if entry.is_file() else ""
     return digests
 
 

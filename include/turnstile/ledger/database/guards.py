@@ -10,6 +10,7 @@ from pathlib import Path
 from sqlalchemy import text
 from sqlalchemy.engine import Connection
 
+from turnstile.ledger.database.database_tables import METADATA
 from turnstile.ledger.records import Finding
 
 GUARDS_0001 = frozenset(
@@ -65,8 +66,7 @@ def guard_findings(connection: Connection, version: str) -> Iterator[Finding]:
     refuses = "RAISE EXCEPTION" if is_server else "RAISE(ABORT"
     rows = connection.execute(_POSTGRESQL if is_server else _SQLITE).all()
     texts, places = ({row[0]: row[at] for row in rows} for at in (2, 1))
-    ours = {places[name] for name in wanted & places.keys()}
-    for name in sorted(name for name in places.keys() - wanted if places[name] in ours):
+    for name in sorted(name for name in places.keys() - wanted if places[name] in METADATA.tables):
         yield Finding("guard", None, f"the trigger {name} is none that this house made")
     standing = {name for name, body in texts.items() if refuses in body}
     yield from _index_findings(connection, is_server=is_server)

@@ -459,8 +459,8 @@ def _proof(path: Path) -> Proof | None:
 
 
 def _text(path: Path) -> str:
-    """Return what a file holds; nothing where it cannot be read."""
+    """Return what a file holds, with marks for what is no text; nothing where it cannot be read."""
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, ValueError):
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
         return ""
