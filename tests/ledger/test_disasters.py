@@ -277,7 +277,7 @@ TABLE: dict[str, tuple[Change, str]] = {
     ),
     "a staged package altered": (
         edited(f"home/embargoed/{W1}/package/tables/on_time.csv", "12", "13"),
-        "on_time.csv was altered",
+        "on_time.csv was altered; move the folder aside: its package is public",
     ),
     "a plan under embargo altered": (
         edited(f"home/embargoed/{W2}/plan.json", '"scale"', '"scales"'),

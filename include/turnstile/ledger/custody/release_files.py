@@ -13,7 +13,7 @@ from turnstile.errors import InputError
 from turnstile.ledger.custody.custody import Custody
 from turnstile.ledger.custody.evidence_of_draws import PLAN, plan_beside
 from turnstile.ledger.custody.package_files import file_problems
-from turnstile.ledger.custody.traces import MANIFEST, sealed_file
+from turnstile.ledger.custody.traces import MANIFEST, STAGED, sealed_file
 from turnstile.ledger.custody.zone_index import BESIDE
 from turnstile.ledger.fold import Fold
 from turnstile.ledger.records import REVISION, Attempt, Finding
@@ -33,11 +33,12 @@ def file_findings(
         packages: release keys whose packages are read file by file; None for every one.
     """
     sealed = [attempt for attempt in fold.attempts.values() if attempt.is_sealed]
+    public = custody.witnesses.public
     if custody.embargoed is not None:
         for release in sealed:
             yield from _sealed_findings(fold, release, custody.embargoed)
-            yield from _staged_findings(release, _package_of(release, custody.embargoed))
-    public = custody.witnesses.public
+            yield from _plan_findings(release, _package_of(release, custody.embargoed))
+            yield from _staged_findings(release, custody.embargoed, public)
     if public is None:
         return
     published = [attempt for attempt in sealed if attempt.is_public]
@@ -68,11 +69,11 @@ def _sealed_findings(fold: Fold, attempt: Attempt, embargoed: Path) -> Iterator[
             yield Finding("sealed", attempt.reserved_sequence, problem)
 
 
-def _staged_findings(attempt: Attempt, folder: Path) -> Iterator[Finding]:
-    """Check plan and staged package of one release.
+def _plan_findings(attempt: Attempt, folder: Path) -> Iterator[Finding]:
+    """Check the plan beside the sealed bytes of one release.
 
-    Without its plan nobody could charge again for sealed bytes whose entries are lost; that of a
-    public one is in its package. Of a staged package not all has to be here, where it is a store's.
+    Without it nobody could charge again for sealed bytes whose entries are lost; that of a public
+    one is in its package.
     """
     plan, number = folder / PLAN, attempt.reserved_sequence
     mend = "turnstile run writes it again while the programme is the one that was charged"
@@ -82,10 +83,21 @@ def _staged_findings(attempt: Attempt, folder: Path) -> Iterator[Finding]:
     elif not _is_charged(attempt, folder):
         problem = f"is not the plan that was charged; restore it, or take it away: {mend}"
         yield Finding("sealed", number, f"{plan} {problem}")
-    staged = folder / "package"
+
+
+def _staged_findings(attempt: Attempt, embargoed: Path, public: Path | None) -> Iterator[Finding]:
+    """Check the staged package of one release; not all of a store's has to be here.
+
+    Once it is public nobody needs what one of several machines staged, and a loss of power cut.
+    """
+    staged = _package_of(attempt, embargoed) / STAGED
+    mend = "move the folder aside, then run the step publish again"
+    if attempt.is_public:
+        is_there = public is not None and _package_of(attempt, public).is_dir()
+        mend = "move the folder aside: its package is public" if is_there else "restore it"
     for problem in file_problems(staged) if (staged / MANIFEST).is_file() else ():
         if not problem.endswith(" is missing"):
-            yield Finding("package", attempt.reserved_sequence, f"{staged}: {problem}")
+            yield Finding("package", attempt.reserved_sequence, f"{staged}: {problem}; {mend}")
 
 
 def _is_charged(attempt: Attempt, folder: Path) -> bool:
