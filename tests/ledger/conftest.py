@@ -45,6 +45,19 @@ def postgresql_server() -> Iterator[str]:
         yield server
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let each kind of store have its half of the witnesses, and `make test-long` both.
+
+    What a witness holds are files beside the database, of whichever kind it is.
+    """
+    for item in items:
+        of = item.callspec.params if hasattr(item, "callspec") else {}
+        is_server, is_witnessed = of.get("stores") == "postgresql", of.get("has_witness")
+        if is_witnessed is not None and is_witnessed is is_server:
+            item.add_marker(pytest.mark.long)
+
+
 class Stores:
     """Makes, copies and removes databases of one kind; each new one is migrated already."""
 
