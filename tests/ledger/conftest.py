@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from postgresql_server import postgresql_server as server_of_this_machine
@@ -23,6 +24,9 @@ from ledger_asks import noon
 from turnstile.ledger.database.guards import guard_findings
 from turnstile.ledger.database.store import LATEST
 from turnstile.ledger.ledger import Ledger
+
+if TYPE_CHECKING:
+    from disaster_site import Site
 
 NUMBERS = count()
 KINDS = ("sqlite", "postgresql")
@@ -159,3 +163,13 @@ def url(stores: Stores) -> Iterator[str]:
 def ledger(url: str) -> Ledger:
     """A fresh ledger."""
     return Ledger.open(url, clock=noon)
+
+
+@pytest.fixture
+def site(
+    lived: Site, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Site]:
+    """A copy of the deployment of a module, to change, to lose and to recover."""
+    copy = lived.copy_of(stores, tmp_path / "site").at(monkeypatch)
+    yield copy
+    stores.give_back(copy.url)
