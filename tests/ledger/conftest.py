@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from postgresql_server import postgresql_server as server_of_this_machine
@@ -23,6 +24,9 @@ from ledger_asks import noon
 from turnstile.ledger.database.guards import guard_findings
 from turnstile.ledger.database.store import LATEST
 from turnstile.ledger.ledger import Ledger
+
+if TYPE_CHECKING:
+    from disaster_site import Site
 
 NUMBERS = count()
 KINDS = ("sqlite", "postgresql")
@@ -43,6 +47,19 @@ def postgresql_server() -> Iterator[str]:
         if server is None:
             pytest.skip("no PostgreSQL answers on 127.0.0.1:5432, and no initdb is installed")
         yield server
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let each kind of store have its half of the witnesses, and `make test-long` both.
+
+    What a witness holds are files beside the database, of whichever kind it is.
+    """
+    for item in items:
+        of = item.callspec.params if hasattr(item, "callspec") else {}
+        is_server, is_witnessed = of.get("stores") == "postgresql", of.get("has_witness")
+        if is_witnessed is not None and is_witnessed is is_server:
+            item.add_marker(pytest.mark.long)
 
 
 class Stores:
@@ -146,3 +163,13 @@ def url(stores: Stores) -> Iterator[str]:
 def ledger(url: str) -> Ledger:
     """A fresh ledger."""
     return Ledger.open(url, clock=noon)
+
+
+@pytest.fixture
+def site(
+    lived: Site, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Site]:
+    """A copy of the deployment of a module, to change, to lose and to recover."""
+    copy = lived.copy_of(stores, tmp_path / "site").at(monkeypatch)
+    yield copy
+    stores.give_back(copy.url)

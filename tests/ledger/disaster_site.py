@@ -6,7 +6,7 @@ import hashlib
 import json
 import secrets
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -111,13 +111,6 @@ def lived_once(
     with pytest.MonkeyPatch.context() as patch:
         live(made.at(patch))
     return made
-
-
-def copied(lived: Site, stores: Stores, root: Path, patch: pytest.MonkeyPatch) -> Iterator[Site]:
-    """A copy of it to change."""
-    copy = lived.copy_of(stores, root / "site").at(patch)
-    yield copy
-    stores.give_back(copy.url)
 
 
 def plan_of(request: Request) -> dict[str, Any]:

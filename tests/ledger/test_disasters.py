@@ -9,12 +9,11 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from disaster_site import WIDE, Site, copied, lived_once, run
+from disaster_site import WIDE, Site, lived_once, run
 from ledger_asks import LOSS_MICRO, TRIP, week_number
 from tampers import (
     Change,
@@ -58,14 +57,6 @@ def lived(stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Site:
         assert run("verify") == 0
 
     return lived_once(stores, tmp_path_factory.mktemp("lived"), live)
-
-
-@pytest.fixture
-def site(
-    lived: Site, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Site]:
-    """A copy to tamper with."""
-    yield from copied(lived, stores, tmp_path, monkeypatch)
 
 
 W0, W1, W2 = (f"opal/{week_number(n)}/r0" for n in range(3))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from disaster_site import WHO, Site, copied, lived_once
+from disaster_site import WHO, Site, lived_once
 from tampers import Change, added, edited, guard_gone, removed
 
 from conftest import Stores
@@ -24,14 +23,6 @@ def lived(stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Site:
     return lived_once(
         stores, tmp_path_factory.mktemp("lived"), lambda site: (site.publish(0), site.draw(1))
     )
-
-
-@pytest.fixture
-def site(
-    lived: Site, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Site]:
-    """A copy to change."""
-    yield from copied(lived, stores, tmp_path, monkeypatch)
 
 
 def found(capsys: pytest.CaptureFixture[str]) -> list[dict[str, str]]:

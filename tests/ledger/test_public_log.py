@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from cosigner import SECONDS, Witness, serving
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from disaster_site import WHO, Site, copied, lived_once, run
+from disaster_site import WHO, Site, lived_once, run
 from ledger_asks import noon, week_number
 
 from conftest import Stores
@@ -37,14 +37,6 @@ def lived(stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Site:
     return lived_once(
         stores, tmp_path_factory.mktemp("lived"), lambda site: (site.publish(0), site.publish(1))
     )
-
-
-@pytest.fixture
-def site(
-    lived: Site, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Site]:
-    """A copy to change."""
-    yield from copied(lived, stores, tmp_path, monkeypatch)
 
 
 @pytest.fixture

@@ -6,14 +6,14 @@ import hashlib
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from disaster_site import WHO, Site, copied, lived_once, plan_of, run
+from disaster_site import WHO, Site, lived_once, plan_of, run
 from ledger_asks import LOSS_MICRO, spent_micro, week_number
 
 from conftest import Stores
@@ -44,14 +44,6 @@ def lived(
     """A deployment whose database lies outside of its home; its first week is public."""
     root = tmp_path_factory.mktemp("lived")
     return lived_once(stores, root, lambda site: site.publish(0), has_witness=has_witness)
-
-
-@pytest.fixture
-def site(
-    lived: Site, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Site]:
-    """A copy to lose and to recover."""
-    yield from copied(lived, stores, tmp_path, monkeypatch)
 
 
 @pytest.fixture

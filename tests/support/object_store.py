@@ -23,12 +23,14 @@ from functools import lru_cache
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 ZONES = ("landing", "private", "embargoed", "public")
 POLICIES = Path(__file__).resolve().parents[2] / "docker/store-policies"
 _BACK_DOOR = "-behind"
 _WRITING = threading.Lock()
+_IN_PART = {"HTTP_RANGE", "HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH", "HTTP_IF_MODIFIED_SINCE"}
+_LIST, _PAGE = {"list-type", "prefix", "encoding-type"}, 1000
 USERS = tuple(sorted(path.stem for path in POLICIES.glob("*.json")))
 
 
@@ -107,12 +109,13 @@ def serve(host: str, port: int, accounts: Mapping[str, Any]) -> None:
 
 def _behind(app: Callable[..., Any], s3: Any) -> Callable[..., Any]:
     """What serves; and by its back door all objects of a prefix come, or are copied, at once."""
+    read = _Read(app, s3)
 
     def answer(environ: Mapping[str, Any], start: Callable[..., Any]) -> Any:
         _, door, *words = environ["PATH_INFO"].split("/")
         if door != _BACK_DOOR:
             if environ["REQUEST_METHOD"] != "PUT":
-                return app(environ, start)
+                return read(environ, start)
             # What is put on a condition is looked at and put in two steps by this server alone. A
             # body that never comes keeps nobody else waiting.
             body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
@@ -131,6 +134,70 @@ def _behind(app: Callable[..., Any], s3: Any) -> Callable[..., Any]:
         return [packed.getvalue()]
 
     return answer
+
+
+class _Read:
+    """Answers at once whom moto gave an object, or a list, of this bucket: policies are of buckets.
+
+    It takes six times as long to say yes again. Who was never given one, parts, pages and whatever
+    else is asked for are for moto to judge.
+    """
+
+    def __init__(self, app: Callable[..., Any], s3: Any) -> None:
+        self._app, self._s3 = app, s3
+        self._given: set[tuple[str, str, bool]] = set()
+
+    def __call__(self, environ: Mapping[str, Any], start: Callable[..., Any]) -> Any:
+        _, bucket, key = f"{environ['PATH_INFO']}/".split("/", 2)
+        key, asked = key.removesuffix("/"), parse_qs(environ.get("QUERY_STRING", ""))
+        is_plain = asked.keys() == (set() if key else _LIST)
+        is_plain &= environ["REQUEST_METHOD"] == "GET" and _IN_PART.isdisjoint(environ)
+        user = environ.get("HTTP_AUTHORIZATION", "").partition("/")[0]
+        given = (user, bucket, bool(key))
+        if is_plain and given in self._given:
+            objects = self._s3.buckets[bucket].keys
+            found = _whole(objects, key) if key else _list(objects, bucket, asked["prefix"][0])
+            if found is not None:
+                headers, content = found
+                start("200 OK", [*headers.items()])
+                return [content]
+
+        def noted(status: str, *more: Any) -> Any:
+            if is_plain and status.startswith("200"):
+                self._given.add(given)
+            return start(status, *more)
+
+        return self._app(environ, noted)
+
+
+def _whole(objects: Mapping[str, Any], key: str) -> tuple[dict[str, str], bytes] | None:
+    """What moto answers with a whole object."""
+    if (stored := objects.get(key)) is None:
+        return None
+    algorithm = stored.checksum_algorithm
+    sums = {f"x-amz-checksum-{algorithm}": stored.checksum_value} if algorithm else {}
+    return {**stored.response_dict, **sums, **stored.metadata}, stored.value
+
+
+def _list(
+    objects: Mapping[str, Any], bucket: str, prefix: str
+) -> tuple[dict[str, str], bytes] | None:
+    """What moto answers with a list of one page."""
+    found = sorted(key for key in [*objects] if key.startswith(prefix))
+    if len(found) > _PAGE:
+        return None
+    entries = (
+        f"<Contents><Key>{quote(key)}</Key><LastModified>{stored.last_modified_ISO8601}"
+        f"</LastModified><ETag>{stored.etag}</ETag><Size>{stored.size}</Size></Contents>"
+        for key in found
+        if (stored := objects.get(key)) is not None
+    )
+    content = (
+        f"<ListBucketResult><Name>{bucket}</Name><Prefix>{quote(prefix)}</Prefix>"
+        f"<EncodingType>url</EncodingType><IsTruncated>false</IsTruncated>{''.join(entries)}"
+        "</ListBucketResult>"
+    ).encode()
+    return {"Content-Type": "application/xml", "Content-Length": str(len(content))}, content
 
 
 @dataclass(frozen=True)

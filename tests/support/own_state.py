@@ -52,7 +52,7 @@ class PersonsState:
     def __init__(self, environment: Mapping[str, str]) -> None:
         named = [environment.get(name) for name in ("TURNSTILE_HOME", "AIRFLOW_HOME")]
         places = [str(_ROOT / "var"), str(Path.home() / "airflow"), *filter(None, named)]
-        self._places = tuple(place for place in map(os.path.abspath, places))
+        self._places = tuple(f"{os.path.abspath(place)}/" for place in places)  # noqa: PTH100
         self._touched: list[str] = []
 
     def watch(self) -> None:
@@ -81,8 +81,10 @@ class PersonsState:
     def _is_theirs(self, path: object) -> bool:
         if not isinstance(path, str | bytes | os.PathLike):
             return False
-        text = os.path.abspath(os.fsdecode(path).removeprefix("file:"))  # noqa: PTH100 - no look
-        return any(text == place or text.startswith(f"{place}/") for place in self._places)
+        text = path if isinstance(path, str) else os.fsdecode(path)
+        if text[:1] != "/" or "//" in text or "/." in text:
+            text = os.path.abspath(text.removeprefix("file:"))  # noqa: PTH100 - no look
+        return f"{text}/".startswith(self._places)
 
 
 def _is_name_in_a_folder(event: str, path: object, at: object = None, *_: object) -> bool:

@@ -41,6 +41,7 @@ _ALIKE = 0.75  # lines that have as many fields as the header, where it is one
 _QUOTED = 0.3  # fields that stand between single quotes, where those are quotes
 _MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _C1 = range(0x80, 0xA0)  # control characters of Latin-1, letters of Windows
+_NOT_C1 = bytes({*range(256)} - {*_C1})
 _OF_WINDOWS = set(_C1) - {0x81, 0x8D, 0x8F, 0x90, 0x9D}
 _BEHIND_COMMA = re.compile(r"[-+]?\d{1,4},\d+")
 _EPOCHS = {
@@ -261,7 +262,7 @@ def yaml_of(spec: FileSpec) -> str:
 def _encoding(file: RawFile) -> tuple[Encoding, bool, bool]:
     """Return the encoding of all bytes of a file, whether a mark says so, whether all are ASCII."""
     decoder = codecs.getincrementaldecoder("utf-8")()
-    is_utf8, is_ascii, others = True, True, Counter[int]()
+    is_utf8, is_ascii, others = True, True, set[int]()
     with opened(file.path) as stream:
         first = True
         while chunk := stream.read(BLOCK_BYTES):
@@ -275,10 +276,10 @@ def _encoding(file: RawFile) -> tuple[Encoding, bool, bool]:
             except UnicodeDecodeError:
                 is_utf8 = False
                 decoder.reset()
-            others.update(byte for byte in chunk if byte in _C1)
+            others.update(chunk.translate(None, _NOT_C1))
     if is_utf8:
         return Encoding.UTF_8, False, is_ascii
-    of_windows = bool(others) and set(others) <= _OF_WINDOWS
+    of_windows = bool(others) and others <= _OF_WINDOWS
     return (Encoding.WINDOWS_1252 if of_windows else Encoding.LATIN_1), False, False
 
 
@@ -290,16 +291,14 @@ def _is_utf16(chunk: bytes) -> bool:
 
 def _parsed(lines: Sequence[str], delimiter: Delimiter, quote: QuoteMark) -> Iterator[list[str]]:
     """Yield the fields of each line by itself; none of a line that the reader would not take."""
-    separator, mark = delimiter.character, _CHARACTERS.get(quote)
-    if mark is None:
-        yield from (line.split(separator) if line.strip() else [] for line in lines)
-        return
+    separator, mark = delimiter.character, _CHARACTERS.get(quote, "\n")  # which no line has
     enclosed = re.compile(
         f"(^|{re.escape(separator)}){mark}(?:[^{mark}]|{mark}{mark})*{mark}(?={re.escape(separator)}|$)"
     )
     for line in lines:
-        is_stray = mark in line and mark in enclosed.sub(r"\1", line)
-        if is_stray or not line.strip():
+        if mark not in line:
+            yield line.split(separator) if line.strip() else []
+        elif mark in enclosed.sub(r"\1", line):  # a stray one
             yield []
         else:
             yield next(csv.reader([line], delimiter=separator, quotechar=mark), [])
