@@ -622,6 +622,10 @@ def test_a_public_key_that_a_loss_of_power_cut_is_written_again_and_no_other(
     assert "turnstile ledger republish writes it again" in capsys.readouterr().out
     run("republish")
     assert run("verify") == (0 if is_cut else 4)
+    for folder in (site.witness, site.home / "public"):
+        (folder / "ledger.pub").unlink()
+    run("republish")
+    assert run("verify") == 0
 
 
 @pytest.mark.parametrize("has_witness", [False], indirect=True)

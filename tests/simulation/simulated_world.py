@@ -416,17 +416,28 @@ class World:
         )
         if self.raw_days < RAW_DAYS:  # released under a slip, by whose days they may go
             self.auditor.shorten(f"delivered files of {week}", ends + timedelta(days=self.raw_days))
-        stored = self.buckets["private"].objects.values() if self.has_stores else ()
-        in_store = {hashlib.sha256(kept.content).hexdigest() for kept in stored}
-        for machine in self.machines:
-            note = machine.home / "private" / key / "exact"
-            if note.is_file() and len(note.read_text()) == len(hashlib.sha256().hexdigest()):
-                # else a loss of power tore this copy of a file that the store has
-                if self.has_stores and note.read_text() not in in_store:
-                    continue  # of a count that died: another machine counted for the draw
-                until = ends + timedelta(days=self.exact_days)
-                self.auditor.keep(Precious(f"exact counts of {key}", note.read_text(), until))
+        until = ends + timedelta(days=self.exact_days)
+        for note in self._exact_notes(programme, week, revision):
+            if len(note) == len(hashlib.sha256().hexdigest()):  # else a loss of power tore it
+                self.auditor.keep(Precious(f"exact counts of {key}", note, until))
                 return
+
+    def _exact_notes(self, programme: str, week: str, revision: int) -> Iterator[str]:
+        """Yield which exact counts a release has: a store's index names them, or its one home.
+
+        Of a count that died nobody draws, though its machine has it, and an object that no index
+        names.
+        """
+        if not self.has_stores:
+            note = self.machines[0].home / f"private/{programme}/{week}/r{revision}/exact"
+            if note.is_file():
+                yield note.read_text()
+            return
+        objects = self.buckets["private"].objects
+        index = objects.get(f"index/{programme}/{week}.json")
+        named = json.loads(index.content)["files"].get(f"r{revision}/exact") if index else None
+        if named and named[0] in objects:
+            yield objects[named[0]].content.decode()
 
     @property
     def kept(self) -> set[str]:
@@ -623,9 +634,25 @@ class World:
                 Path(path).unlink(missing_ok=True)
         for torn in _TORN.findall(said):
             Path(torn).unlink(missing_ok=True)
+            if self.has_stores and torn.endswith("public/ledger.pub"):
+                self.buckets["public"].objects.pop("ledger.pub", None)
+                for machine in self.machines:
+                    (machine.home / "public/ledger.pub").unlink(missing_ok=True)
+        for programme, week, revision in _PLAN_GONE.findall(said):
+            self.run_again(programme, week, int(revision))
         if "move the folder aside" in said or "move it out of the" in said:
             self.move_aside(said)
         return answered
+
+    def run_again(self, programme: str, week: str, revision: int) -> None:
+        """Run a release that was given up once more, from its files on."""
+        if not self.is_run_again:
+            self.is_run_again = True
+            self.did["run again"] += 1
+            all(self.step(step, programme, week, revision) == "done" for step in STEPS)
+            self.is_run_again = False
+
+    is_run_again = False
 
     def restore_sealed(self, said: str) -> bool:
         """Bring sealed bytes back from a backup; return whether they are in none, and moved away.
@@ -965,11 +992,15 @@ _WHO = ("--person", "olga", "--reason", "a bad day")
 _PACKAGE = re.compile(r"(/[^\s:;]+/r[0-9]+(?:/package)?)[:;]")
 _TORN = re.compile(
     r"(/[^\s:;]+) (?:holds no entry|is no readable checkpoint|is no checkpoint that|is no step|"
-    r"is no proof; take|is not the log's key; take|was altered since it was published; take|"
+    r"is no proof; take|is not the (?:log|ledger)'s key; take|"
+    r"was altered since it was published; take|"
     r"is not the plan that was charged; restore it, or take)"
 )
 _STATED = re.compile(
     r"(/[^\s:;]+/([^/\s]+)/([^/\s]+)/(withdrawn|no-release)-r([0-9]+)\.json) is a file that nobody"
+)
+_PLAN_GONE = re.compile(
+    r"/([^/\s]+)/([^/\s]+)/r([0-9]+)/plan\.json is gone; restore it, or turnstile run"
 )
 _NAMELESS = re.compile(r"witness ([0-9a-f]{8}) \([^)]*\) is not there")
 _SEALED = re.compile(r"(/[^\s:;]+/sealed-[0-9a-f]{16}\.parquet) (?:was altered|is gone); restore")

@@ -85,15 +85,16 @@ class NoteFolder:
         latest = self.folder / LATEST_NOTE
         return [*beside, *([latest] if latest.exists() else [])]
 
+    def key_files(self) -> Iterator[tuple[Path, list[str]]]:
+        """Yield the files of verifier keys that the folder was given, and what each holds."""
+        for path in (self.folder / PUBLIC_KEY, *sorted(self.folder.glob("ledger-*.pub"))):
+            if path.is_file():
+                lines = path.read_text("utf-8", errors="replace").splitlines()
+                yield path, [f"{line}\n" for line in lines]
+
     def key_lines(self) -> tuple[str, ...]:
         """Return the verifier keys that the folder was given, one a line."""
-        paths = [self.folder / PUBLIC_KEY, *sorted(self.folder.glob("ledger-*.pub"))]
-        return tuple(
-            f"{line}\n"
-            for path in paths
-            if path.is_file()
-            for line in path.read_text("utf-8", errors="replace").splitlines()
-        )
+        return tuple(line for _, lines in self.key_files() for line in lines)
 
     def path_for(self, sequence: int) -> Path:
         """Return where a note of so many entries goes."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 
 from turnstile.durable_files import complete_durably, create_durably, replace_durably
@@ -164,11 +164,12 @@ class Witnesses:
             elif parties.key is not None and self._own_line() != parties.key:
                 yield Finding("key", None, f"the signing key {self.key} {ANOTHERS}")
         known = set(parties.key_lines) or ({self._own_line()} if self.has_key else set())
-        for folder in self._written:  # one that has lost its name is no witness: see `findings`
-            if known and not set(folder.key_lines()) <= known:
-                problem = "is not the ledger's key; find out who put it there; if a loss of power "
-                mend = "cut it: turnstile ledger republish writes it again"
-                yield Finding("key", None, f"{folder.folder / PUBLIC_KEY} {problem}{mend}")
+        # one that has lost its name is no witness: see `findings`
+        for file, lines in chain.from_iterable(folder.key_files() for folder in self._written):
+            if known and not known.issuperset(lines):
+                problem = "is not the ledger's key; take it away, once it is known who put it there"
+                mend = "turnstile ledger republish writes it again"
+                yield Finding("key", None, f"{file} {problem}: {mend}")
 
     @property
     def has_key(self) -> bool:
