@@ -51,14 +51,10 @@ def postgresql_server() -> Iterator[str]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let each kind of store have its half of the witnesses, and `make test-long` both.
-
-    What a witness holds are files beside the database, of whichever kind it is.
-    """
+    """Leave servers with a witness to `make test-long`: it holds the same files beside SQLite."""
     for item in items:
         of = item.callspec.params if hasattr(item, "callspec") else {}
-        is_server, is_witnessed = of.get("stores") == "postgresql", of.get("has_witness")
-        if is_witnessed is not None and is_witnessed is is_server:
+        if of.get("stores") == "postgresql" and of.get("has_witness"):
             item.add_marker(pytest.mark.long)
 
 

@@ -348,6 +348,22 @@ TABLE: dict[str, tuple[Change, str]] = {
         lambda site, _: os.mkfifo(site.home / "public/opal/rows.csv"),
         "rows.csv is a file that nobody published",
     ),
+    "a pipe in the place of a manifest": (
+        lambda site, _: pipe_at(site.home / f"public/{W0}/manifest.json"),
+        "manifest",
+    ),
+    "a pipe in the place of a card": (
+        lambda site, _: pipe_at(site.home / f"public/{W0}/release_card.json"),
+        "release_card.json was altered",
+    ),
+    "a pipe in the place of a proof": (
+        lambda site, _: pipe_at(site.home / f"public/{W0[:-3]}/proof-r0.tlog-proof"),
+        "is no proof",
+    ),
+    "a pipe in the place of a plan": (
+        lambda site, _: pipe_at(site.home / f"embargoed/{W2}/plan.json"),
+        "is not the plan that was charged",
+    ),
     "a pipe in the place of a table": (
         lambda site, _: pipe_at(site.home / f"public/{W0}/tables/on_time.csv"),
         "tables/on_time.csv was altered",

@@ -232,7 +232,7 @@ class Remembered:
     def _globbed(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def answer(folder: Path, pattern: str) -> Any:
             name, changes = str(folder), self._changes
-            is_flat = real.__name__ == "glob" and "/" not in pattern
+            is_flat = real.__name__ == "glob" and not {"/", "**"} & {*pattern, pattern[:2]}
             count = (changes.of_names if is_flat else changes.of)(name)
             question = (real, name, pattern, count)
             return iter(self.ask(question, lambda: tuple(real(folder, pattern))))

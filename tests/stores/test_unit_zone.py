@@ -577,6 +577,23 @@ def test_sealed_bytes_that_an_index_of_before_does_not_name_outlive_every_home(
     assert b"noise" in place.backup().values()
 
 
+def test_sealed_bytes_that_went_in_a_step_stay_in_the_store(place: Place) -> None:
+    worker = place.worker("one")
+    write(worker, **{SEALED: "noise"}, plan="p")
+    worker.put(UNIT)
+    fetched(worker)
+    sealed = worker.folder / UNIT / SEALED
+    aside = sealed.with_name(f"aside-{SEALED}")
+    sealed.rename(aside)
+    worker.put(UNIT)  # the control: it is there under another name
+    aside.rename(sealed)
+    worker.put(UNIT)
+    sealed.unlink()
+    with pytest.raises(IntegrityError, match="never deleted"):
+        worker.put(UNIT)
+    assert fetched(place.worker("two")) == {SEALED: "noise", "plan": "p"}
+
+
 def test_no_object_is_deleted_that_has_the_name_of_sealed_bytes(place: Place) -> None:
     place.put(f"opal/{SEALED}", b"noise")
     place.put("opal/rows", b"rows")

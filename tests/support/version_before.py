@@ -1,7 +1,4 @@
-"""The version before this one: the code that did not know the newest kind of ledger entry yet.
-
-That is the parent of the last commit that changed the kinds, as the checkout's history has it.
-"""
+"""Versions before this one, as the checkout's history has them."""
 
 from __future__ import annotations
 
@@ -13,10 +10,22 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = "include/turnstile/ledger/entries.py"
+_DAY_S = 86_400
 
 
 def version_before(folder: Path) -> bool:
-    """Unpack the version before into a folder.
+    """Unpack the code of a day ago, to which an upgrade may be taken back.
+
+    Returns:
+        False where this checkout has no history to take it from.
+    """
+    newest = _git("log", "-1", "--format=%ct").decode().strip()
+    until = f"--before={int(newest) - _DAY_S}" if newest else "--before=0"
+    return _unpack(_git("log", "-1", "--format=%H", until).decode().strip(), folder)
+
+
+def version_of_fewer_kinds(folder: Path) -> bool:
+    """Unpack the last code that did not know every kind of ledger entry of this one.
 
     Returns:
         False where this checkout has no history to take it from.
@@ -24,8 +33,12 @@ def version_before(folder: Path) -> bool:
     now = _kinds((ROOT / KINDS).read_text(encoding="utf-8"))
     changes = _git("log", "--format=%H", "--", KINDS).decode().split()
     parents = (f"{commit}^" for commit in changes)
-    before = next((p for p in parents if _kinds(_git("show", f"{p}:{KINDS}").decode()) < now), "")
-    kept = _git("archive", before) if before else b""
+    fewer = (p for p in parents if _kinds(_git("show", f"{p}:{KINDS}").decode()) < now)
+    return _unpack(next(fewer, ""), folder)
+
+
+def _unpack(commit: str, folder: Path) -> bool:
+    kept = _git("archive", commit) if commit else b""
     if not kept:
         return False
     with tarfile.open(fileobj=io.BytesIO(kept)) as archive:

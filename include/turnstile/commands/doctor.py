@@ -38,20 +38,31 @@ REPAIRS = {
     "promise": Repair("keep every copy, and compare with the witnesses", "nothing"),
     "balance": Repair("keep every copy, and restore the newest sound ledger", "nothing"),
     "guard": Repair("restore the newest sound database: somebody changed its triggers", "nothing"),
-    "key": Repair("restore the signing key, or turnstile ledger rotate-key", "nothing"),
-    "witness": Repair("mount the witness that is named", "nothing"),
+    "key": Repair(
+        f"restore the signing key, or turnstile ledger rotate-key; another's file: {_REPUBLISH} "
+        "once it is taken away",
+        "nothing",
+    ),
+    "witness": Repair("mount the witness that is named, or what the sentence says", "nothing"),
     "checkpoint": Repair(f"gone or torn: {_REPUBLISH}; else newest ledger, or {_RECOVER}", _LOSSES),
     "clock": Repair("set the clock, or if it is right: turnstile ledger confirm-clock", "nothing"),
     "space": Repair("free space on the disk that is named", "nothing"),
     "staged": Repair("restore the newest ledger, or " + _RECOVER, _LOSSES),
     "sealed": Repair(f"restore {_RESTORE}; if there is none: move it away, then {_RECOVER}", _GONE),
+    "plan": Repair(
+        "turnstile run of its week, which is charged nothing and may publish", "nothing"
+    ),
     "card": Repair("restore the newest ledger, or " + _RECOVER, _LOSSES),
     "manifest": Repair(f"restore {_RESTORE}", "nothing"),
-    "package": Repair(f"restore {_RESTORE}", "nothing"),
+    "package": Repair(f"what the sentence says; else restore {_RESTORE}", "nothing"),
     "public zone": Repair(
         f"what it says makes again: {_REPUBLISH}; else restore, or take away, {_RESTORE}", "nothing"
     ),
-    "log": Repair(f"{_REPUBLISH}; history replaced: keep all, then begin-log (RUNBOOK)", "nothing"),
+    "log": Repair(
+        f"{_REPUBLISH}; its key is gone: restore it, or turnstile ledger begin-log; history "
+        "replaced: keep all, then begin-log (RUNBOOK)",
+        "nothing",
+    ),
     "private": Repair(f"restore {_RESTORE} --private", "nothing; without it no correction"),
     "store": Repair("turnstile stores restore, from the home that has seen more", "nothing"),
     "airflow": Repair("restore Airflow's database; no budget hangs on it", "runs and their logs"),

@@ -76,7 +76,7 @@ def _composed(text: str, file: str) -> yaml.Node | None:
     """
     try:
         _refuse_unusual(text, file)
-        node: yaml.Node | None = yaml.compose(text, Loader=yaml.CSafeLoader)
+        node: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         rule = f"is not YAML ({error.problem}); mend the syntax"
@@ -95,7 +95,7 @@ def _refuse_unusual(text: str, file: str) -> None:
         rule = f"has more than {_LONGEST} characters; that is no programme"
         raise ProgrammeError(where=f"{file}:1", field="file", rule=rule)
     depth = 0
-    for token in yaml.scan(text, Loader=yaml.CSafeLoader):
+    for token in yaml.scan(text, Loader=yaml.SafeLoader):
         where = f"{file}:{token.start_mark.line + 1}"
         depth += isinstance(token, _OPENS) - isinstance(token, _CLOSES)
         if depth > _DEEPEST:

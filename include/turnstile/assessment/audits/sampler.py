@@ -129,12 +129,19 @@ def log_moments(values: Floats, chances: Floats) -> Floats:
     """Return ln E e^(-t X), then ln E e^(t X), at each tilt t; shape (2, tilts).
 
     Args:
-        values: that X takes, in deviations, -1,000 to 1,000: no exponential overflows.
+        values: that X takes, in deviations.
         chances: of each.
     """
     held = chances > 0
     values, chances = values[held], chances[held]
-    return np.log([[np.exp(tilt * values) @ chances for tilt in sign * _TILTS] for sign in (-1, 1)])
+    exponents = ([tilt * values for tilt in sign * _TILTS] for sign in (-1, 1))
+    return np.array([[_log_mean_exp(of_tilt, chances) for of_tilt in both] for both in exponents])
+
+
+def _log_mean_exp(exponents: Floats, chances: Floats) -> float:
+    """Return ln E e^x; the largest is taken out, so that none overflows."""
+    largest = exponents.max()
+    return float(largest + np.log(np.exp(exponents - largest) @ chances))
 
 
 def mean_limits(moments: Floats, draws: int, alpha: float) -> tuple[float, float]:

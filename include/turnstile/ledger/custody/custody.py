@@ -263,6 +263,8 @@ def _follows(last: datetime, at: datetime) -> bool:
 
 def _refusal(finding: Finding) -> IntegrityError:
     """Say why nothing may be charged."""
+    if finding.check == "witness" and finding.sequence is None:  # which folders are witnesses
+        return IntegrityError(f"{finding}: nothing was charged, drawn or removed")
     return IntegrityError(
         f"{finding}; drawing would spend budget that is spent already: nothing was charged, "
         "drawn or removed; restore the newest ledger, or run turnstile ledger recover on this "

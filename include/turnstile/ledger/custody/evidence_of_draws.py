@@ -16,6 +16,7 @@ from typing import Any
 
 from turnstile.durable_files import sha256_of
 from turnstile.errors import InputError
+from turnstile.ledger.custody.folders import content_of
 from turnstile.ledger.custody.package_files import file_problems
 from turnstile.ledger.custody.traces import CARD, Trace, TraceKind, sealed_file
 from turnstile.ledger.encoding import decode_event, encode_posting
@@ -158,7 +159,7 @@ def plan_beside(folder: Path, key: str) -> dict[str, Any]:
     """
     parsed = ReleaseKey.parse(key)
     try:
-        plan: dict[str, Any] = json.loads((folder / PLAN).read_bytes())
+        plan: dict[str, Any] = json.loads(content_of(folder / PLAN))
         bound = (plan["programme_digest"], plan["domain_digest"])
         digest = plan_digest(*bound, parsed.period, parsed.revision, plan["events"])
         if plan["plan_digest"] != digest or plan["programme"] != parsed.programme:

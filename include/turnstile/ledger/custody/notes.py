@@ -52,7 +52,7 @@ class Note:
 
     def is_in_place(self, seen: Checkpoint) -> bool:
         """Return whether what it says belongs where it lies: by its release, or by its entries."""
-        *_, programme, period, name = self.path.parts
+        *_, programme, period, name = self.path.absolute().parts
         if name[0].isdigit():
             return name.startswith(f"{seen.sequence:0{_DIGITS}d}")
         of_place = f"{programme}/{period}/{name.removesuffix('.note').removeprefix('checkpoint-')}"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from turnstile.durable_files import sha256_of
-from turnstile.ledger.custody.folders import all_below
+from turnstile.ledger.custody.folders import all_below, content_of
 from turnstile.ledger.custody.traces import MANIFEST
 
 
@@ -19,7 +19,7 @@ def file_problems(folder: Path) -> tuple[str, ...]:
         return (f"{MANIFEST} is missing",)
     try:
         listed = {
-            entry["path"]: entry["sha256"] for entry in json.loads(path.read_bytes())["files"]
+            entry["path"]: entry["sha256"] for entry in json.loads(content_of(path))["files"]
         }
     except (ValueError, KeyError, TypeError):
         return (f"{MANIFEST} cannot be read",)

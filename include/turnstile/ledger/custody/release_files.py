@@ -79,10 +79,10 @@ def _plan_findings(attempt: Attempt, folder: Path) -> Iterator[Finding]:
     mend = "turnstile run writes it again while the programme is the one that was charged"
     if not plan.exists():
         if not attempt.is_public and any(folder.glob("sealed-*")):
-            yield Finding("sealed", number, f"{plan} is gone; restore it, or {mend}")
+            yield Finding("plan", number, f"{plan} is gone; restore it, or {mend}")
     elif not _is_charged(attempt, folder):
         problem = f"is not the plan that was charged; restore it, or take it away: {mend}"
-        yield Finding("sealed", number, f"{plan} {problem}")
+        yield Finding("plan", number, f"{plan} {problem}")
 
 
 def _staged_findings(attempt: Attempt, embargoed: Path, public: Path | None) -> Iterator[Finding]:
@@ -93,7 +93,9 @@ def _staged_findings(attempt: Attempt, embargoed: Path, public: Path | None) -> 
     staged = _package_of(attempt, embargoed) / STAGED
     mend = "move the folder aside, then run the step publish again"
     if attempt.is_public:
-        is_there = public is not None and _package_of(attempt, public).is_dir()
+        is_there = attempt.is_withdrawn or (
+            public is not None and _package_of(attempt, public).is_dir()
+        )
         mend = "move the folder aside: its package is public" if is_there else "restore it"
     for problem in file_problems(staged) if (staged / MANIFEST).is_file() else ():
         if not problem.endswith(" is missing"):

@@ -28,7 +28,13 @@ from turnstile.durable_files import (
     sha256_of,
 )
 from turnstile.errors import IntegrityError
-from turnstile.ledger.custody.folders import all_below, listed, period_folders, release_folders
+from turnstile.ledger.custody.folders import (
+    all_below,
+    content_of,
+    listed,
+    period_folders,
+    release_folders,
+)
 from turnstile.ledger.custody.notes import Note
 from turnstile.ledger.custody.signed_note import Checkpoint
 from turnstile.ledger.custody.zone_index import LOG, is_in_work
@@ -461,6 +467,6 @@ def _proof(path: Path) -> Proof | None:
 def _text(path: Path) -> str:
     """Return what a file holds, with marks for what is no text; nothing where it cannot be read."""
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        return content_of(path).decode(errors="replace")
     except OSError:
         return ""
