@@ -18,9 +18,7 @@ def file_problems(folder: Path) -> tuple[str, ...]:
     if not path.exists():
         return (f"{MANIFEST} is missing",)
     try:
-        listed = {
-            entry["path"]: entry["sha256"] for entry in json.loads(content_of(path))["files"]
-        }
+        listed = {entry["path"]: entry["sha256"] for entry in json.loads(content_of(path))["files"]}
     except (ValueError, KeyError, TypeError):
         return (f"{MANIFEST} cannot be read",)
     files = dict(_files(folder))
