@@ -22,7 +22,6 @@ from turnstile.durable_files import (
     SET_ASIDE,
     exclusively,
     move_durably,
-    require_not_sealed,
     sha256_of,
     sync_folder,
 )
@@ -118,13 +117,10 @@ class UnitZone:
 
         Raises:
             StoreError: the store does not answer, or another worker was first.
-            IntegrityError: a sealed file is in the store with other bytes, or is gone here.
+            IntegrityError: a sealed file is in the store with other bytes.
         """
         before = UnitState.read(self._state(unit))
         after = self._changes(unit, before, self._place(unit))
-        kept = {stored.sha256 for stored in after.files.values()}  # set aside, perhaps
-        gone = (name for name, stored in before.files.items() if stored.sha256 not in kept)
-        require_not_sealed(*map(Path, gone))
         old = set(self.leftovers.pop(unit, ()))
         if after.files != before.files:
             old |= {stored.object for stored in before.files.values()}
