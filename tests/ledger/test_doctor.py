@@ -45,6 +45,7 @@ def test_of_a_sound_site_nothing_is_said(site: Site, capsys: pytest.CaptureFixtu
         (removed("home/ledger-key.pem"), "key"),
         (removed("witness"), "witness"),
         (removed("home/embargoed/*/*/r0/sealed-*"), "sealed"),
+        (removed("home/embargoed/*/*/r0/plan.json"), "plan"),
         (removed("home/public/opal/*/r0"), "manifest"),
         (edited("home/public/opal/*/r0/tables/on_time.csv", "12", "13"), "package"),
         (added("home/public/opal/rows.csv"), "public zone"),
