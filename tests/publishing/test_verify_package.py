@@ -53,7 +53,14 @@ def _manifest_anew(package: Path) -> None:
 def test_a_package_as_published_verifies_without_anything_installed(package: Path) -> None:
     code, said = _run(package)
     assert code == 0, said
-    assert "as published; signed" in said
+    assert "as published; signed\n" in said
+
+
+def test_a_package_without_a_list_of_its_zone_is_said_to_stand_alone(copied: Path) -> None:
+    """Whoever takes the list away may alter pages, series and the other packages."""
+    code, said = _run(copied)
+    assert code == 0, said
+    assert "signed; alone: without a zone-index.txt" in said
 
 
 def _card(change: Callable[[dict[str, object]], None]) -> Callable[[Path], None]:

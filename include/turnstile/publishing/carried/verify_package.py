@@ -32,6 +32,7 @@ from urllib import parse, request
 MANIFEST, SUMS, STATEMENT = "manifest.json", "SHA256SUMS", "statement.intoto.json"
 PLAN, CARD, PAYLOAD = "plan.json", "release_card.json", b"application/vnd.in-toto+json"
 SEALED_PROOF, ZONE = "sealed.tlog-proof", "zone-index"
+ALONE = "; alone: without a zone-index.txt around it nothing else was checked"
 ZONE_KIND = b"application/vnd.turnstile.public-zone+json"
 UNLISTED = re.compile(  # signed itself, or listed by a manifest, or hidden
     rf"{ZONE}\.|ledger-checkpoint\.note$|ledger-log/|(.*/)?\.|[^/]+/latest$"
@@ -525,7 +526,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error("--key (ledger.pub), --log-key (log.pub) or --since cannot be read")
     with tempfile.TemporaryDirectory() as scratch:
         for number, address in enumerate(args.packages):
-            key = given
+            key, around = given, ALONE
             try:
                 folder = fetched(address, Path(scratch) / str(number))
                 folders.append(folder)
@@ -538,13 +539,14 @@ def main(arguments: list[str] | None = None) -> int:
                 if not differences and key is not None:
                     with suppress(*no_zone):
                         differences += zone_findings(address, folder, key)
+                        around = ""
                 if not differences and (is_asked or (folder / SEALED_PROOF).is_file()):
                     with suppress(*no_zone):
                         differences += log_findings(address, folder, key, log_key, kept)
             except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
                 differences = [f"cannot be fetched: {error}"]
             problems += [f"{address}: {problem}" for problem in differences]
-            signed = "signed" if key else "signature not checked: no key or no statement"
+            signed = f"signed{around}" if key else "signature not checked: no key or no statement"
             signed += ", in a log that grew from yours" if kept else ""
             print(f"{address}: {'differs' if differences else f'as published; {signed}'}")
         if args.series and not problems:

@@ -83,10 +83,10 @@ def what_of(contents: Contents) -> str:
 
 
 def _what(contents: Contents, *, is_estimate: bool) -> str:
-    """Name what is counted: estimates of buses add up the hours of a day."""
+    """Name what is counted: estimates of buses add up a day's slots, in each of which one counts."""
     if label_of(contents) == "location":
         return "published tap-ons" if week_numbers.is_thresholded(contents) else "tap-ons"
-    return "bus-hours a day" if is_estimate else "bus-days"
+    return "bus-slots a day" if is_estimate else "bus-days"
 
 
 def _titled(contents: Contents, *, is_estimate: bool | None = None) -> str:
