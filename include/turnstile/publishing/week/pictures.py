@@ -83,7 +83,7 @@ def what_of(contents: Contents) -> str:
 
 
 def _what(contents: Contents, *, is_estimate: bool) -> str:
-    """Name what is counted: estimates of buses add up a day's slots, in each of which one counts."""
+    """Name what is counted: estimates of buses add up the slots of a day."""
     if label_of(contents) == "location":
         return "published tap-ons" if week_numbers.is_thresholded(contents) else "tap-ons"
     return "bus-slots a day" if is_estimate else "bus-days"
