@@ -209,6 +209,7 @@ def test_the_file_in_the_package_answers_by_itself(package: Path, tmp_path: Path
         done = run(file, *slip)
         assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done
         assert words in done.stderr
+        assert "tables in which" not in done.stderr, "these programs take no unbiased numbers"
     means = [draw["table"] for draw in card["draws"] if draw["statistic"] == "sum"]
     for stderr in (run(file, name).stderr for name in means):
         assert "means do not add up; the tables of means are " in stderr

@@ -116,6 +116,7 @@ def test_the_file_in_the_package_runs_alone_and_refuses_what_has_no_error(packag
         (table, "--column", "measured", "Nix"): "Nix: write COLUMN=LABEL",
         ("location", "--column", "low_90"): "be summed: value, unbiased, measured",
         ("location", "--column", "measured"): "tap=on and in tap=off",
+        ("hour", "--column", "unbiased"): "in which unbiased can be: location, slot",
         ("speed_city",): "means do not add up; the tables of means are speed, speed_city, ",
         ("speeding", "limit_kmh=40"): "be summed: measured",
     }.items():

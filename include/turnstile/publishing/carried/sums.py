@@ -284,12 +284,8 @@ class Package:
         of = {VALUE: self.estimated, "unbiased": self.reconciled, "measured": self.measured}
         return of[column](table, rows)
 
-    def require(
-        self, table: str, column: str, among: Iterable[str] = (VALUE, "unbiased", "measured")
-    ) -> None:
-        """Refuse a table that is not there, and a column whose numbers have no sums."""
-        if table not in self.tables:
-            raise ValueError(f"there is no table {table}; there are {', '.join(self.tables)}")
+    def _sums_of(self, table: str) -> set[str]:
+        """Return the columns of a table whose sums have an error."""
         sources = self.tables[table]["sources"]
         ways = (self.card.get("estimates") or {}).get("correlations", {})
         statistics = [source.get("draw", "").partition("/")[2] for source in sources]
@@ -298,7 +294,15 @@ class Package:
             "unbiased": "count" in statistics,
             "measured": any(statistics),
         }
-        if column in (can := [name for name in among if has_sums[name]]):
+        return {name for name, has in has_sums.items() if has}
+
+    def require(
+        self, table: str, column: str, among: Iterable[str] = (VALUE, "unbiased", "measured")
+    ) -> None:
+        """Refuse a table that is not there, and a column whose numbers have no sums."""
+        if table not in self.tables:
+            raise ValueError(f"there is no table {table}; there are {', '.join(self.tables)}")
+        if column in (can := [name for name in among if name in self._sums_of(table)]):
             return
         means = [name for name, record in self.tables.items() if record["what"].startswith("mean")]
         if table in means:
@@ -308,6 +312,9 @@ class Package:
                 f"no sums of the column {column} with their error here; columns that can be "
                 f"summed: {', '.join(can) or 'none, so take a table that was drawn'}"
             )
+            others = [name for name in self.tables if column in self._sums_of(name)]
+            if others and column in among:
+                rule += f"; tables in which {column} can be: {', '.join(others)}"
         raise ValueError(f"{table}: {rule}")
 
     def by_source(self, table: str, rows: list[Row]) -> list[tuple[Any, list[Row]]]:
