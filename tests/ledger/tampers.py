@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
-from pathlib import Path
 
 from disaster_site import Site
 from ledger_asks import week_number
@@ -103,10 +102,14 @@ def link_to_itself(path: str) -> Change:
     return act
 
 
-def pipe_at(path: Path) -> None:
-    """Put a pipe into the place of a file: whoever opens it waits for ever."""
-    path.unlink()
-    os.mkfifo(path)
+def pipe_at(path: str) -> Change:
+    """Put a pipe into the place of a file, or beside others: whoever opens it waits for ever."""
+
+    def act(site: Site, _: Stores) -> None:
+        (site.root / path).unlink(missing_ok=True)
+        os.mkfifo(site.root / path)
+
+    return act
 
 
 def recomputed(change: Callable[[list[dict[str, object]]], object], *, notes: bool) -> Change:

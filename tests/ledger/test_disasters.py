@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -345,27 +344,27 @@ TABLE: dict[str, tuple[Change, str]] = {
         "r00 is no file of a release",
     ),
     "a pipe among the public files": (
-        lambda site, _: os.mkfifo(site.home / "public/opal/rows.csv"),
+        pipe_at("home/public/opal/rows.csv"),
         "rows.csv is a file that nobody published",
     ),
     "a pipe in the place of a manifest": (
-        lambda site, _: pipe_at(site.home / f"public/{W0}/manifest.json"),
+        pipe_at(f"home/public/{W0}/manifest.json"),
         "manifest",
     ),
     "a pipe in the place of a card": (
-        lambda site, _: pipe_at(site.home / f"public/{W0}/release_card.json"),
+        pipe_at(f"home/public/{W0}/release_card.json"),
         "release_card.json was altered",
     ),
     "a pipe in the place of a proof": (
-        lambda site, _: pipe_at(site.home / f"public/{W0[:-3]}/proof-r0.tlog-proof"),
+        pipe_at(f"home/public/{W0[:-3]}/{PROOF}"),
         "is no proof",
     ),
     "a pipe in the place of a plan": (
-        lambda site, _: pipe_at(site.home / f"embargoed/{W2}/plan.json"),
+        pipe_at(f"home/embargoed/{W2}/plan.json"),
         "is not the plan that was charged",
     ),
     "a pipe in the place of a table": (
-        lambda site, _: pipe_at(site.home / f"public/{W0}/tables/on_time.csv"),
+        pipe_at(f"home/public/{W0}/tables/on_time.csv"),
         "tables/on_time.csv was altered",
     ),
     "rows where a bucket's copy keeps its own books": (

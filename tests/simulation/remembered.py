@@ -181,9 +181,9 @@ class Remembered:
             folders.content_of: self._of(folders.content_of, changes.of),
             durable_files.sha256_of: self._of(_sha256_of, changes.of),
             unit.files_here: self._listing(unit.files_here),
-            traces.package_trace: self._package_trace(traces.package_trace),
-            loading.load_programme: self._programme(loading.load_programme),
-            traces.traces: self._of_folders(traces.traces),
+            traces.package_trace: self._named(traces.package_trace),
+            loading.load_programme: self._named(loading.load_programme),
+            traces.traces: self._named(traces.traces),
             package_files.file_problems: self._of(package_files.file_problems, changes.of),
             public_log._text: self._of(public_log._text, changes.of),
             public_log._notes: self._listing(public_log._notes),
@@ -232,24 +232,19 @@ class Remembered:
     def _globbed(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def answer(folder: Path, pattern: str) -> Any:
             name, changes = str(folder), self._changes
-            is_flat = real.__name__ == "glob" and not {"/", "**"} & {*pattern, pattern[:2]}
+            is_flat = real.__name__ == "glob" and "/" not in pattern and "**" not in pattern
             count = (changes.of_names if is_flat else changes.of)(name)
             question = (real, name, pattern, count)
             return iter(self.ask(question, lambda: tuple(real(folder, pattern))))
 
         return answer
 
-    def _programme(self, real: Callable[..., Any]) -> Callable[..., Any]:
-        def answer(name: str, include: Any) -> Any:
-            question = (real, name, str(include), self._changes.of(str(include)))
-            return self.ask(question, real, name, include)
+    def _named(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        """Of files and folders, and words beside them, in which nothing changes."""
 
-        return answer
-
-    def _of_folders(self, real: Callable[..., Any]) -> Callable[..., Any]:
-        def answer(*folders: Any) -> Any:
-            names = tuple(map(str, folders))
-            return self.ask((real, names, *map(self._changes.of, names)), real, *folders)
+        def answer(*asked: Any) -> Any:
+            names = tuple(map(str, asked))
+            return self.ask((real, names, *map(self._changes.of, names)), real, *asked)
 
         return answer
 
@@ -257,13 +252,6 @@ class Remembered:
         def answer(witnesses: Witnesses) -> Any:
             names = tuple(str(kept.folder) for kept in witnesses.note_folders)
             return self.ask((real, names, *map(self._changes.of, names)), real, witnesses)
-
-        return answer
-
-    def _package_trace(self, real: Callable[..., Any]) -> Callable[..., Any]:
-        def answer(kind: Any, key: str, folder: Any) -> Any:
-            question = (real, kind, key, str(folder), self._changes.of(str(folder)))
-            return self.ask(question, real, kind, key, folder)
 
         return answer
 

@@ -302,7 +302,8 @@ class Package:
         """Refuse a table that is not there, and a column whose numbers have no sums."""
         if table not in self.tables:
             raise ValueError(f"there is no table {table}; there are {', '.join(self.tables)}")
-        if column in (can := [name for name in among if name in self._sums_of(table)]):
+        has_sums = self._sums_of(table)
+        if column in (can := [name for name in among if name in has_sums]):
             return
         means = [name for name, record in self.tables.items() if record["what"].startswith("mean")]
         if table in means:
