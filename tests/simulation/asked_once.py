@@ -98,6 +98,7 @@ class AskedOnce:
         yield patch.object(_PATHS, "parse_parts", _parse_parts)
         yield patch.object(unit, "json", _JSON)
         yield patch.object(ReleaseKey, "parse", _KEY_OF)
+        yield patch.object(merkle.Tree, "of", lambda hashes: _TREE_OF(tuple(hashes)))
         yield patch.object(Settings, "from_environment", _settings)
         yield patch.object(ServiceWeek, "days", property(_DAYS_OF))
         yield patch.object(Signer, "line_of", lambda signer, name: _line(signer._private, name))
@@ -163,6 +164,7 @@ def _parse_parts(parts: list[str]) -> tuple[str, str, list[str]]:
 
 
 _KEY_OF = lru_cache(5_000)(ReleaseKey.parse)
+_TREE_OF = lru_cache(100)(merkle.Tree.of)
 _REAL_SETTINGS = Settings.from_environment
 
 

@@ -109,6 +109,8 @@ class FaultyMachine:
         self.appeared: Callable[[str], None] = lambda _: None
         """Told of every file that has got its name."""
         self._planned = list[tuple[int, str]]()
+        self.is_watched = False
+        """A process of the house runs and lives, whose calls are counted."""
         self._dead = self._watched = self._is_twin = False
         self._transactions = 0
         self._lies_until = 0
@@ -124,11 +126,6 @@ class FaultyMachine:
     def plan(self, after: int, kind: str) -> None:
         """Let a fault happen after so many calls from now."""
         self._planned = sorted([*self._planned, (self.calls + after, kind)])
-
-    @property
-    def is_watched(self) -> bool:
-        """A process of the house runs and lives, whose calls are counted."""
-        return self._watched and not self._dead
 
     def hear(self) -> set[str]:
         """Begin to hear of which layers calls are; return what was heard so far."""
@@ -168,14 +165,14 @@ class FaultyMachine:
     @contextmanager
     def process(self) -> Iterator[None]:
         """Count calls and let faults happen while the block runs: one process of the house."""
-        self._watched, self._dead, self._transactions = True, False, 0
+        self._watched, self._dead, self._transactions, self.is_watched = True, False, 0, True
         if not self._lies_until:  # what the one before left has reached the disk by itself
             self._unsynced.clear()
             self._names.clear()
         try:
             yield
         finally:
-            self._watched = self._dead = False
+            self._watched = self._dead = self.is_watched = False
             self._after = ""
 
     def lose_power(self) -> bool:
@@ -210,7 +207,7 @@ class FaultyMachine:
         if lost:
             raise StoreError(name, f"{path}: the answer did not come")
 
-    def _before(self, layer: str, what: str, store: str = "") -> bool:
+    def _before(self, layer: str, what: object, store: str = "") -> bool:
         """Let a fault happen; return whether the answer of this call is lost."""
         if not self._watched:
             return False
@@ -219,7 +216,7 @@ class FaultyMachine:
         self.calls += 1
         self._layers.add(layer)
         if self._lies_until and self.calls > self._lies_until:
-            self._strike("power", layer, what)
+            self._strike("power", layer, str(what))
         if not self._planned or self._planned[0][0] > self.calls:
             return False
         for at, (call, kind) in enumerate(self._planned):
@@ -227,7 +224,7 @@ class FaultyMachine:
                 break
             if layer in _LAYERS[kind] and self._can(kind):
                 del self._planned[at]
-                return self._happen(kind, layer, what, store)
+                return self._happen(kind, layer, str(what), store)
         return False
 
     def _can(self, kind: str) -> bool:
@@ -261,7 +258,7 @@ class FaultyMachine:
         self._die(kind)
 
     def _die(self, kind: str) -> None:
-        self._dead = True
+        self._dead, self.is_watched = True, False
         raise Killed(kind)
 
     def _done(self) -> None:
@@ -277,6 +274,7 @@ class FaultyMachine:
             self.twin()
         finally:
             self._transactions, self._is_twin, self._dead = held, False, False
+            self.is_watched = self._watched
 
     def _is_ours(self, path: object) -> bool:
         return (
@@ -290,8 +288,12 @@ class FaultyMachine:
     # -- wrapped calls -----------------------------------------------------------------------
 
     def _opened(self, file: Any, mode: str = "r", *rest: Any, **more: Any) -> Any:
-        if mode in {"r", "rb"}:
-            return self._opened_to_read(file, mode, *rest, **more)
+        if mode in _TO_READ:
+            if not self._is_ours(file):
+                return self._open(file, mode, *rest, **more)
+            self._before("read", file)
+            made = self._open(file, mode, *rest, **more)
+            return self._done_or_closed(made) if self._after else made
         is_write, is_ours = any(flag in mode for flag in "wax+"), self._is_ours(file)
         is_same = not is_write or (_is_lock(file) and os.path.exists(file))
         if is_ours:
@@ -304,12 +306,6 @@ class FaultyMachine:
         if (is_write and "w" in mode) or "x" in mode:
             self._unsynced[os.fstat(made.fileno()).st_ino] = (str(file), self._is_lying)
         return self._done_or_closed(made)
-
-    def _opened_to_read(self, file: Any, mode: str, *rest: Any, **more: Any) -> Any:
-        if not self._is_ours(file):
-            return self._open(file, mode, *rest, **more)
-        self._before("read", str(file))
-        return self._done_or_closed(self._open(file, mode, *rest, **more))
 
     def _done_or_closed(self, made: Any) -> Any:
         """Let a process die once a file is open, which is not left open for it."""
@@ -507,6 +503,7 @@ class FaultyMachine:
             yield
 
 
+_TO_READ = frozenset({"r", "rb"})
 _CHANGING = ("mkdir", "rmdir", "symlink", "utime", "truncate")
 _WRAPPED = ("open", "fsync", "replace", "rename", "link", "unlink", "remove", *_CHANGING)
 

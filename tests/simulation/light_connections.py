@@ -86,10 +86,46 @@ class Compiled(NamedTuple):
     row: Callable[[Any], Any] | None
 
 
+class LightReading:
+    """A reading transaction: what SQLAlchemy's tells of it, and no more.
+
+    Args:
+        connection: that reads.
+    """
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: LightConnection) -> None:
+        self._connection = connection
+
+    def __enter__(self) -> None:
+        connection = self._connection
+        for told in connection.dispatch.begin:
+            told(connection)
+        connection.is_reading = True
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        connection = self._connection
+        connection.is_reading, sqlite = False, connection.connection.dbapi_connection
+        for told in connection.dispatch.rollback if kind else connection.dispatch.commit:
+            told(connection)
+        try:
+            (sqlite.rollback if kind else sqlite.commit)()
+        except sqlite3.Error as error:
+            connection._handle_dbapi_exception(error, None, None, None, None)
+
+
 class LightConnection(Connection):
     """A connection that executes plain statements by itself, and is kept for whoever asks next."""
 
     kept: list[LightConnection] | None = None
+    is_reading = False
+
+    def begin(self) -> Any:
+        """Begin a transaction, of one that reads without what SQLAlchemy keeps of it."""
+        if self._execution_options.get("writes", False) or self._transaction is not None:
+            return super().begin()
+        return LightReading(self)
 
     def close(self) -> None:
         """Wait for the next, unless anything is left of this use."""
@@ -181,7 +217,7 @@ def use_light_connections(engine: Engine, is_of_its_file: Callable[[Any], bool])
 def _begin(connection: Connection) -> None:
     if connection.get_execution_options().get("writes", False):
         store._begin_sqlite(connection)
-    else:
+    elif not connection.is_reading:  # type: ignore[attr-defined]
         connection.begin_to_read()  # type: ignore[attr-defined]
 
 

@@ -47,7 +47,10 @@ def _joined(self: Any, key: Any) -> Any:
     """Join two names once."""
     if key.__class__ is not str or self.__class__ is not PosixPath:
         return _REAL_JOIN(self, key)
-    asked = str(self), key
+    try:
+        asked = self._str, key
+    except AttributeError:  # nobody asked for its text yet
+        asked = str(self), key
     made = _JOINED.get(asked)
     if made is None:
         if len(_JOINED) > _AT_MOST:

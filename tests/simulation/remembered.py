@@ -24,7 +24,7 @@ import light_paths
 from memory_bucket import MemoryBucket
 
 from turnstile import durable_files
-from turnstile.ledger.custody import folders, package_files, traces
+from turnstile.ledger.custody import folders, package_files, shipped, traces
 from turnstile.ledger.custody.known_history import parties_in, read_history
 from turnstile.ledger.custody.notes import Note
 from turnstile.ledger.custody.witness import Witnesses
@@ -77,8 +77,9 @@ class Changes:
             while len(within[-1]) > len(self._root):
                 within.append(within[-1].rpartition("/")[0])
         self._names[within[1] if len(within) > 1 else ""] += 1
+        counts = self._below
         for place in within:
-            self._below[place] += 1
+            counts[place] += 1
 
     def note_tree(self, old: str, new: str) -> None:
         """A name is another one; of a folder, so is all below it."""
@@ -148,9 +149,9 @@ class Remembered:
         if self._is_off or not machine.is_watched:
             return find(*given)
         known = self._answers.get(question)
-        if known is not None and machine.has_made(known.calls, known.layers):
+        if known is not None and machine.has_made(known[1], known[2]):
             self.answered += 1
-            return known.value
+            return known[0]
         begun, before = self._state(), machine.calls
         outer = machine.hear()
         try:
@@ -185,6 +186,8 @@ class Remembered:
             loading.load_programme: self._named(loading.load_programme),
             traces.traces: self._named(traces.traces),
             package_files.file_problems: self._of(package_files.file_problems, changes.of),
+            shipped.last_shipped: self._of(shipped.last_shipped, changes.of),
+            shipped.first_gap: self._of(shipped.first_gap, changes.of),
             public_log._text: self._of(public_log._text, changes.of),
             public_log._notes: self._listing(public_log._notes),
             public_log._proofs: self._listing(public_log._proofs),

@@ -124,14 +124,14 @@ class Witnesses:
         A note is written to witnesses first, and to the public zone last. Of other notes nothing
         tells that a witness had them.
         """
-        for folder, note in product(self.mounted, notes):
-            seen, since = note.checkpoint, parties.since.get(str(witness_id(folder)))
-            if seen and since and self.public in note.path.parents:
+        since_of = {folder: parties.since.get(str(witness_id(folder))) for folder in self.mounted}
+        public = [note for note in notes if str(note.path).startswith(f"{self.public}/")]
+        for (folder, since), note in product(since_of.items(), public):
+            if since and (seen := note.checkpoint) and since <= seen.sequence:
                 place = NoteFolder(folder, is_public=False).path_for(seen.sequence)
                 is_lost = parties.is_superseded(seen.sequence, seen.hash)
-                is_gone = since <= seen.sequence and not is_lost and not place.exists()
                 wrong = note_findings(note, hash_at, trusted_at, parties.is_superseded)
-                if is_gone and not any(wrong):
+                if not is_lost and not place.exists() and not any(wrong):
                     yield note, place
 
     def kept_lines(self) -> tuple[str, ...]:
