@@ -472,6 +472,24 @@ def test_a_trusted_key_from_outside_unmasks_a_forger_who_owns_everything(
     assert run("verify", "--key", str(kept)) == 4
 
 
+def test_an_auditor_without_private_keys_verifies_by_the_public_key_that_was_kept(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody gives an auditor's machine the keys that sign; on the authority's they are missed."""
+    kept = tmp_path / "kept.pub"
+    shutil.copy(site.home / "public/ledger.pub", kept)
+    for key in site.home.glob("*-key.pem"):
+        key.unlink()
+    assert run("verify", "--key", str(kept)) == 0
+    capsys.readouterr()
+    assert run("verify") == 4
+    said = capsys.readouterr()
+    assert "does not verify: key: " in said.err
+    assert [line.partition(":")[0] for line in said.out.splitlines()] == ["key", "log"]
+    next(site.home.glob("public/*/*/r0/release_card.json")).write_text("{}")
+    assert run("verify", "--key", str(kept)) == 4
+
+
 def test_of_two_copies_with_a_shared_witness_the_second_is_refused(
     site: Site, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

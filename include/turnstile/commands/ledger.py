@@ -150,8 +150,8 @@ def _verify(args: argparse.Namespace) -> int:
         _print(str(finding) for finding in findings)
     if findings:
         raise IntegrityError(
-            f"{where} was altered: {findings[0]} ({len(findings)} findings); stop releasing, keep "
-            "every copy, and compare with the witnesses"
+            f"{where} does not verify: {findings[0]} ({len(findings)} findings); stop releasing, "
+            "keep every copy, and compare with the witnesses"
         )
     if not args.json:
         _print([f"{where}: chain, promises, balances, guards, witnesses and files agree"])
