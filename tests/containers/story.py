@@ -132,15 +132,22 @@ class Story:
         return set(self.states(weeks, names).values()) <= ENDED
 
     def trouble(self, weeks: list[ServiceWeek], names: Sequence[str] = PROGRAMMES) -> list[str]:
-        """Name the tasks that did not succeed."""
+        """Name the tasks that did not succeed, and what those that failed said at last."""
         api = self.api()
         return [
             f"{name} {week}: {task.task_id} {task.state}"
+            + (self.last_words(name, week, task.task_id) if task.state == "failed" else "")
             for name in names
             for week in weeks
             for task in api.tasks(f"release_{name}", run_name(name, week))
             if task.state != "success"
         ]
+
+    def last_words(self, name: str, week: ServiceWeek, task: str) -> str:
+        """Return the end of the last log of a task."""
+        folder = f"dag_id=release_{name}/run_id={run_name(name, week)}/task_id={task}"
+        words = f"cd '/opt/airflow/logs/{folder}' && tail -c 3000 $(ls -t | head -1)"
+        return ": " + self.place.run("worker", "sh", "-c", words).stdout.decode(errors="replace")
 
     def agrees(self, weeks: list[ServiceWeek], names: Sequence[str] = PROGRAMMES) -> None:
         """Check the ledger with all files; what was sealed or public before is so still."""
