@@ -76,13 +76,15 @@ def test_a_package_in_the_place_of_another_is_said_and_one_anywhere_else_is_not(
     copied: Path,
 ) -> None:
     release = "/".join(copied.parts[-3:])
-    moved = copied.parents[2] / "other/2016-W31/r0"
-    shutil.copytree(copied, moved)
-    code, said = _run(moved)
-    assert code == 0, said
-    assert f"; it is {release}, and lies where other/2016-W31/r0 does\n" in said
-    anywhere = shutil.copytree(copied, copied.parents[2] / "Downloads/xyz")
-    for folder in (copied, anywhere):
+    zone = copied.parents[2]
+    places = ("other/2016-W30/r0", f"{copied.parts[-3]}/2016-W31/r0", "a/b/c/2016-W30/r1")
+    for place in places:
+        code, said = _run(shutil.copytree(copied, zone / place))
+        assert code == 0, said
+        named = place.removeprefix("a/b/c/")  # no zone is around it
+        assert f"; it is {release}, and lies in the place of {named}\n" in said
+    anywhere = [zone / "Downloads/xyz", zone / "a/b/Downloads/2016-W30/r0"]
+    for folder in (copied, *(shutil.copytree(copied, folder) for folder in anywhere)):
         code, said = _run(folder)
         assert (code, "; it is " in said) == (0, False), said
 

@@ -34,7 +34,7 @@ PLAN, CARD, PAYLOAD = "plan.json", "release_card.json", b"application/vnd.in-tot
 SEALED_PROOF, ZONE = "sealed.tlog-proof", "zone-index"
 ALONE = "; alone: without a zone-index.txt around it nothing else was checked"
 SUCH_AS = ", such as public/opal/2016-W30/r0"
-PLACE = re.compile(r"\d{4}-[^/]*/r\d+")  # of a period and a revision, in a zone
+PLACE = re.compile(r"\b\d{4}-[^/]*/r\d+$")  # of a period and a revision
 ZONE_KIND = b"application/vnd.turnstile.public-zone+json"
 UNLISTED = re.compile(  # signed itself, or listed by a manifest, or hidden
     rf"{ZONE}\.|ledger-checkpoint\.note$|ledger-log/|(.*/)?\.|[^/]+/latest$"
@@ -514,10 +514,12 @@ def is_package(folder: Path) -> bool:
 
 
 def elsewhere(folder: Path) -> str:
-    """Say which release lies where a zone has another; elsewhere a folder has any name."""
-    release, at = json.loads((folder / MANIFEST).read_bytes())["key"], folder.resolve().parts[-3:]
-    is_of_zone = PLACE.fullmatch("/".join(at[1:])) and "/".join(at) != release
-    return f"; it is {release}, and lies where {'/'.join(at)} does" if is_of_zone else ""
+    """Say which release lies in the place of another; a folder may have any other name."""
+    release, at = json.loads((folder / MANIFEST).read_bytes())["key"], folder.resolve()
+    is_zone = (at.parent.parent.parent / "ledger.pub").is_file()
+    place = "/".join(at.parts[-3 if is_zone else -2 :])
+    is_other = PLACE.search(place) and not f"/{release}".endswith(f"/{place}")
+    return f"; it is {release}, and lies in the place of {place}" if is_other else ""
 
 
 def main(arguments: list[str] | None = None) -> int:
