@@ -158,7 +158,7 @@ def test_a_series_holds_both_and_says_from_which_week_on(
         shown = week_data["week"][0]
         assert (
             len(shown) == 4
-            if whole.withheld
+            if whole.no_interval
             else np.allclose(shown, (whole.value, *whole[5:7]), atol=0.051)
         )
     # the later week's estimates borrowed from both that were published before

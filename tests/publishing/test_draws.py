@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 import shutil
@@ -10,23 +11,26 @@ import sys
 from collections.abc import Iterator, Mapping
 from importlib.resources import files as resources
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from compared_weeks import Compared, compared
 from estimate_weeks import LOCATION, OPAL, YEARLY, Noise, made_rates
+from numpy.typing import NDArray
 
 from turnstile.estimates.intervals import BEYOND_0
 from turnstile.estimates.labelled import csv_bytes
 from turnstile.publishing.carried import sums
 
+Floats = NDArray[np.float64]
 MADE = made_rates(60)
 SIZES = MADE.sum(axis=(1, 2), keepdims=True)
 # Places of nearly one size, so that their ranks are in doubt.
 RATES = MADE / SIZES * SIZES.mean() * np.linspace(0.95, 1.05, len(SIZES))[:, None, None]
 SEEDS = (1, 2, 3, 4)  # of days; hours, which take longer, the first two
 HOURS = "location_hour"
-KINDS = ("sums", "shares", "ratios", "changes", "ranks")
+KINDS = ("sums", "shares", "ratios", "changes", "days", "ranks")
 ASKED = """
 import functools, json, sys
 import numpy as np
@@ -46,6 +50,7 @@ found["sums"] = draws.ask(lambda week: of(week, early), this)
 found["shares"] = draws.ask(lambda week: of(week) / week.sum(), this)
 found["ratios"] = draws.ask(lambda week: of(week, early) / of(week, ~early), this)
 found["changes"] = draws.ask(lambda week, other: of(week) - of(other), this, last)
+found["days"] = draws.ask(lambda week, same: of(week, early) - of(same, ~early), this, this)
 ranked = draws.ranks(this, "location", codes >= 0)
 found["ranks"] = np.transpose([one for _, one in ranked])
 assert not any(name.startswith("turnstile") for name in sys.modules)
@@ -89,6 +94,7 @@ def held(
         "shares": now.sum(axis=0) / now.sum(),
         "ratios": now[:5].sum(axis=0) / now[5:].sum(axis=0),
         "changes": now.sum(axis=0) - before.sum(axis=0),
+        "days": now[:5].sum(axis=0) - now[5:].sum(axis=0),
         "ranks": ranks[[int(label.split()[1]) for label in answers["labels"]]],
     }
     for name in KINDS:
@@ -125,7 +131,7 @@ def test_nine_of_ten_intervals_hold_the_truth(noise: Noise, table: str, tmp_path
     shares = coverage(tmp_path, noise, table)
     assert all(share >= 0.85 for share in shares.values()), shares
     # How far hours of a place go together is known roughly: their sums get wide intervals.
-    assert table == HOURS or all(shares[kind] <= 0.98 for kind in KINDS[:4]), shares
+    assert table == HOURS or all(shares[kind] <= 0.98 for kind in KINDS[:5]), shares
 
 
 def test_errors_that_go_together_must_be_known_to(tmp_path: Path) -> None:
@@ -186,10 +192,11 @@ def test_the_file_in_the_package_answers_by_itself(package: Path, tmp_path: Path
     once, again = run(file, table, *column, *tap), run(file, table, *column, *tap)
     assert once.returncode == 0, once.stderr
     assert once.stdout == again.stdout
-    said = dict(line.split() for line in once.stdout.splitlines())
+    said = dict(line.split(None, 1) for line in once.stdout.splitlines())
     ends = [float(said[name].replace(",", "")) for name in ("low_95", "value", "high_95")]
     assert ends == sorted(set(ends))
     assert not list(file.parent.rglob("__pycache__"))
+    assert said["unit"] == ("trips" if tap else "0.1 km/h")
     rows = drawn_rows(package, table)
     label, known = next(iter(rows[-1])), rows[-1][next(iter(rows[-1]))]
     assert said["rows"] == f"{len([row for row in rows if row.get('tap', 'on') == 'on']):,}"
@@ -235,6 +242,114 @@ def test_a_share_of_nothing_is_refused(published: Path, tmp_path: Path) -> None:
     assert "rows after --of" in done.stderr
 
 
+MEANS = np.linspace(12, 34, 12)  # km/h
+CLAMP_KMH, NOISE = 65, (300.0, 8.0)  # of sums, of bus-days
+
+
+def made_means(folder: Path, means: Floats, deviates: Iterator[float]) -> Path:
+    """What `draws.py` reads of a package of one table of means, drawn with normal noise."""
+    buses = [50 + 30 * (n % 3) for n in range(means.size)]
+    sums_drawn = [(10 * mean - 5 * CLAMP_KMH) * n for mean, n in zip(means, buses, strict=True)]
+    (folder / "data").mkdir(parents=True)
+    card: dict[str, Any] = {"terms": {"tables": {"speed": {"range": CLAMP_KMH}}}}
+    card |= {"draws": [], "data": []}
+    for name, of, exact, noise in zip(
+        ("speed", "speed_buses"), ("sum", "buses"), (sums_drawn, buses), NOISE, strict=True
+    ):
+        lines = [f"{n},,{round(x + noise * next(deviates))}\n" for n, x in enumerate(exact)]
+        (folder / f"data/{name}.csv").write_text("cell,value,measured\n" + "".join(lines))
+        draw = {"table": "speed", "statistic": of, "noise": "discrete_gaussian"}
+        card["draws"].append(draw | {"standard_deviation": noise})
+        source = {"where": {}, "estimates": "", "draw": f"speed/{of}"}
+        card["data"].append({"name": name, "what": "", "unit": "km/h", "sources": [source]})
+    (folder / "release_card.json").write_text(json.dumps(card))
+    return folder
+
+
+def test_means_their_changes_and_ranks_hold_the_truth(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(sums.__file__).parent))
+    draws = importlib.import_module("draws")
+    deviates = iter(draws.normals("weeks of means", 10_000).tolist())
+    of_each, later = np.arange(MEANS.size), MEANS[::-1]
+    places = (MEANS.argsort().argsort() + 1).tolist()
+    shares: dict[str, list[float]] = {name: [] for name in ("mean", "change", "rank", "blind")}
+
+    def note(name: str, answer: Any, truth: Floats) -> None:
+        shares[name].append(float(np.mean((answer[1] <= truth) & (truth <= answer[2]))))
+
+    for n in range(30):
+        week, last = (
+            draws.Means(made_means(tmp_path / f"{n}/{name}", means, deviates), "speed")
+            for name, means in (("this", MEANS), ("last", later))
+        )
+        each = functools.partial(week.of, rows=of_each, codes=of_each)
+        note("mean", draws.ask(each, week), MEANS)
+        note("change", draws.ask(lambda a, b: each(a) - each(b), week, last), MEANS - later)  # noqa: B023
+        ranked = draws.ranks(week, "cell", of_each >= 0, is_lowest=True)
+        ranks = np.array([places[int(label)] for label, _ in ranked])
+        note("rank", np.transpose([answer for _, answer in ranked]), ranks)
+        week.buses.deviations[:] = 0  # the negative control: as if bus-days were known
+        note("blind", draws.ask(each, week), MEANS)
+    held = {name: float(np.mean(values)) for name, values in shares.items()}
+    # 360 answers of each kind, 300 ranks; coins are fixed, so a run that passed passes again.
+    assert all(0.87 <= held[name] <= 0.94 for name in ("mean", "change")), held
+    assert held["rank"] >= 0.87, held
+    assert held["blind"] < 0.75, held
+    week.buses.deviations[:] = week.buses.values.max()
+    with pytest.raises(ValueError, match="no label of cell can be ranked"):
+        draws.ranks(week, "cell", of_each >= 0)
+
+
+def test_means_are_asked_of_a_package_of_buses(published: Path) -> None:
+    file = next(published.glob("itms/*/r0")) / "tools/draws.py"
+    mean = run(file, "speed", "--column", "mean")
+    said = dict(line.split(None, 1) for line in mean.stdout.splitlines())
+    city = next(iter(drawn_rows(file.parents[1], "speed_city")))
+    assert float(said["low_95"]) < float(said["value"]) < float(said["high_95"]), mean.stderr
+    assert abs(float(said["value"]) - float(city["value"])) < 3  # another estimate of the same
+    assert said["unit"] == "km/h"
+    first, other = sorted({row["slot"] for row in drawn_rows(file.parents[1], "speed")})[:2]
+    hours = ("speed", "--column", "mean", f"slot={first}")
+    change = run(file, *hours, "--since", file.parents[1], f"slot={other}")
+    assert change.stdout.split()[-3:] == ["120", "less", "120"], change.stderr
+    slowest = run(file, "speed", "--column", "mean", "--ranks", "slot", "--lowest")
+    assert slowest.stdout.split()[:3:2] == [slowest.stdout.split()[0], "1"], slowest.stderr
+    one_cell = next(iter(drawn_rows(file.parents[1], "speed")))["cell"]
+    for slip, words in {
+        ("speed_buses", "--column", "mean"): "tables of drawn means: speed",
+        ("speed", "--column", "mean", "--of"): "leave out --of",
+        (*hours, f"cell={one_cell}"): "too few bus-days",
+        (*hours, "--since", file.parents[1], "cell=nix"): "say which cell",
+        (*hours, "--since", file.parents[1]): "same package",
+    }.items():
+        done = run(file, *slip)
+        assert (done.returncode, done.stdout) == (2, ""), done
+        assert words in done.stderr
+    buses = run(file, "speed_buses", "--column", "measured")
+    assert "bus-days, a bus once in each row" in buses.stdout
+
+
+def test_two_days_of_one_week_are_compared_and_a_coarser_table_is_named(published: Path) -> None:
+    file = next(published.glob("opal/*/r0")) / "tools/draws.py"
+    first, second = sorted({row["service_date"] for row in drawn_rows(file.parents[1], "day")})[:2]
+    asked = ("tap=on", "mode=train", f"service_date={second}", "--since", file.parents[1])
+    answers = []
+    for table in ("day", "location"):
+        done = run(file, table, *asked, f"service_date={first}")
+        said = dict(line.split(None, 1) for line in done.stdout.splitlines())
+        answers.append([float(said[name].replace(",", "")) for name in ("value", "high_90")])
+        coarser = "" if table == "day" else "note: the table day answers this more exactly\n"
+        assert done.stderr == coarser
+    (value, high), (of_places, _) = answers
+    assert value == pytest.approx(of_places, abs=0.01)
+    assert high > value
+    # A place is not in the table of days.
+    place = drawn_rows(file.parents[1], "location")[0]["location"]
+    assert run(file, "location", "tap=on", f"location={place}").stderr == ""
+
+
 @pytest.mark.long
 def test_shares_changes_and_ranks_are_asked_on_the_command_line(published: Path) -> None:
     file = next(published.glob("opal/*/r0")) / "tools/draws.py"
@@ -244,8 +359,8 @@ def test_shares_changes_and_ranks_are_asked_on_the_command_line(published: Path)
     ranks = run(file, table, "tap=on", "mode=train", "--ranks", "location").stdout.splitlines()
     other_order = run(file, table, "--ranks", "location", "tap=on", "mode=train")
     assert other_order.stdout.splitlines() == ranks
-    assert len(ranks) == 10 * 6 + 1
-    assert [line.split()[1] for line in ranks[1:-1:6]] == [str(n) for n in range(1, 11)]
+    assert len(ranks) == 10 * 6 + 2
+    assert [line.split()[1] for line in ranks[1:-2:6]] == [str(n) for n in range(1, 11)]
 
 
 def test_a_plausible_week_has_the_noise_that_was_drawn(published: Path) -> None:

@@ -52,6 +52,41 @@ def test_the_guide_has_a_line_for_every_column(package: Path) -> None:
     assert all(len(line.split("|")[2]) > 20 for line in told.values())
 
 
+def test_columns_have_the_units_of_their_table_and_slots_their_length(package: Path) -> None:
+    resources = json.loads((package / "datapackage.json").read_bytes())["resources"]
+    fields = {
+        (resource["path"], field["name"]): field
+        for resource in resources
+        for field in resource.get("schema", {}).get("fields", ())
+    }
+    name, minutes = ("slot", 240) if package.parts[-3] == "opal" else ("speed_buses", 180)
+    path, guide = f"data/{name}.csv", (package / "docs/GUIDE.md").read_text()
+    for said in (guide, fields[path, "slot"]["description"]):
+        assert f"A slot has {minutes} minutes." in said
+    units = [fields[path, column]["unit"] for column in ("value", "high_95", "measured")]
+    if name == "slot":
+        assert units == ["trips"] * 3
+        assert "bus-slots" not in guide
+    else:
+        assert units == ["buses a day", "buses a day", "bus-days"]
+        assert fields["data/speed.csv", "measured"]["unit"] == "0.1 km/h"
+        assert "bus-slots of 180 minutes" in guide
+        drawn = guide.partition("Units of `measured`: ")[2].partition(".\n")[0].split(", ")
+        assert sorted(drawn) == [
+            "speed in 0.1 km/h",
+            "speed_buses in bus-days",
+            "speeding in bus-days",
+        ]
+
+
+def test_the_first_example_lists_one_end_of_every_trip(published: Path) -> None:
+    for folder, is_of_taps in (("opal", True), ("itms", False)):
+        first = next(published.glob(f"{folder}/*/r0/README.md")).read_text()
+        examples = re.findall(r"```\w+\n(.*?)```", first, re.DOTALL)
+        assert [("tap" in example) for example in examples] == [is_of_taps] * 3
+        assert "`../../index.html`" in first
+
+
 def test_frictionless_accepts_the_descriptor_and_every_table(package: Path) -> None:
     report = validate(str(package / "datapackage.json"))
     assert report.valid, [task.errors[:1] for task in report.tasks if not task.valid]

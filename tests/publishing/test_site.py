@@ -7,6 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 import html5lib
 import pytest
+from pyarrow.parquet import read_schema
 
 _LINKS = {"a": "href", "link": "href", "img": "src", "script": "src", "iframe": "src"}
 
@@ -43,6 +44,17 @@ def test_pages_of_the_public_zone_are_valid_and_their_links_lead_somewhere(
     pages += published.glob("*/*/r0/report.html")
     assert len(pages) == 5
     assert [problem for page in pages for problem in _problems(page, published)] == []
+
+
+def test_means_of_weeks_are_on_the_page_with_every_column(published: Path) -> None:
+    for name in ("opal", "itms"):
+        page = (published / name / "index.html").read_text()
+        tables = [*(published / name / "series").glob("*_week*/*.parquet")]
+        for path in tables:
+            assert f'href="{path.relative_to(published / name)}"' in page
+            assert all(f"<code>{column}</code>" in page for column in read_schema(path).names)
+        assert len(tables) == (12 if name == "opal" else 1)
+        assert ("The interval is another: skewed, and cut off" in page) == (name == "itms")
 
 
 @pytest.mark.parametrize(

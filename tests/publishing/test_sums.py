@@ -109,7 +109,15 @@ def test_the_file_in_the_package_runs_alone_and_refuses_what_has_no_error(packag
         )
 
     tap = ["tap=on"] if table == "location" else []
-    assert "high_95" in run(table, "--column", "measured", *tap).stdout
+    said = run(table, "--column", "measured", *tap)
+    assert "high_95" in said.stdout
+    assert said.stdout.splitlines()[-1].split(None, 1)[1] == ("trips" if tap else "0.1 km/h")
+    assert said.stderr == ""
+    if tap:  # an answer that `day` holds names it, for values and not where it is as exact
+        finer = ("location_slot", "tap=on")
+        assert run(*finer).stderr == "note: the table day answers this more exactly\n"
+        assert "the table slot answers" in run(*finer, "--column", "measured").stderr
+        assert run(*finer, "--column", "unbiased").stderr == run("day", "tap=on").stderr == ""
     label = "location" if tap else "cell"
     for slip, words in {
         (table, "--column", "measured", *tap, f"{label}=Nix"): f"no row has {label}=Nix; labels",
@@ -142,7 +150,7 @@ def test_a_sum_of_estimates_has_an_interval_of_its_own_not_the_sum_of_intervals(
     rows = [r for r in package.rows("location") if (r["mode"], r["tap"]) == ("bus", "on")]
     estimate = package.estimated("location", rows)
     assert estimate.value == pytest.approx(sum(float(row["value"]) for row in rows))
-    if not estimate.withheld and all(row["high_95"] for row in rows):
+    if not estimate.no_interval and all(row["high_95"] for row in rows):
         assert estimate.value < estimate.high_95 < sum(float(row["high_95"]) for row in rows)
     # A week may withhold every interval of a small table, so the row's own is stated here.
     ends = {"low_90": "23.6", "high_90": "56.4", "low_95": "20.4", "high_95": "59.6"}
@@ -179,13 +187,13 @@ def test_labels_with_commas_are_those_that_there_are_and_a_column_is_named_once(
 
 def test_a_sum_of_estimates_without_known_errors_has_no_interval(published: Path) -> None:
     package = sums.Package(next(published.glob("opal/*/r0")))
-    assert package.estimated("location", []).withheld == sums.NO_VALUE
+    assert package.estimated("location", []).no_interval == sums.NO_VALUE
     for column in ("value", "unbiased", "measured"):
         nothing = package.total("location", lambda row: row["location"] == "Nix", column)
-        assert (np.isnan(nothing.value), nothing.withheld) == (True, sums.NO_VALUE)
+        assert (np.isnan(nothing.value), nothing.no_interval) == (True, sums.NO_VALUE)
     rows = package.rows("location")[:5]
     for row in rows:
         row["high_90"] = ""
     estimate = package.estimated("location", rows)
-    assert estimate.withheld == sums.NO_CELL_ERROR
+    assert estimate.no_interval == sums.NO_CELL_ERROR
     assert np.isnan([estimate.low_90, estimate.high_90, estimate.low_95, estimate.high_95]).all()

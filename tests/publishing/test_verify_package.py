@@ -63,6 +63,32 @@ def test_a_package_without_a_list_of_its_zone_is_said_to_stand_alone(copied: Pat
     assert "signed; alone: without a zone-index.txt" in said
 
 
+@pytest.mark.parametrize("depth", range(3))
+def test_a_zone_or_a_week_is_no_package_and_that_is_said(copied: Path, depth: int) -> None:
+    command = [sys.executable, "-I", "-S", str(copied / "tools/verify_package.py")]
+    given = [str(copied.parents[depth])]
+    done = subprocess.run([*command, *given], capture_output=True, text=True, check=False)  # noqa: S603
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "is no package: give the folder of a revision, such as " in done.stderr
+
+
+def test_a_package_in_the_place_of_another_is_said_and_one_anywhere_else_is_not(
+    copied: Path,
+) -> None:
+    release = "/".join(copied.parts[-3:])
+    zone = copied.parents[2]
+    places = ("other/2016-W30/r0", f"{copied.parts[-3]}/2016-W31/r0", "a/b/c/2016-W30/r1")
+    for place in places:
+        code, said = _run(shutil.copytree(copied, zone / place))
+        assert code == 0, said
+        named = place.removeprefix("a/b/c/")  # no zone is around it
+        assert f"; it is {release}, and lies in the place of {named}\n" in said
+    anywhere = [zone / "Downloads/xyz", zone / "a/b/Downloads/2016-W30/r0"]
+    for folder in (copied, *(shutil.copytree(copied, folder) for folder in anywhere)):
+        code, said = _run(folder)
+        assert (code, "; it is " in said) == (0, False), said
+
+
 def _card(change: Callable[[dict[str, object]], None]) -> Callable[[Path], None]:
     def alter(package: Path) -> None:
         path = package / "release_card.json"

@@ -92,8 +92,8 @@ def _sum(args: argparse.Namespace) -> int:
     cell_sum = sum_of(args.folder, args.table, where)
     if (estimate := cell_sum.estimate) is not None:
         print(f"estimate: {estimate.value:.1f} ({cell_sum.cells} cells)")
-        if estimate.withheld:
-            print(f"estimate: no interval: {estimate.withheld}")
+        if estimate.no_interval:
+            print(f"estimate: no interval: {estimate.no_interval}")
         else:
             print(f"estimate: 90 % interval {estimate.low_90:.0f} to {estimate.high_90:.0f}")
             print(f"estimate: 95 % interval {estimate.low_95:.0f} to {estimate.high_95:.0f}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from turnstile.errors import InputError
-from turnstile.publishing.carried.verify_package import CARD, MANIFEST, PLAN, SUMS
+from turnstile.publishing.carried.verify_package import SUCH_AS, is_package
 
 
 def require_package(folder: Path) -> None:
@@ -16,6 +16,6 @@ def require_package(folder: Path) -> None:
     """
     if not folder.is_dir():
         raise InputError(where=str(folder), field="folder", rule="is no folder; name a package")
-    if not any((folder / name).exists() for name in (MANIFEST, PLAN, CARD, SUMS)):
-        rule = "is no package; name the folder of a revision, such as public/opal/2016-W30/r0"
+    if not is_package(folder):
+        rule = f"is no package; name the folder of a revision{SUCH_AS}"
         raise InputError(where=str(folder), field="folder", rule=rule)

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from turnstile.programme.field_registry import field_of
 from turnstile.programme.source_spec import RowShape
 from turnstile.publishing.data_tables import Layout, labels_of
 from turnstile.publishing.package_reader import DATA, Tables, csv_of
@@ -126,6 +127,12 @@ class Contents:
             path = csv_of(self.folder, layout.name).relative_to(self.folder).as_posix()
             tables.append(TableFile(layout, file.metadata.num_rows, columns, path))
         return tuple(tables)
+
+    def about(self, column: str) -> str:
+        """Say what a column is, slots with their length; empty where the registry has none."""
+        known, minutes = field_of(column), self.drawn.programme.time.slot_minutes
+        slots = f" A slot has {minutes} minutes." * column.endswith("slot")
+        return known.description + slots if known else ""
 
     @cached_property
     def features(self) -> tuple[Feature, ...]:

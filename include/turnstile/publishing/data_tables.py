@@ -88,6 +88,17 @@ class Layout:
         """Whether its values are means, which do not add up."""
         return self.what.startswith("mean")
 
+    @property
+    def measured_unit(self) -> str:
+        """Unit of its numbers as drawn; empty where none were."""
+        statistic = next((source.statistic for source in self.sources if source.table), "")
+        known = field_of(statistic)
+        return f"0.1 {self.unit}" if statistic == "sum" else known.unit if known else ""
+
+    def unit_of(self, column: str) -> str:
+        """Return the unit of a column of numbers of this table."""
+        return self.measured_unit if column == "measured" else self.unit
+
     def record(self) -> dict[str, Any]:
         """Return plain values for the release card."""
         sources = [
@@ -99,7 +110,8 @@ class Layout:
             | ({"draw": f"{source.table}/{source.statistic}"} if source.table else {})
             for source in self.sources
         ]
-        return {"name": self.name, "what": self.what, "unit": self.unit, "sources": sources}
+        units = {"unit": self.unit, "measured_unit": self.measured_unit}
+        return {"name": self.name, "what": self.what, **units, "sources": sources}
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> Layout:

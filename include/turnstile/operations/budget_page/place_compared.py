@@ -106,8 +106,8 @@ def _sums(package: Path, name: str, rows: list[Row]) -> tuple[Compared, ...]:
 
 def _interval(total: Sum) -> str:
     """Say the 95 % interval, or why there is none."""
-    if total.withheld or isnan(total.low_95):
-        return f"none: {total.withheld}"
+    if total.no_interval or isnan(total.low_95):
+        return f"none: {total.no_interval}"
     return f"{total.low_95:,.0f} to {total.high_95:,.0f}"
 
 

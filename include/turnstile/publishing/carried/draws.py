@@ -4,7 +4,9 @@
     python3 tools/draws.py location tap=on mode=train --of tap=on            a share
     python3 tools/draws.py location tap=on mode=train --of tap=on mode=bus   a ratio of sums
     python3 tools/draws.py location tap=on mode=train --since ../../2016-W29/r0     a change
+    python3 tools/draws.py day tap=on service_date=2016-07-26 --since . service_date=2016-07-25
     python3 tools/draws.py location tap=on mode=train --ranks location       ranks of the first
+    python3 tools/draws.py speed --column mean slot=08:00 --ranks cell --lowest     the slowest
 
 and of any other question, which is a function of the numbers of a week, in the order of `rows`:
 
@@ -18,7 +20,8 @@ table, so everybody makes the same weeks. 90 % of their answers lie between `low
 Numbers of plausible weeks may be negative: cut off at 0, their sums would lie too high. Weeks of
 two packages are independent, which makes intervals of changes a little too wide. Values, and
 changes of them above all, are biased towards the usual; `measured` is not. Ask the coarsest
-table that holds the answer: its numbers are the most exact.
+table that holds the answer: its numbers are the most exact. A mean of any rows is made from the
+drawn sums and bus-days: each bus-day counts alike, and nothing is borrowed from other rows.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ import hashlib
 import os
 import sys
 from collections import defaultdict
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
@@ -45,17 +49,23 @@ from sums import (  # noqa: E402
     Package,
     Row,
     Way,
+    Where,
     conditions,
     labels_of,
     marked,
     places_of,
     refuse_both_taps,
+    say_coarser,
 )
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 WEEKS = 400
 ENDS = (0.05, 0.95, 0.025, 0.975)
 NO_PLACE = "UNKNOWN"
+MEAN, MEASURED = "mean", "measured"
+LEAST_BUS_DAYS = 5.0  # of their noise: below, plausible means are of next to no bus
+FEW_BUSES = "these rows have too few bus-days for a mean that was drawn: choose more rows"
 
 
 class Answer(NamedTuple):
@@ -71,9 +81,9 @@ class Answer(NamedTuple):
 class Block(NamedTuple):
     """Rows of a mode and tap, each in a cell of a cube of places, days and slots."""
 
-    rows: NDArray[np.int64]
+    rows: Ints
     cube: tuple[int, int, int]
-    cells: NDArray[np.int64]
+    cells: Ints
     kinds: Floats  # of day: orthonormal, shape (kinds, days)
     stretches: list[str]
     ways: list[Way]
@@ -185,7 +195,7 @@ class Weeks:
 
     def __init__(self, folder: str | Path, table: str, column: str = VALUE) -> None:
         self.package = package = Package(folder)
-        package.require(table, column, (VALUE, "measured"))
+        package.require(table, column, (VALUE, MEASURED))
         # Of a gap there is no value; of what was not drawn there is nothing measured.
         self.rows: list[Row] = [row for row in package.rows(table) if row[column]]
         self.values = np.array([float(row[column]) for row in self.rows])
@@ -227,6 +237,14 @@ class Weeks:
         """Mark the rows whose columns have one of the given labels; there must be some."""
         return np.array(marked(self.rows, labels), bool)
 
+    def is_told(self, rows: Ints, codes: Ints) -> NDArray[np.bool_]:
+        """Mark the groups of rows that have an answer: of sums all."""
+        return np.asarray(np.bincount(codes, self.deviations[rows]) >= 0)
+
+    def of(self, week: Floats, rows: Ints, codes: Ints) -> Floats:
+        """Return the sum of each group of rows of a week, by the codes of the groups."""
+        return np.asarray(np.bincount(codes, week[rows]), float)
+
     def week(self, number: int) -> Floats:
         """Return the numbers of a plausible week, in the order of `rows`."""
         seed = f"{self.seed} {number}"
@@ -240,7 +258,46 @@ class Weeks:
         return self.values + self.deviations * errors
 
 
-def ask(question: Callable[..., Any], *asked: Weeks, weeks: int = WEEKS) -> Answer:
+class Means:
+    """Plausible weeks of a table of means: sums over bus-days as drawn and, below them, bus-days.
+
+    Raises:
+        ValueError: the table is none of means, or its sums were not drawn.
+    """
+
+    def __init__(self, folder: str | Path, table: str) -> None:
+        package = Package(folder)
+        means = package.card["terms"]["tables"]
+        if "range" not in means.get(table, {}):
+            drawn = ", ".join(name for name in means if "range" in means[name]) or "none"
+            raise ValueError(f"{table}: no means were drawn; tables of drawn means: {drawn}")
+        self.package = package
+        self.sums, self.buses = (Weeks(folder, n, MEASURED) for n in (table, f"{table}_buses"))
+        self.rows, self.values = self.sums.rows, np.stack([self.sums.values, self.buses.values])
+        # Speeds go up from 0, delays as far below 0 as above.
+        self.middle = means[table]["range"] / 2 * (package.tables[table]["unit"] == "km/h")
+
+    def chosen(self, **labels: list[str]) -> NDArray[np.bool_]:
+        """Mark the rows whose columns have one of the given labels; there must be some."""
+        return self.sums.chosen(**labels)
+
+    def is_told(self, rows: Ints, codes: Ints) -> NDArray[np.bool_]:
+        """Mark the groups of rows whose bus-days stand well out of their noise."""
+        buses = np.bincount(codes, self.buses.values[rows])
+        noise = np.sqrt(np.bincount(codes, self.buses.deviations[rows] ** 2))
+        return np.asarray(buses > LEAST_BUS_DAYS * noise)
+
+    def of(self, week: Floats, rows: Ints, codes: Ints) -> Floats:
+        """Return the mean over the bus-days of each group of rows of a week."""
+        sums, buses = (np.bincount(codes, part[rows]) for part in week)
+        return np.asarray(self.middle + sums / buses / 10)
+
+    def week(self, number: int) -> Floats:
+        """Return sums and bus-days of a plausible week, in the order of `rows`."""
+        return np.stack([self.sums.week(number), self.buses.week(number)])
+
+
+def ask(question: Callable[..., Any], *asked: Weeks | Means, weeks: int = WEEKS) -> Answer:
     """Return the answer to a question with its intervals.
 
     Args:
@@ -254,60 +311,120 @@ def ask(question: Callable[..., Any], *asked: Weeks, weeks: int = WEEKS) -> Answ
 
 
 def ranks(
-    table: Weeks, column: str, chosen: NDArray[np.bool_], first: int = 10
+    table: Weeks | Means,
+    column: str,
+    chosen: NDArray[np.bool_],
+    first: int = 10,
+    *,
+    is_lowest: bool = False,
 ) -> list[tuple[str, Answer]]:
-    """Return the labels with the largest sums, and their ranks among all labels but UNKNOWN.
+    """Return the labels with the largest numbers, and their ranks among all labels but UNKNOWN.
 
     A label ranks behind those that are larger beyond doubt, where differences to all others are
     in doubt together: the largest estimates are large by luck too (Mogstad, Romano, Shaikh &
-    Wilhelm 2024, Inference for ranks).
+    Wilhelm 2024, Inference for ranks). Labels of too few bus-days for a mean have no rank.
     """
-    rows = [n for n in np.flatnonzero(chosen) if table.rows[n][column] != NO_PLACE]
+    rows = np.flatnonzero(chosen & [row[column] != NO_PLACE for row in table.rows])
     labels, codes = np.unique([table.rows[n][column] for n in rows], return_inverse=True)
-    sums = np.bincount(codes, table.values[rows])
-    errors = np.array([np.bincount(codes, table.week(n)[rows]) for n in range(WEEKS)]) - sums
+    told = table.is_told(rows, codes)
+    if not told.any():
+        raise ValueError(f"no label of {column} can be ranked: choose more rows")
+    if not told.all():
+        few = f"{np.count_nonzero(~told)} of {told.size} labels have too few bus-days for a rank"
+        print(f"note: {few}", file=sys.stderr)
+    rows, labels = rows[told[codes]], labels[told]
+    codes = np.searchsorted(labels, [table.rows[n][column] for n in rows])
+    sign = -1 if is_lowest else 1
+    numbers = sign * table.of(table.values, rows, codes)
+    weeks = [sign * table.of(table.week(n), rows, codes) for n in range(WEEKS)]
+    errors = np.array(weeks) - numbers
     answers = []
-    for rank, code in enumerate(np.argsort(-sums, kind="stable")[:first], start=1):
+    for rank, code in enumerate(np.argsort(-numbers, kind="stable")[:first], start=1):
         apart = errors - errors[:, [code]]
         spread = np.maximum(apart.std(axis=0), 1e-9)
-        apart, doubts = (sums - sums[code]) / spread, np.abs(apart / spread).max(axis=1)
+        apart, doubts = (numbers - numbers[code]) / spread, np.abs(apart / spread).max(axis=1)
         ends = [
             end
             for most in np.quantile(doubts, (0.9, 0.95))
-            for end in (1 + (apart > most).sum(), sums.size - (apart < -most).sum())
+            for end in (1 + (apart > most).sum(), numbers.size - (apart < -most).sum())
         ]
         answers.append((str(labels[code]), Answer(rank, *ends)))
     return answers
 
 
-def answered(asked: argparse.Namespace) -> tuple[list[tuple[str, Answer]], str]:
-    """Answer what the command line asks, and say of how many rows."""
-    texts = [asked.where] if asked.of is None else [asked.where, asked.of]
-    if asked.ranks and (asked.since or asked.of is not None):
-        raise ValueError("--ranks takes sums of this package: leave out --of and --since")
-    folders = [Path(__file__).resolve().parents[1], *map(Path, asked.since)]
-    manifests = {(folder / "manifest.json").read_bytes() for folder in folders}
-    if len(manifests) < len(folders):
-        raise ValueError("--since names this same package: name another")
-    tables = [Weeks(folder, asked.table, asked.column) for folder in folders]
-    sides = [[table.chosen(**conditions(text)) for text in texts] for table in tables]
-    for table, marks in zip(tables, sides):
-        for chosen in marks:
-            refuse_both_taps(table.rows[n] for n in np.flatnonzero(chosen))
-        if marks[1:] and table.values[marks[1]].sum() <= 0:
+def elsewhere(asked: list[Where], other: Where) -> list[Where]:
+    """Return the rows of each side in the package of `--since`: other labels of named columns."""
+    named = {name for where in asked for name in where}
+    for name in sorted(other.keys() - named):
+        raise ValueError(f"--since names {name}: say which {name} the question is of, too")
+    return [{name: other.get(name, labels) for name, labels in where.items()} for where in asked]
+
+
+def opened(asked: argparse.Namespace, folders: list[Path]) -> list[Weeks | Means]:
+    """Open the table in each package; once, where both are the same, for its errors are too."""
+    tables: dict[bytes, Weeks | Means] = {}
+    of_folders = []
+    for folder in folders:
+        manifest, is_mean = (folder / "manifest.json").read_bytes(), asked.column == MEAN
+        if manifest not in tables:
+            weeks = (folder, asked.table)
+            tables[manifest] = Means(*weeks) if is_mean else Weeks(*weeks, asked.column)
+        of_folders.append(tables[manifest])
+    return of_folders
+
+
+def number(table: Weeks | Means, week: Floats, chosen: NDArray[np.bool_]) -> float:
+    """Return what a week says of the chosen rows together."""
+    rows = np.flatnonzero(chosen)
+    return float(table.of(week, rows, np.zeros_like(rows))[0])
+
+
+def refuse(table: Weeks | Means, marks: list[NDArray[np.bool_]]) -> None:
+    """Refuse rows that hold every trip twice, shares of nothing and means of next to no bus."""
+    for chosen in marks:
+        refuse_both_taps(table.rows[n] for n in np.flatnonzero(chosen))
+        if len(marks) > 1 and number(table, table.values, marks[1]) <= 0:
             raise ValueError("the rows after --of do not add up to more than 0: no share of them")
+        rows = np.flatnonzero(chosen)
+        if not table.is_told(rows, np.zeros_like(rows))[0]:
+            raise ValueError(FEW_BUSES)
+
+
+def answered(asked: argparse.Namespace) -> tuple[list[tuple[str, Answer]], str, str]:
+    """Answer what the command line asks; say of how many rows, and in which unit."""
+    is_mean, other, since = asked.column == MEAN, asked.since[:1], asked.since[1:]
+    if asked.ranks and (other or asked.of is not None):
+        raise ValueError("--ranks takes numbers of this package: leave out --of and --since")
+    if is_mean and asked.of is not None:
+        raise ValueError("--column mean adds nothing up: leave out --of")
+    wheres = [[conditions(text) for text in (asked.where, asked.of) if text is not None]]
+    wheres += [elsewhere(wheres[0], conditions(since)) for _ in other]
+    tables = opened(asked, [Path(__file__).resolve().parents[1], *map(Path, other)])
+    if tables[1:] == tables[:1] and wheres[1:] == wheres[:1]:
+        raise ValueError("--since names the same rows of this same package: name others")
+    sides = [[table.chosen(**where) for where in of] for table, of in zip(tables, wheres)]
+    for table, marks in zip(tables, sides):
+        refuse(table, marks)
     counted = " less ".join(" over ".join(f"{m.sum():,}" for m in marks) for marks in sides)
+    package = tables[0].package
+    with suppress(ValueError):  # sums whose error is not known
+        by = asked.ranks or ""
+        say_coarser(
+            "" if is_mean else package.coarser(asked.table, asked.column, *wheres[0], by=by)
+        )
     if asked.ranks:
-        return ranks(tables[0], asked.ranks, sides[0][0]), counted
+        ranked = ranks(tables[0], asked.ranks, sides[0][0], is_lowest=asked.lowest)
+        return ranked, counted, "rank"
 
     def question(*weeks: Floats) -> float:
-        answers = [
-            float(week[chosen].sum() / (week[other[0]].sum() if other else 1))
-            for week, (chosen, *other) in zip(weeks, sides)
-        ]
+        answers = []
+        for table, week, marks in zip(tables, weeks, sides):
+            first, *parts = (number(table, week, chosen) for chosen in marks)
+            answers.append(first / parts[0] if parts else first)
         return answers[0] - sum(answers[1:])
 
-    return [("", ask(question, *tables))], counted
+    unit = "ratio" if asked.of is not None else package.unit(asked.table, asked.column)
+    return [("", ask(question, *tables))], counted, unit
 
 
 def main(arguments: list[str]) -> int:
@@ -315,13 +432,15 @@ def main(arguments: list[str]) -> int:
     shown = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=shown)
     parser.add_argument("table", help="name of a table in data/")
-    parser.add_argument("--column", default=VALUE, help="value or measured")
+    parser.add_argument("--column", default=VALUE, help="value, measured, or mean of drawn means")
     parser.add_argument("where", nargs="*", help="column=label,label: rows whose sum is asked")
     parser.add_argument("--of", nargs="*", help="over the sum of these rows; of all if none")
-    parser.add_argument("--since", nargs=1, default=[], help="less that of another package")
-    parser.add_argument("--ranks", help="of the ten labels of a column with the largest sums")
+    of_since = "less that of another package, or of other labels: FOLDER COLUMN=LABEL ..."
+    parser.add_argument("--since", nargs="+", default=[], help=of_since)
+    parser.add_argument("--ranks", help="of the ten labels of a column with the largest numbers")
+    parser.add_argument("--lowest", action="store_true", help="ranks of the smallest numbers")
     try:
-        answers, counted = answered(parser.parse_intermixed_args(arguments))
+        answers, counted, unit = answered(parser.parse_intermixed_args(arguments))
     except (KeyError, StopIteration) as error:
         print(f"there is no such column or statistic: {error}", file=sys.stderr)
         return 2
@@ -333,7 +452,7 @@ def main(arguments: list[str]) -> int:
             print(label)
         for name, value in answer._asdict().items():
             print(f"{name:12} {value:,.6g}")
-    print(f"{'rows':12} {counted}")
+    print(f"{'unit':12} {unit}\n{'rows':12} {counted}")
     return 0
 
 

@@ -11,8 +11,9 @@ errors do not, and adding them up would be wrong; the variance of their sum is w
 four parts (total, rows, columns, interaction) that least squares weighs. Values are estimates that
 borrow strength, so their errors go together: how far is stated in the release card, by place, day
 and slot, and is added to what each interval says. Where it is not known well enough, no interval
-is given, and `withheld` says why. The truth lies between `low_95` and `high_95` in 95 of 100
-releases; sums of values are biased towards the usual, as their parts are.
+is given, and `no_interval` says why. The truth lies between `low_95` and `high_95` in 95 of 100
+releases; sums of values are biased towards the usual, as their parts are, and their intervals end
+at 0. Buses are counted anew in each row, so over slots they add up to bus-slots.
 """
 
 from __future__ import annotations
@@ -24,12 +25,14 @@ import json
 import math
 import sys
 from collections import Counter, defaultdict
+from contextlib import suppress
 from datetime import date
 from itertools import compress
 from pathlib import Path
 from typing import Any, Callable, Iterable, NamedTuple
 
 Row = dict[str, str]
+Where = dict[str, list[str]]
 Shape = tuple[int, int]
 LEVELS = {90: 1.6448536, 95: 1.9599640}  # quantiles of the normal distribution, two-sided
 ABOVE_90 = 1.2815516  # the same of the upper side alone: of an interval that begins at 0
@@ -42,6 +45,7 @@ WEEKEND = (5, 6)
 MOST_UNKNOWN = 0.5  # of a variance: above, no interval
 NO_CELL_ERROR = "most of these cells have no interval of their own: they carry too little signal"
 NO_VALUE = "there is no value of these cells: no row was chosen, or their days are gaps"
+LESS = 0.99  # of an error: what is as exact answers nothing more exactly
 SHOWN = 5  # labels that a refusal names
 NO_SUM_ERROR = (
     "how far these errors go together is not known well enough; take a table whose numbers "
@@ -52,7 +56,7 @@ AXES = ("slot", "location")
 
 
 class Sum(NamedTuple):
-    """A sum with its error; not a number, with the reason, where it is withheld."""
+    """A sum with its error; where that is not known, `no_interval` says why."""
 
     cells: int
     value: float
@@ -61,7 +65,7 @@ class Sum(NamedTuple):
     high_90: float
     low_95: float
     high_95: float
-    withheld: str = ""
+    no_interval: str = ""
 
 
 class Parts(NamedTuple):
@@ -134,7 +138,7 @@ class Together(NamedTuple):
     """How far the errors of a table of estimates go together, as the release card says."""
 
     ways: list[Way]
-    where_withheld: float  # variance of a number whose interval is withheld
+    where_unknown: float  # variance of a number whose interval is unknown
     beyond: float = 0.0  # how much further out an end is whose interval begins at 0
 
     def error(self, rows: list[Row]) -> tuple[float, str]:
@@ -162,7 +166,7 @@ class Together(NamedTuple):
     def deviation(self, row: Row) -> float:
         """Return the standard deviation that the end of an interval was made from."""
         if not row[HIGH_90]:
-            return math.sqrt(self.where_withheld)
+            return math.sqrt(self.where_unknown)
         reach = float(row[HIGH_90]) - float(row[VALUE])
         if float(row[LOW_90]) > 0:
             return reach / LEVELS[90]
@@ -173,9 +177,9 @@ class Together(NamedTuple):
         return (reach + math.sqrt(rest)) / (2 * ABOVE_90)
 
 
-def conditions(given: list[str]) -> dict[str, list[str]]:
+def conditions(given: list[str]) -> Where:
     """Return labels by column from `column=label,label`; refuse other words."""
-    where: dict[str, list[str]] = {}
+    where: Where = {}
     for text in given:
         name, is_said, labels = text.partition("=")
         if not is_said:
@@ -186,7 +190,7 @@ def conditions(given: list[str]) -> dict[str, list[str]]:
     return where
 
 
-def marked(rows: list[Row], where: dict[str, list[str]]) -> list[bool]:
+def marked(rows: list[Row], where: Where) -> list[bool]:
     """Mark the rows that have the labels; refuse a column or label that no row has."""
     wanted = {}
     for name, parts_of_labels in where.items() if rows else ():
@@ -219,6 +223,17 @@ def refuse_both_taps(rows: Iterable[Row]) -> None:
     """Refuse rows that hold every trip twice."""
     if len({row.get(TAP) for row in rows}) > 1:
         raise ValueError(BOTH_TAPS)
+
+
+def say_coarser(table: str) -> None:
+    """Say which table answers a question more exactly, where there is one."""
+    if table:
+        print(f"note: the table {table} answers this more exactly", file=sys.stderr)
+
+
+def _added(rows: list[Row]) -> float:
+    """Return the sum of the values of rows, in tenths as they are published."""
+    return round(sum(float(row[VALUE] or 0) for row in rows), 1)
 
 
 def places_of(row: Row) -> list[str]:
@@ -257,10 +272,27 @@ class Package:
         """Return the release card."""
         return json.loads((self.folder / "release_card.json").read_bytes())
 
+    def _opened(self, table: str) -> Any:
+        """Open the CSV file of a table, unpacked."""
+        path = self.folder / f"data/{table}.csv"
+        return path.open("rb") if path.is_file() else gzip.open(f"{path}.gz")
+
     def content(self, table: str) -> bytes:
         """Return the CSV file of a table, unpacked."""
-        path = self.folder / f"data/{table}.csv"
-        return path.read_bytes() if path.is_file() else gzip.open(f"{path}.gz").read()
+        with self._opened(table) as file:
+            return bytes(file.read())
+
+    def _labels_of_rows(self, table: str) -> set[str]:
+        """Return the columns that say what a row of a table is of."""
+        with self._opened(table) as file:
+            names = next(csv.reader([file.readline().decode()]))
+        return set(names[: names.index(VALUE)]) if VALUE in names else set()
+
+    def unit(self, table: str, column: str) -> str:
+        """Return the unit of a sum."""
+        record = self.tables[table]
+        unit = str(record["measured_unit" if column == "measured" else "unit"])
+        return unit + ", a bus once in each row" * unit.startswith("bus")
 
     def rows(self, table: str) -> list[Row]:
         """Read a table by its name."""
@@ -283,6 +315,33 @@ class Package:
         refuse_both_taps(rows)
         of = {VALUE: self.estimated, "unbiased": self.reconciled, "measured": self.measured}
         return of[column](table, rows)
+
+    def coarser(self, table: str, column: str, *asked: Where, by: str = "") -> str:
+        """Return the table whose fewer rows add up to the same, more exactly; empty without one.
+
+        Args:
+            table: that was asked.
+            column: of it.
+            asked: labels of the rows of each sum, by column.
+            by: a further column that the question needs.
+        """
+        labels = self._labels_of_rows(table)
+        needed = {by} - {""} | {name for where in asked for name in where}
+        chosen = [[*compress(rows := self.rows(table), marked(rows, where))] for where in asked]
+        least, best = self.total_of(table, chosen[0], column).standard_deviation, ""
+        least = math.inf if math.isnan(least) else least
+        for other, record in self.tables.items():
+            is_of_same = record["unit"] == self.tables[table]["unit"]
+            if not is_of_same or not needed <= self._labels_of_rows(other) < labels:
+                continue
+            with suppress(ValueError):  # no sums of this column, or other labels
+                self.require(other, column)
+                rows = self.rows(other)
+                sides = [[*compress(rows, marked(rows, where))] for where in asked]
+                error = self.total_of(other, sides[0], column).standard_deviation
+                if [*map(_added, sides)] == [*map(_added, chosen)] and error < LESS * least:
+                    least, best = error, other
+        return best
 
     def _sums_of(self, table: str) -> set[str]:
         """Return the columns of a table whose sums have an error."""
@@ -308,6 +367,8 @@ class Package:
         means = [name for name, record in self.tables.items() if record["what"].startswith("mean")]
         if table in means:
             rule = f"means do not add up; the tables of means are {', '.join(means)}"
+            drawn = [name for name in means if "draw" in self.tables[name]["sources"][0]]
+            rule += f"; draws.py --column mean has means of rows of {', '.join(drawn)}" * any(drawn)
         else:
             rule = (
                 f"no sums of the column {column} with their error here; columns that can be "
@@ -331,7 +392,7 @@ class Package:
     def measured(self, table: str, rows: list[Row]) -> Sum:
         """Sum numbers as they were drawn."""
         if not rows:
-            return interval(0, math.nan, math.nan)._replace(withheld=NO_VALUE)
+            return interval(0, math.nan, math.nan)._replace(no_interval=NO_VALUE)
         variance = fourth = 0.0
         for source, source_rows in self.by_source(table, rows):
             if "draw" not in source:
@@ -368,14 +429,14 @@ class Package:
         error_model = self.together(sources[0][0]["estimates"])
         seen = [row for row in rows if row[VALUE]]  # none on a gap
         if not seen:
-            return interval(0, math.nan, math.nan)._replace(withheld=NO_VALUE)
+            return interval(0, math.nan, math.nan)._replace(no_interval=NO_VALUE)
         value = sum(float(row[VALUE]) for row in seen)
-        variance, withheld = error_model.error(seen)
+        variance, no_interval = error_model.error(seen)
         estimate = interval(len(seen), value, variance)
         return estimate._replace(
-            low_90=max(estimate.low_90, 0.0) if not withheld else math.nan,
-            low_95=max(estimate.low_95, 0.0) if not withheld else math.nan,
-            withheld=withheld,
+            low_90=max(estimate.low_90, 0.0) if not no_interval else math.nan,
+            low_95=max(estimate.low_95, 0.0) if not no_interval else math.nan,
+            no_interval=no_interval,
         )
 
     def reconciled(self, table: str, rows: list[Row]) -> Sum:
@@ -383,7 +444,7 @@ class Package:
         sources = self.by_source(table, rows)
         seen = [row for row in rows if row["unbiased"]]
         if not seen:
-            return interval(0, math.nan, math.nan)._replace(withheld=NO_VALUE)
+            return interval(0, math.nan, math.nan)._replace(no_interval=NO_VALUE)
         variance, axes = 0.0, self._axes()
         name = sources[0][0].get("draw", "").partition("/")[0]
         if not axes[name]:  # drawn by itself, and reconciled with nothing
@@ -495,15 +556,18 @@ def main(arguments: list[str]) -> int:
         rows = package.rows(table)
         total = package.total_of(table, [*compress(rows, marked(rows, conditions(words)))], column)
         if math.isnan(total.value):
-            raise ValueError(total.withheld)
+            raise ValueError(total.no_interval)
+        better = package.coarser(table, column, conditions(words))
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
     for name, value in total._asdict().items():
-        if name == "withheld":
+        if name == "no_interval":
             print(f"{name:20} {value}" if value else "", end="\n" if value else "")
         else:
             print(f"{name:20} {value:,.2f}" if name != "cells" else f"{name:20} {value:,}")
+    print(f"{'unit':20} {package.unit(table, column)}")
+    say_coarser(better)
     return 0
 
 

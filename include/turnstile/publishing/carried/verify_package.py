@@ -33,6 +33,8 @@ MANIFEST, SUMS, STATEMENT = "manifest.json", "SHA256SUMS", "statement.intoto.jso
 PLAN, CARD, PAYLOAD = "plan.json", "release_card.json", b"application/vnd.in-toto+json"
 SEALED_PROOF, ZONE = "sealed.tlog-proof", "zone-index"
 ALONE = "; alone: without a zone-index.txt around it nothing else was checked"
+SUCH_AS = ", such as public/opal/2016-W30/r0"
+PLACE = re.compile(r"\b\d{4}-[^/]*/r\d+$")  # of a period and a revision
 ZONE_KIND = b"application/vnd.turnstile.public-zone+json"
 UNLISTED = re.compile(  # signed itself, or listed by a manifest, or hidden
     rf"{ZONE}\.|ledger-checkpoint\.note$|ledger-log/|(.*/)?\.|[^/]+/latest$"
@@ -506,6 +508,20 @@ def fetched(address: str, folder: Path) -> Path:
     return folder
 
 
+def is_package(folder: Path) -> bool:
+    """Whether a folder holds anything of a package: a zone, a programme and a period do not."""
+    return any((folder / name).exists() for name in (MANIFEST, PLAN, CARD, SUMS))
+
+
+def elsewhere(folder: Path) -> str:
+    """Say which release lies in the place of another; a folder may have any other name."""
+    release, at = json.loads((folder / MANIFEST).read_bytes())["key"], folder.resolve()
+    is_zone = (at.parent.parent.parent / "ledger.pub").is_file()
+    place = "/".join(at.parts[-3 if is_zone else -2 :])
+    is_other = PLACE.search(place) and not f"/{release}".endswith(f"/{place}")
+    return f"; it is {release}, and lies in the place of {place}" if is_other else ""
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Check packages, and print what differs."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
@@ -515,6 +531,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--since", help="a checkpoint of the log that you kept: file or address")
     parser.add_argument("--series", action="store_true", help="no card states less than all cost")
     args = parser.parse_args(arguments)
+    for address in args.packages:
+        if not (address.startswith(WEB) or is_package(Path(address))):
+            parser.error(f"{address} is no package: give the folder of a revision{SUCH_AS}")
     problems, folders = list[str](), list[Path]()
     try:
         given, log_key = (
@@ -548,7 +567,8 @@ def main(arguments: list[str] | None = None) -> int:
             problems += [f"{address}: {problem}" for problem in differences]
             signed = f"signed{around}" if key else "signature not checked: no key or no statement"
             signed += ", in a log that grew from yours" if kept else ""
-            print(f"{address}: {'differs' if differences else f'as published; {signed}'}")
+            said = "differs" if differences else f"as published; {signed}{elsewhere(folder)}"
+            print(f"{address}: {said}")
         if args.series and not problems:
             problems += series_findings(folders)
     sys.stderr.writelines(f"{problem}\n" for problem in problems)

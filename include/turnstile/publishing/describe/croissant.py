@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnstile.programme.field_registry import field_of, title_of
+from turnstile.programme.field_registry import title_of
 from turnstile.publishing.contents import Contents, TableFile
 from turnstile.publishing.describe.licences import path_of
 from turnstile.publishing.written_text import json_bytes
@@ -58,7 +58,7 @@ def write(contents: Contents) -> bytes:
         "citeAs": f"{programme.publish.curator}: {programme.title}, {plan.week}, "
         f"revision {plan.revision}",
         "distribution": [_file(contents, table) for table in contents.tables],
-        "recordSet": [_records(table) for table in contents.tables],
+        "recordSet": [_records(contents, table) for table in contents.tables],
     }
     return json_bytes(described)
 
@@ -77,7 +77,7 @@ def _file(contents: Contents, table: TableFile) -> dict[str, Any]:
     }
 
 
-def _records(table: TableFile) -> dict[str, Any]:
+def _records(contents: Contents, table: TableFile) -> dict[str, Any]:
     """Describe the rows of a table."""
     return {
         "@type": "cr:RecordSet",
@@ -89,7 +89,7 @@ def _records(table: TableFile) -> dict[str, Any]:
                 "@type": "cr:Field",
                 "@id": f"{table.name}/{name}",
                 "name": f"{table.name}/{name}",
-                "description": entry.description if (entry := field_of(name)) else title_of(name),
+                "description": contents.about(name) or title_of(name),
                 "dataType": _TYPES[kind],
                 "source": {"fileObject": {"@id": table.parquet}, "extract": {"column": name}},
             }

@@ -13,7 +13,7 @@ from typing import Any
 from turnstile.programme.field import Field
 from turnstile.programme.field_registry import field_of, title_of
 from turnstile.publishing.contents import Contents, TableFile
-from turnstile.publishing.data_tables import VALUE
+from turnstile.publishing.data_tables import NUMBERS, VALUE
 from turnstile.publishing.describe.licences import path_of
 from turnstile.publishing.week.gtfs_ride import ride_files
 from turnstile.publishing.week.tides_shapes import column_of_shape, shapes_of
@@ -67,7 +67,7 @@ def _resources(contents: Contents, table: TableFile) -> Iterator[dict[str, Any]]
         "description": description,
         "hash": f"sha256:{csv.sha256}",
         "bytes": csv.size_bytes,
-        "schema": _schema(table),
+        "schema": _schema(contents, table),
     }
     yield {
         "name": f"{name}-parquet",
@@ -80,18 +80,22 @@ def _resources(contents: Contents, table: TableFile) -> Iterator[dict[str, Any]]
     }
 
 
-def _schema(table: TableFile) -> dict[str, Any]:
+def _schema(contents: Contents, table: TableFile) -> dict[str, Any]:
     """Describe the columns of a table; its labels are a key, but of rows that stand for records."""
-    fields = {"fields": [_field(*column) for column in table.columns]}
+    fields = {"fields": [_field(contents, table, *column) for column in table.columns]}
     has_key = table.labels and VALUE in dict(table.columns)
     return fields | ({"primaryKey": table.labels} if has_key else {})
 
 
-def _field(name: str, kind: str) -> dict[str, str]:
-    """Describe one column, from the field registry."""
+def _field(contents: Contents, table: TableFile, name: str, kind: str) -> dict[str, str]:
+    """Describe one column, from the field registry, in the units of its table."""
     entry = field_of(name)
     about = {"name": name, "type": kind, "title": title_of(name)}
-    return about if entry is None else _described(entry) | about
+    if entry is None:
+        return about
+    if name in NUMBERS and entry.unit:
+        about["unit"] = table.layout.unit_of(name)
+    return _described(entry) | about | {"description": contents.about(name)}
 
 
 def _described(field: Field) -> dict[str, str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.field_registry import field_of, title_of
+from turnstile.programme.field_registry import title_of
 from turnstile.publishing.contents import Contents
+from turnstile.publishing.data_tables import BUSES
 from turnstile.publishing.describe.licences import path_of
 from turnstile.publishing.pages import rendered
 from turnstile.publishing.week.numbers import usable_tables
@@ -44,11 +45,13 @@ def write_guide(contents: Contents) -> bytes:
         guarantee=guarantee_sentence(contents.card, contents.drawn.programme.mechanism.unit),
         cumulative=cumulative_sentence(contents.card),
         columns=[
-            (name, title_of(name), known.description)
-            for name in columns
-            if (known := field_of(name)) is not None
+            (name, title_of(name), about) for name in columns if (about := contents.about(name))
         ],
         has_shapes=bool(contents.features),
+        counts_buses=any(
+            table.layout.unit == BUSES[1] and "slot" in table.labels for table in contents.tables
+        ),
+        slot_minutes=contents.drawn.programme.time.slot_minutes,
         measured=measured[0].name if measured else "",
         measured_tap=bool(measured) and "tap" in measured[0].labels,
         separate=[

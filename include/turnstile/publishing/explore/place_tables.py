@@ -75,7 +75,7 @@ class PlaceTables:
             total = self.sums.estimated(table.name, [row.said for row in rows])
         except ValueError:
             return None
-        return None if total.withheld else total
+        return None if total.no_interval else total
 
 
 def place_tables(package: Path) -> PlaceTables | None:

@@ -13,8 +13,9 @@ from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
 
+from turnstile.programme.field_registry import field_of, title_of
 from turnstile.publishing.pages import rendered
-from turnstile.publishing.series.index import EXPLORER_PAGE, INDEX
+from turnstile.publishing.series.index import EXPLORER_PAGE, FOLDER, INDEX
 from turnstile.publishing.series.plot import PERIODS_MOST, totals_svg
 from turnstile.publishing.written_text import json_bytes
 
@@ -29,20 +30,27 @@ _OF_PACKAGE = {
     "dictionary.csv": "dictionary",
     "SHA256SUMS": "files",
 }
+_MEANS = {
+    "four_weeks": "mean of the last four weeks; of trips without weeks that have a gap",
+    "typical_week": "mean of each day of the week over these weeks, without holidays and gaps",
+    "typical_weekday": "mean of their Mondays to Fridays, without holidays and gaps",
+}
 Index = Mapping[str, Any]
+Columns = Mapping[str, Sequence[str]]
 
 
-def programme_files(about: Index, folder: Path) -> dict[str, bytes]:
+def programme_files(about: Index, folder: Path, means: Columns) -> dict[str, bytes]:
     """Return page and feeds of a programme, by path below its folder.
 
     Args:
         about: its index.
         folder: of the programme, with its packages.
+        means: columns of each table of means over the last weeks.
     """
     entries = [entry for period in about["periods"] if (entry := _entry(about, period))]
     newest_first = sorted(entries, key=lambda item: item["updated"], reverse=True)
     return {
-        "index.html": _page(about, folder),
+        "index.html": _page(about, folder, means),
         "feed.atom": _atom(about, newest_first),
         "feed.json": _json_feed(about, newest_first),
     }
@@ -53,7 +61,7 @@ def catalogue_page(indexes: Sequence[Index]) -> bytes:
     return rendered("catalogue.html.j2", programmes=indexes).encode()
 
 
-def _page(about: Index, folder: Path) -> bytes:
+def _page(about: Index, folder: Path, means: Columns) -> bytes:
     """Return the page of a programme: what became of each period, newest first."""
     periods = [
         {"revision": 0, "withdrawn": []}
@@ -75,6 +83,15 @@ def _page(about: Index, folder: Path) -> bytes:
         periods=periods,
         plot=plot and Markup(plot),  # noqa: S704 - vl-convert escapes
         periods_shown=PERIODS_MOST,
+        means=[
+            (path, _MEANS[path.partition("/")[0]], f"{FOLDER}/{path}.parquet")
+            for path in sorted(means)
+        ],
+        columns=[
+            (name, title_of(name), known.description)
+            for name in dict.fromkeys(name for names in means.values() for name in names)
+            if (known := field_of(name)) is not None
+        ],
         explorer=EXPLORER_PAGE
         if any(file["path"] == EXPLORER_PAGE for file in about["files"])
         else "",

@@ -84,7 +84,10 @@ def write_series(
         files: dict[str, bytes | Kept] = dict(_parts(tables, folder, public, known))
         gaps = {revision.key.period: facts[revision.key].gaps for revision in in_force}
         days = Days(holidays_of(programme, include), gaps)
-        files |= _means(programme, tables, _last_weeks(in_force), public, days)
+        means = _means(programme, tables, _last_weeks(in_force), public, days)
+        for path, rows in means.items():
+            stem = f"{FOLDER}/{path}"
+            files |= {f"{stem}.parquet": parquet_bytes(rows), **dict([csv_file(stem, rows)])}
         files[_DAYS] = days_csv(periods, days)
         files |= explorer_files(programme, periods, in_force, folder, include, known)
         kept = kept_facts(here, facts)
@@ -104,7 +107,8 @@ def write_series(
             raise IntegrityError(
                 f"{programme.name}: the series holds what nothing declares: {unknown}"
             )
-        files |= programme_files(about, folder)
+        columns = {path: rows.column_names for path, rows in means.items()}
+        files |= programme_files(about, folder, columns)
         for path, content in files.items():
             if isinstance(content, bytes):
                 _write(folder / path, content)
@@ -186,8 +190,8 @@ def _means(
     weeks: Sequence[PublishedRevision],
     public: Path,
     days: Days,
-) -> dict[str, bytes]:
-    """Return the files of the means over the last weeks."""
+) -> dict[str, pa.Table]:
+    """Return the means over the last weeks, by kind and table."""
     packages = [Tables(public / str(revision.key)) for revision in weeks]
     without = [day for revision in weeks for day in days.gaps[revision.key.period]]
     means: dict[str, pa.Table | None] = {}
@@ -200,10 +204,7 @@ def _means(
         means[f"four_weeks/{spec.name}"] = four_weeks_of_speeds(
             packages, spec.name, spec.mean_range or 0
         )
-    files: dict[str, bytes] = {}
-    for stem, rows in ((f"{FOLDER}/{name}", rows) for name, rows in means.items() if rows):
-        files |= {f"{stem}.parquet": parquet_bytes(rows), **dict([csv_file(stem, rows)])}
-    return files
+    return {path: rows for path, rows in means.items() if rows}
 
 
 def _write(path: Path, content: bytes) -> None:

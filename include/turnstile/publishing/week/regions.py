@@ -118,13 +118,13 @@ def sums_by_region(  # noqa: PLR0913 - what a sum is of
 
 
 def sums_csv(sums: Sequence[tuple[tuple[str, ...], Sum]], by: Sequence[str]) -> bytes:
-    """Return sums as CSV: labels, cells, value, deviation, intervals; empty where withheld."""
+    """Return sums as CSV: labels, cells, value, deviation, intervals; empty where there is none."""
     sink = StringIO()
     writer = csv.writer(sink, lineterminator="\n")
     writer.writerow(("region", *by, *Sum._fields))
     for labels, total in sums:
         numbers = ("" if isnan(value) else round(value, 4) for value in total[1:-1])
-        writer.writerow((*labels, total.cells, *numbers, total.withheld))
+        writer.writerow((*labels, total.cells, *numbers, total.no_interval))
     return sink.getvalue().encode()
 
 
