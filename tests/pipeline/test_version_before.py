@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from small_deployment import Deployment
 from version_before import version_before, version_of_fewer_kinds
 
 from turnstile.ledger.of_deployment import open_ledger
+from turnstile.pipeline.steps import STEPS
 from turnstile.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,9 +47,19 @@ def _included(folder: Path, unpack: Callable[[Path], bool]) -> Path:
 
 def _turnstile(include: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command by the code in a folder, in the deployment of this test."""
+    return _python(include, "-m", "turnstile.cli", *arguments)
+
+
+def _steps(include: Path, week: str, steps: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Do some steps of a week by that code, as tasks of Airflow do."""
+    done = f"for step in {tuple(steps)}: step_named(step)('opal', '{week}', 0)"
+    return _python(include, "-c", f"from turnstile.pipeline.steps import step_named\n{done}")
+
+
+def _python(include: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     code = (include, *sorted(include.with_name("extensions").iterdir()))
     return subprocess.run(  # noqa: S603 - our own interpreter
-        [sys.executable, "-m", "turnstile.cli", *arguments],
+        [sys.executable, *arguments],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, code))},  # noqa: TID251 - handed on
         cwd="/",
         capture_output=True,
@@ -62,16 +73,40 @@ def _bytes_of(deployment: Deployment) -> dict[str, str]:
     return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-def test_both_versions_share_a_ledger_until_an_entry_that_one_does_not_know(
-    before: Path, older: Path, deployment: Deployment
-) -> None:
-    now = ROOT / "include"
+def _deliver(before: Path, deployment: Deployment) -> None:
     # Programmes that both read: keys of the newer version wait until nobody goes back.
     shutil.rmtree(deployment.include / "programmes")
     shutil.copytree(before / "programmes", deployment.include / "programmes")
     deployment.edit("opal", "slot_minutes: 15", "slot_minutes: 240")
     made = ("sample", "opal", "--weeks", f"{WEEKS[0]}:{WEEKS[-1]}", "--rows", "2000", "--seed", "3")
     assert _turnstile(before, *made).returncode == 0
+
+
+def test_a_week_that_the_version_before_began_is_ended_by_this_one(
+    before: Path, deployment: Deployment
+) -> None:
+    now = ROOT / "include"
+    _deliver(before, deployment)
+    for last, week in zip(("count", "draw", "assess", "approve"), WEEKS, strict=True):
+        at = STEPS.index(last) + 1
+        done = _steps(before, week, STEPS[:at])
+        assert done.returncode == 0, done.stderr
+        assert not (deployment.public / "opal" / week / "r0").exists()
+        done = _steps(now, week, STEPS[at:])
+        assert done.returncode == 0, done.stderr
+        for command in (
+            ("ledger", "verify"),
+            ("package", "verify", f"{deployment.public}/opal/{week}/r0"),
+        ):
+            done = _turnstile(now, *command)
+            assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_both_versions_share_a_ledger_until_an_entry_that_one_does_not_know(
+    before: Path, older: Path, deployment: Deployment
+) -> None:
+    now = ROOT / "include"
+    _deliver(before, deployment)
     public: dict[str, str] = {}
     spent = -1
     for include, week in zip((before, now, before, now), WEEKS, strict=True):
