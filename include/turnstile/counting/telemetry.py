@@ -55,13 +55,13 @@ def count_telemetry(
         days: service days: one, or those of a week that bounds hold over.
     """
     cells = vehicle_cells(programme, domain)
-    connection.execute("DROP TABLE IF EXISTS bus_day_cell")
-    for number, day in enumerate(days):
-        if files := day_files(rows_folder, day):
-            read_bus_cells(connection, programme, files, cells)
-            _add_day(connection, number)
-    counted = None
-    if any(day_files(rows_folder, day) for day in days):
+    into, counted = "CREATE OR REPLACE TEMP TABLE bus_day_cell AS", None
+    given = {n: files for n, day in enumerate(days) if (files := day_files(rows_folder, day))}
+    for number, files in given.items():
+        read_bus_cells(connection, programme, files, cells)
+        connection.execute(f"{into} SELECT {number}::INTEGER AS day_index, * FROM bus_cell")  # noqa: S608 - names of ours
+        into = "INSERT INTO bus_day_cell"
+    if given:
         counted = columns_of(
             connection,
             f"SELECT {', '.join(cells.axes)}, readings, speed_sum_milli, speed_max_milli, delays, "  # noqa: S608 - names of ours
@@ -72,20 +72,6 @@ def count_telemetry(
         for table in programme.tables
         for statistic in table.statistics
     }
-
-
-def _add_day(connection: Connection, number: int) -> None:
-    """Add the rows of `bus_cell` to those of the scope, with the number of their day."""
-    rows = f"SELECT {number}::INTEGER AS day_index, * FROM bus_cell"  # noqa: S608 - names of ours
-    known = connection.execute(
-        "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'bus_day_cell'"
-    ).fetchone()
-    is_first = known is None or not known[0]
-    connection.execute(
-        f"CREATE TEMP TABLE bus_day_cell AS {rows}"
-        if is_first
-        else f"INSERT INTO bus_day_cell {rows}"
-    )
 
 
 def read_bus_cells(

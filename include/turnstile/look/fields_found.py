@@ -239,11 +239,14 @@ def fields_that_may_be(
         relation: SQL of a file's columns, as text.
         unread: those that no field is read from.
     """
-    for column in unread:
-        select = (
-            f"SELECT DISTINCT word FROM (SELECT {name(column)} AS word FROM ({relation}) "
-            f"LIMIT {_LOOKED_AT}) WHERE word IS NOT NULL LIMIT {_FEW_WORDS + 1}"
-        )
+    columns = tuple(unread)
+    listed = ", ".join(f"{name(column)} AS column_{n}" for n, column in enumerate(columns))
+    if columns:  # a file is read once for all of them
+        first = f"SELECT {listed} FROM ({relation}) LIMIT {_LOOKED_AT}"
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE unread AS {first}")
+    for n, column in enumerate(columns):
+        words_of_column = f"SELECT DISTINCT column_{n} FROM unread WHERE column_{n} IS NOT NULL"
+        select = f"{words_of_column} LIMIT {_FEW_WORDS + 1}"
         words = [str(row[0]) for row in connection.execute(select).fetchall()]
         if 1 < len(words) <= _FEW_WORDS and _says_action(column, words):
             yield "action", column

@@ -169,11 +169,15 @@ def _form_of_cells(
     spec: FileSpec, columns: tuple[str, ...], cells: Mapping[str, Sequence[str]]
 ) -> FoundForm:
     """Return the form of a file whose columns hold these cells."""
+    said = {
+        column: [text for cell in texts if (text := cell.strip())]
+        for column, texts in cells.items()
+    }
     decimals, offsets, dated, named = (
-        tuple(column for column, texts in cells.items() if _mostly(pattern, texts))
+        tuple(column for column, texts in said.items() if _mostly(pattern, texts))
         for pattern in (_BEHIND_COMMA, _WITH_OFFSET, _YEAR_LAST, _WITH_NAME)
     )
-    epochs = tuple(_epochs(cells.items()))
+    epochs = tuple(_epochs(said.items()))
     return FoundForm(spec, columns, epochs, decimals, offsets=offsets, dated=dated, named=named)
 
 
@@ -355,13 +359,12 @@ def _is_told(lines: Sequence[str], row: int, delimiter: Delimiter) -> bool:
 
 def _epochs(columns: Iterable[tuple[str, Sequence[str]]]) -> Iterator[tuple[str, TimeForm]]:
     """Yield the columns of numbers that may be instants."""
-    for name, cells in columns:
-        if _mostly(_EPOCH, cells):
-            lengths = Counter(len(cell.strip().partition(".")[0]) for cell in cells if cell.strip())
+    for name, said in columns:
+        if _mostly(_EPOCH, said):
+            lengths = Counter(len(text.partition(".")[0]) for text in said)
             yield name, _EPOCHS.get(lengths.most_common(1)[0][0], TimeForm.WRITTEN)
 
 
-def _mostly(pattern: re.Pattern[str], cells: Sequence[str]) -> bool:
-    """Return whether nearly all cells that say something match."""
-    said = [cell.strip() for cell in cells if cell.strip()]
+def _mostly(pattern: re.Pattern[str], said: Sequence[str]) -> bool:
+    """Return whether nearly all texts match, if there are any."""
     return bool(said) and sum(map(bool, map(pattern.fullmatch, said))) >= _MOSTLY * len(said)

@@ -55,6 +55,7 @@ def _in_range(rules: tuple[Rule, ...], frames: Mapping[Frame, pd.DataFrame]) -> 
     The library takes milliseconds for each expectation, and of fifty ranges nearly all hold. A
     comparison chooses which are judged together; each other one is judged by itself.
     """
+    import numpy as np
     import pandas as pd
 
     ranges = {}
@@ -65,19 +66,17 @@ def _in_range(rules: tuple[Rule, ...], frames: Mapping[Frame, pd.DataFrame]) -> 
         if column is None or not pd.api.types.is_numeric_dtype(column):
             continue
         least, most = rule.arguments["min_value"], rule.arguments["max_value"]
-        figures = pd.DataFrame(
-            {
-                "figure": column.dropna().astype(float),
-                "least": -inf if least is None else least,
-                "most": inf if most is None else most,
-            }
-        )
-        if (figures["figure"].ge(figures["least"]) & figures["figure"].le(figures["most"])).all():
-            ranges[number] = figures
+        figures = column.dropna().to_numpy(dtype=float)
+        lowest = np.full_like(figures, -inf if least is None else least)
+        highest = np.full_like(figures, inf if most is None else most)
+        if ((lowest <= figures) & (figures <= highest)).all():
+            ranges[number] = figures, lowest, highest
     if not ranges:
         return {}
     both = dict(enumerate(between("ranges", Frame.WEEK, "least and most hold")))
-    judged = _judge_frame(Frame.WEEK, pd.concat(ranges.values()), both)
+    names = ("figure", "least", "most")
+    together = map(np.concatenate, zip(*ranges.values(), strict=True))
+    judged = _judge_frame(Frame.WEEK, pd.DataFrame(dict(zip(names, together, strict=True))), both)
     is_kept = set(judged.values()) == {Outcome.KEPT}
     return dict.fromkeys(ranges, Outcome.KEPT) if is_kept else {}
 

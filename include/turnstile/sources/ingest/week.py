@@ -66,6 +66,7 @@ _GOOD = "FROM staged WHERE broken_rule IS NULL"
 # Places, modes and buses by number, and no other column: a dictionary is begun for each, and given
 # up where values are many, which is what writing costs most.
 _ENCODED = "PARQUET_VERSION V2, DICTIONARY_SIZE_LIMIT 4000"
+_FEW = 20_000  # records that stand in memory, because each day asks for its own
 _STAGED = f"COMPRESSION uncompressed, {_ENCODED}"  # rows that are read once, and soon
 _KEPT = f"COMPRESSION zstd, COMPRESSION_LEVEL 1, {_ENCODED}"
 
@@ -131,6 +132,9 @@ def ingest(  # noqa: PLR0913 - the keyword-only rest is where it runs
                     carried=tuple(name for name in FROM_TIMETABLE if name in programme.carried),
                 )
             joining = layout.joining
+            if not joining and records <= _FEW:
+                work.connection.execute("CREATE TABLE few AS FROM staged")
+                work.connection.execute("CREATE OR REPLACE VIEW staged AS FROM few")
             if joining and joining.numbers:
                 _copy(work, joining.numbers, Path(scratch) / "snapshot" / NUMBERS_FILE)
             joined = joining.join(work.connection) if joining else Joined(0, 0)
