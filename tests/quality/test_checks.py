@@ -116,6 +116,21 @@ def test_a_day_below_the_floor_of_the_programme_stops_the_week(
     assert not report.passed
 
 
+def test_a_day_whose_file_was_cut_is_warned_of(zones: Any, programme_of: MakeProgramme) -> None:
+    """In either half; a day that ends a little earlier, with as many rows, is none."""
+    zones.sample("opal", WEEK, "--rows", "3000")
+    file = next(iter(sorted(zones.landing.rglob("*.csv"))))
+    header, *lines = file.read_text().splitlines(keepends=True)
+    halves = [line for line in lines if line.split(",")[3] < "10:00"]
+    others = [line for line in lines if line not in halves]
+    most = [line for line in lines if line.split(",")[3] < "22:30"]
+    for kept, is_cut in ((halves, True), (others, True), (most, False)):
+        file.write_text("".join((header, *kept)))
+        report = _judged(zones, programme_of("opal"))
+        assert report.passed
+        assert ("days_whole" in {finding.rule for finding in report.warnings}) == is_cut
+
+
 def test_kilometers_taken_for_meters_are_seen_too(zones: Any, programme_of: MakeProgramme) -> None:
     zones.sample("itms", WEEK, "--rows", "3000")
     report = _judged(zones, programme_of("itms", speed_unit=SpeedUnit.MS, speed_at_most_kmh=300))

@@ -30,6 +30,8 @@ def _good(name: str, programme: Programme) -> dict[Frame, pd.DataFrame]:
         "nulls": 0,
         "minute_least": 0,
         "minute_most": 1439,
+        "minutes_late": 0.0,
+        "minutes_early": 0.0,
         "latitude_least": 21.1,
         "latitude_most": 21.3,
         "longitude_least": 72.7,
@@ -126,6 +128,8 @@ _ABOVE = {
 _OWN = {
     "opal": [
         ("unknown_taps", _set(Frame.WEEK, "share_unknown_taps", 0.11)),
+        ("days_whole", _set(Frame.DAYS, "minutes_late", 241, row=2)),
+        ("days_whole", _set(Frame.DAYS, "minutes_early", 241, row=6)),
         ("trips_of_no_card", _set(Frame.WEEK, "cards_off", 1.01)),
         ("delivered_twice", _set(Frame.WEEK, "day_twice", 0.41)),
         ("card_id_missing", _set(Frame.WEEK, "share_card_id_missing", 1e-9)),

@@ -76,6 +76,8 @@ _SHAPE_METRICS = {
     RowShape.TRIPS: {
         "minute_least": "min(least(tap_on_minute, coalesce(tap_off_minute, 0)))",
         "minute_most": "max(greatest(tap_on_minute, coalesce(tap_off_minute, 0)))",
+        "tap_on_least": "min(tap_on_minute)",
+        "tap_on_most": "max(tap_on_minute)",
         "unknown_taps": "count(*) FILTER (WHERE tap_off_location = 'UNKNOWN')",
     },
     RowShape.TELEMETRY: {
@@ -296,6 +298,10 @@ def _days(
     """).df()
     if feed.shape is RowShape.TELEMETRY:
         days["speed_off_unit"] = speeds_off_unit(connection, days)
+    else:
+        full = days[days["rows"] >= _ROWS_OF_A_DAY]
+        days["minutes_late"] = days["tap_on_least"] - full["tap_on_least"].median()
+        days["minutes_early"] = full["tap_on_most"].median() - days["tap_on_most"]
     return days
 
 

@@ -40,6 +40,7 @@ _MANY_OF_THESE = {
 _FEW = 0.01
 _DELIVERED_TWICE = 0.4  # of a day; where hours are all that is told a fifth (Buenos Aires)
 _MANY_UNKNOWN_TAPS = 0.1
+_CUT_MINUTES = 240
 _USUAL_VOLUME = (0.5, 2.0)
 RANGE = "ColumnValuesToBeBetween"
 
@@ -312,7 +313,16 @@ def _trip_rules() -> tuple[Rule, ...]:
     """What holds for trips only."""
     sentence = "more than a tenth of the tap-offs are UNKNOWN; ask the sender"
     span = ("share_unknown_taps", None, _MANY_UNKNOWN_TAPS)
-    return (_ranged("unknown_taps", Severity.WARN, Frame.WEEK, span, sentence),)
+    cut = (
+        "the taps of a day begin hours later, or end hours earlier, than those of the other days, "
+        "as in a file that was cut; see whether all of it was delivered"
+    )
+    warn, days = Severity.WARN, Frame.DAYS
+    return (
+        _ranged("unknown_taps", warn, Frame.WEEK, span, sentence),
+        _ranged("days_whole", warn, days, ("minutes_late", None, _CUT_MINUTES), cut),
+        _ranged("days_whole", warn, days, ("minutes_early", None, _CUT_MINUTES), cut),
+    )
 
 
 def _telemetry_rules(programme: Programme) -> tuple[Rule, ...]:
