@@ -42,6 +42,17 @@ def test_a_programme_that_another_one_excludes_is_reported_which_stands_in_the_w
     assert _refusal("opal", "2016-W31") is None
 
 
+def test_plan_says_that_a_cap_would_refuse_the_week(
+    deployment: Deployment, turnstile: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    deployment.edit("opal_trip", "slot_minutes: 15", "slot_minutes: 240")
+    _sealed(deployment, "opal")
+    for name, week, is_refused in (("opal_trip", WEEK, True), ("opal", "2016-W31", False)):
+        assert turnstile("plan", name, "--week", week) == 0
+        assert ("refused by run: " in capsys.readouterr().out) == is_refused
+    assert turnstile("check", "opal_trip") == 0  # which judges no week
+
+
 def test_files_of_another_budget_group_are_refused_before_anything_is_read(
     deployment: Deployment,
 ) -> None:
