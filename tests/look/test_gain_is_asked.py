@@ -75,3 +75,18 @@ def test_where_no_grain_tells_anything_a_person_says_why(city: Any) -> None:
     assert _nothing_charged(city)
     city.edit("accept_no_gain: decide", "accept_no_gain: a baseline for later years")
     assert city.tells("check", "city")[0] == 0
+
+
+def test_vehicles_of_another_mode_than_bus_are_judged_alike(city: Any) -> None:
+    city.deliver(readings(), Form())
+    said = city.new(readings(), Form(), "--speed-unit", "km/h", "--mode", "tram", "--buses", "500")
+    assert "modes: [tram]" in city.yaml.read_text()
+    assert "to decide:" not in said
+    city.edit("typical_volume: 500", "typical_volume: 8")
+    for command in (("check", "city"), ("plan", "city", "--week", WEEK)):
+        assert NOTHING in city.tells(*command)[1]  # negative control: too few of them
+    city.edit("typical_volume: 8", "typical_volume: 500")
+    for command in (("check", "city"), ("plan", "city", "--week", WEEK)):
+        code, said = city.tells(*command)
+        assert (code, "refused by" in said) == (0, False)
+    assert "A made city of 500" in city.tells("plan", "city", "--grains", "--buses", "500")[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 
 import pytest
 from small_deployment import WEEK, Deployment
@@ -41,6 +42,17 @@ def test_a_programme_that_another_one_excludes_is_reported_which_stands_in_the_w
     assert _refusal("opal", "2016-W31") is None
 
 
+def test_plan_says_that_a_cap_would_refuse_the_week(
+    deployment: Deployment, turnstile: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    deployment.edit("opal_trip", "slot_minutes: 15", "slot_minutes: 240")
+    _sealed(deployment, "opal")
+    for name, week, is_refused in (("opal_trip", WEEK, True), ("opal", "2016-W31", False)):
+        assert turnstile("plan", name, "--week", week) == 0
+        assert ("refused by run: " in capsys.readouterr().out) == is_refused
+    assert turnstile("check", "opal_trip") == 0  # which judges no week
+
+
 def test_files_of_another_budget_group_are_refused_before_anything_is_read(
     deployment: Deployment,
 ) -> None:
@@ -56,6 +68,32 @@ def test_files_of_another_budget_group_are_refused_before_anything_is_read(
     landing = open_release("opal", WEEK).programme.source.landing
     deployment.ledger.admit_family(landing, "other_cards", "olga", "other people")
     assert _refusal("opal_trip") is None
+
+
+def test_check_and_plan_say_that_another_budget_group_has_the_files(
+    deployment: Deployment, turnstile: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    deployment.edit("opal_trip", "slot_minutes: 15", "slot_minutes: 240")
+    deployment.edit("opal_trip", "family: opal_cards", "family: other_cards")
+
+    def said() -> tuple[int, str]:
+        capsys.readouterr()
+        code = turnstile("check", "opal_trip")
+        assert turnstile("plan", "opal_trip", "--week", "2016-W31") == 0
+        return code, "".join(capsys.readouterr())
+
+    assert "admit-family" not in said()[1]  # there is no ledger
+    assert deployment.nothing_happened()
+    _sealed(deployment, "opal")
+    code, refused = said()
+    assert code == 2
+    assert "turnstile: opal_trip would charge the files 'opal/{week}/*'" in refused
+    assert "refused by run: opal_trip would charge the files 'opal/{week}/*'" in refused
+    assert refused.count("turnstile ledger admit-family other_cards") == 2
+    deployment.ledger.admit_family("opal/{week}/*", "other_cards", "olga", "other people")
+    code, admitted = said()
+    assert code == 0
+    assert "admit-family" not in admitted
 
 
 @pytest.mark.parametrize("pattern", ["./opal/{week}/*", "opal//{week}/*", "linked/{week}/*"])

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from small_deployment import WEEK, Deployment
 
-from turnstile.errors import RefusedError
+from turnstile.errors import ProgrammeError, RefusedError
 from turnstile.pipeline import preflight
 from turnstile.pipeline.context import open_release
 from turnstile.pipeline.steps import STEPS, step_named
@@ -112,3 +112,36 @@ def test_what_was_found_for_something_else_is_not_read(
     monkeypatch.setattr(preflight, "code_version", lambda: "other code")
     preflight.require_preflight(release)
     assert len(times) == 6
+
+
+def test_an_approval_that_nobody_can_give_is_refused_before_any_charge(
+    landed: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = "{required: true, persons: 2, role: datachief}"
+    landed.edit("itms", "approval: {required: false}", f"approval: {asked}")
+    for names in ("", "datachief: [ada]\n"):
+        (landed.include / "people.yaml").write_text(f"release_officer: [ada, grace]\n{names}")
+        for command in (("check", "itms"), ("run", "itms", "--week", WEEK)):
+            assert turnstile(*command) == 2
+            said = capsys.readouterr().err
+            assert "approval.persons: asks for 2 of the role datachief, and" in said
+            assert f"names {names.count('ada')}, so that no release could be approved" in said
+    landed.edit("itms", asked, asked.replace("true", "false"))  # negative controls: nobody is asked
+    assert turnstile("check", "itms") == 0
+    landed.edit("itms", asked.replace("true", "false"), asked)  # or enough people are named
+    assert landed.spent() == {}
+    (landed.include / "people.yaml").write_text("datachief: [ada, grace]\n")
+    assert turnstile("check", "itms") == 0
+    assert turnstile("run", "itms", "--week", WEEK) == 3
+    assert "0 of 2 approvals; may still answer: ada, grace" in capsys.readouterr().err
+
+
+def test_people_who_left_since_the_reservation_stop_the_draw(landed: Deployment) -> None:
+    landed.edit("itms", "approval: {required: false}", "approval: {required: true}")
+    for name in STEPS[: STEPS.index("draw")]:
+        step_named(name)("itms", WEEK, 0)
+    (landed.include / "people.yaml").unlink()
+    with pytest.raises(ProgrammeError, match="names 0, so that no release"):
+        step_named("draw")("itms", WEEK, 0)
+    (landed.include / "people.yaml").write_text("release_officer: [ada]\n")
+    assert step_named("draw")("itms", WEEK, 0)

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from turnstile.commands.plan import positive
-from turnstile.errors import InputError, ProgrammeError, TurnstileError
+from turnstile.errors import InputError, ProgrammeError, RefusedError, TurnstileError
 from turnstile.extensions import PLANNING, PORTALS, brought
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.pipeline.landing.first_look import action_unsaid
+from turnstile.pipeline.ledger_preview import refusal_of_files
 from turnstile.pipeline.trials.gain import no_gain
 from turnstile.pipeline.trials.room import shortage, tightest_room
 from turnstile.programme.calendar.release_schedule import period_containing
@@ -23,6 +24,7 @@ from turnstile.programme.loading import (
     programme_file,
     programme_files,
 )
+from turnstile.programme.people import require_people
 from turnstile.programme.problems import Checked, problems_of
 from turnstile.programme.reference import json_schema, reference
 from turnstile.programme.source_spec import RowShape
@@ -30,7 +32,7 @@ from turnstile.programme.spec import Programme
 from turnstile.publishing.package_size import large_package, package_size
 from turnstile.publishing.series.days import holidays_of
 from turnstile.quality.rules import shares_at_most
-from turnstile.release.plan import make_plan
+from turnstile.release.plan import ReleasePlan, make_plan
 from turnstile.settings import Settings, system_clock
 from turnstile.sources.feeds.layout import names_in_source
 from turnstile.sources.feeds.registry import layout_of
@@ -113,18 +115,24 @@ def _judged(file: ProgrammeFile, settings: Settings, trips: int | None) -> _Judg
         action_unsaid(programme),
     )
     errors = tuple(error for error in lacking if error is not None)
-    if errors and _has_sealed(programme.name, settings):  # its weeks are promised already
-        return _Judged((), (*warnings, *map(str, errors)), grains)
-    return _Judged(errors, warnings, grains)
+    has_sealed, refusals = _in_ledger(programme, plan, settings)
+    if has_sealed:  # its weeks are promised already
+        return _Judged(refusals, (*warnings, *map(str, errors)), grains)
+    return _Judged((*errors, *refusals), warnings, grains)
 
 
-def _has_sealed(programme: str, settings: Settings) -> bool:
-    """Return whether a release of a programme is sealed, by the ledger, if there is one to read."""
+def _in_ledger(
+    programme: Programme, plan: ReleasePlan, settings: Settings
+) -> tuple[bool, tuple[RefusedError, ...]]:
+    """Return whether a release is sealed, and how the ledger would refuse where the files lie."""
     try:
-        weeks = open_ledger(settings, read_only=True).weeks(programme).values()
-        return any(week.last_sealed is not None for week in weeks)
-    except InputError:  # nothing was released here
-        return False
+        ledger = open_ledger(settings, read_only=True)
+        weeks = ledger.weeks(programme.name).values()
+        refusal = refusal_of_files(ledger, programme, plan, settings)
+    except TurnstileError:  # nothing was released here, or nobody can read it now: the steps ask
+        return False, ()
+    is_sealed = any(week.last_sealed is not None for week in weeks)
+    return is_sealed, () if refusal is None else (refusal,)
 
 
 def _warning(file: ProgrammeFile, programme: Programme | None) -> str:
@@ -175,6 +183,7 @@ def _problem_of_cells(
         for address in programme.publish.to:
             brought(PORTALS, "address", asked_by="publish.to")(address)
         if is_complete:
+            require_people(programme, include)
             make_plan(
                 programme, domain, period_containing(system_clock().date(), programme.schedule)
             )

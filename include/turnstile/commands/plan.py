@@ -14,6 +14,7 @@ from turnstile.estimates.error_bars import error_bar
 from turnstile.extensions import PLANNING, brought, installed
 from turnstile.ledger.of_deployment import open_ledger_to_look
 from turnstile.pipeline.context import Release, open_release
+from turnstile.pipeline.ledger_preview import refusal_before_reading
 from turnstile.pipeline.trials.gain import no_gain
 from turnstile.pipeline.trials.room import crash_sentence, tightest_room
 from turnstile.pipeline.trials.small_worlds import beside_each_other, small_worlds
@@ -117,7 +118,7 @@ def _plan(args: argparse.Namespace) -> int:
 
 
 def _print_room(release: Release) -> None:
-    """Print what a draw costs that dies, what capped accounts have left, and the package's size."""
+    """Print what a draw that dies costs, what caps leave, the package's size and what refuses."""
     room = tightest_room(release.programme, release.domain, release.week)
     if room is not None:
         print(crash_sentence(room))
@@ -127,6 +128,9 @@ def _print_room(release: Release) -> None:
     print(size.sentence)
     if nothing := no_gain(release.programme, release.domain, release.settings.include):
         print(f"refused by check and run: {nothing}")
+    asked = release.ledger, release.programme, release.plan, release.settings
+    if refusal := refusal_before_reading(*asked):
+        print(f"refused by run: {refusal}")
     if warning := large_package(size, release.programme, release.settings.include, release.plan):
         print(f"warning: {warning}")
 

@@ -37,15 +37,31 @@ def refusal_before_reading(
         planned: its plan of the week.
         settings: where the other programmes are.
     """
-    key = ReleaseKey(programme.name, str(planned.week), planned.revision)
+    asked = _asking(programme, planned, settings)
+    key = asked.key
     if any(attempt.key == key for attempt in ledger.week(key.programme, key.period).taken):
         return None  # charged or held already
-    refusal = ledger.refusal_of(_asking(key, programme, planned, settings))
+    refusal = ledger.refusal_of(asked)
     if not isinstance(refusal, BudgetExceeded):
         return refusal
     charged = (ReleaseKey.parse(e.key) for e in ledger.entries() if e.attempt_id and e.key)
     others = in_the_way(programme, charged, settings.include)
     return BudgetExceeded(f"{refusal}{others}") if others else refusal
+
+
+def refusal_of_files(
+    ledger: Ledger, programme: Programme, planned: ReleasePlan, settings: Settings
+) -> RefusedError | None:
+    """Return how the ledger would refuse where the files lie, in any week, whatever room there is.
+
+    Args:
+        ledger: to ask.
+        programme: names the files and their budget group.
+        planned: its plan of any week.
+        settings: where the landing zone is.
+    """
+    refusal = ledger.refusal_of(_asking(programme, planned, settings))
+    return None if isinstance(refusal, BudgetExceeded) else refusal
 
 
 def refusal_of_correction(release: Release) -> RefusedError | None:
@@ -56,18 +72,15 @@ def refusal_of_correction(release: Release) -> RefusedError | None:
     """
     if release.sealed is None:
         raise TurnstileError(f"{release.key} is not sealed; there is nothing to correct")
-    key, programme = next_after(release.key), release.programme
-    planned = make_plan(programme, release.domain, release.week, revision=key.revision)
-    asked = _asking(key, programme, planned, release.settings)
-    return release.ledger.refusal_of(asked)
+    programme, revision = release.programme, next_after(release.key).revision
+    planned = make_plan(programme, release.domain, release.week, revision=revision)
+    return release.ledger.refusal_of(_asking(programme, planned, release.settings))
 
 
-def _asking(
-    key: ReleaseKey, programme: Programme, planned: ReleasePlan, settings: Settings
-) -> Request:
+def _asking(programme: Programme, planned: ReleasePlan, settings: Settings) -> Request:
     """Return what the ledger has to know to say whether it would refuse."""
     return Request(
-        key=key,
+        key=ReleaseKey(programme.name, str(planned.week), planned.revision),
         family=planned.family,
         bindings=_NOTHING,
         plan_digest=planned.digest,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from turnstile.errors import InputError
+from turnstile.errors import InputError, ProgrammeError
+from turnstile.programme.spec import Programme
 from turnstile.programme.yaml_text import plain_yaml
 
 PEOPLE_FILE = "people.yaml"
@@ -32,3 +33,22 @@ def holders(role: str, include: Path) -> frozenset[str]:
         rule = "write a list of user names for each role: release_officer: [ada, grace]"
         raise InputError(where=PEOPLE_FILE, field="role", rule=rule)
     return frozenset(roles.get(role, ()))
+
+
+def require_people(programme: Programme, include: Path) -> None:
+    """Refuse a programme that asks for more people than hold the role: it could never be approved.
+
+    Raises:
+        ProgrammeError: too few hold it today.
+        InputError: the file is not a list of names for each role.
+    """
+    asked = programme.approval
+    named = len(holders(asked.role, include))
+    if asked.required and named < asked.persons:
+        rule = (
+            f"asks for {asked.persons} of the role {asked.role}, and include/{PEOPLE_FILE} names "
+            f"{named}, so that no release could be approved after its charge; name who may approve "
+            "there, or ask for fewer people or another role"
+        )
+        where = f"{programme.name}.yaml"
+        raise ProgrammeError(where=where, field="approval.persons", rule=rule)

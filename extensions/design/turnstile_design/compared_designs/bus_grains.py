@@ -108,8 +108,9 @@ def _parents(cells: tuple[str, ...], resolution: int) -> list[int]:
 
 def _made(programme: Programme, domain: PublicDomain, resolution: int, buses: int) -> _Buses:
     """Return the made city at a resolution."""
-    cells, hours = (len(domain.dimension("bus", name).labels) for name in ("cell", "slot"))
-    labels = domain.dimension("bus", "cell").labels
+    (mode,) = domain.modes  # of vehicles, whatever they are
+    labels, slots = (domain.dimension(mode, name).labels for name in ("cell", "slot"))
+    cells, hours = len(labels), len(slots)
     at = np.array(_parents(labels, resolution))
     centers = np.array([h3.cell_to_latlng(cell) for cell in labels])
     middle = centers.mean(axis=0)
