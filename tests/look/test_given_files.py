@@ -130,6 +130,37 @@ def test_utf_8_under_a_stated_latin_1_is_no_silent_other_name(city: Any) -> None
     assert "to decide: source.file: " in said
 
 
+@pytest.mark.parametrize(
+    ("stated", "named", "reads"),
+    [
+        ("latin-1", "2016-07-25", "latin-1"),
+        ("windows-1252", "2016-07-25", "windows-1252"),
+        ("utf-8", "2016-07-28", "utf-8"),
+        ("utf-16", "2016-07-28", "utf-8"),  # of none of them
+    ],
+)
+def test_of_two_files_the_one_is_named_that_is_not_as_the_programme_says(
+    city: Any, stated: str, named: str, reads: str
+) -> None:
+    _look(city, ["utf-8", "ascii", "ascii", "latin-1", "ascii", "ascii", "ascii"])
+    city.edit("\nsource:\n", f"\nsource:\n  file: {{encoding: {stated}}}\n")
+    said = city.look()[1]
+    (line,) = [one for one in said.splitlines() if "source.file.encoding" in one]
+    assert f"city/{WEEK}/{named}.csv is written in " in line
+    assert f"deliver that file again in {reads}" in line
+    assert "most others" not in line
+
+
+def test_lines_are_promised_only_where_there_are_some(city: Any) -> None:
+    encodings = ["utf-8", *["ascii"] * 5, "latin-1"]
+    said = _look(city, encodings)[1]
+    assert "not ready: figures and examples stand in " in said
+    assert "the lines that would do" not in city.tells("run", "city", "--week", WEEK)[1]
+    _week_by_day(city, ["latin-1"] * 7)
+    said = city.look()[1]
+    assert "not ready: the lines that would do stand in " in said
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
 def test_characters_of_a_column_that_nobody_reads_ask_nothing(city: Any, encoding: str) -> None:
     """Negative control."""

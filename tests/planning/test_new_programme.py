@@ -13,11 +13,15 @@ from fractions import Fraction
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import feather
 
 from turnstile.cli import main
+from turnstile.errors import InputError
 from turnstile.pipeline.trials.room import shortage, tightest_room
 from turnstile.privacy.accounts import MICRO, NANO, rounded_up
 from turnstile.programme.domain.building import Stop
@@ -54,6 +58,13 @@ ANSWERS = (
     *("--speed-unit", "km/h", "--date-form", "DD/MM/YYYY", "--all-tap-on", "--protect", "day"),
     *CLOCK,
 )
+MESSAGE = {"oper": 1, "veh": 2, "tst": "t", "lat": 1, "long": 2, "spd": 3}
+WITHIN = {"vehicle": "v", "ts": 1, "pos": {"lat": 1, "lng": 2}, "speed_kn": 3}
+OF_WITHIN = (
+    *("--feed", "tides_vehicle_locations", "--column=vehicle_id=vehicle"),
+    *("--column=observed_at=ts", "--column=latitude=pos.lat", "--column=longitude=pos.lng"),
+    "--column=speed=speed_kn",
+)
 TELEMETRY = {"license_plate": "p", "observationDateTime": "t", "speed": 1}
 
 
@@ -83,6 +94,13 @@ def new(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., int]:
         ("x.csv", OPAL, Feed.OPAL_TRIPS),
         ("x.json", json.dumps([POSITION, {"other": 1}]), Feed.GTFS_VEHICLE_POSITIONS),
         ("x.ndjson", json.dumps(POSITION) + "\n{}", Feed.GTFS_VEHICLE_POSITIONS),
+        (
+            "x.csv",
+            "vehicle.id,timestamp,position.latitude,position.longitude,position.speed\n",
+            Feed.GTFS_VEHICLE_POSITIONS,
+        ),
+        ("x.json", json.dumps([{"VP": MESSAGE}]), Feed.HFP),
+        ("x.json", json.dumps([MESSAGE]), Feed.HFP),
         ("x.json", json.dumps([TELEMETRY | {"location.coordinates": "[1, 2]"}]), Feed.ITMS),
         ("x.json", json.dumps(TELEMETRY | {"location": {"coordinates": [1, 2]}}), Feed.ITMS),
         (
@@ -385,6 +403,9 @@ def test_a_feed_by_headway_tells_no_delays_and_the_page_says_so(
             (),
             "nearest is tides_vehicle_locations, of which it lacks observed_at (event_timestamp)",
         ),
+        ("x.ndjson", json.dumps(WITHIN), (), "its columns are not those of any feed"),
+        ("x.csv", "vehicle,ts,lat,lng\n", (), "its columns are not those of any feed"),
+        ("x.ndjson", json.dumps(WITHIN), OF_WITHIN, "pos.lat, pos.lng: lies within another value"),
         ("x.csv", OPAL, ("--column", "rout=mode"), "did you mean route?"),
         ("x.csv", OPAL, (), "--gtfs: is missing"),
         ("x.csv", OPAL, ("--gtfs", "HERE/none.zip"), "is not there"),
@@ -423,6 +444,27 @@ def test_a_refusal_is_one_sentence_without_a_value_of_the_file(
     assert "7712345" not in words
     assert "Elm" not in words
     assert not (tmp_path / "include/programmes/city.yaml").exists()
+
+
+def test_a_name_with_a_point_may_be_a_column(new: Callable[..., int], tmp_path: Path) -> None:
+    """Negative control: nothing of it lies within another value."""
+    flat = {"vehicle": "v", "ts": 1, "pos.lat": 1, "pos.lng": 2, "speed_kn": 3}
+    assert new("x.ndjson", json.dumps(flat), "--gtfs", "HERE/gtfs.zip", *OF_WITHIN) == 0
+    assert 'latitude: "pos.lat"' in (tmp_path / "include/programmes/city.yaml").read_text()
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_what_a_type_holds_is_told_from_columns(tmp_path: Path, form: str) -> None:
+    nested, flat = pa.Table.from_pylist([POSITION]), pa.Table.from_pylist([WITHIN])
+    for name, table in (("position", nested), ("within", flat)):
+        if form == "parquet":
+            pq.write_table(table, tmp_path / f"{name}.parquet")
+        else:
+            feather.write_feather(table, str(tmp_path / f"{name}.arrow"))
+    feed = look_at(tmp_path / f"position.{form}", {}, private=tmp_path).feed
+    assert feed is Feed.GTFS_VEHICLE_POSITIONS
+    with pytest.raises(InputError, match="not those of any feed"):
+        look_at(tmp_path / f"within.{form}", {}, private=tmp_path)
 
 
 def two_modes(feed: Path, out: Path) -> None:

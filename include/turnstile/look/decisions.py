@@ -26,6 +26,7 @@ from turnstile.look.fields_found import (
     words_of,
 )
 from turnstile.look.file_form import FoundForm, yaml_of
+from turnstile.programme.rules import OF_OWN_DATES
 from turnstile.programme.source_spec import (
     Encoding,
     Feed,
@@ -252,8 +253,10 @@ def _of_encodings(
     for file, form in forms.items():
         columns = _beyond_ascii(asked, form)
         if form and columns and encoding_of(spec, form.spec) is not spec.encoding:
+            is_read = spec.encoding is asked.programme.source.written.encoding
             why = (
-                f"{file} is written in {form.spec.encoding}, most others in {spec.encoding}, and "
+                f"{file} is written in {form.spec.encoding}, "
+                f"{'the programme reads' if is_read else 'others are in'} {spec.encoding}, and "
                 f"column {', '.join(columns)} has characters that differ: no line reads both; "
                 f"deliver that file again in {spec.encoding}"
             )
@@ -398,6 +401,9 @@ def _of_words(seen: Seen, rule: str, field: str, key: str) -> Iterator[Decision]
         yield Decision(key, line, f"words of {field} that nobody explains; {_PUBLIC}", must=must)
     if len(shared) < len(words):
         yield Decision(key, "", f"{field}: {_RARE}", must=must and not shared)
+    if must and not words and field == "mode":
+        why = "records name no mode: name its column (source.columns), or state it here"
+        yield Decision("source.without_mode", "", why, must=True)
 
 
 def _of_blanks(seen: Seen) -> Iterator[Decision]:
@@ -437,6 +443,8 @@ def _of_findings(seen: Seen) -> Iterator[Decision]:
     for finding in (finding for finding in stopping if finding.rule not in said):
         key, line = _MENDS.get(finding.rule, (finding.rule, ""))
         rule = finding.rule.removesuffix("_many")
+        if rule == "unparsable_timestamp" and seen.programme.source.feed in OF_OWN_DATES:
+            key = "source.columns"
         if rule in shares_at_most(seen.programme) and finding.rule not in _MENDS:
             key, line = _SHARES_KEY, _share_of(seen, rule)
         yield Decision(key, line, f"{finding.rule}: {finding.sentence}", must=True)

@@ -22,7 +22,7 @@ from turnstile.look.fields_found import fields_that_may_be, lines_of_fields, wee
 from turnstile.look.file_form import FoundForm, found_form, instants_and_numbers, yaml_of
 from turnstile.look.places import place_of
 from turnstile.programme.domain.public_domain import PublicDomain
-from turnstile.programme.source_spec import RowShape
+from turnstile.programme.source_spec import FileSpec, RowShape
 from turnstile.programme.spec import Programme
 from turnstile.quality.checks import validate
 from turnstile.quality.findings import QualityReport
@@ -67,6 +67,12 @@ class Look:
     def is_ready(self) -> bool:
         """True if nothing is left that must be decided before a release."""
         return not any(decision.must for decision in self.decisions)
+
+    @property
+    def offers(self) -> str:
+        """What the page has for those who decide."""
+        has_lines = any(decision.line and decision.must for decision in self.decisions)
+        return "the lines that would do" if has_lines else "figures and examples"
 
 
 def look_at(asked: Asked) -> Look:
@@ -155,10 +161,18 @@ class _Looking:
         if not specs:
             return programme
         (spec, _), *_ = specs.most_common(1)
-        told = Counter(form.stated().encoding for form in texts if not form.is_ascii)
         written = programme.source.written
         # a text in ASCII alone says nothing of encodings, and reads alike in all
-        encoding = told.most_common(1)[0][0] if told else written.encoding
+        told = Counter(
+            decisions.encoding_of(written, form.stated()) for form in texts if not form.is_ascii
+        )
+        stated = written.encoding  # decides where a file is written so; what is usual, of as many
+        is_stated = stated is not FileSpec().encoding
+        encoding = max(
+            told,
+            key=lambda other: (is_stated and other is stated, told[other], other is stated),
+            default=stated,
+        )
         spec = replace(spec, encoding=encoding)
         # the short name of a zone is read as one of the stated zone's, if it is one
         is_named = any({*columns[0]} & {*form.named} for form in known)

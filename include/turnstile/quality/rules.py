@@ -12,8 +12,9 @@ from difflib import get_close_matches
 from enum import StrEnum
 
 from turnstile.errors import ProgrammeError
-from turnstile.programme.fields import STOP
-from turnstile.programme.source_spec import Feed, MissingDay, RowShape
+from turnstile.programme.fields import OF_OFF, STOP
+from turnstile.programme.rules import OF_OWN_DATES
+from turnstile.programme.source_spec import Feed, MissingDay, RowShape, TapAction
 from turnstile.programme.spec import Programme
 from turnstile.quality.findings import Severity
 from turnstile.quality.plausible import moving_range
@@ -86,7 +87,7 @@ def rules_of(programme: Programme, service_days: int | None = None) -> tuple[Rul
         service_days: of the week, those without service left out; None: all days of a period.
     """
     shape = programme.source.feed.shape
-    shape_rules = _trip_rules() if shape is RowShape.TRIPS else _telemetry_rules(programme)
+    shape_rules = _trip_rules(programme) if shape is RowShape.TRIPS else _telemetry_rules(programme)
     return (
         *_schema_rules(programme),
         *_mode_rules(programme),
@@ -309,9 +310,13 @@ def _meaning_rules() -> tuple[Rule, ...]:
     )
 
 
-def _trip_rules() -> tuple[Rule, ...]:
-    """What holds for trips only."""
-    sentence = "more than a tenth of the tap-offs are UNKNOWN; ask the sender"
+def _trip_rules(programme: Programme) -> tuple[Rule, ...]:
+    """What holds for trips only; of tap-offs, where some may be known."""
+    source = programme.source
+    no_action = source.without_action is TapAction.ENTER and "action" not in dict(source.columns)
+    names_off = any({*OF_OFF} & {*table.by} for table in programme.tables)
+    has_off = not source.feed.names_nobody and (names_off or not no_action)
+    unknown = "more than a tenth of the tap-offs are UNKNOWN; ask the sender"
     span = ("share_unknown_taps", None, _MANY_UNKNOWN_TAPS)
     cut = (
         "the taps of a day begin hours later, or end hours earlier, than those of the other days, "
@@ -319,7 +324,7 @@ def _trip_rules() -> tuple[Rule, ...]:
     )
     warn, days = Severity.WARN, Frame.DAYS
     return (
-        _ranged("unknown_taps", warn, Frame.WEEK, span, sentence),
+        *((_ranged("unknown_taps", warn, Frame.WEEK, span, unknown),) * has_off),
         _ranged("days_whole", warn, days, ("minutes_late", None, _CUT_MINUTES), cut),
         _ranged("days_whole", warn, days, ("minutes_early", None, _CUT_MINUTES), cut),
     )
@@ -443,6 +448,9 @@ def _quarantine_rules(programme: Programme) -> tuple[Rule, ...]:
     for rule, most in at_most.items():
         if rule != _LATER:
             sentence = _MANY[rule][1] if rule in _MANY else _large(rule)
+            if rule == "unparsable_timestamp" and programme.source.feed in OF_OWN_DATES:
+                sentence = "many dates or times are not in the form of the feed (docs/FEEDS.md): "
+                sentence += "correct source.columns or the files"
             span = (f"share_{rule}", None, most)
             rules.append(_ranged(f"{rule}_many", Severity.ERROR, week, span, sentence))
     sentence = f"more than a fifth of the week's rows went to quarantine; {look}"

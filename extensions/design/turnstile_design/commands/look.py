@@ -52,5 +52,5 @@ def _look(args: argparse.Namespace) -> int:
         said = [decision for decision in look.decisions if decision.key == key]
         must = "to decide" if any(decision.must for decision in said) else "may be decided"
         print(f"{must}: {key}: {'; '.join(dict.fromkeys(decision.why for decision in said))}")
-    print("ready" if look.is_ready else f"not ready: the lines that would do stand in {page}")
+    print("ready" if look.is_ready else f"not ready: {look.offers} stand in {page}")
     return 0 if look.is_ready else InputError.exit_code

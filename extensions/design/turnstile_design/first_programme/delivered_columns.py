@@ -125,7 +125,12 @@ def look_at(
         if feed in (None, candidate)
         and (fields := _fields(layout, columns, _by_field(layout, renamed))) is not None
     ]
+    fits = [fit for fit in fits if fit[0] or feed]  # a name that may hold all fields tells of none
     if not fits:
+        if inner := [c for c in sorted({*renamed.values()}) if columns.get(c, c) != c]:
+            rule = f"{', '.join(inner)}: lies within another value, where no feed reads it but "
+            rule += "gtfs_vehicle_positions and hfp; deliver it as a column of its own"
+            raise InputError(where=file, field="--column", rule=rule)
         tried = str(feed) if feed else "any feed"
         rule = f"its columns are not those of {tried}; docs/FEEDS.md lists them. "
         nearest = [candidate for candidate in LAYOUTS if feed in (None, candidate)]
@@ -191,10 +196,11 @@ def _by_field(layout: FeedLayout, renamed: Mapping[str, str]) -> dict[str, str]:
 
 
 def _missing(
-    layout: FeedLayout, columns: frozenset[str], renamed: Mapping[str, str]
+    layout: FeedLayout, within: Mapping[str, str], renamed: Mapping[str, str]
 ) -> tuple[str, ...]:
     """Return the fields, and the feed's columns of them, that a file would still need."""
     names = dict(layout.names) | {f: c for f, c in renamed.items() if f in dict(layout.names)}
+    columns = _read(layout, within) - _holders(layout)
     field_of = {column: field for field, column in names.items()}
     missing_columns = dict[str, str]()
     while True:
@@ -209,10 +215,10 @@ def _missing(
 
 
 def _fields(
-    layout: FeedLayout, columns: frozenset[str], renamed: Mapping[str, str]
+    layout: FeedLayout, within: Mapping[str, str], renamed: Mapping[str, str]
 ) -> tuple[tuple[str, str], ...] | None:
     """Return (column, field) of the fields that are there; None if one is missing that must be."""
-    feed_names = dict(layout.names)
+    feed_names, columns = dict(layout.names), _read(layout, within)
     listed = {category.name for category in categories(layout.shape) if category.name in ROLES}
     if set(renamed) - {*feed_names, *listed} or not set(renamed.values()) <= columns:
         return None
@@ -221,7 +227,22 @@ def _fields(
         layout.fields_of(columns, {field: names[field] for field in feed_names})
     except ColumnMissing:
         return None
-    return tuple((column, field) for field, column in names.items() if column in columns)
+    plain = columns - _holders(layout)
+    there = {
+        field: [spelling for spelling in layout.spellings(column) if spelling in plain]
+        for field, column in names.items()
+    }
+    return tuple((spellings[0], field) for field, spellings in there.items() if spellings)
+
+
+def _read(layout: FeedLayout, within: Mapping[str, str]) -> frozenset[str]:
+    """Return the columns that a feed reads, if it reads any: within others few do."""
+    return frozenset(c for c, holder in within.items() if holder in layout.spellings(c))
+
+
+def _holders(layout: FeedLayout) -> frozenset[str]:
+    """Return the columns that may hold every field of a feed."""
+    return frozenset.intersection(*(frozenset(layout.spellings(c)) for _, c in layout.names))
 
 
 def renamed_columns(pairs: list[str]) -> dict[str, str]:
@@ -239,8 +260,10 @@ def renamed_columns(pairs: list[str]) -> dict[str, str]:
 
 def _columns(
     path: Path, renamed: Mapping[str, str], private: Path
-) -> tuple[str, frozenset[str], FoundForm | None]:
+) -> tuple[str, dict[str, str], FoundForm | None]:
     """Return the name of a file, or of the first one of an archive, its columns and its form.
+
+    Each column stands with the one that holds it: itself, where it is within no other.
 
     Raises:
         InputError: there is no such file, or it does not begin as its name promises.
@@ -258,8 +281,10 @@ def _columns(
             workbook_form = _of_workbook(file, wanted, Path(folder)) if is_workbook else None
             file_form = workbook_form or found_form(file, wanted)
             is_header = is_workbook or file.form is FileForm.CSV
-            names = file_form.columns if is_header and file_form else _names(file)
-            return file.name, frozenset(names), file_form
+            if is_header and file_form:
+                return file.name, {column: column for column in file_form.columns}, file_form
+            names = sorted(_names(file), key=lambda pair: pair[0] == pair[1])
+            return file.name, dict(names), file_form
         except _NO_BEGINNING:
             rule = f"does not begin as {file.form} with a header; check the file"
             raise InputError(where=file.name, field="header", rule=rule) from None
@@ -280,32 +305,38 @@ def _of_workbook(file: RawFile, wanted: set[str], folder: Path) -> FoundForm:
     return FoundForm(FileSpec(header_row=row), names)
 
 
-def _names(file: RawFile) -> Iterator[str]:
-    """Yield the names of a file's columns; of JSON, those of its first record."""
+def _names(file: RawFile) -> Iterator[tuple[str, str]]:
+    """Yield a file's columns, each with the one that holds it; of JSON, of its first record."""
+    if file.form in (FileForm.PROTOBUF, FileForm.XML):
+        yield from ((name, name) for name in _stated(file))
+        return
     if file.form is FileForm.PARQUET:
         import pyarrow.parquet as pq
 
-        yield from pq.read_schema(file.path).names
-        return
-    if file.form in (FileForm.PROTOBUF, FileForm.XML):
-        yield from _stated(file)
-        return
-    if file.form is FileForm.ARROW:
+        record = _members(pq.read_schema(file.path))
+    elif file.form is FileForm.ARROW:
         import pyarrow as pa
 
         with pa.memory_map(str(file.path)) as mapped, pa.ipc.open_file(mapped) as batches:
-            yield from batches.schema.names
-        return
-    with opened(file.path) as stream:
-        begin = stream.read(_LOOKED_AT_BYTES).decode("utf-8-sig", errors="ignore")
-    record, _ = json.JSONDecoder().raw_decode(begin.lstrip("[ \r\n\t"))
+            record = _members(batches.schema)
+    else:
+        with opened(file.path) as stream:
+            begin = stream.read(_LOOKED_AT_BYTES).decode("utf-8-sig", errors="ignore")
+        record, _ = json.JSONDecoder().raw_decode(begin.lstrip("[ \r\n\t"))
     if ".geojson" in file.name.lower():
-        yield from GEOMETRY
+        yield from ((name, name) for name in GEOMETRY)
         record = record.get("properties", {})
-    yield from _paths(record, "")
     if isinstance(record, dict) and len(record) == 1:  # an envelope, named by what happened
-        (payload,) = record.values()
-        yield from _paths(payload, "")
+        ((event, payload),) = record.items()
+        yield from _paths(payload, "", event)
+    yield from _paths(record)
+
+
+def _members(fields: Any) -> dict[str, Any]:  # noqa: ANN401 - a schema, or a struct of one
+    """Return the names of typed columns, and of what is within each, as a record has them."""
+    from pyarrow.types import is_struct
+
+    return {field.name: _members(field.type) if is_struct(field.type) else None for field in fields}
 
 
 def _stated(file: RawFile) -> Iterator[str]:
@@ -321,8 +352,12 @@ def _stated(file: RawFile) -> Iterator[str]:
         yield from (name for name in wanted if table[name].null_count < len(table))
 
 
-def _paths(value: Any, above: str) -> Iterator[str]:  # noqa: ANN401 - any JSON
-    """Yield the name of each member of a record, at any depth, with points between."""
+def _paths(
+    value: Any,  # noqa: ANN401 - any JSON
+    above: str = "",
+    holder: str = "",
+) -> Iterator[tuple[str, str]]:
+    """Yield each member of a record at any depth, with points between, and what holds it."""
     for key, inner in value.items() if isinstance(value, dict) else ():
-        yield above + key
-        yield from _paths(inner, f"{above}{key}.")
+        yield above + key, holder or key
+        yield from _paths(inner, f"{above}{key}.", holder or key)

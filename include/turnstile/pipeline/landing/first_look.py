@@ -65,6 +65,6 @@ def require_decided(release: Release, snapshot: Snapshot) -> None:
         open_keys = "; ".join(
             f"{decision.key}: {decision.why}" for decision in look.decisions if decision.must
         )
-        rule = f"nobody has decided, and nothing is charged: {open_keys}. The lines that would do "
+        rule = f"nobody has decided, and nothing is charged: {open_keys}; {look.offers} "
         rule += f"stand in {page} (turnstile look {name} --week {release.week})"
         raise InputError(where=str(release.key), field="first week", rule=rule)

@@ -180,5 +180,6 @@ LAYOUT = FeedLayout(
     typed_sql=typed_sql,
     made=made,
     other_columns=lambda _: (*_SPLIT, _NESTED),
+    spellings=lambda column: (column, _NESTED) if column == _PAIR_COLUMN else (column,),
     composed={"delay_s": ("delay",)},
 )

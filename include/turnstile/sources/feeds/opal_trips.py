@@ -2,6 +2,7 @@
 
 Dates are `2016-07-25`, times `08:05` or `08:05:30` of the agency's own clock. A tap-off without a
 place or without a time is UNKNOWN altogether: which of the two is lost says nothing about a trip.
+Files of one mode need not name it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.feeds.layout import (
     FeedLayout,
     carried_sql,
+    if_there,
     mode_sql,
     plain_fields,
     set_aside,
@@ -32,6 +34,16 @@ _FIELDS = (
     *("card_id", "mode", "tap_on_date", "tap_on_time", "tap_on_location"),
     *("tap_off_date", "tap_off_time", "tap_off_location"),
 )
+
+
+def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return the SQL of each field; of a mode, NULL where the file names none.
+
+    Raises:
+        ColumnMissing: the file lacks one of the others.
+    """
+    always = {field: column for field, column in names.items() if field != "mode"}
+    return (*plain_fields(columns, always), *if_there(columns, names, ("mode",)))
 
 
 def _minute_sql(clock: str) -> str:
@@ -63,6 +75,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
     """Return the SELECT from `raw` to canonical trips."""
     source = programme.source
     legal = ", ".join(text(mode) for mode in source.modes)
+    usual_mode = text(source.usual_mode) if source.usual_mode else "NULL"
     known = f"upper(coalesce(tap_off_location, {text(UNKNOWN)})) <> {text(UNKNOWN)}"
     complete = f"({known} AND tap_off_date IS NOT NULL AND tap_off_time IS NOT NULL)"
     clock = ServiceClock(programme.time.day_starts)
@@ -89,7 +102,8 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
             END AS broken_rule,
             {set_aside(_FIELDS)} AS fields
         FROM (
-            SELECT *, {mode_sql("mode", source)} AS own_mode, {complete} AS has_off,
+            SELECT *, coalesce({mode_sql("mode", source)}, {usual_mode}) AS own_mode,
+                {complete} AS has_off,
                 {unit_sql(programme, _FIELDS)} AS unit,
                 TRY_CAST(tap_on_date AS DATE) AS on_day, {_minute_sql("tap_on_time")} AS on_minute,
                 TRY_CAST(tap_off_date AS DATE) AS off_day,
@@ -119,7 +133,7 @@ def made(trip: MadeTrip, programme: Programme, names: Mapping[str, str]) -> list
 LAYOUT = FeedLayout(
     shape=RowShape.TRIPS,
     names=tuple((field, field) for field in _FIELDS),
-    fields_of=plain_fields,
+    fields_of=fields_of,
     typed_sql=typed_sql,
     made=made,
 )
