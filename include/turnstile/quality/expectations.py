@@ -75,8 +75,10 @@ def _in_range(rules: tuple[Rule, ...], frames: Mapping[Frame, pd.DataFrame]) -> 
         return {}
     both = dict(enumerate(between("ranges", Frame.WEEK, "least and most hold")))
     names = ("figure", "least", "most")
-    together = map(np.concatenate, zip(*ranges.values(), strict=True))
-    judged = _judge_frame(Frame.WEEK, pd.DataFrame(dict(zip(names, together, strict=True))), both)
+    ranges_of_all = map(np.concatenate, zip(*ranges.values(), strict=True))
+    judged = _judge_frame(
+        Frame.WEEK, pd.DataFrame(dict(zip(names, ranges_of_all, strict=True))), both
+    )
     is_kept = set(judged.values()) == {Outcome.KEPT}
     return dict.fromkeys(ranges, Outcome.KEPT) if is_kept else {}
 
