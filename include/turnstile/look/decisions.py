@@ -26,7 +26,7 @@ from turnstile.look.fields_found import (
     words_of,
 )
 from turnstile.look.file_form import FoundForm, yaml_of
-from turnstile.programme.rules import OF_OWN_DATES
+from turnstile.programme.rules import DATED_BY_STANDARD
 from turnstile.programme.source_spec import (
     Encoding,
     Feed,
@@ -443,7 +443,7 @@ def _of_findings(seen: Seen) -> Iterator[Decision]:
     for finding in (finding for finding in stopping if finding.rule not in said):
         key, line = _MENDS.get(finding.rule, (finding.rule, ""))
         rule = finding.rule.removesuffix("_many")
-        if rule == "unparsable_timestamp" and seen.programme.source.feed in OF_OWN_DATES:
+        if rule == "unparsable_timestamp" and seen.programme.source.feed in DATED_BY_STANDARD:
             key = "source.columns"
         if rule in shares_at_most(seen.programme) and finding.rule not in _MENDS:
             key, line = _SHARES_KEY, _share_of(seen, rule)

@@ -13,7 +13,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from turnstile.duckdb_engine import name, number_of
-from turnstile.programme.rules import OF_OWN_DATES
+from turnstile.programme.rules import DATED_BY_STANDARD
 from turnstile.programme.source_spec import DateForm, Feed, TapAction
 from turnstile.quality.kinds_set_aside import CARDS_AT_LEAST
 from turnstile.quality.plausible import DATED
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 OF_INSTANTS = (Feed.GTFS_VEHICLE_POSITIONS, Feed.GTFS_TRIP_UPDATES, Feed.HFP, Feed.SIRI_VM)
 """Feeds by whose standard a time is an instant, whatever the zone."""
-OWN_DATES = (*OF_INSTANTS, *OF_OWN_DATES)
+OWN_DATES = (*OF_INSTANTS, *DATED_BY_STANDARD)
 """Feeds whose standard says how dates are written."""
 WORDS = ("action", "mode", "direction", "route", "fare_product", "vehicle_trip", "occupancy")
 _TIMES = (

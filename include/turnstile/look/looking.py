@@ -250,7 +250,7 @@ class _Looking:
             self.sections += [(title, lines)] if lines else []
             _, several = vehicles_in_two_places(self.connection, rows, programme.source)
             title = "Ids of several vehicles: in two places at once"
-            self.sections += [(title, tuple(f"- {one}" for one in several))] if several else []
+            self.sections += [(title, tuple(f"- {unit}" for unit in several))] if several else []
 
     def _judged(
         self, programme: Programme, week: ServicePeriod

@@ -44,7 +44,7 @@ _OF_FEEDS = {
     "without_count": (Feed.TIDES_PASSENGER_EVENTS,),
 }
 """Keys of the source that few feeds have."""
-OF_OWN_DATES = (Feed.OPAL_TRIPS, Feed.IST_DATEN)
+DATED_BY_STANDARD = (Feed.OPAL_TRIPS, Feed.IST_DATEN)
 """Feeds that read dates in the form of their standard alone."""
 _TRIP_TABLES = (  # on and off are never linked
     *((axis,) for tap in TAPS for axis in tap),
@@ -107,7 +107,7 @@ def _source(file: Sections) -> Iterator[Fault]:
     for key, feeds in _OF_FEEDS.items():
         if getattr(source, key) and source.feed not in feeds:
             yield ("source", key), f"is for {' and '.join(feeds)}; remove it"
-    if source.feed in OF_OWN_DATES and file.stated("source", "date_form"):
+    if source.feed in DATED_BY_STANDARD and file.stated("source", "date_form"):
         yield ("source", "date_form"), f"{source.feed} has dates of its own standard; remove it"
     if source.written.zone is not None and source.feed is Feed.OPAL_TRIPS:
         yield ("source", "file", "zone"), "is for instants; its clock is the agency's; remove it"

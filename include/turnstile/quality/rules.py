@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from turnstile.errors import ProgrammeError
 from turnstile.programme.fields import OF_OFF, STOP
-from turnstile.programme.rules import OF_OWN_DATES
+from turnstile.programme.rules import DATED_BY_STANDARD
 from turnstile.programme.source_spec import Feed, MissingDay, RowShape, TapAction
 from turnstile.programme.spec import Programme
 from turnstile.quality.findings import Severity
@@ -448,7 +448,7 @@ def _quarantine_rules(programme: Programme) -> tuple[Rule, ...]:
     for rule, most in at_most.items():
         if rule != _LATER:
             sentence = _MANY[rule][1] if rule in _MANY else _large(rule)
-            if rule == "unparsable_timestamp" and programme.source.feed in OF_OWN_DATES:
+            if rule == "unparsable_timestamp" and programme.source.feed in DATED_BY_STANDARD:
                 sentence = "many dates or times are not in the form of the feed (docs/FEEDS.md): "
                 sentence += "correct source.columns or the files"
             span = (f"share_{rule}", None, most)
