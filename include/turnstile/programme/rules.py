@@ -30,7 +30,7 @@ from turnstile.programme.fields import (
 from turnstile.programme.id_form import IdKind
 from turnstile.programme.mechanism_spec import CapSpec, MechanismSpec
 from turnstile.programme.schema import Fault, Sections, Unjudged, faults_of_keys, fields_of, key_at
-from turnstile.programme.source_spec import Feed, RowShape
+from turnstile.programme.source_spec import DateForm, Feed, RowShape
 from turnstile.programme.spec import Outside, TableSpec
 from turnstile.programme.yaml_text import Loc
 from turnstile.service_calendar import DAYS_PER_WEEK
@@ -107,7 +107,7 @@ def _source(file: Sections) -> Iterator[Fault]:
     for key, feeds in _OF_FEEDS.items():
         if getattr(source, key) and source.feed not in feeds:
             yield ("source", key), f"is for {' and '.join(feeds)}; remove it"
-    if source.feed in DATED_BY_STANDARD and file.stated("source", "date_form"):
+    if source.feed in DATED_BY_STANDARD and source.date_form is not DateForm.ISO:
         yield ("source", "date_form"), f"{source.feed} has dates of its own standard; remove it"
     if source.written.zone is not None and source.feed is Feed.OPAL_TRIPS:
         yield ("source", "file", "zone"), "is for instants; its clock is the agency's; remove it"
