@@ -220,7 +220,10 @@ _FAULTS = {
     "a column named twice": ({"trips.csv": "card_id,card_id\n1,2\n"}, "header"),
     "no header": ({"trips.csv": f"{CANARY},bus,2016-07-25,08:00,A,,,\n"}, "card_id"),
     "another column": ({"trips.csv": CLEAN.replace("card_id", "kaart")}, "card_id"),
-    "json without a column": ({"trips.json": _json().replace("mode", "mood")}, "mode"),
+    "json without a column": (
+        {"trips.json": _json().replace("tap_on_time", "tapped")},
+        "tap_on_time",
+    ),
     "a form that is not read": ({"trips.ods": "PK"}, "file name"),
 }
 
