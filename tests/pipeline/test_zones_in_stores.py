@@ -719,6 +719,24 @@ def test_a_recovery_that_did_not_see_what_another_published_does_not_win_over_it
     assert command(place, "ledger", "republish") == 0
 
 
+def test_an_index_of_older_code_is_replaced_where_all_that_it_shows_is_here(
+    public_week: StoredDeployment, tmp_path: Path
+) -> None:
+    """Code that counted no recoveries published from a recovered ledger, and was upgraded again."""
+    place = public_week.fork(tmp_path / "copy")
+    index, said = "itms/series/index.json", ("--person", "olga", "--reason", "the disk died")
+    (place.base / "ledger.sqlite").unlink()
+    assert command(place, "ledger", "recover", *said) == 0
+    after = json.loads(place.objects("public")[index])
+    older = {name: value for name, value in after.items() if "recover" not in name}
+    older["ledger_sequence"] = dict(after["ledger_recovered_over"])[0] + 1
+    foreign = {"path": "series/data/speed/v1/2016-W99-r0.parquet", "bytes": 1, "sha256": "00"}
+    for more, code in (([foreign], 4), ([], 0)):
+        place.plant("public", index, json.dumps(older | {"files": after["files"] + more}).encode())
+        assert command(place, "ledger", "republish") == code
+    assert json.loads(place.objects("public")[index])["ledger_recoveries"] == 1
+
+
 @pytest.mark.parametrize("name", [f"itms/{WEEK}/checkpoint-r0.note", "ledger-checkpoint.note"])
 def test_a_note_that_is_gone_from_the_bucket_is_written_again(
     public_week: StoredDeployment, tmp_path: Path, name: str

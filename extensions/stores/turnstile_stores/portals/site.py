@@ -151,6 +151,15 @@ def _is_signed(public: Path, lines: Iterable[str]) -> bool:
     return seen is not None and any(is_signed_by(line, seen) for line in lines)
 
 
+def _is_of_older_code(shown: bytes, here: set[str]) -> bool:
+    """Return whether an index is of code that counted no recoveries, and shows what is here."""
+    with suppress(ValueError, AttributeError, KeyError, TypeError):
+        about = json.loads(shown)
+        names = {entry["path"] for entry in about["files"]}
+        return "ledger_recoveries" not in about and names <= here
+    return False
+
+
 def _is_sent(store: Store, portal: str, folder: Path, named: Named) -> bool:
     """Send files, then the index; False if either side was written to meanwhile, or is not named.
 
@@ -162,9 +171,11 @@ def _is_sent(store: Store, portal: str, folder: Path, named: Named) -> bool:
     if index_bytes is None:
         return False
     before, about = store.read(index), json.loads(index_bytes)
-    shown = shown_age(before.content if before else b"")
-    ours, over = shown_age(index_bytes), dict(about.get("ledger_recovered_over") or ())
-    if shown > ours or is_overlooked(shown, ours[0], over):
+    shown_bytes = before.content if before else b""
+    shown, ours = shown_age(shown_bytes), shown_age(index_bytes)
+    is_more = is_overlooked(shown, ours[0], dict(about.get("ledger_recovered_over") or ()))
+    files = {entry["path"] for entry in about["files"]}
+    if shown > ours or (is_more and not _is_of_older_code(shown_bytes, files)):
         raise RefusedError(
             f"{portal} shows entry {shown[1]} of a ledger that was brought back {shown[0]} "
             f"times, and here it ends at {ours[1]} after {ours[0]}: another publisher knows more "
@@ -177,7 +188,7 @@ def _is_sent(store: Store, portal: str, folder: Path, named: Named) -> bool:
         for path in links:  # what is written below one, or read, lies elsewhere
             store.delete(path)
         return False
-    wanted = {f"{programme}/{entry['path']}" for entry in about["files"]}
+    wanted = {f"{programme}/{path}" for path in files}
     own = {path for path in named if path.partition("/")[0] in {programme, "index.html"}}
     paths = [path for path in sorted((own | wanted) - {index}) if not path.endswith(MANIFEST)]
 
