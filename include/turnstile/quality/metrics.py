@@ -300,8 +300,9 @@ def _days(
         days["speed_off_unit"] = speeds_off_unit(connection, days)
     else:
         full = days[days["rows"] >= _ROWS_OF_A_DAY]
-        days["minutes_late"] = days["tap_on_least"] - full["tap_on_least"].median()
-        days["minutes_early"] = full["tap_on_most"].median() - days["tap_on_most"]
+        # Of other days no trip says that anything was delivered: they are not judged.
+        days["minutes_late"] = full["tap_on_least"] - full["tap_on_least"].median()
+        days["minutes_early"] = full["tap_on_most"].median() - full["tap_on_most"]
     return days
 
 
