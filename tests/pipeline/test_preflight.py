@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from small_deployment import WEEK, Deployment
 
-from turnstile.errors import ProgrammeError, RefusedError
+from turnstile.errors import RefusedError
 from turnstile.pipeline import preflight
 from turnstile.pipeline.context import open_release
 from turnstile.pipeline.steps import STEPS, step_named
@@ -134,14 +134,3 @@ def test_an_approval_that_nobody_can_give_is_refused_before_any_charge(
     assert turnstile("check", "itms") == 0
     assert turnstile("run", "itms", "--week", WEEK) == 3
     assert "0 of 2 approvals; may still answer: ada, grace" in capsys.readouterr().err
-
-
-def test_people_who_left_since_the_reservation_stop_the_draw(landed: Deployment) -> None:
-    landed.edit("itms", "approval: {required: false}", "approval: {required: true}")
-    for name in STEPS[: STEPS.index("draw")]:
-        step_named(name)("itms", WEEK, 0)
-    (landed.include / "people.yaml").unlink()
-    with pytest.raises(ProgrammeError, match="names 0, so that no release"):
-        step_named("draw")("itms", WEEK, 0)
-    (landed.include / "people.yaml").write_text("release_officer: [ada]\n")
-    assert step_named("draw")("itms", WEEK, 0)

@@ -23,6 +23,7 @@ from turnstile.pipeline.draw.ready_to_draw import ready_to_draw
 from turnstile.pipeline.draw.year_state import require_state
 from turnstile.pipeline.preflight import require_preflight
 from turnstile.pipeline.trials.publishable import package_space
+from turnstile.programme.people import require_people
 
 ASKED: ContextVar[Callable[[], None]] = ContextVar("asked", default=lambda: None)
 """Refuses if nobody waits for the draw any more; set by who draws for somebody else."""
@@ -33,6 +34,7 @@ def reserve(release: Release) -> str:
 
     Raises:
         BudgetExceeded: a cap would be passed.
+        ProgrammeError: fewer people hold the role of its approval than are asked.
         RefusedError: what needs no sealed byte would stop the release after its charge.
         RevisionNeeded: the key is bound to other inputs or to another programme.
         RefusedError: a week that its draws carry along was made under another promise, or is gone.
@@ -40,6 +42,7 @@ def reserve(release: Release) -> str:
     if release.sealed is not None:
         return "sealed"
     require_state(release)
+    require_people(release.programme, release.settings.include)
     with _alone(release) as holder:
         require_preflight(release)
         return _reserved(release, release.statement, holder).attempt_id
