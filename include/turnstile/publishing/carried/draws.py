@@ -407,11 +407,10 @@ def answered(asked: argparse.Namespace) -> tuple[list[tuple[str, Answer]], str, 
         refuse(table, marks)
     counted = " less ".join(" over ".join(f"{m.sum():,}" for m in marks) for marks in sides)
     package = tables[0].package
-    with suppress(ValueError):  # sums whose error is not known
-        by = asked.ranks or ""
-        say_coarser(
-            "" if is_mean else package.coarser(asked.table, asked.column, *wheres[0], by=by)
-        )
+    if not is_mean:
+        with suppress(ValueError):  # sums whose error is not known
+            by = asked.ranks or ""
+            say_coarser(package.coarser(asked.table, asked.column, *wheres[0], by=by))
     if asked.ranks:
         ranked = ranks(tables[0], asked.ranks, sides[0][0], is_lowest=asked.lowest)
         return ranked, counted, "rank"

@@ -327,7 +327,8 @@ class Package:
         """
         labels = self._labels_of_rows(table)
         needed = {by} - {""} | {name for where in asked for name in where}
-        chosen = [[*compress(rows := self.rows(table), marked(rows, where))] for where in asked]
+        rows = self.rows(table)
+        chosen = [[*compress(rows, marked(rows, where))] for where in asked]
         least, best = self.total_of(table, chosen[0], column).standard_deviation, ""
         least = math.inf if math.isnan(least) else least
         for other, record in self.tables.items():
