@@ -69,7 +69,6 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
     """Return the SELECT from `raw` to canonical trips."""
     source, zone = programme.source, programme.time.zone
     legal = ", ".join(text(mode) for mode in source.modes)
-    usual_mode = text(source.usual_mode) if source.usual_mode else "NULL"
     clock = ServiceClock(programme.time.day_starts)
     on, off = (
         (clock.day(local), clock.minute(f"(60 * hour({local}) + minute({local}))"))
@@ -106,7 +105,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
         FROM (
             SELECT *, local IS NOT NULL AND end_at IS NOT NULL AS has_end
             FROM (
-                SELECT *, coalesce({mode_sql("mode", source)}, {usual_mode}) AS own_mode, {places},
+                SELECT *, {mode_sql(source)} AS own_mode, {places},
                     {unit_sql(programme, _FIELDS)} AS unit
                 FROM {stamped_sql(begun, "ended_at", zone, week, source)}
             )

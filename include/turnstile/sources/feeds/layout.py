@@ -268,14 +268,16 @@ def unit_sql(programme: Programme, fields: tuple[str, ...]) -> str:
     return f"coalesce(card_id, 'without card ' || sha256({as_it_came(fields + programme.listed)}))"
 
 
-def mode_sql(column: str, source: SourceSpec) -> str:
-    """Return SQL of the mode that a source's own name stands for; other names stay as they are."""
-    if not source.mode_names:
-        return column
+def mode_sql(source: SourceSpec) -> str:
+    """Return SQL of the mode that a source's own name stands for, or the usual one without a name.
+
+    Other names stay as they are.
+    """
     branches = " ".join(
         f"WHEN {text(source_name)} THEN {text(mode)}" for source_name, mode in source.mode_names
     )
-    return f"CASE {column} {branches} ELSE {column} END"
+    named = f"CASE mode {branches} ELSE mode END" if branches else "mode"
+    return f"coalesce({named}, {text(source.usual_mode) if source.usual_mode else 'NULL'})"
 
 
 def delay_sql(source: SourceSpec) -> str:

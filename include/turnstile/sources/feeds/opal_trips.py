@@ -75,7 +75,6 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
     """Return the SELECT from `raw` to canonical trips."""
     source = programme.source
     legal = ", ".join(text(mode) for mode in source.modes)
-    usual_mode = text(source.usual_mode) if source.usual_mode else "NULL"
     known = f"upper(coalesce(tap_off_location, {text(UNKNOWN)})) <> {text(UNKNOWN)}"
     complete = f"({known} AND tap_off_date IS NOT NULL AND tap_off_time IS NOT NULL)"
     clock = ServiceClock(programme.time.day_starts)
@@ -102,7 +101,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
             END AS broken_rule,
             {set_aside(_FIELDS)} AS fields
         FROM (
-            SELECT *, coalesce({mode_sql("mode", source)}, {usual_mode}) AS own_mode,
+            SELECT *, {mode_sql(source)} AS own_mode,
                 {complete} AS has_off,
                 {unit_sql(programme, _FIELDS)} AS unit,
                 TRY_CAST(tap_on_date AS DATE) AS on_day, {_minute_sql("tap_on_time")} AS on_minute,

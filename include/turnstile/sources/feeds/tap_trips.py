@@ -74,7 +74,6 @@ def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
     """Return the SELECT of taps, staged as trips that have one end only."""
     source, zone = programme.source, programme.time.zone
     legal = ", ".join(text(mode) for mode in source.modes)
-    usual_mode = text(source.usual_mode) if source.usual_mode else "NULL"
     service = ServiceClock(programme.time.day_starts)
     clock = service.minute("(60 * hour(local) + minute(local))")
     enters, leaves, is_none = (f"own_action = {text(action)}" for action in TapAction)
@@ -110,7 +109,7 @@ def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
         FROM (
             SELECT *, {taps.service_day or service.day("local")} AS day
             FROM (
-                SELECT *, coalesce({mode_sql("mode", source)}, {usual_mode}) AS own_mode,
+                SELECT *, {mode_sql(source)} AS own_mode,
                     {action_sql((*taps.words, *source.action_names))} AS own_action,
                     {unit_sql(programme, taps.fields)} AS unit
                 FROM {stamped_sql(taps.relation, taps.tapped_at, zone, week, source)}
