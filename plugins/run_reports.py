@@ -22,6 +22,7 @@ from turnstile.operations.journal import (
     append_line,
     instant,
     open_runs,
+    starters,
 )
 from turnstile.operations.lineage import ZONES, lineage_events, lineage_file
 from turnstile.operations.watchdog.alerts import (
@@ -121,14 +122,14 @@ class RunOfWeek:
         self.notify()
 
     def refusal(self) -> TurnstileError | None:
-        """Return how the ledger would refuse the week now, before anything is read."""
+        """Return how ledger or people would refuse the week, before anything is read."""
+        from turnstile.operations.people.approval import nobody_to_ask
         from turnstile.pipeline.context import open_release
         from turnstile.pipeline.ledger_preview import refusal_before_reading
 
         release = open_release(self.programme, self.week, self.revision)
-        return refusal_before_reading(
-            release.ledger, release.programme, release.plan, self.settings
-        )
+        asked = release.ledger, release.programme, release.plan, self.settings
+        return refusal_before_reading(*asked) or nobody_to_ask(release, starters(self._lines()))
 
     def is_sealed(self) -> bool:
         """Return whether the week has its bytes, whatever its files are now."""

@@ -14,6 +14,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import pytest
+from small_deployment import Deployment
 
 from turnstile.errors import BudgetExceeded
 from turnstile.pipeline import steps
@@ -217,6 +218,29 @@ def test_a_run_by_hand_without_a_week_is_refused_before_anything(
     with pytest.raises(exceptions.AirflowFailException, match="2099-W01 is not over"):
         task.execute(_by_hand("2099-W01", None))
     assert not (home / "operations").exists()
+
+
+@pytest.mark.parametrize(
+    ("officers", "is_refused"), [("[admin, ada]", True), ("[grace, ada]", False)]
+)
+def test_a_week_that_nobody_could_approve_is_refused_before_it_is_read(
+    wait_task: ModuleType,
+    exceptions: ModuleType,
+    deployment: Deployment,
+    officers: str,
+    *,
+    is_refused: bool,
+) -> None:
+    deployment.edit("opal", "{required: false}", "{required: true, persons: 2}")
+    people = deployment.include / "people.yaml"
+    people.write_text(f"release_officer: {officers}\n", encoding="utf-8")
+    task = wait_task.WaitUntilFinal(task_id="wait", programme="opal")
+    with pytest.raises((exceptions.AirflowFailException, exceptions.TaskDeferred)) as said:
+        task.execute(_by_hand("2016-W30", None))
+    assert ("set this week going may not approve it (admin)" in str(said.value)) == is_refused
+    assert (
+        "people.yaml: release_officer: opal/2016-W30/r0 has 0 of 2" in str(said.value)
+    ) == is_refused
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from small_deployment import WEEK, Deployment
 
-from turnstile.errors import TurnstileError
+from turnstile.errors import BudgetExceeded, TurnstileError
 from turnstile.pipeline import steps
 from turnstile.pipeline.context import Release, open_release
 from turnstile.pipeline.ledger_preview import refusal_before_reading
@@ -51,6 +51,10 @@ def test_plan_says_that_a_cap_would_refuse_the_week(
         assert turnstile("plan", name, "--week", week) == 0
         assert ("refused by run: " in capsys.readouterr().out) == is_refused
     assert turnstile("check", "opal_trip") == 0  # which judges no week
+    assert turnstile("run", "opal_trip", "--week", WEEK) == BudgetExceeded.exit_code
+    said = capsys.readouterr().err
+    assert "in the way, of the same budget group opal_cards: opal" in said
+    assert "ingest" not in said
 
 
 def test_files_of_another_budget_group_are_refused_before_anything_is_read(

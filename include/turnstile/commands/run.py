@@ -9,6 +9,7 @@ import sys
 
 from turnstile.errors import InputError
 from turnstile.pipeline.context import open_release, state_revision
+from turnstile.pipeline.ledger_preview import refusal_before_reading
 from turnstile.pipeline.steps import STEPS, step_named
 
 
@@ -39,6 +40,9 @@ def _run(args: argparse.Namespace) -> int:
         with release.copies.in_step(raw=True):
             note = args.public_note
             state_revision(release, reason=args.reason, approver=approver, public_note=note)
+    asked = release.ledger, release.programme, release.plan, release.settings
+    if refusal := refusal_before_reading(*asked):
+        raise refusal
     was_sealed = release.sealed is not None
     for place, name in enumerate(STEPS, start=1):
         print(f"[{place}/{len(STEPS)}] {name}", file=sys.stderr)

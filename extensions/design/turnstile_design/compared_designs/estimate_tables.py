@@ -64,7 +64,7 @@ def grain_advice(
     programme = release.programme
     if programme.source.feed.shape is RowShape.TELEMETRY:
         _require_speeds(programme)
-        yield f"A made city of {buses} buses a day; mean errors, with seven earlier weeks."
+        yield f"A made city of {buses} vehicles a day; mean errors, with seven earlier weeks."
         yield ""
         yield from grain_lines(list(bus_grains(programme, release.domain, buses)))
         return
@@ -131,7 +131,7 @@ def written_grain(release: Release) -> Iterator[str]:
     if _has_speeds_of_hexagons(programme):
         buses = MID_SIZE_BUSES
         rows = bus_grains(programme, release.domain, buses, only_written=True)
-        yield f"A city of {buses} buses (another: turnstile plan {programme.name} --grains):"
+        yield f"A city of {buses} vehicles (another: turnstile plan {programme.name} --grains):"
         yield from (f"  {row.sentence}" for row in rows)
         yield f"  {_shown_means(predicted_ratio(programme, release.domain, buses))}"
 

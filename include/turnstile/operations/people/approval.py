@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from turnstile.errors import NotApproved
+from turnstile.errors import NotApproved, ProgrammeError
 from turnstile.ledger.presentation import left_text, most_spent
 from turnstile.operations.budget_page.plan_view import cost_in_words, plan_view
 from turnstile.pipeline.approvals import maker_of_correction, standing_of
 from turnstile.pipeline.context import Release
-from turnstile.programme.approval_rule import WITHDRAWAL, ApprovalStanding
-from turnstile.programme.people import holders
+from turnstile.programme.approval_rule import WITHDRAWAL, ApprovalStanding, approval_standing
+from turnstile.programme.people import PEOPLE_FILE, holders
 
 NOBODY = "nobody"
 TIMED_OUT = "timed_out"
@@ -91,6 +91,29 @@ def record_answer(release: Release, answer: Answer, started_by: frozenset[str]) 
 def standing(release: Release, started_by: frozenset[str] = frozenset()) -> ApprovalStanding:
     """Judge the decisions about a release by the one rule."""
     return standing_of(release.ledger, release.key, release.programme, release.settings, started_by)
+
+
+def nobody_to_ask(release: Release, started_by: frozenset[str]) -> ProgrammeError | None:
+    """Return why nobody could approve what is not charged yet, or None where it could be approved.
+
+    Args:
+        release: about to be read.
+        started_by: everybody known to have started a run of this week.
+    """
+    asked = release.programme.approval
+    if release.sealed or not asked.required:
+        return None
+    able = holders(asked.role, release.settings.include)
+    barred = started_by | maker_of_correction(release.ledger, release.key)
+    now = approval_standing((), asked, able, barred)
+    if len(now.may_answer) >= now.needed:
+        return None
+    rule = (
+        f"{release.key} has {now}, because who set this week going may not approve it "
+        f"({', '.join(sorted(barred))}); name more people for the role, then clear this task; "
+        "nothing is read or charged yet"
+    )
+    return ProgrammeError(where=f"include/{PEOPLE_FILE}", field=asked.role, rule=rule)
 
 
 def is_to_be_asked(release: Release, number: int, started_by: frozenset[str]) -> bool:
