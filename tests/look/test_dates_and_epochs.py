@@ -13,6 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 from city_week import BUS_COLUMNS, EPOCHS, WEEK, ZONE, Form, readings, taps, written
 
+from turnstile.programme.source_spec import Feed
+from turnstile.sources.feeds.registry import LAYOUTS
+
 TAPS = ("card_id=id_tarjeta", "place=parada", "tapped_at=momento", "mode=modo", "action=tipo")
 FORMS = {
     "day first": ("%d/%m/%Y %H:%M:%S", "DD/MM/YYYY"),
@@ -104,12 +107,13 @@ def test_a_form_of_dates_that_is_given_is_stated_and_one_without_effect_is_refus
     assert "Time" not in said
     assert not [one for one in record["decisions"] if one["key"] == "source.date_form"]
     assert "unparsable_timestamp`: 0 " in "\n".join(record["sections"]["Rules"])
-    trip = "card_id,mode,tap_on_date,tap_on_time,tap_on_location,tap_off_date,tap_off_time,"
-    (city.home / "trips.csv").write_text(f"{trip}tap_off_location\n")
-    given = ("--from", city.home / "trips.csv", "--gtfs", city.stops, "--mode", "bus")
-    code, said = city.tells("new", "opal", *given, "--date-form", "DD/MM/YYYY")
+    (city.home / "calls.csv").write_text(";".join(dict(LAYOUTS[Feed.IST_DATEN].names).values()))
+    given = ("--from", city.home / "calls.csv", "--gtfs", city.stops, "--mode", "bus")
+    code, said = city.tells("new", "calls", *given, "--date-form", "DD/MM/YYYY")
     assert code == 2
-    assert "--date-form" in said
+    assert "--date-form: ist_daten has dates of its own standard" in said
+    city.edit(r"feed: \S+", "feed: ist_daten")
+    assert "source.date_form: ist_daten has dates of its own" in city.tells("check", "city")[1]
 
 
 @pytest.mark.some(4)  # each form and each unit

@@ -32,7 +32,7 @@ _TIMES = (
     *("tap_on_date", "tap_on_time", "tap_off_date", "tap_off_time"),
 )
 _NUMBERS = ("latitude", "longitude", "speed", "delay", "passengers", "riders")
-_DAYS = ("service_date", "tap_on_date", *DATED)
+_DAYS = ("service_date", *DATED)
 _LISTED, _FORMS_LISTED = 60, 6
 _FEW_WORDS = 30  # of a column that may say enter or leave, or by what one goes
 _LOOKED_AT = 200_000

@@ -44,7 +44,7 @@ _OF_FEEDS = {
     "without_count": (Feed.TIDES_PASSENGER_EVENTS,),
 }
 """Keys of the source that few feeds have."""
-DATED_BY_STANDARD = (Feed.OPAL_TRIPS, Feed.IST_DATEN)
+DATED_BY_STANDARD = (Feed.IST_DATEN,)
 """Feeds that read dates in the form of their standard alone."""
 _TRIP_TABLES = (  # on and off are never linked
     *((axis,) for tap in TAPS for axis in tap),

@@ -68,7 +68,7 @@ _CHANGES_AT_LEAST, _OF_A_DAY = 8, 5  # of the numbers of a gate in a week; recor
 _FALLS_OF_INTERVALS, _FALLS_OF_COUNTER, _REPEATED, _SUMS = 0.05, 0.1, 0.05, 0.9
 _LOADED, _PAIRS_OF_LOADS, _OF_LOADS = 3, 100, 0.95  # passengers; stops of a minute, of a week
 ENDS = ("tap_on", "tap_off")
-DATED = ("tap_date", *INSTANTS)
+DATED = ("tap_date", "tap_on_date", *INSTANTS)
 """Fields whose dates are written as `source.date_form` says, where no year comes first."""
 
 _BESIDE = f"""

@@ -156,6 +156,7 @@ def look_at(
     used = {column for column, _ in fields}
     field_of = {field: column for column, field in fields}
     instants, numbers = instants_and_numbers(best_feed, field_of)
+    dates = {*instants, field_of.get("tap_on_date")}
     is_told = form is not None and bool(instants) and form.tells_instants(instants)
     others = (c if _NAME.fullmatch(c) else _UNNAMED for c in sorted(set(columns) - used))
     return Delivery(
@@ -170,7 +171,7 @@ def look_at(
         written="" if form is None else yaml_of(form.stated(instants, numbers)),
         tells_instants=is_told or best_feed in OF_INSTANTS,
         has_dates="tap_date" in field_of
-        or (best_feed not in OWN_DATES and form is not None and bool({*instants} & {*form.dated})),
+        or (best_feed not in OWN_DATES and form is not None and bool(dates & {*form.dated})),
     )
 
 

@@ -1,6 +1,7 @@
 """Feed `opal_trips`: one line a trip, with a card, a mode, and tap-on and tap-off by the clock.
 
-Dates are `2016-07-25`, times `08:05` or `08:05:30` of the agency's own clock. A tap-off without a
+Dates are `2016-07-25`, or as `source.date_form` says; times `08:05` or `08:05:30` of the agency's
+own clock. A tap-off without a
 place or without a time is UNKNOWN altogether: which of the two is lost says nothing about a trip.
 Files of one mode need not name it.
 """
@@ -26,7 +27,7 @@ from turnstile.sources.feeds.layout import (
 )
 from turnstile.sources.feeds.made_ids import spelt
 from turnstile.sources.feeds.made_records import MadeTrip, Record, clock_of, named
-from turnstile.sources.feeds.zoned import ServiceClock, changes_around
+from turnstile.sources.feeds.zoned import ServiceClock, changes_around, dated_sql
 from turnstile.sources.ingest.canonical import UNKNOWN
 from turnstile.sources.ingest.identity import another_form_rule
 
@@ -104,8 +105,9 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
             SELECT *, {mode_sql(source)} AS own_mode,
                 {complete} AS has_off,
                 {unit_sql(programme, _FIELDS)} AS unit,
-                TRY_CAST(tap_on_date AS DATE) AS on_day, {_minute_sql("tap_on_time")} AS on_minute,
-                TRY_CAST(tap_off_date AS DATE) AS off_day,
+                {dated_sql("tap_on_date", source)} AS on_day,
+                {_minute_sql("tap_on_time")} AS on_minute,
+                {dated_sql("tap_off_date", source)} AS off_day,
                 {_minute_sql("tap_off_time")} AS off_minute
             FROM raw
         )

@@ -255,6 +255,12 @@ def day_sql(field: str, form: DateForm) -> str:
     return f"TRY_CAST(nullif({usual}, {field}) AS DATE)"
 
 
+def dated_sql(field: str, source: SourceSpec) -> str:
+    """SQL of a date in a column of its own: a year first, or as the programme says."""
+    stated = [day_sql(field, source.date_form)] if source.date_form in ORDERS else []
+    return f"coalesce({', '.join([*stated, f'TRY_CAST({field} AS DATE)'])})"
+
+
 def _mark_minutes(mark: str, names: Mapping[str, int]) -> str:
     """SQL of the minutes of an offset as it is written, 0 for none."""
     called = " ".join(f"WHEN {mark} = '{name}' THEN {minutes}" for name, minutes in names.items())
