@@ -3,8 +3,10 @@
     TurnstileError            1  a check failed
     |-- InputError            2  bad input or usage; nothing was done
     |   `-- ProgrammeError    2  a programme or domain file breaks a rule
+    |-- DrawDied              1  its process ended; what it had charged stays charged
     |-- RefusedError          3  budget, approval or finality; nothing was released
     |   |-- BudgetExceeded    3  a cap would be passed
+    |   |-- DrawGoesOn        3  a process draws at this moment: wait
     |   |-- NotFinal          3  the week is not over, or not complete
     |   |   `-- NotArrived    3  its files are not all there
     |   |-- NotApproved       3  a person has to say yes first

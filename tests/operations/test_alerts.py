@@ -12,6 +12,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 from sinks import Inbox, sinks
 
+from turnstile import errors
 from turnstile.ledger.balances.amounts import Cap
 from turnstile.ledger.balances.forecast import CapForecast
 from turnstile.operations.journal import Happening, Journal, Line
@@ -138,11 +139,22 @@ def test_severities_go_to_their_own_addresses(tmp_path: Path) -> None:
         ("BudgetExceeded", "week_refused"),
         ("NotApproved", "week_refused"),
         ("IntegrityError", "bytes_disagree"),
+        ("NoEntryError", "bytes_disagree"),
+        ("DrawGoesOn", "week_refused"),
+        ("Path", "week_stopped"),
     ],
 )
 def test_a_failure_is_reported_by_its_kind(kind: str, rule: str) -> None:
     assert [alert.rule for alert in of_run([_failed(kind)], "a")] == [rule]
     assert of_run([_failed(kind)], "another run") == ()
+
+
+def test_nobody_foresaw_only_what_is_no_error_of_ours() -> None:
+    ours = [e.__name__ for e in vars(errors).values() if isinstance(e, type)]
+    assert {"StoreConflict", "TurnstileError"} <= {*ours}
+    for kind in (*ours, "ValueError"):
+        (alert,) = of_run([_failed(kind)], "a")
+        assert ("nobody foresaw" in str(alert)) == (kind == "ValueError")
 
 
 def test_a_drawing_process_that_died_is_said_to_leave_its_charge() -> None:

@@ -16,6 +16,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from turnstile import errors
 from turnstile.durable_files import exclusively
 from turnstile.settings import Settings
 
@@ -145,6 +146,12 @@ def starters(lines: Iterable[Line]) -> frozenset[str]:
         for line in lines
         if line.happening is Happening.BEGUN and line.details.get("triggered_by")
     )
+
+
+def error_of(line: Line) -> type[Exception]:
+    """Return the class of the error that stopped a run; Exception for one that is not ours."""
+    ours: type[Exception] = getattr(errors, str(line.details.get("kind")), Exception)
+    return ours
 
 
 def _lines(path: Path) -> Iterator[Line]:

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from turnstile.errors import NotArrived, RefusedError
 from turnstile.ledger.weeks import Revision, Week
 from turnstile.operations.airflow_now import WAITS, AirflowNow, RunNow
-from turnstile.operations.journal import Happening, Line
+from turnstile.operations.journal import Happening, Line, error_of
 from turnstile.programme.approval_rule import ApprovalStanding
 
 PUBLIC = frozenset({"published", "revised", "withdrawn"})
-REFUSALS = frozenset({"BudgetExceeded", "RefusedError", "RevisionNeeded", "NotFinal"})
 
 STATES: dict[str, str] = {
     "published": "public",
@@ -261,7 +261,8 @@ def _of_ended_run(
         return replace(mark, state=mark.of_budget, reason=reason)
     if failed is None:
         return mark
-    is_refusal = mark.of_budget == "nothing" and failed.details.get("kind") in REFUSALS
+    is_refusal = mark.of_budget == "nothing" and issubclass(error_of(failed), RefusedError)
+    is_refusal &= not issubclass(error_of(failed), NotArrived)
     return replace(mark, state="refused" if is_refusal else "stopped", reason=reason)
 
 

@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from turnstile.ledger.balances.amounts import cap_text
 from turnstile.ledger.balances.forecast import CapForecast
-from turnstile.operations.journal import Happening, Line
+from turnstile.operations.journal import Happening, Line, error_of
 
 RUNBOOK = "docs/RUNBOOK.md"
 THRESHOLDS_PCT = (50, 75, 90)
@@ -138,7 +138,10 @@ _OF_KIND = {
     "ProgrammeError": ("week_stopped", "its programme breaks a rule; nothing new is public"),
     "RefusedError": ("week_refused", "the ledger refused it; nothing new is public"),
     "RevisionNeeded": ("week_refused", "it is sealed under another promise; its bytes stand"),
+    "StoreError": ("week_stopped", "a store did not answer; a repeat goes on where this stopped"),
+    "TurnstileError": ("week_stopped", "a check failed; nothing new is public"),
 }
+"""What is said of an error and of its subclasses without a row of their own."""
 _UNFORESEEN = ("week_stopped", "it failed in a way that nobody foresaw; nothing new is public")
 _IN_ITS_WORDS = frozenset({"NotArrived", "NotApproved"})
 """Kinds whose own sentence travels: made of weeks and names of folders, or of what people said."""
@@ -147,7 +150,8 @@ _IN_ITS_WORDS = frozenset({"NotArrived", "NotApproved"})
 def _of_failure(line: Line) -> Alert:
     """Tell at which task a week stopped and why, by the kind of error, not by its text."""
     kind, step = str(line.details.get("kind", "")), str(line.details.get("step", ""))
-    rule, words = _OF_KIND.get(kind, _UNFORESEEN)
+    known = (_OF_KIND.get(error.__name__) for error in error_of(line).__mro__)
+    rule, words = next(filter(None, known), _UNFORESEEN)
     if kind in _IN_ITS_WORDS and line.details.get("sentence"):
         words = str(line.details["sentence"])
     return Alert(
