@@ -12,6 +12,8 @@ from urllib.parse import quote
 from airflow_interfaces import current_user, may_change_runs
 from asking_airflow import ask, form_of
 
+from turnstile.operations.airflow_names import dag_of
+
 if TYPE_CHECKING:
     from fastapi import FastAPI, params
 
@@ -36,7 +38,7 @@ def add_desk(
         return HTMLResponse(budget.embargoed(programme, week, airflow, note=note))
 
     def require_right(seen: frozenset[str], user: object, programme: str) -> None:
-        if programme not in seen or not may_change_runs(f"release_{programme}", user):
+        if programme not in seen or not may_change_runs(dag_of(programme), user):
             raise HTTPException(403, "This week is under embargo")
 
     @app.get("/embargoed/{programme}/{week}")
@@ -67,7 +69,7 @@ def add_desk(
         if form.get("choice") not in _CHOICES:
             raise HTTPException(400, "Approve or Reject")
         path = (
-            f"/api/v2/dags/release_{quote(programme)}/dagRuns/{quote(question.run_id, safe='')}"
+            f"/api/v2/dags/{quote(dag_of(programme))}/dagRuns/{quote(question.run_id, safe='')}"
             f"/taskInstances/{question.task}/-1/hitlDetails"
         )
         said = {name: form.get(name, "") for name in ("reason", "public_note")}

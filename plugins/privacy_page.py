@@ -27,6 +27,8 @@ from airflow_interfaces import (
 from answer_form import add_desk
 from release_form import add_release_form
 
+from turnstile.operations.airflow_names import dag_of, programme_of
+
 if TYPE_CHECKING:
     from fastapi import FastAPI, params
     from fastapi.responses import Response
@@ -58,9 +60,7 @@ def make_app() -> "FastAPI":
 
     def visible_to(user: Annotated[Any, Depends(current_user())]) -> frozenset[str]:  # noqa: ANN401 - Airflow's own
         """Return the programmes whose release DAG the user may read; refuse if there is none."""
-        seen = frozenset(
-            name for name in budget.ever_known() if may_read_dag(f"release_{name}", user)
-        )
+        seen = frozenset(name for name in budget.ever_known() if may_read_dag(dag_of(name), user))
         if not seen:
             raise HTTPException(403, "You may read no release DAG; ask your Airflow administrator")
         return seen
@@ -186,13 +186,13 @@ def _airflow_now(budget: "BudgetPage", programmes: frozenset[str]) -> "AirflowNo
     """Return what Airflow says of programmes, of their runs that live and of those to ask about."""
     from turnstile.operations.airflow_now import AirflowNow
 
-    paused = paused_by_dag(f"release_{name}" for name in programmes)
+    paused = paused_by_dag(dag_of(name) for name in programmes)
     question = budget.question(programmes)
-    asked = {f"release_{name}": ids for name, ids in question.runs.items()}
+    asked = {dag_of(name): ids for name, ids in question.runs.items()}
     runs = runs_now(asked, budget.period_of_run)
     return AirflowNow(
-        {dag_id.removeprefix("release_"): is_paused for dag_id, is_paused in paused.items()},
-        {dag_id.removeprefix("release_"): ones for dag_id, ones in runs.items()},
+        {programme_of(dag_id): is_paused for dag_id, is_paused in paused.items()},
+        {programme_of(dag_id): ones for dag_id, ones in runs.items()},
         scheduler_heard(),
         question,
     )

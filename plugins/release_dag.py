@@ -25,6 +25,7 @@ from step_task import PRIVATE_QUEUE, RETRIES, step_task
 from wait_task import WaitUntilFinal
 
 from turnstile.errors import TurnstileError
+from turnstile.operations.airflow_names import dag_of
 from turnstile.pipeline import steps
 from turnstile.pipeline.landing.fetching import address_of
 from turnstile.programme.calendar.release_schedule import period_containing, starts_at
@@ -55,7 +56,7 @@ def release_dag(name: str, *, file: str) -> DAG:
     programme = load_programme(name, settings.include)
     zone = programme.time.zone
     with DAG(
-        dag_id=_dag_id(name),
+        dag_id=dag_of(name),
         description=f"{programme.title}; {_when(programme)}",
         doc_md=_programme_doc(programme),
         schedule=_timetable(programme),
@@ -136,7 +137,7 @@ def _made(file: str) -> Iterator[tuple[str, DAG | str]]:
     for programme in programme_files(include):
         if programme.name in examples:
             continue
-        dag_id = _dag_id(programme.name)
+        dag_id = dag_of(programme.name)
         has_file = Path(file).with_name(f"{dag_id}.py").exists()
         if has_file or wanted not in {None, dag_id}:
             continue
@@ -146,10 +147,6 @@ def _made(file: str) -> Iterator[tuple[str, DAG | str]]:
             yield dag_id, str(error)
         except Exception as error:  # noqa: BLE001 - one bad file must not take the others' DAGs down
             yield dag_id, f"{programme.path.name}: {type(error).__name__}: {error}"
-
-
-def _dag_id(programme: str) -> str:
-    return f"release_{programme}"
 
 
 def _timetable(programme: Programme) -> ServicePeriods:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from airflow_interfaces import current_user, may_change_runs, runs_by_start
 from asking_airflow import ask, form_of
 
+from turnstile.operations.airflow_names import dag_of
+
 if TYPE_CHECKING:
     from fastapi import FastAPI, Request, params
 
@@ -38,7 +40,7 @@ def add_release_form(
     from turnstile.programme.loading import load_programme
 
     def may_release(programme: str, seen: frozenset[str], user: object) -> bool:
-        return programme in seen and may_change_runs(f"release_{programme}", user)
+        return programme in seen and may_change_runs(dag_of(programme), user)
 
     def shown(seen: frozenset[str], wanted: dict[str, str], *, may: bool, note: str = "") -> str:
         airflow = airflow_now(budget, seen)
@@ -77,7 +79,7 @@ def add_release_form(
             )
             return HTMLResponse(shown(seen, wanted, may=True, note=note))
         asked = week_requests(
-            spec, periods_asked_for(spec, wanted), runs_by_start(f"release_{programme}")
+            spec, periods_asked_for(spec, wanted), runs_by_start(dag_of(programme))
         )
         note = await _ask(request, asked)
         return HTMLResponse(shown(seen, wanted, may=True, note=note))

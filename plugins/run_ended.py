@@ -16,6 +16,7 @@ from airflow.plugins_manager import AirflowPlugin
 from airflow.sdk import BaseNotifier
 from airflow_interfaces import write_note
 
+from turnstile.operations.airflow_names import programme_of
 from turnstile.operations.airflow_now import AirflowNow, RunNow
 from turnstile.operations.journal import FOLDER
 from turnstile.settings import Settings, system_clock
@@ -66,7 +67,7 @@ def on_dag_run_failed(dag_run: Any, msg: str) -> None:  # noqa: ANN401, ARG001 -
 
 def _write_note(dag_run: Any) -> None:  # noqa: ANN401 - Airflow's own
     """Write the note of a run of a programme; trouble in that stops nothing."""
-    if not str(dag_run.dag_id).startswith("release_"):
+    if not programme_of(str(dag_run.dag_id)):
         return
     try:
         write_note(dag_run)

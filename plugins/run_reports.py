@@ -15,6 +15,7 @@ from urllib.parse import quote
 from airflow_interfaces import address_of_ui
 from alert_addresses import addresses_of
 
+from turnstile.operations.airflow_names import ZONES, dag_of
 from turnstile.operations.journal import (
     Happening,
     Journal,
@@ -24,7 +25,7 @@ from turnstile.operations.journal import (
     open_runs,
     starters,
 )
-from turnstile.operations.lineage import ZONES, lineage_events, lineage_file
+from turnstile.operations.lineage import lineage_events, lineage_file
 from turnstile.operations.watchdog.alerts import (
     Severity,
     of_budget,
@@ -249,7 +250,7 @@ def _links(alert: Alert) -> tuple[str, ...]:
     """Return where to look, below an alert."""
     address, links = address_of_ui(), []
     if alert.run_id:
-        run = f"{address}/dags/release_{alert.programme}/runs/{quote(alert.run_id)}"
+        run = f"{address}/dags/{dag_of(alert.programme)}/runs/{quote(alert.run_id)}"
         task = alert.subject.partition(",")[0]
         if alert.rule not in {"people_asked", "people_reminded"}:
             links.append(f"run: {run}")

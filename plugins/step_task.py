@@ -18,6 +18,7 @@ from period_of_run import programme_and_period, revision_of
 from run_reports import LAST_STEP, RunOfWeek, report_failure, report_resumed, report_success
 
 from turnstile.errors import StoreError, TurnstileError
+from turnstile.operations.airflow_names import ZONES, asset_of
 from turnstile.pipeline import steps
 from turnstile.pipeline.draw.drawing_apart import draw_apart
 from turnstile.settings import Settings, system_clock
@@ -31,11 +32,8 @@ PRIVATE_QUEUE = "private"
 RETRIES = 2
 LASTS_AT_MOST = timedelta(hours=12)
 """Of a step alone: a wait and a question would be ended with it, however long they may last."""
-ZONE_OF_STEP = {"count": "private", "draw": "embargoed", "publish": "public"}
-"""Steps whose output another DAG may wait for: an asset `opal_public` for consumers, and so on."""
 _DIGEST = {"draw": "sealed_digest", "publish": "manifest_digest"}
 """What these steps return; nothing that was computed from rows stands in an event."""
-FROM_ZONE = {"ingest": "landing", "draw": "private", "publish": "embargoed"}
 
 
 def step_task(programme: str, step: str) -> PythonOperator:
@@ -53,14 +51,18 @@ def step_task(programme: str, step: str) -> PythonOperator:
         pool=LEDGER_POOL if step in LEDGER_STEPS else "default_pool",
         queue=PRIVATE_QUEUE if step in steps.PRIVATE_STEPS else "default",
         show_return_value_in_logs=False,
-        inlets=_assets(programme, FROM_ZONE.get(step)),
-        outlets=_assets(programme, ZONE_OF_STEP.get(step)),
+        inlets=_assets(programme, step, 0),
+        outlets=_assets(programme, step, 1),
     )
 
 
-def _assets(programme: str, zone: str | None) -> list[Asset]:
-    """Return the asset of a zone; its events say which week came, and nothing of it."""
-    return [Asset(name=f"{programme}_{zone}", group=zone)] if zone else []
+def _assets(programme: str, step: str, end: int) -> list[Asset]:
+    """Return the asset of the zone that a step reads (0) or writes (1), if it goes between zones.
+
+    Its events say which week came, and nothing of it: another DAG may wait for `opal_public`.
+    """
+    zones = [ZONES[step][end]] if step in ZONES else []
+    return [Asset(name=asset_of(programme, zone), group=zone) for zone in zones]
 
 
 def run_step(step: str, programme: str, **context: Any) -> str:  # noqa: ANN401 - Airflow's own
@@ -108,7 +110,7 @@ def _tell_consumers(events: Any, run: RunOfWeek, step: str, answer: str) -> None
     said: dict[str, str | int] = {"week": run.week, "revision": run.revision}
     if step in _DIGEST:
         said[_DIGEST[step]] = answer
-    made = () if events is None else _assets(run.programme, ZONE_OF_STEP.get(step))
+    made = () if events is None else _assets(run.programme, step, 1)
     for asset in made:
         events[asset].extra = said
 

@@ -15,6 +15,7 @@ from run_reports import send_alerts
 from step_task import failure_without_values
 
 from turnstile.errors import IntegrityError
+from turnstile.operations.airflow_names import dag_of
 from turnstile.settings import Settings, system_clock
 
 if TYPE_CHECKING:
@@ -106,9 +107,7 @@ def _airflow_now(page: BudgetPage) -> AirflowNow:
         return airflow
     question = page.question(programmes)
     runs = {
-        name: tuple(
-            run for run_id in sorted(ids) if (run := run_in_airflow(f"release_{name}", run_id))
-        )
+        name: tuple(run for run_id in sorted(ids) if (run := run_in_airflow(dag_of(name), run_id)))
         for name, ids in question.runs.items()
     }
     return AirflowNow(runs=runs, question=question)

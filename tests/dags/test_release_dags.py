@@ -227,7 +227,7 @@ def test_each_zones_output_is_an_asset_that_others_may_wait_for(dag: Any) -> Non
     }
     made = {task.task_id: [outlet.name for outlet in task.outlets] for task in dag.tasks}
     assert {step: names for step, names in made.items() if names} == {
-        "count": [f"{name}_private"],
+        "ingest": [f"{name}_private"],
         "draw": [f"{name}_embargoed"],
         "publish": [f"{name}_public"],
     }

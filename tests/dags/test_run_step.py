@@ -73,7 +73,7 @@ def test_a_step_says_its_whole_sentence_how_far_it_is_and_what_comes_next(
 
 @pytest.mark.parametrize(
     ("step", "said"),
-    [("count", {}), ("draw", {"sealed_digest": "d16"}), ("publish", {"manifest_digest": "d16"})],
+    [("ingest", {}), ("draw", {"sealed_digest": "d16"}), ("publish", {"manifest_digest": "d16"})],
 )
 def test_an_asset_event_names_week_revision_and_a_public_digest_alone(
     step: str, said: dict[str, str], step_task: ModuleType, monkeypatch: pytest.MonkeyPatch
@@ -82,7 +82,7 @@ def test_an_asset_event_names_week_revision_and_a_public_digest_alone(
     monkeypatch.setattr(step_task, "draw_apart", lambda *_: "d16")
     events = importlib.import_module("airflow.sdk.execution_time.context").OutletEventAccessors()
     step_task.run_step(step, "opal", outlet_events=events, **INTERVAL)
-    (asset,) = step_task._assets("opal", step_task.ZONE_OF_STEP[step])
+    (asset,) = step_task._assets("opal", step, 1)
     assert events[asset].extra == {"week": "2016-W30", "revision": 0} | said
 
 

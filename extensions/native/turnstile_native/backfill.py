@@ -10,6 +10,7 @@ from pathlib import Path
 
 from turnstile.errors import TurnstileError
 from turnstile.operations.airflow_api import AirflowApi, DagRun, TaskState
+from turnstile.operations.airflow_names import dag_of
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServiceWeek
 
@@ -40,7 +41,7 @@ class WeekBackfill:
     def abandon_unfinished(self) -> None:
         """Give up what an interrupted Airflow left behind."""
         for programme in self.programmes:
-            self.api.abandon_unfinished(_dag_id(programme))
+            self.api.abandon_unfinished(dag_of(programme.name))
 
     def dags_are_parsed(self) -> bool:
         """Return whether every DAG is known.
@@ -48,7 +49,7 @@ class WeekBackfill:
         Raises:
             TurnstileError: a DAG file cannot be parsed.
         """
-        if all(self.api.has_dag(_dag_id(programme)) for programme in self.programmes):
+        if all(self.api.has_dag(dag_of(programme.name)) for programme in self.programmes):
             return True
         if errors := self.api.import_errors():
             raise TurnstileError("a DAG file cannot be parsed:\n" + "\n".join(errors))
@@ -58,7 +59,7 @@ class WeekBackfill:
         """Make the ledger's one-slot pool and ask for the weeks of every programme."""
         self.api.make_pool(LEDGER_POOL, slots=1, description="One charge at a time")
         for programme in self.programmes:
-            dag_id = _dag_id(programme)
+            dag_id = dag_of(programme.name)
             self.api.unpause(dag_id)
             self.api.release(programme, self.weeks)
 
@@ -75,14 +76,14 @@ class WeekBackfill:
             for programme in self.programmes
             for run in self._runs(programme)
             if run.state == "failed"
-            for task in self.api.tasks(_dag_id(programme), run.run_id)
+            for task in self.api.tasks(dag_of(programme.name), run.run_id)
             if task.state == "failed"
         )
 
     def _runs(self, programme: Programme) -> tuple[DagRun, ...]:
         """Return the runs of the asked weeks, and say those that moved."""
         mondays = {_monday(programme, week): week for week in self.weeks}
-        runs = [run for run in self.api.runs(_dag_id(programme)) if run.starts in mondays]
+        runs = [run for run in self.api.runs(dag_of(programme.name)) if run.starts in mondays]
         for run in runs:
             self._say_if_moved(programme, mondays[run.starts], run)
         return tuple(runs)
@@ -92,7 +93,7 @@ class WeekBackfill:
         name = f"{programme.name:<8} {week}"
         step = run.state
         if run.state == "running":
-            tasks = self.api.tasks(_dag_id(programme), run.run_id)
+            tasks = self.api.tasks(dag_of(programme.name), run.run_id)
             step = next((task.task_id for task in tasks if task.state == "running"), "")
         if step and self._shown.get(name) != step:
             self._shown[name] = step
@@ -102,7 +103,7 @@ class WeekBackfill:
         """Name a failed task and show the end of its log."""
         week = ServiceWeek.containing(run.starts.astimezone(programme.time.zone).date())
         path = self.logs.joinpath(
-            f"dag_id={_dag_id(programme)}",
+            f"dag_id={dag_of(programme.name)}",
             f"run_id={run.run_id}",
             f"task_id={task.task_id}",
             f"attempt={task.attempt}.log",
@@ -125,10 +126,6 @@ def _message(line: str) -> str:
         return ": ".join([str(entry["event"]), *reasons])
     except (ValueError, KeyError, TypeError, AttributeError):
         return line
-
-
-def _dag_id(programme: Programme) -> str:
-    return f"release_{programme.name}"
 
 
 def _monday(programme: Programme, week: ServiceWeek) -> datetime:

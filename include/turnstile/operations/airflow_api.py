@@ -13,6 +13,7 @@ from urllib.parse import quote, urlencode
 import httpx
 
 from turnstile.errors import TurnstileError
+from turnstile.operations.airflow_names import dag_of
 from turnstile.operations.airflow_now import (
     UNDER_WAY,
     AirflowNow,
@@ -111,7 +112,7 @@ class AirflowApi:
 
     def release(self, programme: Programme, periods: Sequence[ServicePeriod]) -> None:
         """Start the runs of some periods, or clear those that there are."""
-        dag_id = f"release_{programme.name}"
+        dag_id = dag_of(programme.name)
         known = {run.starts: KnownRun(run.run_id, run.state) for run in self.runs(dag_id)}
         for asked in week_requests(programme, periods, known):
             if asked.path:
@@ -145,7 +146,7 @@ class AirflowApi:
         paused: dict[str, bool] = {}
         runs: dict[str, tuple[RunNow, ...]] = {}
         for name, ids in question.runs.items():
-            dag_id, dag_runs = f"release_{name}", []
+            dag_id, dag_runs = dag_of(name), []
             try:
                 dag = self._request("GET", f"/api/v2/dags/{dag_id}")
             except LookupError:

@@ -15,6 +15,7 @@ from typing import Any
 from turnstile.errors import InputError, TurnstileError
 from turnstile.ledger.balances.charged_releases import ChargedRelease
 from turnstile.ledger.ledger import Ledger
+from turnstile.operations.airflow_names import programme_of
 from turnstile.operations.airflow_now import AirflowNow, Question
 from turnstile.operations.budget_page.plan_view import (
     cost_in_words,
@@ -164,7 +165,7 @@ class DeploymentState:
             named: the week that its form named; empty without one.
         """
         try:
-            programme = load_programme(dag_id.removeprefix("release_"), self.settings.include)
+            programme = load_programme(programme_of(dag_id), self.settings.include)
             if named or starts is None:
                 return str(parse_period(named)) if named else ""
             day = starts.astimezone(programme.time.zone).date()

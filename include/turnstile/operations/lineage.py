@@ -12,16 +12,11 @@ from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
+from turnstile.operations.airflow_names import ZONES, asset_of, dag_of
 from turnstile.operations.journal import FOLDER
 from turnstile.service_calendar import ServicePeriod
 from turnstile.settings import Settings
 
-ZONES = {
-    "ingest": ("landing", "private"),
-    "draw": ("private", "embargoed"),
-    "publish": ("embargoed", "public"),
-}
-"""Steps that bring a week from one zone to another."""
 NAMESPACE = "turnstile"
 _PRODUCER = "urn:turnstile"
 _SPEC = "https://openlineage.io/spec"
@@ -41,7 +36,7 @@ def lineage_events(
 
     Args:
         run: programme, period, and the orchestrator's name of the run.
-        step: a key of `ZONES`.
+        step: a key of `airflow_names.ZONES`.
         at: when it ended, aware.
         has_failed: whether it did.
     """
@@ -59,9 +54,9 @@ def lineage_events(
         "producer": _PRODUCER,
         "schemaURL": f"{_SPEC}/2-0-2/OpenLineage.json#/$defs/RunEvent",
         "run": {"runId": str(uuid5(NAMESPACE_URL, name)), "facets": {"nominalTime": nominal}},
-        "job": {"namespace": NAMESPACE, "name": f"release_{programme}.{step}"},
-        "inputs": [{"namespace": NAMESPACE, "name": f"{programme}_{source}"}],
+        "job": {"namespace": NAMESPACE, "name": f"{dag_of(programme)}.{step}"},
+        "inputs": [{"namespace": NAMESPACE, "name": asset_of(programme, source)}],
     }
-    made = [] if has_failed else [{"namespace": NAMESPACE, "name": f"{programme}_{target}"}]
+    made = [] if has_failed else [{"namespace": NAMESPACE, "name": asset_of(programme, target)}]
     end = {"eventType": "FAIL" if has_failed else "COMPLETE", "outputs": made}
     return ({**common, "eventType": "START", "outputs": []}, {**common, **end})

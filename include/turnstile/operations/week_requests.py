@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
+from turnstile.operations.airflow_names import dag_of
 from turnstile.operations.airflow_now import UNDER_WAY
 from turnstile.programme.calendar.release_schedule import run_name, starts_at
 from turnstile.programme.spec import Programme
@@ -62,7 +63,7 @@ def _request(
 ) -> WeekRequest:
     """Start the run of a period, or clear the one that there is."""
     zone = programme.time.zone
-    start, base = starts_at(period, zone), f"/api/v2/dags/release_{programme.name}/dagRuns"
+    start, base = starts_at(period, zone), f"/api/v2/dags/{dag_of(programme.name)}/dagRuns"
     run = known.get(start)
     if run is None:
         name = run_name(programme.name, period)
