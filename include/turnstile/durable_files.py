@@ -25,7 +25,9 @@ OWNER_ONLY = 0o600
 DRAFT = r"\.[^/]+\.[0-9a-f]{16}"
 """Pattern of a draft's name: of whoever writes at this moment, or was killed."""
 SET_ASIDE = "set-aside"
-_SEALED = re.compile(r"sealed-[0-9a-f]{16}\.parquet")
+SEALED = "sealed-"
+"""What a name begins with whose bytes are written once, and deleted by nobody."""
+_SEALED_NAME = re.compile(rf"{SEALED}[0-9a-f]{{16}}\.parquet")
 
 
 def replace_durably(path: Path, content: bytes, mode: int = EVERYBODY_READS) -> None:
@@ -198,9 +200,14 @@ def set_aside(leftover: Path) -> bool:
     return True
 
 
+def sealed_name(digest: str) -> str:
+    """Return the name of the file of sealed bytes, by their SHA-256 in hex."""
+    return f"{SEALED}{digest[:16]}.parquet"
+
+
 def is_named_sealed(path: Path) -> bool:
     """Return whether a file has the name of sealed bytes, so that nothing deletes it."""
-    return _SEALED.fullmatch(path.name) is not None
+    return _SEALED_NAME.fullmatch(path.name) is not None
 
 
 def sync_folder(folder: Path) -> None:

@@ -41,7 +41,7 @@ def test_a_week_goes_through_its_states(ledger: Ledger) -> None:
     sealed(ledger, ask(caps=WIDE))
     assert (history(ledger).state, history(ledger).last_sealed) == (WeekState.WITHHELD, 0)
     assert history(ledger).in_force is None
-    ledger.publish(FIRST, "sha256:m0")
+    ledger.publish(FIRST, "m0")
     assert history(ledger).state is WeekState.PUBLISHED
     allowed(ledger)
     published(ledger, ask(revision=1, caps=WIDE), "artefact-2")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from turnstile.durable_files import SEALED
 from turnstile.errors import IntegrityError, StoreConflict
 from turnstile_stores.unit import Stored
 
-SEALED = "sealed-"
-"""What a name begins with whose bytes are written once."""
 Files = Mapping[str, Stored]
 
 

@@ -19,18 +19,19 @@ from pathlib import Path, PurePosixPath
 from turnstile.durable_files import (
     EVERYBODY_READS,
     OWNER_ONLY,
+    SEALED,
     SET_ASIDE,
     exclusively,
     move_durably,
+    sealed_name,
     sha256_of,
     sync_folder,
 )
 from turnstile.errors import IntegrityError, StoreConflict, StoreError
-from turnstile.ledger.custody.traces import sealed_file
 from turnstile.release.zone_copies import ASIDE
 from turnstile.settings import system_clock
 from turnstile_stores.bucket import AT_ONCE, Bucket
-from turnstile_stores.merging import SEALED, digest_of, merged, require_written_once
+from turnstile_stores.merging import digest_of, merged, require_written_once
 from turnstile_stores.unit import (
     OTHERS,
     STATE,
@@ -139,7 +140,7 @@ class UnitZone:
             StoreError: the store does not answer.
             IntegrityError: its index is older than the one that was here.
         """
-        name = f"{sealed_file(digest)}.parquet"
+        name = sealed_name(digest)
         place = self._place(unit) / name
         with self.working_on(unit):
             seen = self._aside_in_store(unit, UnitState.read(self._state(unit)))

@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from turnstile.durable_files import SEALED
 from turnstile.errors import InputError
 from turnstile.ledger.landing_paths import fixed_part
 from turnstile.ledger.records import ReleaseKey, revision_of
@@ -170,7 +171,7 @@ def fetch_landing(
 
 def is_trace(path: str) -> bool:
     """Return whether a charge asks for a file under embargo."""
-    return path.rpartition("/")[2].startswith("sealed-") or path.endswith(_OF_TRACES)
+    return path.rpartition("/")[2].startswith(SEALED) or path.endswith(_OF_TRACES)
 
 
 def _is_proof(public: Path, path: str) -> bool:

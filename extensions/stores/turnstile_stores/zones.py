@@ -46,7 +46,7 @@ class StoredZones(PrivateCopies):
         if zone := unit_zone(self.settings, "embargoed"):
             for key, digest in sealed.items():
                 try:
-                    zone.keep_sealed(key, digest.removeprefix("sha256:"))
+                    zone.keep_sealed(key, digest)
                 except (TurnstileError, OSError) as error:
                     yield f"{key}: {error}"
 

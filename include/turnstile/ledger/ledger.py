@@ -342,7 +342,7 @@ class Ledger(ChargingLedger):
         self._custody.adopt()
         self.require_signers()
         publication = self._write(act)
-        self._custody.note((key, manifest_digest.removeprefix("sha256:")))
+        self._custody.note((key, manifest_digest))
         return publication
 
     def checkpoint(self) -> str:

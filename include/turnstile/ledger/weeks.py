@@ -234,8 +234,7 @@ def _public_facts(
                     key, known.manifest_sha256, known.published, said
                 )
         elif entry.kind is EntryKind.PUBLISHED or body["state"] == ReleaseState.PUBLISHED:
-            manifest = str(body["manifest_digest"]).removeprefix("sha256:")
-            published[key] = PublishedRevision(key, manifest, at)
+            published[key] = PublishedRevision(key, str(body["manifest_digest"]), at)
     return published, without
 
 

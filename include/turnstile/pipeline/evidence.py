@@ -14,6 +14,7 @@ from turnstile.assessment.attacks.timetable_view import TimetableView, view
 from turnstile.assessment.audits.pipeline_copy import PipelineCopy
 from turnstile.assessment.cell_labels import labels_of_domain
 from turnstile.assessment.evidence import Evidence
+from turnstile.durable_files import SEALED
 from turnstile.ledger.balances.charged_releases import ChargedRelease
 from turnstile.ledger.custody.folders import release_folders
 from turnstile.pipeline.context import Release
@@ -39,7 +40,7 @@ def evidence_of(release: Release) -> Evidence:
             misfits=misfits_of(release.plan.events, release.settings.small_worlds),
         ),
         sealed_digests=tuple(
-            sorted(digest_of(path.read_bytes()) for path in embargoed.glob("sealed-*"))
+            sorted(digest_of(path.read_bytes()) for path in embargoed.glob(f"{SEALED}*"))
         ),
         earlier=_earlier(release, charged),
         timetable=_timetable(release),
@@ -57,7 +58,7 @@ def _earlier(release: Release, charged: Sequence[ChargedRelease]) -> tuple[tuple
             reverse=True,
         )
         if key in events
-        for path in sorted(folder.glob("sealed-*.parquet"), reverse=True)
+        for path in sorted(folder.glob(f"{SEALED}*.parquet"), reverse=True)
     )
     read = (
         (key_events, path, path.read_bytes()) for key_events, path in islice(others, _EARLIER_MOST)

@@ -12,7 +12,13 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
-from turnstile.durable_files import EVERYBODY_READS, OWNER_ONLY, exclusively, replace_durably
+from turnstile.durable_files import (
+    EVERYBODY_READS,
+    OWNER_ONLY,
+    exclusively,
+    replace_durably,
+    sealed_name,
+)
 from turnstile.errors import IntegrityError, TurnstileError
 from turnstile.ledger.landing_paths import fixed_part
 from turnstile.ledger.records import ReleaseKey
@@ -90,7 +96,7 @@ def write_once(path: Path, content: bytes) -> None:
 
 def sealed_path(folder: Path, digest: str) -> Path:
     """Return where the sealed bytes of a release lie, in its folder under embargo."""
-    return folder / f"sealed-{digest[:16]}.parquet"
+    return folder / sealed_name(digest)
 
 
 def bounding_secret(settings: Settings) -> bytes:

@@ -213,7 +213,7 @@ class Custody:
             is_lost = f"{attempt.key} package" in history.parties.lost
             is_told = attempt.state is ReleaseState.PUBLISHED and (is_lost or package.is_dir())
             if is_told and attempt.manifest_digest and note.checkpoint is None:
-                self.note((attempt.key, attempt.manifest_digest.removeprefix("sha256:")))
+                self.note((attempt.key, attempt.manifest_digest))
         notes, parties = self.witnesses.notes(), history.parties
         trusted = self.witnesses.trusted_at(parties)
         for note, place in self.witnesses.lacking(notes, parties, history.hash_at, trusted):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from turnstile.durable_files import sha256_of
+from turnstile.durable_files import sealed_name, sha256_of
 from turnstile.errors import InputError
 from turnstile.ledger.custody.folders import content_of
 from turnstile.ledger.custody.package_files import file_problems
@@ -148,7 +148,7 @@ def _of_package(key: str, trace: Trace, leftovers: AbstractSet[str]) -> Proof:
 
 def _is_named_rightly(path: Path) -> bool:
     """Return whether a sealed file holds the bytes that its name states."""
-    return path.name == f"{sealed_file(sha256_of(path))}.parquet"
+    return path.name == sealed_name(sha256_of(path))
 
 
 def plan_beside(folder: Path, key: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from sqlalchemy.engine import Connection
 
-from turnstile.durable_files import set_aside
+from turnstile.durable_files import sealed_name, set_aside
 from turnstile.errors import InputError, IntegrityError, RefusedError
 from turnstile.ledger import attempts, facts, leases
 from turnstile.ledger.balances import accounts
@@ -415,7 +415,7 @@ def _lost(history: History, custody: Custody) -> Iterator[str]:
             if not attempt.is_sealed:
                 continue
             name = str(attempt.key)
-            sealed = f"{sealed_file(attempt.artefact_digest)}.parquet"
+            sealed = sealed_name(attempt.artefact_digest or "")
             stored = []
             if custody.embargoed is not None:
                 stored.append((f"{name} sealed", custody.embargoed / name / sealed))

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from turnstile.durable_files import sha256_of
+from turnstile.durable_files import SEALED, sealed_name, sha256_of
 from turnstile.errors import InputError
 from turnstile.ledger.custody.custody import Custody
 from turnstile.ledger.custody.evidence_of_draws import PLAN, plan_beside
 from turnstile.ledger.custody.package_files import file_problems
-from turnstile.ledger.custody.traces import MANIFEST, STAGED, sealed_file
+from turnstile.ledger.custody.traces import MANIFEST, STAGED
 from turnstile.ledger.custody.zone_index import BESIDE
 from turnstile.ledger.fold import Fold
 from turnstile.ledger.records import REVISION, Attempt, Finding
@@ -53,15 +53,15 @@ def file_findings(
 
 def _sealed_findings(fold: Fold, attempt: Attempt, embargoed: Path) -> Iterator[Finding]:
     """Check the sealed file of one release: there, alone, and unaltered."""
-    digest = (attempt.artefact_digest or "").removeprefix("sha256:")
+    digest = attempt.artefact_digest or ""
     folder = _package_of(attempt, embargoed)
-    sealed = folder / f"{sealed_file(digest)}.parquet"
+    sealed = folder / sealed_name(digest)
     if not sealed.is_file():
         if f"{attempt.key} sealed" not in fold.parties.lost:
             yield Finding("sealed", attempt.reserved_sequence, f"{sealed} is gone; restore it")
     elif sha256_of(sealed) != digest:
         yield Finding("sealed", attempt.reserved_sequence, f"{sealed} was altered; restore it")
-    for path in sorted(folder.glob("sealed-*")):
+    for path in sorted(folder.glob(f"{SEALED}*")):
         if path != sealed:
             is_trace = path.suffix == ".parquet"
             mend = "turnstile ledger recover sets it aside" if is_trace else "take it away"
@@ -78,7 +78,7 @@ def _plan_findings(attempt: Attempt, folder: Path) -> Iterator[Finding]:
     plan, number = folder / PLAN, attempt.reserved_sequence
     mend = "turnstile run writes it again while the programme is the one that was charged"
     if not plan.exists():
-        if not attempt.is_public and any(folder.glob("sealed-*")):
+        if not attempt.is_public and any(folder.glob(f"{SEALED}*")):
             yield Finding("plan", number, f"{plan} is gone; restore it, or {mend}")
     elif not _is_charged(attempt, folder):
         problem = f"is not the plan that was charged; restore it, or take it away: {mend}"

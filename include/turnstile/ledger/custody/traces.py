@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from turnstile.durable_files import SET_ASIDE
+from turnstile.durable_files import SEALED, SET_ASIDE, is_named_sealed, sealed_name
 from turnstile.errors import InputError
 from turnstile.ledger.custody.folders import all_below, content_of, listed, release_folders
 from turnstile.ledger.custody.notes import head_findings
@@ -31,7 +31,6 @@ MANIFEST = "manifest.json"
 CARD = "release_card.json"
 STAGED = "package"
 STORE_ASIDE = ".store/aside"
-_SEALED_FILE = re.compile(r"sealed-([0-9a-f]{16})\.parquet")
 _CARD_HEAD = re.compile(rb'"head_sha256":\s*"([0-9a-f]{64})",\s*"sequence":\s*(\d+)')
 
 
@@ -83,7 +82,7 @@ def sealed_file(digest: str | None) -> str:
     Args:
         digest: of the bytes, as the ledger or a package states it.
     """
-    return f"sealed-{(digest or '').removeprefix('sha256:')[:16]}"
+    return sealed_name(digest or "").partition(".")[0]
 
 
 FILES = frozenset({TraceKind.SEALED, TraceKind.ASIDE})
@@ -118,16 +117,16 @@ def _under_embargo(key: str, folder: Path) -> Iterator[Trace]:
             yield package_trace(TraceKind.STAGED, key, folder / STAGED)
         elif entry.name == SET_ASIDE:
             yield from _set_aside(key, folder / SET_ASIDE, folder)
-        elif entry.name.startswith("sealed-") and entry.name.endswith(".parquet"):
-            match = _SEALED_FILE.fullmatch(entry.name)
-            digits = None if match is None else match[1]
-            yield Trace(TraceKind.SEALED, Path(entry.path), key, digits)
+        elif entry.name.startswith(SEALED) and entry.name.endswith(".parquet"):
+            path = Path(entry.path)
+            digits = path.stem.removeprefix(SEALED) if is_named_sealed(path) else None
+            yield Trace(TraceKind.SEALED, path, key, digits)
 
 
 def _set_aside(key: str, aside: Path, folder: Path) -> Iterator[Trace]:
     """Yield the sealed files of draws that died: charged, and in nobody's way."""
     for _, entry in all_below(aside):
-        if entry.name.startswith("sealed-"):
+        if entry.name.startswith(SEALED):
             yield Trace(TraceKind.ASIDE, Path(entry.path), key, None, folder=folder)
 
 
@@ -189,18 +188,13 @@ def _package_problem(trace: Trace, attempts: tuple[Attempt, ...]) -> str | None:
     is_public = trace.kind is TraceKind.PACKAGE
     if trace.manifest is None or trace.sealed is None:
         return f"a {name} without a readable manifest of {trace.key}"
-    if trace.sealed != _bare(sealed.artefact_digest):
+    if trace.sealed != sealed.artefact_digest:
         return f"a {name} of other sealed bytes than those of {trace.key}"
     if is_public and not sealed.is_public:
         return f"a {name} of {trace.key}, which this ledger did not publish"
-    if is_public and trace.manifest != _bare(sealed.manifest_digest):
+    if is_public and trace.manifest != sealed.manifest_digest:
         return f"is not the manifest that {trace.key} was published with"
     return None
-
-
-def _bare(digest: str | None) -> str:
-    """Return a digest without the name of its algorithm."""
-    return (digest or "").removeprefix("sha256:")
 
 
 def key_of(trace: Trace) -> ReleaseKey | None:

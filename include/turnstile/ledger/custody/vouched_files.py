@@ -92,7 +92,7 @@ def record_bytes(record: Mapping[str, Any]) -> bytes:
 def _manifests(told: Iterable[Entry]) -> dict[str, str]:
     """Return the digest of each manifest that the ledger names, by release key."""
     return {
-        str(entry.key): str(entry.body["manifest_digest"]).removeprefix("sha256:")
+        str(entry.key): str(entry.body["manifest_digest"])
         for entry in told
         if entry.kind in _PUBLISHED and entry.body["manifest_digest"]
     }

@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Protocol
 
-from turnstile.durable_files import set_aside
+from turnstile.durable_files import SEALED, set_aside
 from turnstile.errors import RefusedError, TurnstileError
 from turnstile.ledger.charging import ChargingLedger
 from turnstile.ledger.leases import BEAT_S
@@ -140,7 +140,7 @@ def _set_leftovers_aside(ready: ReadyDraw, ledger: ChargingLedger, attempt: Atte
     leading = ledger.find(ready.key)
     if leading is None or leading.attempt_id != attempt.attempt_id:
         raise RefusedError(f"{attempt.attempt_id} was burned before it drew; another draw has it")
-    for leftover in (*ready.embargoed.glob("sealed-*"), *ready.embargoed.glob("package")):
+    for leftover in (*ready.embargoed.glob(f"{SEALED}*"), *ready.embargoed.glob("package")):
         _set_aside(ready, leftover)
 
 
