@@ -3,7 +3,8 @@
 A definition (function, class, method, module constant) is reached when its name occurs in a part of
 the code that is itself reached: the statements of a module, or the body of a reached definition.
 Imports alone reach nothing, and tests are not production. Names stand for all definitions of that
-name, so what this lists is dead for certain; it may miss some.
+name, so what this lists is dead for certain; it may miss some. A definition of a module has, beside
+that, to be mentioned again in its module, or imported from it, or named in a text.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
+from itertools import chain
 from pathlib import Path
 
 PRODUCTION = ("include/turnstile", "extensions", "dags", "plugins", "docker")
@@ -39,20 +42,16 @@ class Definition:
 def unreached(root: Path) -> list[Definition]:
     """Return the public definitions under `LISTED` that nothing in production reaches."""
     definitions: list[Definition] = []
-    mentioned: set[str] = set(ENTRY_POINTS)
+    mentioned = _named_in_texts(root)
     for folder in PRODUCTION:
         for path in sorted((root / folder).rglob("*.py")):
-            tree = ast.parse(path.read_text())
+            tree = _tree(path)
             if folder not in LISTED:  # Airflow calls what stands there
                 mentioned |= set(_names(tree.body))
                 continue
             file_definitions, names = _read(tree.body, path.relative_to(root).as_posix(), None)
             definitions += file_definitions
             mentioned |= names
-        for stated in (root / folder).glob("*/pyproject.toml"):  # entry points of extensions
-            mentioned |= set(_WORD.findall(stated.read_text()))
-        for template in (root / folder).rglob("*.html"):
-            mentioned |= set(_WORD.findall(template.read_text()))
     by_name = defaultdict(list)
     for definition in definitions:
         by_name[definition.name].append(definition)
@@ -69,6 +68,50 @@ def unreached(root: Path) -> list[Definition]:
         and FRAMEWORK_MODULES not in candidate.path
         and not candidate.name.startswith("_")
     ]
+
+
+def unimported(root: Path) -> list[Definition]:
+    """Return the public definitions of modules that only others of the same name keep alive."""
+    candidates, named, taken = list[tuple[str, Definition]](), _named_in_texts(root), set[str]()
+    for path in chain.from_iterable((root / folder).rglob("*.py") for folder in PRODUCTION):
+        nodes, imported, used = [*ast.walk(_tree(path))], dict[str, str](), set[str]()
+        for node in nodes:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                of = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+                imported |= {a.asname or a.name: f"{of}{a.name}" for a in node.names}
+            elif isinstance(node, ast.Constant):
+                named.add(str(node.value))
+            used.add(str(getattr(node, "id", getattr(node, "attr", ""))))
+        taken |= {*imported.values()}
+        for node in nodes:
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                taken.add(f"{imported.get(node.value.id, node.value.id)}.{node.attr}")
+        place = path.relative_to(root).as_posix()
+        for statement in _tree(path).body if place.startswith(LISTED[0]) else ():
+            name = getattr(statement, "name", None) or _constant(statement) or "_"
+            if name not in used and not name.startswith("_") and FRAMEWORK_MODULES not in place:
+                found = Definition(place, statement.lineno, name, None, frozenset())
+                candidates.append((f"{_module(place)}.{name}", found))
+    return [one for name, one in candidates if name not in taken and one.name not in named]
+
+
+def _named_in_texts(root: Path) -> set[str]:
+    """Return what frameworks, templates and entry points of extensions call by name."""
+    texts = chain.from_iterable(
+        (root / folder).glob(kind) for folder in PRODUCTION for kind in ("**/*.html", "*/*.toml")
+    )
+    return set(ENTRY_POINTS).union(*(_WORD.findall(text.read_text()) for text in texts))
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    """Return what a file holds."""
+    return ast.parse(path.read_text())
+
+
+def _module(path: str) -> str:
+    """Return the name under which a file is imported."""
+    return path.removeprefix("include/").removesuffix(".py").replace("/", ".")
 
 
 def _read(
@@ -149,7 +192,8 @@ def _names(nodes: Iterable[ast.AST]) -> Iterator[str]:
 
 def main() -> int:
     """Print what is unreached."""
-    symbols = unreached(Path(__file__).resolve().parents[1])
+    root = Path(__file__).resolve().parents[1]
+    symbols = [*dict.fromkeys([*unreached(root), *unimported(root)])]
     for symbol in symbols:
         owner = f"{symbol.owner}." if symbol.owner else ""
         print(f"{symbol.path}:{symbol.line}: {owner}{symbol.name} is reached by no production path")

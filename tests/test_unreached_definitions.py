@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from unreached_definitions import Definition, unreached
+from unreached_definitions import Definition, unimported, unreached
 
 
 def house(tmp_path: Path, **modules: str) -> Path:
@@ -39,3 +39,11 @@ def test_a_method_is_reached_by_its_name(tmp_path: Path) -> None:
     text = "class A:\n    def read(self): pass\n    def lost(self): pass\n"
     root = house(tmp_path, a=text, cli="from a import A\ndef main(): A().read()\n")
     assert names(unreached(root)) == {"lost"}
+
+
+def test_another_definition_of_the_same_name_keeps_none_of_a_module_alive(tmp_path: Path) -> None:
+    alive = "def f(): pass\nclass A:\n    def f(self): pass\n"
+    cli = "from turnstile.b import A, g\nfrom turnstile import c\nA().f()\ng()\nc.h()\n"
+    root = house(tmp_path, a="def f(): pass\n", b=f"{alive}def g(): f()\n", c="def h(): 0", cli=cli)
+    assert names(unreached(root)) == set()
+    assert [(one.path[-4:], one.name) for one in unimported(root)] == [("a.py", "f")]

@@ -22,10 +22,9 @@ from enum import StrEnum
 from pathlib import Path
 
 from turnstile.durable_files import SEALED, SET_ASIDE, is_named_sealed, sealed_name
-from turnstile.errors import InputError
 from turnstile.ledger.custody.folders import all_below, content_of, listed, release_folders
 from turnstile.ledger.custody.notes import head_findings
-from turnstile.ledger.records import Attempt, Finding, ReleaseKey
+from turnstile.ledger.records import Attempt, Finding
 
 MANIFEST = "manifest.json"
 CARD = "release_card.json"
@@ -195,11 +194,3 @@ def _package_problem(trace: Trace, attempts: tuple[Attempt, ...]) -> str | None:
     if is_public and trace.manifest != sealed.manifest_digest:
         return f"is not the manifest that {trace.key} was published with"
     return None
-
-
-def key_of(trace: Trace) -> ReleaseKey | None:
-    """Return the release key of a trace; None if its folder is named like none."""
-    try:
-        return ReleaseKey.parse(trace.key)
-    except (InputError, ValueError):
-        return None
