@@ -46,6 +46,7 @@ def weeks_of(number: int, buses: int = 120, offset: int = -125) -> list[WeekOfMe
             sums=dense.draw(of_sum, exact * offset),
             counts=dense.draw(of_count, exact),
             noise=NOISE,
+            mean_range=V_KMH,
         )
         for _ in range(number)
     ]
@@ -55,8 +56,8 @@ def test_a_four_week_mean_has_half_the_error_of_a_week_and_says_so() -> None:
     # Every limit is eight standard deviations and more away over 1,600 cells: an error's own is
     # 1.8 % of it, that of the share that is covered 0.55 points, that of the ratio 0.012.
     weeks = weeks_of(4)
-    four = rolling_means(weeks, clamp_kmh=V_KMH)
-    single_week = rolling_means(weeks[:1], clamp_kmh=V_KMH)
+    four = rolling_means(weeks)
+    single_week = rolling_means(weeks[:1])
     assert four.num_rows == CELLS
     errors = []
     for table in (single_week, four):
@@ -75,11 +76,11 @@ def test_a_four_week_mean_has_half_the_error_of_a_week_and_says_so() -> None:
 
 def test_weeks_of_other_cells_cannot_be_added() -> None:
     week = weeks_of(1)[0]
-    other = replace(week, domain_digest="two")
-    with pytest.raises(InputError, match="same cells"):
-        rolling_means([week, other], clamp_kmh=V_KMH)
+    for other in (replace(week, domain_digest="two"), replace(week, mean_range=V_KMH + 20)):
+        with pytest.raises(InputError, match="same cells, noise and range"):
+            rolling_means([week, other])
     with pytest.raises(InputError):
-        rolling_means([], clamp_kmh=V_KMH)
+        rolling_means([])
     with pytest.raises(InputError, match="no published table"):
         read_week(Path("nowhere"), "speed")
 

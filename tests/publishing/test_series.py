@@ -585,3 +585,21 @@ def test_other_columns_are_another_version_and_numbers_stay(tmp_path: Path) -> N
     assert [version for _, version in table.parts] == [1, 2, 1]
     (later,) = series_tables(revisions[1:], revisions, read)  # the first was withdrawn
     assert [version for _, version in later.parts] == [2, 1]
+
+
+def test_another_range_of_speeds_moves_no_published_mean(copied_home: Path) -> None:
+    """Speeds of every published week moved by half the change, and all was signed."""
+    folder = copied_home / "public/itms"
+
+    def made() -> dict[str, bytes]:
+        for made_anew in ("series", "explore"):
+            shutil.rmtree(folder / made_anew, ignore_errors=True)
+        assert main(["ledger", "republish"]) == 0
+        shown = ("series/four_weeks/*.csv", "explore/weeks/*")
+        return {path.name: path.read_bytes() for glob in shown for path in folder.glob(glob)}
+
+    before, file = made(), copied_home.parent / "include/programmes/itms.yaml"
+    assert {"speed.csv", f"{WEEK}-r0.js"} <= {*before}
+    file.write_text(file.read_text().replace("clamp_kmh: 65", "clamp_kmh: 85"))
+    assert "clamp_kmh: 85" in file.read_text()
+    assert made() == before

@@ -84,7 +84,8 @@ def read_week(folder: Path, table: str) -> WeekOfMeans:
     try:
         tables = Tables(folder)
         drawn, plan = tables.drawn(table), _json(folder, "plan.json")
-        return week_of_means(drawn, tables.events, table, plan["domain_digest"])
+        promised = {spec.name: spec for spec in promise_from(estimates_record(folder)).tables}
+        return week_of_means(drawn, tables.events, promised[table], plan["domain_digest"])
     except (OSError, KeyError, InputError):
         rule = f"has no published table {table}; name packages such as var/public/itms/2016-W30/r0"
         raise InputError(where=str(folder.name), field="package", rule=rule) from None

@@ -161,15 +161,14 @@ def _rolling(args: argparse.Namespace) -> int:
 
     settings = Settings.from_environment()
     programme = load_programme(args.programme, settings.include)
-    specs = {table.name: table for table in programme.speeds}
-    if args.table not in specs:
+    if args.table not in {table.name for table in programme.speeds}:
         raise InputError(where=programme.name, field="--table", rule="is no table of mean speeds")
     history = open_to_read().weeks(programme.name)
     weeks = [
         read_week(settings.public / _in_force(history, programme.name, str(week)), args.table)
         for week in parse_weeks(args.weeks)
     ]
-    content = csv_bytes(rolling_means(weeks, clamp_kmh=specs[args.table].mean_range or 0))
+    content = csv_bytes(rolling_means(weeks))
     if args.out is None:
         sys.stdout.write(content.decode())
     else:

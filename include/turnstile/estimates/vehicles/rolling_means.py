@@ -7,7 +7,7 @@ on before would be charged for every one of them (PRIVACY 1.3, 6.1).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isqrt
 
@@ -20,6 +20,7 @@ from turnstile.errors import InputError
 from turnstile.estimates.vehicles.mean_intervals import RatioNoise, means_of
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise_families import NoiseFamily
+from turnstile.programme.spec import TableSpec
 
 _GRID = 2**20
 _NO_LABELS = ("sum", "buses", "gap_days")
@@ -35,6 +36,7 @@ class WeekOfMeans:
         sums: noisy centered sums, shape (cells,).
         counts: noisy bus-days, shape (cells,).
         noise: declared.
+        mean_range: V, km/h: sums are from the middle of it, as the release promised.
     """
 
     labels: pa.Table
@@ -42,20 +44,21 @@ class WeekOfMeans:
     sums: NDArray[np.int64]
     counts: NDArray[np.int64]
     noise: RatioNoise
+    mean_range: int
 
 
 def week_of_means(
-    drawn: pa.Table, events: Sequence[DrawEvent], table: str, domain_digest: str
+    drawn: pa.Table, events: Sequence[DrawEvent], spec: TableSpec, domain_digest: str
 ) -> WeekOfMeans:
     """Return the drawn numbers of a table of means.
 
     Args:
         drawn: its rows as drawn, by its own names of labels.
         events: draws of its release.
-        table: its name.
+        spec: the table as the release promised it.
         domain_digest: of the public cells.
     """
-    by_statistic = {event.statistic: event for event in events if event.table == table}
+    by_statistic = {event.statistic: event for event in events if event.table == spec.name}
     of_sum, of_count = by_statistic["sum"], by_statistic["buses"]
     return WeekOfMeans(
         labels=drawn.drop_columns([name for name in _NO_LABELS if name in drawn.column_names]),
@@ -63,6 +66,7 @@ def week_of_means(
         sums=vector(drawn.column("sum")),
         counts=vector(drawn.column("buses")),
         noise=RatioNoise(of_sum.noise, of_sum.scale, of_count.scale, drawn.num_rows),
+        mean_range=spec.mean_range or 0,
     )
 
 
@@ -76,26 +80,26 @@ def over_slots(week: WeekOfMeans) -> WeekOfMeans:
     np.add.at(counts, codes, week.counts)
     noise = _noise_of_sums([week.noise] * slots, cells)
     named = pa.table({"cell": labels.dictionary})
-    return WeekOfMeans(named, week.domain_digest, sums, counts, noise)
+    return replace(week, labels=named, sums=sums, counts=counts, noise=noise)
 
 
-def rolling_means(weeks: Sequence[WeekOfMeans], *, clamp_kmh: int) -> pa.Table:
+def rolling_means(weeks: Sequence[WeekOfMeans]) -> pa.Table:
     """Return the mean speeds over all these weeks, with their errors.
 
     Args:
-        weeks: at least one, drawn independently, of the same cells.
-        clamp_kmh: V, km/h; the same in all.
+        weeks: at least one, drawn independently, of the same cells and range.
 
     Raises:
-        InputError: no week, or weeks of different cells or different noise families.
+        InputError: no week, or weeks of different cells, ranges or noise families.
     """
-    if not weeks or len({(week.domain_digest, week.noise.family) for week in weeks}) != 1:
-        rule = "weeks of one programme with the same cells and noise can be added; name such weeks"
+    if len({(week.domain_digest, week.noise.family, week.mean_range) for week in weeks}) != 1:
+        rule = "weeks of one programme with the same cells, noise and range of speeds can be "
+        rule += "added; name such weeks"
         raise InputError(where="rolling mean", field="weeks", rule=rule)
     sums = np.sum([week.sums for week in weeks], axis=0)
     counts = np.sum([week.counts for week in weeks], axis=0)
     noise = _noise_of_sums([week.noise for week in weeks], counts.size)
-    means = means_of(sums, counts, noise, clamp_kmh=clamp_kmh)
+    means = means_of(sums, counts, noise, clamp_kmh=weeks[0].mean_range)
     columns = {
         "mean_speed_kmh": means.mean,
         "standard_deviation_kmh": means.deviation,

@@ -192,7 +192,7 @@ def _tests_of_speeds(programme: Programme, package: Path) -> dict[str, tuple[flo
             week = over_slots(read_week(package, spec.name))
         except (InputError, KeyError):  # another label than cells
             return {}
-        for row in rolling_means([week], clamp_kmh=spec.mean_range or 0).to_pylist():
+        for row in rolling_means([week]).to_pylist():
             if not row["is_withheld"]:
                 speeds[row["cell"]] = (row["mean_speed_kmh"], row["standard_deviation_kmh"])
     return speeds

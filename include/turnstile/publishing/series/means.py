@@ -93,18 +93,15 @@ def four_weeks(weeks: Sequence[pa.Table], gaps: Sequence[str]) -> pa.Table | Non
     return _means(weeks, lambda days: [] if left_out.intersection(days) else days, "week")
 
 
-def four_weeks_of_speeds(packages: Sequence[Tables], table: str, clamp_kmh: int) -> pa.Table | None:
-    """Return the mean speeds over some weeks; None where their cells or noise differ.
+def four_weeks_of_speeds(packages: Sequence[Tables], table: str) -> pa.Table | None:
+    """Return the mean speeds over some weeks; None where their cells, noise or range differ.
 
     Args:
         packages: of the weeks.
         table: drawn table of speeds.
-        clamp_kmh: V, km/h.
     """
     try:
-        return rolling_means(
-            [read_week(package.folder, table) for package in packages], clamp_kmh=clamp_kmh
-        )
+        return rolling_means([read_week(package.folder, table) for package in packages])
     except InputError:
         return None
 

@@ -201,9 +201,7 @@ def _means(
         means[f"typical_week/{name}"] = typical_week(rows, days.holidays, without)
         means[f"four_weeks/{name}"] = four_weeks(rows, without)
     for spec in programme.speeds:
-        means[f"four_weeks/{spec.name}"] = four_weeks_of_speeds(
-            packages, spec.name, spec.mean_range or 0
-        )
+        means[f"four_weeks/{spec.name}"] = four_weeks_of_speeds(packages, spec.name)
     return {path: rows for path, rows in means.items() if rows}
 
 
