@@ -22,7 +22,7 @@ from estimate_weeks import CELLS, OPAL, Floats, Random, dice, made_rates, made_w
 
 from turnstile.estimates.labelled import labelled
 from turnstile.estimates.trips.trip_estimates import trip_estimates
-from turnstile.estimates.week_estimates import EARLIER_AT_MOST
+from turnstile.estimates.week_estimates import EARLIER_AT_MOST, promise_values
 from turnstile.estimates.week_to_estimate import Promise, WeekToEstimate
 from turnstile.ledger.encoding import encode_event
 from turnstile.programme.domain.files import load_domain
@@ -43,6 +43,11 @@ DRIFT = 0.03  # of a station in a week: a tenth in a quarter of a year
 MEAN_COUNT = 12.0
 
 
+def _promise(programme: Programme) -> Promise:
+    """Return what the estimates depend on."""
+    return Promise(RowShape.TRIPS, programme.shared_tables, 15, shares_total=False)
+
+
 def write_package(
     folder: Path, programme: Programme, domain: PublicDomain, week: ServiceWeek, *, is_whole: bool
 ) -> None:
@@ -55,7 +60,9 @@ def write_package(
         "events": [encode_event(event) for event in plan.events],
     }
     (folder / "plan.json").write_text(json.dumps(stated))
-    (folder / "release_card.json").write_text(json.dumps({"release": folder.name, "gaps": []}))
+    promised = {"promise": promise_values(_promise(programme))}
+    card = {"release": folder.name, "gaps": [], "estimates": promised}
+    (folder / "release_card.json").write_text(json.dumps(card))
     if is_whole:
         coins = dice(SEED + week.iso_week)
         (folder / "measurements").mkdir()
@@ -84,10 +91,10 @@ def cost_lines(root: Path) -> Iterator[str]:
     cells = sum(segment.cells for segment in layout(domain, programme.tables[-1])) * 7
     before = time.process_time()
     now = numbers_of_package(root / str(WEEKS[0]))
-    chosen = comparable(root, (str(week) for week in WEEKS[1:]), now)
+    promise = _promise(programme)
+    chosen = comparable(root, (str(week) for week in WEEKS[1:]), now, promise)
     earlier = tuple(earlier_numbers(root / release.key, release) for release in chosen)
     read = time.process_time()
-    promise = Promise(RowShape.TRIPS, programme.shared_tables, 15, shares_total=False)
     estimates = trip_estimates(WeekToEstimate(promise, domain, now, "benchmark", earlier))
     done = time.process_time()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -81,7 +81,7 @@ def record_of(
             {"release": release.key, "manifest_sha256": release.manifest_sha256}
             for release in earlier
         ],
-        "promise": _promise_values(week.promise),
+        "promise": promise_values(week.promise),
         "errors": {name: list(lines) for name, lines in estimates.errors.items()},
         "correlations": {name: list(lines) for name, lines in estimates.correlations.items()},
     }
@@ -92,6 +92,21 @@ def earlier_releases(record: dict[str, Any]) -> tuple[EarlierRelease, ...]:
     return tuple(
         EarlierRelease(release["release"], release["manifest_sha256"])
         for release in record["earlier"]
+    )
+
+
+def draws_alike(record: dict[str, Any], promise: Promise) -> bool:
+    """Return whether a release drew every table of a promise, of the same records and ranges.
+
+    Args:
+        record: of its estimates.
+        promise: of a release that would borrow from it.
+    """
+    earlier, now = record["promise"], promise_values(promise)
+    return all(
+        table in earlier.get(kind, ())
+        for kind in ("tables", "flows", "totals")
+        for table in now.get(kind, ())
     )
 
 
@@ -126,7 +141,8 @@ def _tables_from(stated: list[dict[str, Any]]) -> tuple[TableSpec, ...]:
     )
 
 
-def _promise_values(promise: Promise) -> dict[str, Any]:
+def promise_values(promise: Promise) -> dict[str, Any]:
+    """Return a promise as a record states it."""
     flows = {"flows": _tables_values(promise.flows)} if promise.flows else {}
     regions = {"regions": dict(promise.regions)} if promise.regions else {}
     totals = {"totals": _tables_values(promise.totals)} if promise.totals else {}

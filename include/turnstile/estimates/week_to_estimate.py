@@ -11,8 +11,7 @@ from turnstile.estimates.trips.trip_marginals import shares_total
 from turnstile.programme.bounding_rule import bound_in_force
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.source_spec import RowShape
-from turnstile.programme.spec import TableSpec
-from turnstile.release.drawn import Drawn
+from turnstile.programme.spec import Programme, TableSpec
 from turnstile.release.numbers import Numbers
 
 
@@ -60,9 +59,8 @@ class WeekToEstimate:
     earlier: tuple[Numbers, ...]
 
 
-def promise_of(drawn: Drawn) -> Promise:
-    """Return what the estimates of a sealed release depend on of its programme."""
-    programme = drawn.programme
+def promise_of(programme: Programme, domain: PublicDomain) -> Promise:
+    """Return what the estimates of a release depend on of its programme."""
     bound = bound_in_force(programme)
     trips = bound.contributions_max if bound else 0  # a tighter bound leaves out other trips
     return Promise(
@@ -72,7 +70,7 @@ def promise_of(drawn: Drawn) -> Promise:
         shares_total=shares_total(programme),
         is_dense=not programme.mechanism.kind.is_thresholded,
         flows=tuple(table for table in programme.tables if table.is_flow),
-        regions=regions_of(programme.shared_tables, drawn.domain),
+        regions=regions_of(programme.shared_tables, domain),
         totals=tuple(
             table
             for table in programme.tables

@@ -17,13 +17,14 @@ from turnstile.estimates.week_estimates import (
     FOLDER,
     RECORD,
     EarlierRelease,
+    draws_alike,
     estimates_of,
     record_of,
 )
-from turnstile.estimates.week_to_estimate import WeekToEstimate, promise_of
+from turnstile.estimates.week_to_estimate import Promise, WeekToEstimate, promise_of
 from turnstile.ledger.records import ReleaseKey
 from turnstile.pipeline.context import Release
-from turnstile.publishing.package_numbers import comparable, earlier_numbers
+from turnstile.publishing.package_numbers import comparable, earlier_numbers, estimates_record
 from turnstile.release.drawn import Drawn
 from turnstile.release.numbers import Numbers, of_sealed
 from turnstile.release.zones import write_atomically, write_once
@@ -41,8 +42,8 @@ def write_estimates(release: Release, drawn: Drawn) -> None:
         IntegrityError: it is another one now.
     """
     folder = release.folders.embargoed / FOLDER
-    promise, numbers = promise_of(drawn), of_sealed(drawn)
-    earlier = _fixed_earlier(release, numbers)
+    promise, numbers = promise_of(drawn.programme, drawn.domain), of_sealed(drawn)
+    earlier = _fixed_earlier(release, numbers, promise)
     week = WeekToEstimate(
         promise=promise,
         domain=drawn.domain,
@@ -62,24 +63,33 @@ def write_estimates(release: Release, drawn: Drawn) -> None:
     write_atomically(folder / RECORD, record.encode())
 
 
-def _fixed_earlier(release: Release, numbers: Numbers) -> tuple[EarlierRelease, ...]:
+def _fixed_earlier(
+    release: Release, numbers: Numbers, promise: Promise
+) -> tuple[EarlierRelease, ...]:
     """Return the earlier releases that go in: as first written down, else those public now."""
     path = release.folders.embargoed / FOLDER / _INPUTS
     if not path.exists():
         path.parent.mkdir(exist_ok=True)
-        earlier_releases = earlier_now(release, numbers)
+        earlier_releases = earlier_now(release, numbers, promise)
         lines = [
             [earlier_release.key, earlier_release.manifest_sha256]
             for earlier_release in earlier_releases
         ]
         write_once(path, json.dumps(lines).encode())
-    return tuple(EarlierRelease(*line) for line in json.loads(path.read_bytes()))
+    stated = [EarlierRelease(*line) for line in json.loads(path.read_bytes())]
+    # earlier code wrote down releases that had not drawn all tables, and no estimates came of it
+    places = {release.settings.public / earlier.key: earlier for earlier in stated}
+    return tuple(
+        earlier
+        for folder, earlier in places.items()
+        if not folder.is_dir() or draws_alike(estimates_record(folder), promise)
+    )
 
 
-def earlier_now(release: Release, numbers: Numbers) -> tuple[EarlierRelease, ...]:
+def earlier_now(release: Release, numbers: Numbers, promise: Promise) -> tuple[EarlierRelease, ...]:
     """Return the earlier releases that would go in now; of the numbers, cells and days count."""
     keys = map(str, islice(_published_keys(release), _LOOKED_AT_MOST))
-    return comparable(release.settings.public, keys, numbers)
+    return comparable(release.settings.public, keys, numbers, promise)
 
 
 def _published_keys(release: Release) -> Iterator[ReleaseKey]:

@@ -18,10 +18,11 @@ from turnstile.estimates.vehicles.rolling_means import WeekOfMeans, week_of_mean
 from turnstile.estimates.week_estimates import (
     EARLIER_AT_MOST,
     EarlierRelease,
+    draws_alike,
     earlier_releases,
     promise_from,
 )
-from turnstile.estimates.week_to_estimate import WeekToEstimate, is_comparable
+from turnstile.estimates.week_to_estimate import Promise, WeekToEstimate, is_comparable
 from turnstile.publishing.describe.manifest import MANIFEST, differences
 from turnstile.publishing.package_reader import CARD, Package, Tables, domain_of, read_package
 from turnstile.release.numbers import Numbers, Statistic, deviations_of
@@ -38,11 +39,19 @@ def numbers_of_package(folder: Path) -> Numbers:
     return _numbers(folder, read_package(folder))
 
 
-def comparable(packages: Path, keys: Iterable[str], now: Numbers) -> tuple[EarlierRelease, ...]:
+def comparable(
+    packages: Path, keys: Iterable[str], now: Numbers, promise: Promise
+) -> tuple[EarlierRelease, ...]:
     """Return the first releases that can be compared with a week, as many as estimates take.
 
-    Their plans are read, and no table: a year of weeks costs little. A package that is not there
-    is passed over.
+    Their plans and cards are read, and no table: a year of weeks costs little. A package that is
+    not there, or states no estimates, is passed over.
+
+    Args:
+        packages: folder in which releases lie by their keys.
+        keys: of releases, in the order in which they are asked.
+        now: of which cells and days count.
+        promise: of the week; who did not draw one of its tables, or over another range, is no help.
     """
     releases: list[EarlierRelease] = []
     for key in keys:
@@ -50,11 +59,12 @@ def comparable(packages: Path, keys: Iterable[str], now: Numbers) -> tuple[Earli
             break
         folder = packages / key
         try:
-            plan = _json(folder, "plan.json")
+            plan, record = _json(folder, "plan.json"), estimates_record(folder)
             manifest = (folder / MANIFEST).read_bytes()
         except (InputError, OSError):
             continue
-        if is_comparable(plan["domain_digest"], parse_period(plan["week"]).days, now):
+        days = parse_period(plan["week"]).days
+        if is_comparable(plan["domain_digest"], days, now) and draws_alike(record, promise):
             releases.append(EarlierRelease(key, digest_of(manifest)))
     return tuple(releases)
 

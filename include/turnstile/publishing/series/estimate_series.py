@@ -20,6 +20,7 @@ from turnstile.estimates.week_estimates import (
     estimates_of,
     record_of,
 )
+from turnstile.estimates.week_to_estimate import WeekToEstimate
 from turnstile.ledger.custody.folders import release_folders
 from turnstile.ledger.records import revision_of
 from turnstile.publishing.describe.manifest import MANIFEST
@@ -71,7 +72,7 @@ def series_files(
                 package.release.key
             )  # thresholds, or version 0.1: it states no estimates
             continue
-        beside = _beside(packages, public, package, week.numbers)
+        beside = _beside(packages, public, package, week)
         estimates = estimates_of(replace(week, earlier=tuple(numbers(other) for other in beside)))
         record = record_of(week, beside, estimates)
         weeks[package.release.key] = record | {"manifest_sha256": package.release.manifest_sha256}
@@ -113,10 +114,11 @@ def _public(packages: Path, programme: str, as_of: ServicePeriod) -> tuple[_Publ
 
 
 def _beside(
-    packages: Path, public: tuple[_Public, ...], package: _Public, numbers: Numbers
+    packages: Path, public: tuple[_Public, ...], package: _Public, week: WeekToEstimate
 ) -> tuple[EarlierRelease, ...]:
     """Return the comparable weeks nearest in time to one, on both sides; the earlier one first."""
     start = package.period.first_day
     others = (other for other in public if other is not package)
     near = sorted(others, key=lambda other: abs(other.period.first_day - start))
-    return comparable(packages, (other.release.key for other in near), numbers)
+    keys = (other.release.key for other in near)
+    return comparable(packages, keys, week.numbers, week.promise)
