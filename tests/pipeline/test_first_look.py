@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from small_deployment import WEEK, Deployment
 
-from turnstile.errors import BudgetExceeded, TurnstileError
+from turnstile.errors import BudgetExceeded, RefusedError, TurnstileError
 from turnstile.pipeline import steps
 from turnstile.pipeline.context import Release, open_release
 from turnstile.pipeline.ledger_preview import refusal_before_reading
@@ -155,3 +155,25 @@ def test_an_audit_of_a_week_that_is_not_published_fails_and_says_why(
     _sealed(deployment, "opal")
     with pytest.raises(TurnstileError, match=r"not published \(sealed\): a task before was marked"):
         steps.audit("opal", WEEK)
+
+
+def test_a_programme_of_another_family_is_not_told_how_to_forget_its_losses(
+    deployment: Deployment, turnstile: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`check` and `plan` advised admit-family, the refusal another name: the same budget twice."""
+    _sealed(deployment, "opal")
+    deployment.edit("opal", "family: opal_cards", "family: opal_people")
+    said = "its losses are kept in family opal_cards, not opal_people"
+    assert turnstile("check", "opal") == 2
+    assert turnstile("plan", "opal", "--week", "2016-W31") == 0
+    assert turnstile("run", "opal", "--week", "2016-W31") == 3
+    out, err = capsys.readouterr()
+    assert (err.count(said), out.count(said)) == (2, 1)
+    assert "write family: opal_cards in its file again" in out
+    assert "admit-family" not in out + err
+    assert "ingest" not in err
+    release = open_release("opal", WEEK)
+    with pytest.raises(RefusedError, match=said):
+        release.ledger.reserve(release.request(release.statement))
+    deployment.edit("opal", "family: opal_people", "family: opal_cards")
+    assert _refusal("opal", "2016-W31") is None

@@ -158,7 +158,8 @@ class ChargingLedger:
     ) -> Attempt | RefusedError:
         """Do what the leading attempt of the key calls for; keys that drew have bytes somewhere."""
         accounts.lock_family(connection, request.family)
-        accounts.require_family(connection, request)
+        if moved := accounts.family_refusal(connection, request):
+            return moved
         lead = attempts.leading(attempts.attempts(connection, request.key))
         if lead is not None and (refusal := _other_request(connection, lead, request)):
             return refusal
@@ -201,12 +202,14 @@ class ChargingLedger:
         return attempts.open_attempt(connection, now, request, len(past_attempts) + 1)
 
     def refusal_of(self, request: Request) -> RefusedError | None:
-        """Return how budget or landing path would refuse a reservation now, or None.
+        """Return how family, budget or landing path would refuse a reservation now, or None.
 
         Nothing is written. The caps are those of the request, beside those of the family's other
         programmes.
         """
-        return self._store.read(lambda c: _refusal(c, request))
+        return self._store.read(
+            lambda c: accounts.family_refusal(c, request) or _refusal(c, request)
+        )
 
     def begin_draw(
         self,

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Select, and_, bindparam, insert, select, text, union_all, update
 from sqlalchemy.engine import Connection
 
-from turnstile.errors import InputError
+from turnstile.errors import InputError, RefusedError
 from turnstile.ledger.admission import Excess, binding_caps, cap_figures, first_excess
 from turnstile.ledger.balances.amounts import Cap, is_lifetime_unit
 from turnstile.ledger.balances.changes import (
@@ -86,23 +86,23 @@ def caps_by_programme(connection: Connection, family: str) -> dict[str, tuple[Ca
     return {row.programme: tuple(map(decode_cap, json.loads(row.caps))) for row in rows}
 
 
-def require_family(connection: Connection, request: Request) -> None:
-    """Refuse a programme without caps, or one that would start anew in another family.
+def family_refusal(connection: Connection, request: Request) -> RefusedError | None:
+    """Return why a programme may not begin anew in another family, or None.
 
     Raises:
-        InputError: the programme kept its accounts in another family until now, or states no cap.
+        InputError: the programme states no cap.
     """
     programme = request.key.programme
     if not request.caps:
         rule = "a programme without a cap may not spend; state caps in its file"
         raise InputError(where=programme, field="caps", rule=rule)
     known = family_of(connection, programme)
-    if known not in (None, request.family):
-        rule = (
-            f"its losses are kept in family {known!r}, not {request.family!r}; new accounts "
-            "would forget them: keep the family, or give the programme another name"
-        )
-        raise InputError(where=programme, field="family", rule=rule)
+    if known in (None, request.family):
+        return None
+    return RefusedError(
+        f"{programme}: its losses are kept in family {known}, not {request.family}; new accounts "
+        f"would forget them: write family: {known} in its file again"
+    )
 
 
 def family_of(connection: Connection, programme: str) -> str | None:

@@ -43,7 +43,7 @@ _IN_WORK = re.compile(
 )
 _LATEST, _RELEASE = (
     re.compile(r"[^/]+/(latest|\.latest-[0-9a-f]{8})"),
-    re.compile(rf"[^/.]+/{REVISION}"),
+    re.compile(rf"(?!\.\.?/)[^/]+/{REVISION}"),
 )
 _LOG_KEY = re.compile(rf"{LOG}/[0-9a-f]+/log\.pub")
 _NOTE = re.compile(rf"[^/]+/[^/]+/checkpoint-{REVISION}\.note")
