@@ -75,7 +75,7 @@ def test_the_clock_of_a_ledger_that_came_back_from_nothing_is_not_known(
     published.make_siblings_examples("itms")
     lose_ledger(published)
     later = system_clock() + timedelta(days=200)
-    ledger_at(later).recover("olga", "the disk")
+    ledger_at(later, new=True).recover("olga", "the disk")
     due = [
         verdict
         for verdict in RetentionDay(Settings.from_environment(), later).verdicts()
@@ -88,6 +88,21 @@ def test_the_clock_of_a_ledger_that_came_back_from_nothing_is_not_known(
     assert RetentionDay(Settings.from_environment(), later).act() == ()
     ledger_at(later).confirm_clock("olga", "it is right")
     assert RetentionDay(Settings.from_environment(), later).act()
+
+
+def test_no_command_makes_an_empty_ledger_in_the_place_of_a_lost_one(
+    published: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A refused `run` made one, by which nothing was spent and no week had ever been released."""
+    lose_ledger(published)
+    for command in ("run", "plan"):
+        assert turnstile(command, "itms", "--week", "2016-W31") == 4
+        assert "the ledger is gone, but what it released is there" in capsys.readouterr().err
+    for command in ("balance", "weeks", "verify"):
+        assert turnstile("ledger", command) == 4
+    assert not (published.home / "ledger.sqlite").exists()
+    assert turnstile("ledger", "recover", *WHO, "--family", "itms=itms_buses") == 0
+    assert turnstile("ledger", "verify") == 0
 
 
 def test_an_empty_database_is_a_damaged_one(

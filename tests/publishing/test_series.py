@@ -147,6 +147,28 @@ def test_what_a_lost_folder_of_the_public_zone_held_is_declared_and_made_again(
     assert main(["ledger", "verify"]) == 0
 
 
+def test_a_withdrawal_that_a_lost_ledger_stated_is_not_forgotten_in_silence(
+    public: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The list of before had its record, so the release was in force again and all agreed."""
+    assert main([*WITHDRAW, "--reason", "x"]) == 0
+    for file in public.parent.glob("ledger.sqlite*"):
+        file.unlink()
+    groups = ("--family", "opal=opal_cards", "--family", "itms=itms_buses")
+    assert main(["ledger", "recover", *groups, "--person", "ada", "--reason", "lost"]) == 0
+    capsys.readouterr()
+    for _ in range(2):
+        assert main(["ledger", "verify"]) == 4
+        said = "".join(capsys.readouterr())
+        assert "withdrawn-r0.json is a file that nobody published" in said
+        assert "state it again (turnstile ledger withdraw" in said
+        assert main(["ledger", "republish"]) == 0
+    (public / f"opal/{WEEK}/withdrawn-r0.json").unlink()
+    assert main([*WITHDRAW, "--reason", "x"]) == 0
+    assert main(["ledger", "verify"]) == 0
+    assert (public / f"opal/{WEEK}/withdrawn-r0.json").is_file()
+
+
 def test_that_a_week_has_no_release_waits_for_no_package_of_another(public: Path) -> None:
     (public / f"opal/{WEEK}/r0/manifest.json").chmod(0o644)
     with (public / f"opal/{WEEK}/r0/manifest.json").open("a") as manifest:

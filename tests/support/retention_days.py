@@ -26,8 +26,8 @@ WINDOW = timedelta(days=60)
 KEY = ReleaseKey("itms", WEEK)
 
 
-def ledger_at(now: datetime) -> Ledger:
-    ledger = open_ledger(Settings.from_environment())
+def ledger_at(now: datetime, *, new: bool = False) -> Ledger:
+    ledger = open_ledger(Settings.from_environment(), new=new)
     ledger._clock = lambda: now
     return ledger
 

@@ -32,25 +32,20 @@ def open_to_write(*, new: bool = False) -> Ledger:
 
 def _opened(*, read_only: bool, new: bool = False) -> Ledger:
     """Open the ledger, which has to exist already unless a new one is asked for."""
-    from turnstile.ledger.custody.traces import traces
-    from turnstile.ledger.of_deployment import open_ledger
+    from turnstile.ledger.of_deployment import open_ledger, require_not_lost
     from turnstile.release.zone_copies import zones
 
     settings = Settings.from_environment()
     file = settings.ledger_file
     if file is not None and not new and not file.exists():
-        if traces(settings.public, settings.embargoed):
-            raise IntegrityError(
-                f"{file}: the ledger is gone, but what it released is there; restore it, or bring "
-                "it back by turnstile ledger recover"
-            )
+        require_not_lost(settings)
         rule = (
             "there is no ledger; release something first, set TURNSTILE_LEDGER_URL, or bring a "
             "lost one back by turnstile ledger recover"
         )
         raise InputError(where=str(file), field="ledger", rule=rule)
     zones(settings).refresh(proves=new)
-    return open_ledger(settings, read_only=read_only)
+    return open_ledger(settings, read_only=read_only, new=new)
 
 
 def set_damage_aside() -> tuple[str, tuple[Entry, ...]]:

@@ -141,7 +141,7 @@ def _listed_anew(
             continue
         if digest is not None and (digest == made or (is_note and name in written.stated)):
             digests[name] = digest
-        elif name in before:
+        elif name in before and (made or not _STATED.fullmatch(name)):  # a lost ledger stated it
             if not (is_left and made is None and _OF_SERIES.fullmatch(name)):
                 digests[name] = before[name]
         elif digest is not None and made is not None:
