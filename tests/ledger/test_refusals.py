@@ -188,7 +188,7 @@ class TestAFamily:
 
     def test_cannot_be_left_for_empty_accounts(self, ledger: Ledger) -> None:
         drawn(ledger, ask())
-        with pytest.raises(InputError, match="would forget"):
+        with pytest.raises(RefusedError, match="would forget"):
             ledger.reserve(ask(week_number(1), family="fresh"))
 
 
@@ -212,7 +212,8 @@ class TestARevision:
 
     def test_is_what_a_changed_plan_needs(self, ledger: Ledger) -> None:
         sealed(ledger, ask())
-        with pytest.raises(RevisionNeeded, match=r"plan.*revision 1"):
+        command = "turnstile run opal --week 2016-W30 --revision N"
+        with pytest.raises(RevisionNeeded, match=f"plan.*correction.*{command}"):
             ledger.reserve(ask(plan_digest="plan-2"))
 
     def test_is_not_needed_while_nothing_was_drawn(self, ledger: Ledger) -> None:

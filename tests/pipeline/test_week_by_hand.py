@@ -178,6 +178,7 @@ def test_changed_files_after_sealing_are_noticed_and_change_nothing(
     turnstile("sample", "itms", "--weeks", WEEK, "--rows", 20_000, "--seed", 4)
     assert turnstile("run", "itms", "--week", WEEK) == 0
     assert "files changed since this week was sealed" in caplog.text
+    assert f"turnstile run itms --week {WEEK} --revision 1 --reason TEXT" in caplog.text
     assert digests(published.public / "itms" / WEEK / "r0") == first
 
 
@@ -419,3 +420,29 @@ def test_a_published_package_that_was_altered_is_not_issued_again(
     card = published.public / "itms" / WEEK / "r0/release_card.md"
     card.write_text(card.read_text() + "\n")
     assert turnstile("run", "itms", "--week", WEEK) == 4
+
+
+def test_a_number_that_corrects_nothing_is_refused_before_anything_is_written(
+    published: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It left exact tables, and an alarm that the week was not finished."""
+    before = {path for path in published.home.rglob("*") if path.is_file()}
+    asked = ("--revision", "3", "--reason", "a typing error")
+    assert turnstile("run", "itms", "--week", WEEK, *asked) == 3
+    assert (
+        f"itms/{WEEK}/r3 corrects itms/{WEEK}/r2, which was never drawn" in capsys.readouterr().err
+    )
+    assert turnstile("run", "itms", "--week", WEEK, "--reason", "no number") == 2
+    assert "goes with --revision N" in capsys.readouterr().err
+    assert {path for path in published.home.rglob("*") if path.is_file()} == before
+
+
+def test_a_public_week_is_issued_again_though_people_are_asked_since(
+    published: Deployment, turnstile: Cli
+) -> None:
+    """It was said to stay embargoed and charged, at exit 3."""
+    published.edit("itms", "approval: {required: false}", "approval: {required: true}")
+    (published.include / "people.yaml").write_text("release_officer: [ada]\n", encoding="utf-8")
+    first = digests(published.public / "itms" / WEEK / "r0")
+    assert turnstile("run", "itms", "--week", WEEK) == 0
+    assert digests(published.public / "itms" / WEEK / "r0") == first

@@ -185,13 +185,6 @@ class ChargingLedger:
                 f"{request.key} was drawn {DRAWS_MAX} times and never sealed; a third draw needs a "
                 "person: find out why, then release a revision with a reason and an approver"
             )
-        if request.key.revision and not attempts.was_drawn(
-            connection, revisions.before(request.key)
-        ):
-            return RefusedError(
-                f"{request.key} corrects {revisions.before(request.key)}, which was never drawn; "
-                "release that one first"
-            )
         refusal = _refusal(connection, request)
         if refusal is not None:
             return refusal
@@ -396,6 +389,11 @@ class ChargingLedger:
 
 def _refusal(connection: Connection, request: Request) -> RefusedError | None:
     """Return why a request cannot be reserved for the first time, or None."""
+    before = revisions.before(request.key) if request.key.revision else None
+    if before is not None and not attempts.was_drawn(connection, before):
+        return RefusedError(
+            f"{request.key} corrects {before}, which was never drawn; release that one first"
+        )
     if (names := _landing_names(request)) and (
         refusal := landing_paths.landing_refusal(connection, names, request.files)
     ):

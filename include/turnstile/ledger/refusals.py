@@ -94,23 +94,25 @@ def weeks_of(scope: str, week: str) -> tuple[str, str]:
 
 def revision_needed(attempt: Attempt, differences: Sequence[Difference]) -> RevisionNeeded:
     """Build the refusal of a key that is bound to something else; it lists every difference."""
-    changed = ", ".join(difference.name for difference in differences)
+    key = attempt.key
     if attempt.is_sealed:
-        number = attempt.key.revision + 1
+        text = (
+            f"include/programmes/earlier/{key.programme}.{attempt.bindings.programme_digest[:12]}"
+        )
         advice = (
-            f"put that back, or publish the correction as revision {number}: turnstile run "
-            f"--revision {number} --reason TEXT"
+            f"put that back, or keep the text that it is bound to as {text}.yaml, at no cost; or "
+            f"publish a correction, charged in full: turnstile run {key.programme} --week "
+            f"{key.period} --revision N --reason TEXT, N the number after its last revision"
         )
     else:
         verb = "void" if attempt.state.value == "reserved" else "burn"
-        advice = f"go back to what was reserved, or turnstile ledger {verb} {attempt.key}"
+        advice = f"go back to what was reserved, or turnstile ledger {verb} {key}"
     listed = "; ".join(
         f"{difference.name} was {_brief(difference.old)} and is {_brief(difference.new)}"
         for difference in differences
     )
     return RevisionNeeded(
-        f"{attempt.key} is {attempt.state.value} and bound to another {changed} "
-        f"(different: {changed}): {listed}; {advice}"
+        f"{key} is {attempt.state.value} and bound to other terms: {listed}; {advice}"
     )
 
 

@@ -10,6 +10,7 @@ from turnstile.errors import NotApproved, TurnstileError
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import ReleaseKey
+from turnstile.ledger.weeks import Standing
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.draw.sealed_release import sealed_attempt
 from turnstile.programme.approval_rule import ApprovalStanding, approval_standing
@@ -78,7 +79,7 @@ def require_approval(
     Raises:
         NotApproved: the programme asks for people and they have not all said yes.
     """
-    if not programme.approval.required:
+    if not programme.approval.required or ledger.revision(key).standing is Standing.PUBLIC:
         return
     standing = standing_of(ledger, key, programme, settings)
     if not standing.is_approved:

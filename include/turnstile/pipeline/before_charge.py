@@ -208,10 +208,12 @@ def _sealed_before(release: Release, sealed: Attempt) -> str:
         note.unlink(missing_ok=True)
     else:
         write_atomically(note, new_commitment.encode())
+        programme, period = release.key.programme, release.key.period
+        last = release.ledger.week(programme, period).last_sealed or 0
         release.say(
             "the landing zone's files changed since this week was sealed; the sealed bytes stand; "
-            f"a correction is turnstile run --revision {release.key.revision + 1} --reason TEXT, "
-            "charged in full"
+            f"a correction is turnstile run {programme} --week {period} --revision {last + 1} "
+            "--reason TEXT, charged in full"
         )
     release.say("sealed before: the same bytes are re-issued, 0 charged")
     return sealed.bindings.snapshot_digest
