@@ -625,3 +625,27 @@ def test_another_range_of_speeds_moves_no_published_mean(copied_home: Path) -> N
     file.write_text(file.read_text().replace("clamp_kmh: 65", "clamp_kmh: 85"))
     assert "clamp_kmh: 85" in file.read_text()
     assert made() == before
+
+
+def test_a_withdrawn_correction_says_what_is_in_force_again(
+    copied_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`withdraw` said nothing of it, and `ledger weeks` named the withdrawn one."""
+    who, key = ("--person", "ada", "--reason", "x"), f"itms/{WEEK}/r1"
+    assert main(["sample", "itms", "--weeks", WEEK, "--rows", "3000", "--seed", "9"]) == 0
+    assert main(["run", "itms", "--week", WEEK, "--revision", "1", "--reason", "late rows"]) == 0
+    capsys.readouterr()
+    assert main(["ledger", "no-release", f"itms/{WEEK}/r3", *who]) == 3
+    assert main(["ledger", "withdraw", f"itms/{WEEK}/r2", *who]) == 3
+    assert "nothing is sealed under it" in capsys.readouterr().err
+    assert main(["ledger", "withdraw", key, *who]) == 0
+    assert f"itms/{WEEK}/r0 is in force again" in capsys.readouterr().err
+    assert _index(copied_home / "public", "itms")["latest"] == f"{WEEK}/r0"
+    assert main(["ledger", "weeks", "--programme", "itms"]) == 0
+    said = capsys.readouterr().out
+    assert f"{WEEK}  revised" in said  # r0 goes without its number
+    assert "r1" not in said
+    assert main(["ledger", "no-release", key, *who]) == 3
+    assert "was published and withdrawn" in capsys.readouterr().err
+    assert main(["ledger", "withdraw", f"itms/{WEEK}/r0", *who]) == 0
+    assert "in force again" not in capsys.readouterr().err

@@ -160,8 +160,12 @@ def _key(args: argparse.Namespace) -> ReleaseKey:
 def _withdraw(args: argparse.Namespace) -> int:
     """Flag a publication, in the ledger and in the public zone."""
     key, said = _key(args), _said(args)
-    attempt = open_to_write().withdraw(key, *said, public_note=args.public_note)
+    ledger = open_to_write()
+    attempt = ledger.withdraw(key, *said, public_note=args.public_note)
     publish_series(attempt.key.programme)
+    if (now := ledger.week(key.programme, key.period).in_force) is not None:
+        too = f"turnstile ledger withdraw {now.key} takes it back too"
+        print(f"{now.key} is in force again; {too}", file=sys.stderr)
     return _state(args, attempt)
 
 

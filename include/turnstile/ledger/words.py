@@ -185,13 +185,16 @@ def declare_no_release(connection: Connection, at: str, body: Mapping[str, str])
     """Write that a period has no release, with `key`, `person` and `reason`, unless it is written.
 
     Raises:
-        RefusedError: bytes are sealed under the key.
+        RefusedError: bytes are sealed under the key, or it corrects nothing.
     """
     key = ReleaseKey.parse(body["key"])
     facts.head(connection, locked=True)
     lead = attempts.leading(attempts.attempts(connection, key))
     if lead is not None and lead.is_sealed:
-        raise RefusedError(f"{key} is {lead.state.value}; it has a release")
+        was = "was published and withdrawn" if lead.is_withdrawn else f"is {lead.state.value}"
+        raise RefusedError(f"{key} {was}: its bytes are drawn and charged, and it has a release")
+    if key.revision and not attempts.was_drawn(connection, revisions.before(key)):
+        raise RefusedError(f"{key} corrects what was never drawn; state it of the first release")
     return _say(connection, at, EntryKind.NO_RELEASE, body, Repeat())
 
 

@@ -119,7 +119,7 @@ def state_of_week(
     public = WeekMark(
         week.period,
         str(week.state),
-        max(revision.key.revision for revision in week.published),
+        (week.in_force or week.published[-1]).key.revision,
         mark.run_id or run_id,
         of_budget="public",
     )
