@@ -13,6 +13,7 @@ from turnstile.pipeline.context import Release
 from turnstile.privacy.accounts import Loss, loss_by_unit
 from turnstile.privacy.events import DrawEvent, one_of_each_label
 from turnstile.privacy.units import CARD_UNITS, ProtectionUnit
+from turnstile.privacy.year_to_date import YEAR_WEEKS
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.loading import load_programme, programme_files
@@ -40,7 +41,6 @@ from turnstile_design.compared_designs.noise_errors import DesignErrors, compare
 from turnstile_design.compared_designs.predicted_errors import draws_cells
 from turnstile_design.markdown_tables import table_lines
 
-YEAR_WEEKS = 52
 _ERRORS = ("cell", "time", "location", "location_hour", "day")
 _SHOWN = ("cell", "slot", "place", "hour at a place", "day")
 _HEADS = ("varied", "design", *_SHOWN, "left out below", "trips left out")
