@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from turnstile.estimates.intervals import LEVELS
 from turnstile.estimates.labelled import Column, labelled
+from turnstile.estimates.table_names import QUARTER, YEAR
 from turnstile.ledger.records import ReleaseKey
 from turnstile.privacy.noise import normal_half_width
 from turnstile.privacy.year_to_date import QUARTER_WEEKS, UNIT, multiples
@@ -27,7 +28,6 @@ from turnstile.release.drawn import Drawn
 from turnstile.release.sealed import Artefact
 from turnstile.service_calendar import DAYS_PER_WEEK, ServiceWeek
 
-QUARTER, YEAR = "_13_weeks", "_year_to_date"
 _DECIMALS = 4
 Floats = NDArray[np.float64]
 

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from turnstile.errors import InputError
 from turnstile.estimates.labelled import csv_bytes
+from turnstile.estimates.table_names import DAILY
 from turnstile.estimates.usable import Grade
 from turnstile.estimates.week_estimates import (
     FOLDER,
@@ -68,7 +69,7 @@ def _of_tables(tables: Tables, made: Mapping[str, pa.Table]) -> Iterator[str]:
         for published_source in layout.sources
     }
     # Of two sums over a day's slots, of cells and as drawn, the drawn table stands for both.
-    lacking = (name for name in made if name not in stated and not name.endswith("_daily"))
+    lacking = (name for name in made if name not in stated and not name.endswith(DAILY))
     yield from (f"{name} is missing" for name in lacking)
     for name, layout in tables.layouts.items():
         rows = tables.rows(name)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from turnstile.errors import TurnstileError
 from turnstile.estimates.roll_ups import roll_ups_of
+from turnstile.estimates.table_names import BESIDE_MEANS, means_of
 from turnstile.measures.buses import BusesOver, Headway, Mean
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.domain.public_domain import PublicDomain
@@ -122,8 +123,7 @@ def _tables(
         kind, more = table.measure.kind, dict[str, tuple[str, ...]]()
         if isinstance(kind, Mean):
             yield table, table, UNBIASED, (f"mean_{kind.noun}_{kind.suffix}",), domain
-            more = {"_buses": table.by, "_places": table.by[1:], "_hours": table.by[:1]}
-            more |= {"_city": ()}
+            more = {BESIDE_MEANS: table.by, **means_of(table.by)}
         elif isinstance(kind, Headway):
             yield table, table, UNBIASED, ("headway_minutes",), domain
         elif not isinstance(kind, BusesOver) and kind.is_of_trips:
