@@ -13,7 +13,7 @@ from reference_formulas import epsilon_by_sums, largest_fit_at
 
 from turnstile.privacy.accounts import Loss
 from turnstile.privacy.events import DrawEvent
-from turnstile.privacy.guarantees import Zcdp, epsilon_shown
+from turnstile.privacy.guarantees import epsilon_of
 from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.sensitivities import cells_at_most, difference_of_counts, records_at_most
 from turnstile.privacy.units import Block
@@ -140,7 +140,7 @@ def test_optimal_composition_never_exceeds_the_plain_sum_or_the_zcdp_figure(
 ) -> None:
     best = optimal_pure(epsilon, number, delta)
     assert 0 <= best <= number * epsilon + Fraction(1, 10**6)
-    concentrated = epsilon_shown(None, Zcdp(number * epsilon**2 / 2), delta)
+    concentrated = epsilon_of(Loss(None, number * epsilon**2 / 2), delta)
     assert concentrated is not None
     assert best <= concentrated + Fraction(1, 10**6)
 
@@ -167,7 +167,7 @@ def test_the_largest_fit_under_a_shown_figure_takes_the_better_conversion() -> N
         factor = largest_fit_at(weekly, target, DELTA, WEEKS)
         year = times(Loss(factor, factor**2 / 2), WEEKS)
         assert year.rho is not None
-        shown = epsilon_shown(None, Zcdp(year.rho), DELTA)
+        shown = epsilon_of(Loss(None, year.rho), DELTA)
         assert min(shown or target, year.epsilon or target) <= target
         assert factor > target / WEEKS or target > WEEKS
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from turnstile.assessment.attacks.presence import proof_continuous
 from turnstile.privacy.accounts import NO_LOSS, Loss, loss_of
-from turnstile.privacy.guarantees import ApproxDp, Zcdp, epsilon_shown, rho_for
+from turnstile.privacy.guarantees import epsilon_of, rho_for
 from turnstile.privacy.noise import Term, half_width
 from turnstile_design.compared_designs.accounting import Draw, largest_fit, times
 
@@ -88,6 +88,4 @@ def epsilon_by_sums(draws: Sequence[Draw], delta: Fraction) -> Fraction | None:
     total = NO_LOSS
     for draw in draws:
         total += times(loss_of(draw.event, draw.sensitivity), draw.times)
-    approx = None if total.epsilon is None else ApproxDp(total.epsilon, total.delta)
-    concentrated = None if total.rho is None else Zcdp(total.rho, total.delta)
-    return epsilon_shown(approx, concentrated, delta)
+    return epsilon_of(total, delta)

@@ -12,6 +12,7 @@ from turnstile.errors import InputError
 from turnstile.pipeline.context import Release
 from turnstile.privacy.accounts import Loss, loss_by_unit
 from turnstile.privacy.events import DrawEvent, one_of_each_label
+from turnstile.privacy.guarantees import SHOWN_AT_DELTA
 from turnstile.privacy.units import CARD_UNITS, ProtectionUnit
 from turnstile.privacy.year_to_date import YEAR_WEEKS
 from turnstile.programme.domain.files import load_domain
@@ -33,7 +34,6 @@ from turnstile_design.compared_designs.accounting import (
 )
 from turnstile_design.compared_designs.designs import (
     ANY_WEEK,
-    AT_DELTA,
     Alternative,
     largest_mode,
 )
@@ -133,13 +133,13 @@ def _tighter(events: tuple[DrawEvent, ...], unit: ProtectionUnit, weeks: int) ->
     if not draws or len(draws) < len(events):
         return
     try:
-        tight = f"epsilon at 1e-6 {epsilon_by_pld(draws, float(AT_DELTA)):.2f}"
+        tight = f"epsilon at 1e-6 {epsilon_by_pld(draws, float(SHOWN_AT_DELTA)):.2f}"
     except ValueError:
         tight = "no figure where Gaussian draws move a cell by more than one"
     yield f"  privacy loss distributions: {tight} (a report, not the gate)"
     weekly = loss_by_unit(events)[unit]
     if weekly.epsilon is not None and weekly.delta == 0:
-        pure = float(optimal_pure(weekly.epsilon, weeks, AT_DELTA))
+        pure = float(optimal_pure(weekly.epsilon, weeks, SHOWN_AT_DELTA))
         yield f"  optimal composition: epsilon at 1e-6 {pure:.2f} (a report, not the gate)"
 
 
