@@ -70,4 +70,6 @@ TABLE_FOLDERS: Mapping[str, frozenset[Role]] = {
     "estimates": PUBLIC_ROLES,
     "data": PUBLIC_ROLES,
 }
+# Whose versions a release card states.
+LIBRARIES = ("turnstile", "opendp", "duckdb", "pyarrow", "h3", "numpy", "great-expectations")
 METADATA = frozenset({b"ARROW:schema", b"turnstile.gaps"})

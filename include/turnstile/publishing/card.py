@@ -26,6 +26,7 @@ from turnstile.programme.bounding_rule import rule_of
 from turnstile.programme.domain.mode_slots import clock
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Outside, Programme
+from turnstile.publishing.allowed_contents import LIBRARIES
 from turnstile.publishing.describe.card_terms import (
     AMOUNTS,
     ledger_text,
@@ -53,7 +54,6 @@ UNPROTECTED = (
     "how the authority chose its bounds, where it looked at planning reports of real rows",
 )
 _SAID = ("service_day", "trips", "identity", "without_card", "not_counted")
-_LIBRARIES = ("turnstile", "opendp", "duckdb", "pyarrow", "h3", "numpy", "great-expectations")
 
 
 def release_card(drawn: Drawn, *, ledger: Ledger, built_at: datetime) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def release_card(drawn: Drawn, *, ledger: Ledger, built_at: datetime) -> dict[st
         "post_processing": programme.mechanism.kind.post_processing,
         "sealed_sha256": attempt.artefact_digest,
         "programme_sha256": plan.programme_digest,
-        "libraries": {name: version(name) for name in _LIBRARIES},
+        "libraries": {name: version(name) for name in LIBRARIES},
     }
 
 

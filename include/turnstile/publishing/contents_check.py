@@ -23,6 +23,7 @@ from turnstile.publishing.allowed_contents import (
     EXPLORER,
     FILES_OF_VERSION_1,
     JSON_FILES,
+    LIBRARIES,
     METADATA,
     NAME,
     OTHER_FILES,
@@ -40,10 +41,6 @@ from turnstile.publishing.week.tides_shapes import ACTIVITY_COLUMNS
 from turnstile.publishing.week.tides_visits import VISIT_COLUMNS
 from turnstile.publishing.written_text import json_bytes, yaml_bytes
 
-_LIBRARIES = (
-    "duckdb", "great-expectations", "h3", "numpy", "opendp", "pyarrow", "python", "scipy", "spark",
-    "turnstile",
-)  # fmt: skip
 _COLUMNS_OF_DRAWS = ("tap", "limit_kmh")
 _LONGEST_NAME = 100
 _UNLISTED_IN_VERSION_1 = frozenset(
@@ -96,7 +93,7 @@ def _declared(planned: set[tuple[str, str]], folder: Path) -> frozenset[str]:
     with suppress(OSError, ValueError, KeyError, TypeError):  # who is meant, in the words of risks
         risks = json.loads((folder / "assessment.json").read_bytes())["risk_by_unit"]
         labels |= {str(risk["who"]) for risk in risks if len(str(risk["who"])) < _LONGEST_NAME}
-    return frozenset({*tables, *labels, *statistics, *_LIBRARIES, *_COLUMNS_OF_DRAWS})
+    return frozenset({*tables, *labels, *statistics, *LIBRARIES, *_COLUMNS_OF_DRAWS})
 
 
 def unknown_in_series(
