@@ -53,7 +53,7 @@ def estimate_differences(folder: Path, packages: Path) -> tuple[str, ...]:
     expected = record_of(week, earlier_releases(record), estimates)
     problems = [
         f"release_card.json: {name} of the estimates differs"
-        for name in expected.keys() - _WORDS
+        for name in sorted(expected.keys() - _WORDS)
         if record.get(name) != json.loads(json.dumps(expected[name]))
     ]
     tables = Tables(folder)
