@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from turnstile.privacy.accounts import loss_of
@@ -102,17 +102,3 @@ def test_negative_counts_and_dense_events_are_refused() -> None:
         sbh.draw(event(Fraction(2), 9), np.array([-1], dtype=np.int64))
     with pytest.raises(ValueError, match="dense"):
         sbh.draw(event(Fraction(2), None), np.array([1], dtype=np.int64))
-
-
-@settings(max_examples=50)
-@given(st.lists(st.integers(0, 6), max_size=12))
-def test_synthetic_rows_are_copies_in_the_order_of_the_domain(counts: list[int]) -> None:
-    table = np.array(counts, dtype=np.int64)
-    rows = sbh.synthetic_rows(table)
-    assert (np.diff(rows) >= 0).all()
-    np.testing.assert_array_equal(np.bincount(rows, minlength=table.size), table)
-
-
-def test_synthetic_rows_of_negative_counts_are_refused() -> None:
-    with pytest.raises(ValueError, match="negatives"):
-        sbh.synthetic_rows(np.array([3, -1], dtype=np.int64))

@@ -12,8 +12,8 @@ from turnstile.commands.ledger_opened import open_to_read
 from turnstile.errors import InputError, TurnstileError
 from turnstile.ledger.weeks import Week
 from turnstile.privacy.guarantees import SHOWN_AT_DELTA, Zcdp, epsilon_tight, rho_for
-from turnstile.service_calendar import parse_weeks
 from turnstile.settings import Settings
+from turnstile_samples.command import parse_weeks
 
 _DENSE = 10  # buses a day in every slot: the report's base condition
 _FINE = 60  # buses a day and slot from which a week's noise is below 1 km/h
