@@ -9,11 +9,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.assessment.attacks.presence import proof_continuous
 from turnstile.privacy.accounts import NO_LOSS, Loss, loss_of
 from turnstile.privacy.guarantees import epsilon_of, rho_for
 from turnstile.privacy.noise import Term, half_width
 from turnstile_design.compared_designs.accounting import Draw, largest_fit, times
+from turnstile_lab.proof_of_presence import proof_continuous
 
 
 def average_half_width(term: Term, draws: int, confidence: float = 0.95) -> float:
