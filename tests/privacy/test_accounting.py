@@ -23,7 +23,6 @@ from turnstile_design.compared_designs.accounting import (
     largest_fit,
     optimal_pure,
     scale_for_weeks,
-    times,
 )
 
 DELTA = Fraction(1, 10**6)
@@ -165,7 +164,7 @@ def test_the_largest_fit_under_a_shown_figure_takes_the_better_conversion() -> N
     weekly = Loss(Fraction(1), Fraction(1, 2))
     for target in (Fraction(4), Fraction(60)):
         factor = largest_fit_at(weekly, target, DELTA, WEEKS)
-        year = times(Loss(factor, factor**2 / 2), WEEKS)
+        year = Loss(factor, factor**2 / 2).times(WEEKS)
         assert year.rho is not None
         shown = epsilon_of(Loss(None, year.rho), DELTA)
         assert min(shown or target, year.epsilon or target) <= target

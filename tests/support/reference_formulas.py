@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from turnstile.privacy.accounts import NO_LOSS, Loss, loss_of
 from turnstile.privacy.guarantees import epsilon_of, rho_for
 from turnstile.privacy.noise import Term, half_width
-from turnstile_design.compared_designs.accounting import Draw, largest_fit, times
+from turnstile_design.compared_designs.accounting import Draw, largest_fit
 from turnstile_lab.proof_of_presence import proof_continuous
 
 
@@ -87,5 +87,5 @@ def epsilon_by_sums(draws: Sequence[Draw], delta: Fraction) -> Fraction | None:
     """Return the figure of the gate's two sums for the same draws: what the ledger would show."""
     total = NO_LOSS
     for draw in draws:
-        total += times(loss_of(draw.event, draw.sensitivity), draw.times)
+        total += loss_of(draw.event, draw.sensitivity).times(draw.times)
     return epsilon_of(total, delta)

@@ -30,7 +30,6 @@ from turnstile_design.compared_designs.accounting import (
     largest_fit,
     optimal_pure,
     scale_for_weeks,
-    times,
 )
 from turnstile_design.compared_designs.designs import (
     ANY_WEEK,
@@ -171,7 +170,7 @@ def _of_weeks(
 ) -> Loss:
     """Return what so many weeks in a row cost a card or bus that is there in all of them."""
     if all(event.step == 1 for event in events):
-        return times(loss_by_unit(events)[unit], weeks)
+        return loss_by_unit(events)[unit].times(weeks)
     return Loss(None, rho_over_weeks(programme, events, unit, weeks))
 
 

@@ -24,7 +24,6 @@ from turnstile.privacy.year_to_date import (
     multiples,
 )
 from turnstile.publishing.card import loss_figures
-from turnstile_design.compared_designs.accounting import times
 
 Floats = NDArray[np.float64]
 
@@ -98,7 +97,7 @@ def year_to_date(release: Release) -> Iterator[str]:
     yield f"| its last {QUARTER_WEEKS} weeks | {apart.quarter:.2f} | {carried.quarter:.2f} |"
     yield f"| all {YEAR_WEEKS} weeks | {apart.year:.2f} | {carried.year:.2f} |"
     yield ""
-    price, year = price_of_every_week(), times(weekly[unit], YEAR_WEEKS)
+    price, year = price_of_every_week(), weekly[unit].times(YEAR_WEEKS)
     if year.rho is None:
         yield f"A {unit} of all {YEAR_WEEKS} weeks is not bounded, either way."
         return
