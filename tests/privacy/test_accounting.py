@@ -15,7 +15,7 @@ from turnstile.privacy.accounts import Loss
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.guarantees import epsilon_of
 from turnstile.privacy.noise_families import NoiseFamily
-from turnstile.privacy.sensitivities import cells_at_most, difference_of_counts, records_at_most
+from turnstile.privacy.sensitivities import difference_of_counts, packed, records_at_most
 from turnstile.privacy.units import Block
 from turnstile_design.compared_designs.accounting import (
     Draw,
@@ -72,7 +72,7 @@ def test_the_replace_mode_of_the_renyi_accountant_undercounts_and_ours_does_not(
     accountant = RdpAccountant(neighboring_relation=relation)
     accountant.compose(dp_accounting.GaussianDpEvent(1.0))
     trap = accountant.get_epsilon(1e-6)
-    moved_twice = cells_at_most(4)  # l2 = 2, the replace-one figure of one count
+    moved_twice = packed(4, 1)  # l2 = 2, the replace-one figure of one count
     ours = epsilon_by_pld([Draw(gaussian(1.0), moved_twice)], 1e-6)
     assert trap == pytest.approx(5.2, abs=0.3)
     assert ours == pytest.approx(10.997, abs=0.1)  # discrete, 4 cells
@@ -99,7 +99,7 @@ def test_the_weekly_laplace_noise_of_a_yearly_target_is_enough(sd: float, target
 
 @pytest.mark.parametrize(("trips", "figure"), [(4, 15.98), (10, 33.9)])
 def test_the_source_noise_for_a_card_day(trips: int, figure: float) -> None:
-    unit = cells_at_most(trips)
+    unit = packed(trips, 1)
     draws = [Draw(laplace(2), unit, 4), Draw(laplace(1), unit, 2)]
     assert epsilon_by_pld(draws, 1e-6) == pytest.approx(figure, abs=0.01)
     assert epsilon_by_sums(draws, DELTA) <= 4 * trips
@@ -119,7 +119,7 @@ def test_the_delta_of_a_threshold_adds_up_every_week_until_no_figure_is_left() -
 
 
 def test_concentrating_a_shift_in_one_cell_is_the_worse_case() -> None:
-    concentrated, apart = records_at_most(3), cells_at_most(3)
+    concentrated, apart = records_at_most(3), packed(3, 1)
     worse = epsilon_by_pld([Draw(laplace(2), concentrated, 2)], 1e-3)
     assert epsilon_by_pld([Draw(laplace(2), apart, 2)], 1e-3) <= worse
 

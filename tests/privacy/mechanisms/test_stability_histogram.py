@@ -16,7 +16,7 @@ from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms import stability_histogram as sbh
 from turnstile.privacy.mechanisms import thresholds
 from turnstile.privacy.noise_families import NoiseFamily
-from turnstile.privacy.sensitivities import cells_at_most, records_at_most
+from turnstile.privacy.sensitivities import packed, records_at_most
 from turnstile.privacy.tails import stability_delta
 from turnstile.privacy.units import Block, ProtectionUnit
 
@@ -69,7 +69,7 @@ def test_our_thresholds_are_the_smallest_that_meet_the_delta(epsilon: str, thres
     st.sampled_from(["1/4", "1", "3"]),
     st.sampled_from([Fraction(1, 100), Fraction(1, 10**7)]),
     st.integers(1, 8),
-    st.sampled_from([records_at_most, cells_at_most]),
+    st.sampled_from([records_at_most, lambda most: packed(most, 1)]),
 )
 def test_a_unit_of_several_records_stays_within_epsilon_and_delta(
     epsilon: str, delta: Fraction, bound: int, unit: object
