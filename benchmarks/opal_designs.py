@@ -24,7 +24,7 @@ from turnstile.privacy.mechanisms.calibration import gaussian_scale, laplace_sca
 from turnstile.privacy.mechanisms.thresholds import source_parameters
 from turnstile.privacy.noise import noise_pmf, noise_variance
 from turnstile.privacy.noise_families import NoiseFamily
-from turnstile.privacy.sensitivities import cells_at_most, records_at_most
+from turnstile.privacy.sensitivities import packed, records_at_most
 from turnstile.privacy.units import Block, ProtectionUnit
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
@@ -189,7 +189,7 @@ DESIGNS: tuple[tuple[str, Callable[[Tables], tuple[Tables, list[DrawEvent]]]], .
 
 def card_errors(shape: Shape, bound: int) -> dict[str, dict[str, float]]:
     """Expected errors for a card-day of at most k trips, both sides (8, 7.5e-7) replace-one."""
-    any_cells, once = records_at_most(bound), cells_at_most(bound)
+    any_cells, once = records_at_most(bound), packed(bound, 1)
     budgets = {"cells": Fraction(1), "time": Fraction(1, 2), "location": Fraction(1, 2)}
     split = [
         event(name, LAPLACE, laplace_scale(budget, bound), any_cells)

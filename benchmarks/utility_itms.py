@@ -37,7 +37,7 @@ from turnstile.estimates.vehicles.mean_intervals import means_of
 from turnstile.privacy.guarantees import rho_for
 from turnstile.privacy.mechanisms.bounded_mean import mean_sd_kmh, sum_sensitivity
 from turnstile.privacy.mechanisms.calibration import gaussian_scale
-from turnstile.privacy.sensitivities import cells_at_most
+from turnstile.privacy.sensitivities import packed
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.service_calendar import ServiceDays, ServicePeriod, ServiceWeek
 from turnstile_design.private_reports.bus_pairs import BusPairs, read_pairs, records_by_hour
@@ -235,9 +235,9 @@ def formula_lines() -> list[str]:
         rho = rho_for(Fraction(epsilon), DELTA)
         shares = (Fraction(45, 100), Fraction(15, 100), Fraction(40, 100))
         units = (
-            sum_sensitivity(cells_at_most(cells), CLAMP_KMH),
-            cells_at_most(cells),
-            cells_at_most(cells),
+            sum_sensitivity(packed(cells, 1), CLAMP_KMH),
+            packed(cells, 1),
+            packed(cells, 1),
         )
         sums, buses, over = (
             float(gaussian_scale(share * rho, unit.l2_squared))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnstile.errors import InputError
-from turnstile.service_calendar import ServiceWeek, parse_weeks, zone_named
+from turnstile.service_calendar import ServiceWeek, zone_named
 
 
 def test_a_week_is_named_as_in_iso_8601() -> None:
@@ -28,20 +28,10 @@ def test_every_day_belongs_to_exactly_one_week(day: date) -> None:
     assert ServiceWeek.parse(str(week)) == week
 
 
-def test_a_range_of_weeks_crosses_the_year() -> None:
-    weeks = parse_weeks("2020-W52:2021-W01")
-    assert [str(week) for week in weeks] == ["2020-W52", "2020-W53", "2021-W01"]
-
-
 @pytest.mark.parametrize("text", ["2016-30", "2016-W54", "2021-W53", "W30", "2016-W30-1", ""])
 def test_what_is_no_week_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="ISO week"):
         ServiceWeek.parse(text)
-
-
-def test_a_range_that_runs_backwards_is_refused() -> None:
-    with pytest.raises(InputError, match="backwards"):
-        parse_weeks("2016-W32:2016-W30")
 
 
 def test_a_week_ends_at_local_midnight_whatever_the_daylight_saving() -> None:

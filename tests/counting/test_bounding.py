@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from bounding_messages import message
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnstile.counting import bounding
-from turnstile.counting.bounding import Bounding, Limit, install_key, keep_at_most, message
+from turnstile.counting.bounding import Bounding, Limit, install_key, keep_at_most
 from turnstile.counting.engine import Connection, engine
 
 DAY = "2016-07-25"

@@ -19,8 +19,8 @@ import h3
 import numpy as np
 import pandas as pd
 import pytest
+from bounding_messages import message
 
-from turnstile.counting.bounding import message
 from turnstile.counting.exact_tables import count
 from turnstile.estimates.vehicles.mean_intervals import RatioNoise, means_of
 from turnstile.measures.registry import Measure

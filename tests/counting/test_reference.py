@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import h3
 import numpy as np
 import pytest
+from bounding_messages import message
 from raw_lab import MODES, PERIOD, PLACES, WEEK, lab, without_card_bound
 from raw_neighbours import counts_of
 
 from turnstile.counting import reference
-from turnstile.counting.bounding import message
 from turnstile.counting.reference import Label, ReferenceCount, Row, Tap, joined
 from turnstile.counting.trip_queries import axes_of
 from turnstile.privacy.stability import Chain

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from bounding_messages import message
 from small_deployment import Deployment
 from sube_day import DAY, SOUTH_TENTHS, WEEK, WEST_TENTHS, grid, place_of, published
 
 from turnstile.cli import main
-from turnstile.counting.bounding import message
 from turnstile.counting.exact_store import load_exact
 from turnstile.counting.trip_queries import AXES
 from turnstile.programme.domain.files import load_domain

@@ -11,7 +11,7 @@ import pytest
 from small_deployment import INCLUDE, Deployment
 
 from turnstile.privacy.accounts import loss_by_unit
-from turnstile.privacy.guarantees import Zcdp, epsilon_tight
+from turnstile.privacy.guarantees import SHOWN_AT_DELTA, Zcdp, epsilon_tight
 from turnstile.privacy.mechanisms.registry import MechanismKind
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain.files import load_domain
@@ -21,7 +21,7 @@ from turnstile.programme.mechanism_spec import MechanismSpec
 from turnstile.programme.spec import Programme
 from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServiceWeek
-from turnstile_design.compared_designs.designs import AT_DELTA, at_same_loss
+from turnstile_design.compared_designs.designs import at_same_loss
 from turnstile_design.compared_designs.noise_errors import DesignErrors, compared
 
 Cli = Callable[..., int]
@@ -94,11 +94,11 @@ def test_another_mechanism_loses_no_more(kind: MechanismKind) -> None:
     shown = []
     for loss in losses:
         assert loss.rho is not None
-        shown.append(loss.epsilon or epsilon_tight(Zcdp(loss.rho), AT_DELTA))
+        shown.append(loss.epsilon or epsilon_tight(Zcdp(loss.rho), SHOWN_AT_DELTA))
     assert shown[0] is not None
     assert shown[1] is not None
     assert shown[1] <= shown[0] + Fraction(1, 10**4)
-    assert losses[1].delta <= AT_DELTA
+    assert losses[1].delta <= SHOWN_AT_DELTA
 
 
 def test_a_mechanism_is_its_own_alternative() -> None:

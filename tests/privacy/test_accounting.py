@@ -13,9 +13,9 @@ from reference_formulas import epsilon_by_sums, largest_fit_at
 
 from turnstile.privacy.accounts import Loss
 from turnstile.privacy.events import DrawEvent
-from turnstile.privacy.guarantees import Zcdp, epsilon_shown
+from turnstile.privacy.guarantees import epsilon_of
 from turnstile.privacy.noise_families import NoiseFamily
-from turnstile.privacy.sensitivities import cells_at_most, difference_of_counts, records_at_most
+from turnstile.privacy.sensitivities import difference_of_counts, packed, records_at_most
 from turnstile.privacy.units import Block
 from turnstile_design.compared_designs.accounting import (
     Draw,
@@ -23,7 +23,6 @@ from turnstile_design.compared_designs.accounting import (
     largest_fit,
     optimal_pure,
     scale_for_weeks,
-    times,
 )
 
 DELTA = Fraction(1, 10**6)
@@ -73,7 +72,7 @@ def test_the_replace_mode_of_the_renyi_accountant_undercounts_and_ours_does_not(
     accountant = RdpAccountant(neighboring_relation=relation)
     accountant.compose(dp_accounting.GaussianDpEvent(1.0))
     trap = accountant.get_epsilon(1e-6)
-    moved_twice = cells_at_most(4)  # l2 = 2, the replace-one figure of one count
+    moved_twice = packed(4, 1)  # l2 = 2, the replace-one figure of one count
     ours = epsilon_by_pld([Draw(gaussian(1.0), moved_twice)], 1e-6)
     assert trap == pytest.approx(5.2, abs=0.3)
     assert ours == pytest.approx(10.997, abs=0.1)  # discrete, 4 cells
@@ -100,7 +99,7 @@ def test_the_weekly_laplace_noise_of_a_yearly_target_is_enough(sd: float, target
 
 @pytest.mark.parametrize(("trips", "figure"), [(4, 15.98), (10, 33.9)])
 def test_the_source_noise_for_a_card_day(trips: int, figure: float) -> None:
-    unit = cells_at_most(trips)
+    unit = packed(trips, 1)
     draws = [Draw(laplace(2), unit, 4), Draw(laplace(1), unit, 2)]
     assert epsilon_by_pld(draws, 1e-6) == pytest.approx(figure, abs=0.01)
     assert epsilon_by_sums(draws, DELTA) <= 4 * trips
@@ -120,7 +119,7 @@ def test_the_delta_of_a_threshold_adds_up_every_week_until_no_figure_is_left() -
 
 
 def test_concentrating_a_shift_in_one_cell_is_the_worse_case() -> None:
-    concentrated, apart = records_at_most(3), cells_at_most(3)
+    concentrated, apart = records_at_most(3), packed(3, 1)
     worse = epsilon_by_pld([Draw(laplace(2), concentrated, 2)], 1e-3)
     assert epsilon_by_pld([Draw(laplace(2), apart, 2)], 1e-3) <= worse
 
@@ -140,7 +139,7 @@ def test_optimal_composition_never_exceeds_the_plain_sum_or_the_zcdp_figure(
 ) -> None:
     best = optimal_pure(epsilon, number, delta)
     assert 0 <= best <= number * epsilon + Fraction(1, 10**6)
-    concentrated = epsilon_shown(None, Zcdp(number * epsilon**2 / 2), delta)
+    concentrated = epsilon_of(Loss(None, number * epsilon**2 / 2), delta)
     assert concentrated is not None
     assert best <= concentrated + Fraction(1, 10**6)
 
@@ -165,9 +164,9 @@ def test_the_largest_fit_under_a_shown_figure_takes_the_better_conversion() -> N
     weekly = Loss(Fraction(1), Fraction(1, 2))
     for target in (Fraction(4), Fraction(60)):
         factor = largest_fit_at(weekly, target, DELTA, WEEKS)
-        year = times(Loss(factor, factor**2 / 2), WEEKS)
+        year = Loss(factor, factor**2 / 2).times(WEEKS)
         assert year.rho is not None
-        shown = epsilon_shown(None, Zcdp(year.rho), DELTA)
+        shown = epsilon_of(Loss(None, year.rho), DELTA)
         assert min(shown or target, year.epsilon or target) <= target
         assert factor > target / WEEKS or target > WEEKS
 

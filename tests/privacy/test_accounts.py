@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from turnstile.privacy.accounts import MICRO, NANO, Loss, loss_of, losses, postings, rounded_up
 from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.noise_families import NoiseFamily
-from turnstile.privacy.sensitivities import cells_at_most, records_at_most
+from turnstile.privacy.sensitivities import packed, records_at_most
 from turnstile.privacy.units import Block, ProtectionUnit
 
 MONDAY = date(2016, 7, 25)
@@ -88,7 +88,7 @@ def test_amounts_are_rounded_up_once_and_not_event_by_event() -> None:
 
 
 def test_a_thresholded_draw_adds_its_delta_for_each_record_of_a_unit() -> None:
-    units = ((ProtectionUnit.TRIP, ONE), (ProtectionUnit.CARD_DAY, cells_at_most(3)))
+    units = ((ProtectionUnit.TRIP, ONE), (ProtectionUnit.CARD_DAY, packed(3, 1)))
     event = DrawEvent(
         "on_time", "count", NoiseFamily.DISCRETE_LAPLACE, Fraction(2), (Block(MONDAY, "bus"),),
         units, threshold=9,

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from turnstile.privacy.events import Sensitivity
 from turnstile.privacy.sensitivities import (
-    cells_at_most,
     difference_of_counts,
     difference_of_sums,
+    packed,
     records_at_most,
 )
 
@@ -151,7 +151,7 @@ def kept_apart(
 
 
 def once_bound(bound: int, others: int) -> Sensitivity:
-    return difference_of_counts(cells_at_most(max(1, min(bound, others))))
+    return difference_of_counts(packed(max(1, min(bound, others)), 1))
 
 
 @settings(max_examples=400)
@@ -211,10 +211,10 @@ def test_the_difference_of_two_count_changes_is_within_its_bound(
 
 
 def test_opposite_changes_of_a_sum_do_not_fit_the_bound_for_counts() -> None:
-    assert not within({0: 2}, difference_of_counts(cells_at_most(1)))
-    assert within({0: 2}, difference_of_sums(cells_at_most(1)))
+    assert not within({0: 2}, difference_of_counts(packed(1, 1)))
+    assert within({0: 2}, difference_of_sums(packed(1, 1)))
 
 
 def test_a_bound_below_one_is_refused() -> None:
     with pytest.raises(ValueError, match="below 1"):
-        cells_at_most(0)
+        packed(0, 1)

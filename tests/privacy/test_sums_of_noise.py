@@ -16,7 +16,7 @@ from turnstile.privacy.noise import (
     integer_pmf,
     pmf,
     tail,
-    variance,
+    variance_of,
 )
 from turnstile.privacy.noise_families import NoiseFamily
 from turnstile_lab.baselines import discrete_laplace, naive_laplace, uniforms
@@ -121,7 +121,7 @@ def test_integer_distributions_add_up_to_one_and_have_the_stated_variance(
     values, probabilities = integer_pmf([Term(distribution, scale, times)])
     assert probabilities.sum() == pytest.approx(1, abs=1e-9)
     measured = float(np.sum(values.astype(float) ** 2 * probabilities))
-    assert measured == pytest.approx(variance([Term(distribution, scale, times)]), rel=1e-6)
+    assert measured == pytest.approx(times * variance_of(Term(distribution, scale)), rel=1e-6)
 
 
 def test_a_term_needs_a_positive_scale_and_number() -> None:

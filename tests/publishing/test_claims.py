@@ -17,11 +17,15 @@ _TRIALS = 2_000
 
 def test_a_day_is_named_alone_only_where_it_is_told_apart() -> None:
     days = pd.DataFrame(
-        {"day": ["08-10", "08-11", "08-12"], "value": [100.0, 95, 50], "variance": [25.0] * 3}
+        {
+            "service_date": ["08-10", "08-11", "08-12"],
+            "value": [100.0, 95, 50],
+            "variance": [25.0] * 3,
+        }
     )
-    assert most_in_words(days, "day") == "08-10 and 08-11, which cannot be told apart"
+    assert most_in_words(days) == "08-10 and 08-11, which cannot be told apart"
     sure = days.assign(variance=1.0)
-    assert most_in_words(sure, "day") == "08-10 with about 100"
+    assert most_in_words(sure) == "08-10 with about 100"
 
 
 def test_a_place_without_an_interval_is_told_from_none() -> None:
@@ -66,9 +70,7 @@ def _normal(z: float) -> float:
 
 
 def test_a_list_says_how_many_are_chance() -> None:
-    assert how_many(np.r_[[True] * 60, [False] * 40], "places").endswith(
-        "about 3 of them by chance"
-    )
+    assert how_many(np.r_[[True] * 60, [False] * 40]).endswith("about 3 of them by chance")
 
 
 @pytest.mark.parametrize("programme", ["opal", "itms"])
@@ -80,6 +82,6 @@ def test_the_page_names_nothing_alone_that_is_not_told_apart(
         table = pd.read_parquet(next(published.glob("opal/*/r0")) / "data/day.parquet")
         table = table[table["tap"] == "on"].assign(variance=lambda rows: rows.unbiased_sd**2)
         days = table.groupby("service_date")[["unbiased", "variance"]].sum().reset_index()
-        said = most_in_words(days.rename(columns={"unbiased": "value"}), "service_date")
+        said = most_in_words(days.rename(columns={"unbiased": "value"}))
         assert f"The busiest day was {said};" in page
     assert re.search(r"The (most|lowest)", page)

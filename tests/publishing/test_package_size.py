@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from small_deployment import WEEK, Deployment
+from small_deployment import INCLUDE, WEEK, Deployment
 
 from turnstile.cli import main
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
-from turnstile.publishing.package_size import LARGE_BYTES, large_package, package_size
+from turnstile.publishing.package_size import LARGE_BYTES, PackageSize, large_package, package_size
 from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServiceWeek
 
@@ -60,3 +61,25 @@ def test_a_package_above_100_mb_is_warned_of_with_the_grain_that_would_do(
     assert "which is above 100 MB; slot_minutes: " in said
     assert main(["check", "opal"]) == 0
     assert "which is above 100 MB; slot_minutes: " in capsys.readouterr().err
+
+
+def test_tables_whose_names_begin_alike_have_the_rows_that_they_have_by_other_names(
+    tmp_path: Path,
+) -> None:
+    include = shutil.copytree(INCLUDE, tmp_path / "include")
+    size = size_of("opal_flows", include)
+    path = include / "programmes/opal_flows.yaml"
+    renamed = path.read_text().replace("on_location:", "flows:")
+    path.write_text(renamed.replace("flows_of_zones", "flows_of_regions_too"))
+    again = size_of("opal_flows", include)
+    assert again.rows.keys() != size.rows.keys()
+    assert again.cells == size.cells
+    path.write_text(path.read_text().replace('midday: "10:00-15:00", ', ""))
+    assert size_of("opal_flows", include).cells < size.cells  # a period less is seen
+
+
+def size_of(name: str, include: Path) -> PackageSize:
+    programme = load_programme(name, include)
+    domain = load_domain(programme, include)
+    plan = make_plan(programme, domain, ServiceWeek.parse(WEEK))
+    return package_size(programme, domain, plan)

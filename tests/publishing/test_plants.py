@@ -187,6 +187,7 @@ PLANTS: dict[str, tuple[Plant, str]] = {
         "true",
     ),
     "a library that is none": (field("release_card.json", "libraries", "rows-20123"), "rows-20123"),
+    "a library of no card": (field("release_card.json", "libraries", "scipy"), "scipy"),
     "a count that is no table's": (
         field("release_card.json", "guarantee", "counted", "all"),
         "counted.all",

@@ -352,10 +352,8 @@ def _delta_of_the_worst_draw(patch: pytest.MonkeyPatch) -> None:
 
 
 def _epsilon_rounded_down(patch: pytest.MonkeyPatch) -> None:
-    tight = product_card.epsilon_tight
-    patch.setattr(
-        product_card, "epsilon_tight", lambda *asked: (tight(*asked) or 0) - Fraction(1, 10**6)
-    )
+    exact = product_card.epsilon_of
+    patch.setattr(product_card, "epsilon_of", lambda loss: (exact(loss) or 0) - Fraction(1, 10**6))
 
 
 def _burned_draws_not_stated(patch: pytest.MonkeyPatch) -> None:

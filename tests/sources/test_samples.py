@@ -181,3 +181,13 @@ def test_places_without_a_mode_are_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not there"):
         opal.read_places(tmp_path / "none.csv")
     assert dataclasses.is_dataclass(opal.Places)
+
+
+def test_a_range_of_weeks_crosses_the_year() -> None:
+    weeks = sample.parse_weeks("2020-W52:2021-W01")
+    assert [str(week) for week in weeks] == ["2020-W52", "2020-W53", "2021-W01"]
+
+
+def test_a_range_that_runs_backwards_is_refused() -> None:
+    with pytest.raises(InputError, match="backwards"):
+        sample.parse_weeks("2016-W32:2016-W30")

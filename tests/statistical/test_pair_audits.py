@@ -25,7 +25,7 @@ from turnstile.privacy.guarantees import Zcdp, epsilon_tight
 from turnstile.privacy.mechanisms import dense, stability_histogram
 from turnstile.privacy.mechanisms.bounded_mean import sum_sensitivity
 from turnstile.privacy.noise_families import NoiseFamily
-from turnstile.privacy.sensitivities import cells_at_most, difference_of_counts, records_at_most
+from turnstile.privacy.sensitivities import difference_of_counts, packed, records_at_most
 from turnstile.privacy.units import Block
 
 RUNS = 40_000
@@ -49,8 +49,8 @@ PAIRS = [
     Pair("trip", [1], [0], records_at_most(1)),
     Pair("trip under a card-day bound", [1, 0], [0, 1], difference_of_counts(records_at_most(1))),
     Pair("card-day in one cell", [4], [0], records_at_most(4)),
-    Pair("card-day, once in each cell", [1, 1, 1, 1], [0, 0, 0, 0], cells_at_most(4)),
-    Pair("bus-day sum of speeds", [325, -325], [0, 0], sum_sensitivity(cells_at_most(2), 65)),
+    Pair("card-day, once in each cell", [1, 1, 1, 1], [0, 0, 0, 0], packed(4, 1)),
+    Pair("bus-day sum of speeds", [325, -325], [0, 0], sum_sensitivity(packed(2, 1), 65)),
 ]
 each_pair = pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
 # What is as it should be: of one trip and of sums in every run, of the others when there is time.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from turnstile.privacy.noise import Term, half_width, variance
+from turnstile.privacy.noise import Term, half_width, variance_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,4 +60,4 @@ def hidden_cell(
 
 def derived_deviation(noise: Sequence[Term]) -> float:
     """Return the standard deviation of a difference, in counts."""
-    return float(variance(noise) ** 0.5)
+    return float(sum(term.times * variance_of(term) for term in noise) ** 0.5)

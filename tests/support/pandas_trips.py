@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from bounding_messages import message
 
-from turnstile.counting.bounding import message
 from turnstile.counting.trip_queries import axes_of, trip_bounding
 from turnstile.privacy.stability import Bound, OnceInACell
 from turnstile.privacy.units import Block

@@ -11,8 +11,8 @@ from math import floor
 import h3
 import numpy as np
 import pandas as pd
+from bounding_messages import message
 
-from turnstile.counting.bounding import message
 from turnstile.measures.registry import Measure
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import Programme, TableSpec

@@ -9,11 +9,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.assessment.attacks.presence import proof_continuous
 from turnstile.privacy.accounts import NO_LOSS, Loss, loss_of
-from turnstile.privacy.guarantees import ApproxDp, Zcdp, epsilon_shown, rho_for
+from turnstile.privacy.guarantees import epsilon_of, rho_for
 from turnstile.privacy.noise import Term, half_width
-from turnstile_design.compared_designs.accounting import Draw, largest_fit, times
+from turnstile_design.compared_designs.accounting import Draw, largest_fit
+from turnstile_lab.proof_of_presence import proof_continuous
 
 
 def average_half_width(term: Term, draws: int, confidence: float = 0.95) -> float:
@@ -87,7 +87,5 @@ def epsilon_by_sums(draws: Sequence[Draw], delta: Fraction) -> Fraction | None:
     """Return the figure of the gate's two sums for the same draws: what the ledger would show."""
     total = NO_LOSS
     for draw in draws:
-        total += times(loss_of(draw.event, draw.sensitivity), draw.times)
-    approx = None if total.epsilon is None else ApproxDp(total.epsilon, total.delta)
-    concentrated = None if total.rho is None else Zcdp(total.rho, total.delta)
-    return epsilon_shown(approx, concentrated, delta)
+        total += loss_of(draw.event, draw.sensitivity).times(draw.times)
+    return epsilon_of(total, delta)

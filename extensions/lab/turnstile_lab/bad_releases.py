@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from turnstile.assessment.attacks.presence import guess_after, proof_continuous
+from turnstile.assessment.attacks.presence import guess_after
 from turnstile.assessment.report.pictures import axis, bars, lines
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import NoiseDistribution, Term, half_width
@@ -22,6 +22,7 @@ from turnstile_lab.baselines import (
 )
 from turnstile_lab.historical import theorem_1_density, theorem_5_printed
 from turnstile_lab.lesson import SHARES, Lesson, chart, histogram, lesson
+from turnstile_lab.proof_of_presence import proof_continuous
 
 _SCALE = 1.4  # the estimate of the 2017 assessment
 _THRESHOLD = 18

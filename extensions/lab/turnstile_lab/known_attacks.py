@@ -100,7 +100,7 @@ def _exposed(slot_minutes: int) -> list[float]:
                 place = f"p{(line + stop) % 8}"
                 slot = f"{minute // slot_minutes * slot_minutes:04}"
                 run = f"{line}-{start}"
-                events.append(StopEvent("bus", slot, place, f"{place} {line}", run, str(line)))
+                events.append(StopEvent("bus", slot, place, f"{place} {line}", run))
     served = {(event.slot, event.area) for event in events}
     single = {(cell.slot, cell.area) for cell in exposed_cells(events) if cell.is_one_vehicle}
     return [

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv
-
-from turnstile.privacy.tail_probabilities import failures_at_least, failures_at_most
+from scipy.special import betainc, betaincc, betaincinv
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +71,19 @@ def negatives_p_value(values: NDArray[np.int64], scale: float) -> float:
         return 1.0
     steps, stops = int(excess.sum()), excess.size
     stop_probability = -math.expm1(-1 / scale)
-    fewer = failures_at_most(steps, stops, stop_probability)
-    more = failures_at_least(steps, stops, stop_probability)
+    fewer = _failures_at_most(steps, stops, stop_probability)
+    more = _failures_at_least(steps, stops, stop_probability)
     return min(1.0, 2 * min(fewer, more))
+
+
+def _failures_at_most(most: int, stops: int, chance: float) -> float:
+    """Return P(at most so many failures before the last of the stops), each trial a stop or not."""
+    return 0.0 if most < 0 else float(betainc(stops, most + 1, chance))
+
+
+def _failures_at_least(least: int, stops: int, chance: float) -> float:
+    """Return P(at least so many failures before the last of the stops)."""
+    return 1.0 if least <= 0 else float(betaincc(stops, least, chance))
 
 
 def _scale_of_ratio(ratio: float) -> float:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from turnstile.durable_files import delete_for_good
 from turnstile.errors import InputError
 from turnstile.programme.source_spec import Feed
-from turnstile.service_calendar import ServiceWeek, parse_weeks
+from turnstile.service_calendar import ServiceWeek
 from turnstile.settings import Settings
 
 if TYPE_CHECKING:
@@ -141,3 +141,21 @@ _MAKERS = {
     **dict.fromkeys(_WITHOUT_CARDS, _trips_maker),
 }
 _PUBLIC_FEEDS = ("tides", "apc", *_WITHOUT_CARDS, *map(str, _CALLS))
+
+
+def parse_weeks(text: str, *, where: str = "--weeks") -> tuple[ServiceWeek, ...]:
+    """Read one week, or a range `2016-W30:2016-W32` with both ends included.
+
+    Raises:
+        InputError: not a week, or the range runs backwards.
+    """
+    first_text, _, last_text = text.partition(":")
+    first = ServiceWeek.parse(first_text, where=where)
+    last = ServiceWeek.parse(last_text, where=where) if last_text else first
+    if last < first:
+        rule = f"{text} runs backwards; swap the two weeks"
+        raise InputError(where=where, field="weeks", rule=rule)
+    weeks = [first]
+    while weeks[-1] < last:
+        weeks.append(weeks[-1].plus(1))
+    return tuple(weeks)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from turnstile.counting.bounding import Bounding, hmac_sql, padded_keys
+from turnstile.counting.bounding import Bounding, padded_keys
 from turnstile.counting.engine import day_files
 from turnstile.counting.exact import ExactTable
 from turnstile.counting.exact_tables import Progress, by_table, check_countable, each_scope
@@ -151,7 +151,7 @@ def _kept_sql(records: str, bounding: Bounding, scope: str) -> str:
     return f"""
         WITH over AS ({over}),
         hashed AS (
-            SELECT {columns}, substr({hmac_sql(bounding.cell, unit, scope)}, 1, 16) AS hmac
+            SELECT {columns}, substr({_hmac_sql(bounding.cell, unit, scope)}, 1, 16) AS hmac
             FROM {records} CROSS JOIN bounding_key
             WHERE EXISTS (SELECT 1 FROM over WHERE over.{unit} = {records}.{unit})
         ),
@@ -182,3 +182,10 @@ def _spark(query: str) -> str:
     import sqlglot
 
     return str(sqlglot.transpile(query, read="duckdb", write="spark")[0])
+
+
+def _hmac_sql(cell: tuple[str, ...], unit: str, scope: str) -> str:
+    """Return the SQL of HMAC-SHA256 of a record, in hex, beside a row of `bounding_key`."""
+    parts = ", ".join((f"'{scope}'", *cell, unit))
+    inner = f"sha256(inner_pad || encode(concat_ws('|', {parts})))"
+    return f"sha256(outer_pad || unhex({inner}))"

@@ -14,7 +14,6 @@ limit; of those that are left, the first `at_most` are kept.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -178,7 +177,8 @@ def _hash_order(
 ) -> NDArray[np.uint64]:
     """Return the first 64 bits of HMAC-SHA256 of each record's message, shape (n,).
 
-    In a week's millions, two records of a unit agree in them never.
+    A message is scope, cell and id, with bars between: the id, which may hold bars, comes last, so
+    no two records share one. In a week's millions, two records of a unit agree in the bits never.
     """
     parts = [_as_texts(vector(rows[axis])) for axis in cell]
     of_scope, between = texts([scope, "|"])
@@ -198,20 +198,3 @@ def _as_texts(numbers: NDArray[np.int32]) -> pa.Array:
     """Return indices of a public axis as texts: each number is written once."""
     least, most = int(numbers.min()), int(numbers.max())
     return texts([str(number) for number in range(least, most + 1)]).take(column(numbers - least))
-
-
-def message(scope: str, cell: Sequence[int], unit: str) -> bytes:
-    """Return what is hashed for a record; the id comes last, so no two records share a message.
-
-    Examples:
-        >>> message("2016-07-25", (1, 36), "card")
-        b'2016-07-25|1|36|card'
-    """
-    return "|".join((scope, *(str(number) for number in cell), unit)).encode()
-
-
-def hmac_sql(cell: tuple[str, ...], unit: str, scope: str) -> str:
-    """Return the SQL of HMAC-SHA256 of `message`, in hex, beside a row of `bounding_key`."""
-    parts = ", ".join((f"'{scope}'", *cell, unit))
-    inner = f"sha256(inner_pad || encode(concat_ws('|', {parts})))"
-    return f"sha256(outer_pad || unhex({inner}))"

@@ -34,7 +34,6 @@ _COMPARED = 2000  # positions spread over the table
 _CELLS = ("first", "second")
 _NO_SIDE = (0.0, 0.0, 1.0)
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

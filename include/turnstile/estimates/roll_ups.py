@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from turnstile.estimates.table_names import DAILY, HOURLY, REGIONS
 from turnstile.programme.domain.public_domain import UNKNOWN, Dimension, PublicDomain
 from turnstile.programme.fields import TAPS
 from turnstile.programme.spec import Programme, TableSpec
@@ -131,7 +132,7 @@ def _over_places(table: TableSpec, domain: PublicDomain, regions: Mapping[str, s
         mode: Blocks(places=tuple(grouped(domain.dimension(mode, place)).values()))
         for mode in domain.modes
     }
-    spec = replace(table, name=f"{table.name}_regions", by=(slot, REGION_OF[place]))
+    spec = replace(table, name=table.name + REGIONS, by=(slot, REGION_OF[place]))
     return RollUp(spec, table, blocks, _relabelled(domain, by_region))
 
 
@@ -142,7 +143,7 @@ def _over_slots(roll_up: RollUp, slot_minutes: int) -> Iterator[RollUp]:
         return
     labels = {mode: roll_up.domain.dimension(mode, slot).labels for mode in roll_up.domain.modes}
     if slot_minutes < MINUTES_PER_HOUR:
-        by_hour = replace(roll_up.table, name=f"{roll_up.table.name}_hourly")
+        by_hour = replace(roll_up.table, name=roll_up.table.name + HOURLY)
         hours = {
             mode: tuple(_grouped(slot_labels, _hour).values())
             for mode, slot_labels in labels.items()
@@ -151,7 +152,7 @@ def _over_slots(roll_up: RollUp, slot_minutes: int) -> Iterator[RollUp]:
             by_hour, roll_up.source, _with_slots(roll_up, hours), domain_by_hour(roll_up.domain)
         )
     places = tuple(axis for axis in roll_up.table.by if axis != slot)
-    a_day = replace(roll_up.table, name=f"{roll_up.table.name}_daily", by=places)
+    a_day = replace(roll_up.table, name=roll_up.table.name + DAILY, by=places)
     all_day = {mode: (tuple(range(len(slot_labels))),) for mode, slot_labels in labels.items()}
     yield RollUp(a_day, roll_up.source, _with_slots(roll_up, all_day), roll_up.domain)
 

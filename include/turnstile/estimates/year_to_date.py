@@ -11,23 +11,24 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import date
-from statistics import NormalDist
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from turnstile.estimates.intervals import LEVELS
 from turnstile.estimates.labelled import Column, labelled
+from turnstile.estimates.table_names import QUARTER, YEAR
 from turnstile.ledger.records import ReleaseKey
+from turnstile.privacy.noise import normal_half_width
 from turnstile.privacy.year_to_date import QUARTER_WEEKS, UNIT, multiples
 from turnstile.programme.spec import TableSpec
+from turnstile.release.carried_weeks import age_in_year
 from turnstile.release.drawn import Drawn
 from turnstile.release.sealed import Artefact
 from turnstile.service_calendar import DAYS_PER_WEEK, ServiceWeek
 
-QUARTER, YEAR = "_13_weeks", "_year_to_date"
 _DECIMALS = 4
-_DEVIATES = {level: NormalDist().inv_cdf(0.5 + level / 200) for level in (90, 95)}
 Floats = NDArray[np.float64]
 
 
@@ -108,10 +109,9 @@ def _multiple(table: TableSpec, key: str, carried: str) -> int:
     """Return how often the draws of a release hold the counts of an earlier one; 0: not."""
     if table.year_from is None:
         return 0
-    begins, monday, other = (week.monday for week in (table.year_from, _week(key), _week(carried)))
-    age = (monday - other).days // DAYS_PER_WEEK
-    place = (monday - begins).days // DAYS_PER_WEEK % len(multiples())
-    return multiples()[age] if age <= place else 0
+    monday = _week(key).monday
+    age = (monday - _week(carried).monday).days // DAYS_PER_WEEK
+    return multiples()[age] if age <= age_in_year(table.year_from, monday) else 0
 
 
 def _sum(
@@ -130,8 +130,10 @@ def _sum(
         "reconciled": [total.round(3)],
         "standard_deviation": [np.full(cells, round(error, _DECIMALS))],
         **{
-            f"half_width_{level}": [np.full(cells, round(error * deviate, _DECIMALS))]
-            for level, deviate in _DEVIATES.items()
+            f"half_width_{level}": [
+                np.full(cells, round(normal_half_width(error, level=level), _DECIMALS))
+            ]
+            for level in LEVELS
         },
     }
 

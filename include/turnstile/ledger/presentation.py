@@ -11,11 +11,8 @@ from turnstile.ledger.balances.amounts import AccountLoss, Cap, amount_text, cap
 from turnstile.ledger.balances.forecast import CapForecast
 from turnstile.ledger.entries import Entry
 from turnstile.ledger.records import AccountBalance
-from turnstile.privacy.accounts import FEMTO, MICRO, NANO
-from turnstile.privacy.guarantees import ApproxDp, PureDp, Zcdp, epsilon_shown
-
-DELTA = Fraction(1, 10**6)
-"""Delta at which figures are shown beside the two sums."""
+from turnstile.privacy.accounts import FEMTO, MICRO, NANO, Loss
+from turnstile.privacy.guarantees import epsilon_of
 
 _COORDINATES = ("epsilon", "rho", "delta")
 
@@ -47,19 +44,19 @@ def _rank(balance: AccountBalance) -> tuple[bool, int, int, int]:
 
 
 def epsilon_at_delta(loss: AccountLoss) -> Fraction | None:
-    """Return the smaller conversion of a loss at DELTA, or None if no figure holds."""
-    pure: PureDp | ApproxDp | None = None
-    if loss.epsilon_micro is not None:
-        epsilon, delta = Fraction(loss.epsilon_micro, MICRO), Fraction(loss.delta_femto, FEMTO)
-        pure = ApproxDp(epsilon, delta) if delta else PureDp(epsilon)
-    concentrated = None
-    if loss.rho_nano is not None:
-        concentrated = Zcdp(Fraction(loss.rho_nano, NANO), Fraction(loss.delta_femto, FEMTO))
-    return epsilon_shown(pure, concentrated, DELTA)
+    """Return the epsilon of an account's loss at delta 1e-6, or None if no figure holds."""
+    epsilon, rho = loss.epsilon_micro, loss.rho_nano
+    return epsilon_of(
+        Loss(
+            None if epsilon is None else Fraction(epsilon, MICRO),
+            None if rho is None else Fraction(rho, NANO),
+            Fraction(loss.delta_femto, FEMTO),
+        )
+    )
 
 
 def loss_text(loss: AccountLoss) -> str:
-    """Write a loss: both sums, delta if there is one, and the figure at DELTA."""
+    """Write a loss: both sums, delta if there is one, and the figure at delta 1e-6."""
     parts = [
         f"epsilon {amount_text('epsilon', loss.epsilon_micro)}",
         f"rho {amount_text('rho', loss.rho_nano)}",

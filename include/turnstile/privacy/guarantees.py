@@ -1,4 +1,4 @@
-"""Guarantees as exact values, their replace-one figures and conversions to (epsilon, delta).
+"""Conversions of losses to (epsilon, delta), and the delta at which every figure is shown.
 
 PRIVACY 2: add/remove of one unit is canonical; the replace figure is published beside it. A
 conversion is an upper bound of epsilon, worked out to 60 digits and rounded up to 1e-6.
@@ -11,39 +11,11 @@ from dataclasses import dataclass
 from decimal import localcontext
 from fractions import Fraction
 
-from turnstile.privacy.accounts import MICRO, rounded_up
-from turnstile.privacy.tails import decimal_of, exact_context, exp_upper
+from turnstile.privacy.accounts import MICRO, Loss, rounded_up
+from turnstile.privacy.tails import decimal_of, exact_context
 
+SHOWN_AT_DELTA = Fraction(1, 10**6)
 _DECIMAL_SLACK = Fraction(1, 10**40)  # far above the error of a few roundings at 60 digits
-
-
-@dataclass(frozen=True, slots=True)
-class PureDp:
-    """epsilon-differential privacy (Dwork, McSherry, Nissim & Smith 2006)."""
-
-    epsilon: Fraction
-
-    def replaced(self) -> PureDp:
-        """Return the replace-one figure: group privacy of two steps, twice epsilon."""
-        return PureDp(2 * self.epsilon)
-
-
-@dataclass(frozen=True, slots=True)
-class ApproxDp:
-    """(epsilon, delta)-differential privacy (Dwork et al. 2006)."""
-
-    epsilon: Fraction
-    delta: Fraction
-
-    def replaced(self) -> ApproxDp:
-        """Return the replace-one figure for any mechanism: (2 epsilon, (1 + e^epsilon) delta).
-
-        Group privacy of two (Dwork & Roth 2014, Theorem 2.2 with the sum of its proof).
-        """
-        if self.delta == 0:
-            return ApproxDp(2 * self.epsilon, Fraction(0))
-        grown = (1 + exp_upper(self.epsilon)) * self.delta
-        return ApproxDp(2 * self.epsilon, min(Fraction(1), grown))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,34 +24,6 @@ class Zcdp:
 
     rho: Fraction
     delta: Fraction = Fraction(0)
-
-    def replaced(self) -> Zcdp:
-        """Return the replace-one figure: 4 rho by group privacy of two (Proposition 1.9).
-
-        With delta > 0 this is a fact about this package's draws, not about every mechanism: each of
-        the two data sets has its own uncovered event, of probability at most delta
-        (stability_histogram.proof.md, line R).
-        """
-        return Zcdp(4 * self.rho, self.delta)
-
-
-def epsilon_simple(guarantee: Zcdp, delta: Fraction) -> Fraction | None:
-    """Return an epsilon of the (epsilon, delta) guarantee, by the simple conversion, rounded up.
-
-    rho + 2 sqrt(rho ln(1/delta')) with delta' = delta - guarantee.delta (Bun & Steinke 2016,
-    Proposition 1.3 and section 8). None if nothing of delta is left.
-
-    Examples:
-        >>> float(epsilon_simple(Zcdp(Fraction(26)), Fraction(1, 10**6)))
-        63.905318
-    """
-    left = _delta_left(guarantee, delta)
-    if left is None:
-        return None
-    with localcontext(exact_context()):
-        rho = decimal_of(guarantee.rho)
-        epsilon = rho + 2 * (rho * -decimal_of(left).ln()).sqrt()
-        return _shown(Fraction(epsilon))
 
 
 def epsilon_tight(guarantee: Zcdp, delta: Fraction) -> Fraction | None:
@@ -110,25 +54,23 @@ def epsilon_tight(guarantee: Zcdp, delta: Fraction) -> Fraction | None:
         return max(Fraction(0), _shown(Fraction(epsilon)))
 
 
-def epsilon_shown(
-    approx: ApproxDp | PureDp | None, concentrated: Zcdp | None, delta: Fraction
-) -> Fraction | None:
-    """Return the figure that a balance shows at a delta: the smaller valid conversion, or None.
+def epsilon_of(loss: Loss, delta: Fraction = SHOWN_AT_DELTA) -> Fraction | None:
+    """Return the epsilon of a loss at a delta, rounded up: the smaller valid conversion, or None.
 
-    Both arguments describe the same draws: the sum of their epsilons (None once a Gaussian was
-    drawn) and the sum of their rhos (None once a contribution was not bounded).
+    Its epsilon and its rho describe the same draws, so either figure holds: the sum of epsilons
+    (None once a Gaussian was drawn) and what the sum of rhos gives (None once a contribution was
+    not bounded). Neither does where thresholds have used delta up.
 
     Examples:
-        >>> float(epsilon_shown(PureDp(Fraction(52)), Zcdp(Fraction(26)), Fraction(1, 10**6)))
+        >>> float(epsilon_of(Loss(Fraction(52), Fraction(26))))
         52.0
     """
     figures = []
-    if isinstance(approx, PureDp) or (approx is not None and approx.delta <= delta):
-        figures.append(Fraction(rounded_up(approx.epsilon, MICRO), MICRO))
-    if concentrated is not None:
-        tight = epsilon_tight(concentrated, delta)
-        simple = epsilon_simple(concentrated, delta)
-        figures.extend(figure for figure in (tight, simple) if figure is not None)
+    if loss.epsilon is not None and loss.delta <= delta:
+        figures.append(Fraction(rounded_up(loss.epsilon, MICRO), MICRO))
+    if loss.rho is not None:
+        tight = epsilon_tight(Zcdp(loss.rho, loss.delta), delta)
+        figures += [] if tight is None else [tight]
     return min(figures, default=None)
 
 

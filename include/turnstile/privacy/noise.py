@@ -332,11 +332,6 @@ def two_laplace_tails(reach: Floats, scale: float, scales: Floats) -> Floats:
     return tails
 
 
-def variance(terms: Sequence[Term]) -> float:
-    """Return the variance of the sum, in squared counts."""
-    return sum(term.times * variance_of(term) for term in terms)
-
-
 def integer_pmf(terms: Sequence[Term]) -> tuple[NDArray[np.int64], Floats]:
     """Return integers around zero and the probability of each, for sums of integer terms.
 

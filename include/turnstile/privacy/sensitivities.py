@@ -23,16 +23,6 @@ def records_at_most(records_max: int) -> Sensitivity:
     return packed(records_max, records_max)
 
 
-def cells_at_most(cells_max: int) -> Sensitivity:
-    """Return the sensitivity of a unit that counts at most once in each of so many cells.
-
-    Examples:
-        >>> cells_at_most(3)
-        Sensitivity(l0=3, l1=3, l2_squared=3, linf=1)
-    """
-    return packed(cells_max, 1)
-
-
 def packed(records_max: int, per_cell_max: int) -> Sensitivity:
     """Return the sensitivity of a unit that adds so many records, at most so many to one cell.
 
@@ -115,7 +105,7 @@ def scaled(sensitivity: Sensitivity, step: int) -> Sensitivity:
     """Return the sensitivity where each record moves its cell by up to so many steps, either way.
 
     Examples:
-        >>> scaled(cells_at_most(2), 10)
+        >>> scaled(packed(2, 1), 10)
         Sensitivity(l0=2, l1=20, l2_squared=200, linf=10)
     """
     return Sensitivity(

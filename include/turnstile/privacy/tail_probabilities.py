@@ -6,7 +6,7 @@ gates run in a step of every week.
 
 from __future__ import annotations
 
-from scipy.special import betainc, betaincc, betaincinv, gammaincc
+from scipy.special import betainc, betaincinv, gammaincc
 
 
 def binomial_at_least(least: int, trials: int, chance: float) -> float:
@@ -53,16 +53,6 @@ def chance_at_least(right: int, trials: int, *, alpha: float) -> float:
         0.7411
     """
     return 0.0 if right == 0 else float(betaincinv(right, trials - right + 1, alpha))
-
-
-def failures_at_most(most: int, stops: int, chance: float) -> float:
-    """Return P(at most so many failures before the last of the stops), each trial a stop or not."""
-    return 0.0 if most < 0 else float(betainc(stops, most + 1, chance))
-
-
-def failures_at_least(least: int, stops: int, chance: float) -> float:
-    """Return P(at least so many failures before the last of the stops)."""
-    return 1.0 if least <= 0 else float(betaincc(stops, least, chance))
 
 
 def chi_squared_above(statistic: float, degrees: int) -> float:

@@ -6,19 +6,14 @@ factorisation, the identity and a quarter of the square root of the matrix of pr
 (Fichtenberger, Henzinger & Upadhyay 2023). What has to be kept is exact counts, in the private
 zone, and never noise. Weeks and their sums follow from the published y alone. Pure.
 Proof: year_to_date.proof.md.
-
-The comparison is at equal loss of one unit of a week: a week that is drawn alone has deviation 1.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
-from math import comb, sqrt
-
-import numpy as np
-from numpy.typing import NDArray
+from math import comb
 
 from turnstile.privacy.events import Sensitivity
 from turnstile.privacy.sensitivities import scaled
@@ -28,67 +23,22 @@ UNIT = 1024  # n_0: multiples of 1/1024 of the earlier weeks are whole
 _OF_PREFIX = Fraction(1, 4)
 CARD_GAIN = 1.23  # most that any mechanism can gain for the card over the window (proof, Y4)
 
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class SumErrors:
-    """Standard deviations at the end of the year, a week drawn alone being 1.
-
-    Args:
-        week: of the least precise week.
-        quarter: of the sum of the last 13 weeks.
-        year: of the sum of all.
-    """
-
-    week: float
-    quarter: float
-    year: float
-
 
 @cache  # asked for each pair of weeks
-def multiples(weeks: int = YEAR_WEEKS) -> tuple[int, ...]:
+def multiples() -> tuple[int, ...]:
     """Return n_0, n_1, ...: how often a draw holds this week's counts, last week's, ...
 
     Examples:
-        >>> multiples(4)
+        >>> multiples()[:4]
         (1024, 128, 96, 80)
     """
-    shares = [_OF_PREFIX * Fraction(comb(2 * age, age), 4**age) for age in range(1, weeks)]
+    shares = [_OF_PREFIX * Fraction(comb(2 * age, age), 4**age) for age in range(1, YEAR_WEEKS)]
     return (UNIT, *(round(UNIT * share) for share in shares))
 
 
-def column_squared(weeks: int = YEAR_WEEKS) -> int:
+def column_squared() -> int:
     """Return the squared change of all draws by a unit that moves one week by one (Y1)."""
-    return sum(n**2 for n in multiples(weeks))
-
-
-def price_of_every_week(weeks: int = YEAR_WEEKS) -> Fraction:
-    """Return how many times more a card loses that is there in all weeks, against weeks alone (Y3).
-
-    Examples:
-        >>> round(float(price_of_every_week()), 2)
-        4.34
-    """
-    of_ages = multiples(weeks)
-    squared = sum(sum(of_ages[: week + 1]) ** 2 for week in range(weeks))
-    return Fraction(squared, weeks * column_squared(weeks))
-
-
-def sum_errors(weeks: int = YEAR_WEEKS) -> SumErrors:
-    """Return the errors of weeks and sums that the published draws give (Y2)."""
-    of_weeks = inverse(weeks) * sqrt(column_squared(weeks))
-    quarter = of_weeks[-QUARTER_WEEKS:].sum(axis=0)
-    return SumErrors(
-        week=float(np.sqrt((of_weeks**2).sum(axis=1)).max()),
-        quarter=float(np.linalg.norm(quarter)),
-        year=float(np.linalg.norm(of_weeks.sum(axis=0))),
-    )
-
-
-def alone(weeks: int = YEAR_WEEKS) -> SumErrors:
-    """Return the same for weeks that are drawn alone."""
-    return SumErrors(1.0, sqrt(min(QUARTER_WEEKS, weeks)), sqrt(weeks))
+    return sum(n**2 for n in multiples())
 
 
 def over_the_year(sensitivity: Sensitivity) -> Sensitivity:
@@ -106,11 +56,3 @@ def of_one_draw(sensitivity: Sensitivity, age: int, *, in_every_week: bool) -> S
             False for a unit of the draw's own week.
     """
     return scaled(sensitivity, sum(multiples()[: age + 1]) if in_every_week else UNIT)
-
-
-def inverse(weeks: int = YEAR_WEEKS) -> Floats:
-    """Return the matrix that makes the weeks' counts from the draws, shape (weeks, weeks)."""
-    of_ages = np.array(multiples(weeks), dtype=np.float64)
-    ages = np.subtract.outer(np.arange(weeks), np.arange(weeks))
-    matrix: Floats = np.linalg.inv(np.where(ages >= 0, of_ages[ages], 0.0))
-    return matrix

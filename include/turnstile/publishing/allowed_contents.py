@@ -70,7 +70,6 @@ TABLE_FOLDERS: Mapping[str, frozenset[Role]] = {
     "estimates": PUBLIC_ROLES,
     "data": PUBLIC_ROLES,
 }
-# Of a planned table; buses beside means, means of more than a cell, as many equal rows as a count.
-ROLL_UPS = ("", "_hourly", "_daily", "_regions", "_regions_hourly", "_regions_daily", "_buses",
-            "_places", "_hours", "_city", "_rows", "_13_weeks", "_year_to_date")  # fmt: skip
+# Whose versions a release card states.
+LIBRARIES = ("turnstile", "opendp", "duckdb", "pyarrow", "h3", "numpy", "great-expectations")
 METADATA = frozenset({b"ARROW:schema", b"turnstile.gaps"})

@@ -21,11 +21,12 @@ from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import AccountBalance, ReleaseKey
 from turnstile.privacy.accounts import Loss, Posting, loss_by_unit, rounded_up
 from turnstile.privacy.events import one_of_each_label
-from turnstile.privacy.guarantees import Zcdp, epsilon_tight
+from turnstile.privacy.guarantees import epsilon_of
 from turnstile.programme.bounding_rule import rule_of
 from turnstile.programme.domain.mode_slots import clock
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Outside, Programme
+from turnstile.publishing.allowed_contents import LIBRARIES
 from turnstile.publishing.describe.card_terms import (
     AMOUNTS,
     ledger_text,
@@ -37,7 +38,6 @@ from turnstile.publishing.pages import rendered
 from turnstile.release.drawn import Drawn
 from turnstile.release.plan import ReleasePlan
 
-SHOWN_AT_DELTA = Fraction(1, 10**6)
 _OUTSIDE = {
     Outside.UNKNOWN: "counted as UNKNOWN where they have no public slot or place",
     Outside.DROP: "left out of every table; how many is private",
@@ -54,7 +54,6 @@ UNPROTECTED = (
     "how the authority chose its bounds, where it looked at planning reports of real rows",
 )
 _SAID = ("service_day", "trips", "identity", "without_card", "not_counted")
-_LIBRARIES = ("turnstile", "opendp", "duckdb", "pyarrow", "h3", "numpy", "great-expectations")
 
 
 def release_card(drawn: Drawn, *, ledger: Ledger, built_at: datetime) -> dict[str, Any]:
@@ -90,7 +89,7 @@ def release_card(drawn: Drawn, *, ledger: Ledger, built_at: datetime) -> dict[st
         "post_processing": programme.mechanism.kind.post_processing,
         "sealed_sha256": attempt.artefact_digest,
         "programme_sha256": plan.programme_digest,
-        "libraries": {name: version(name) for name in _LIBRARIES},
+        "libraries": {name: version(name) for name in LIBRARIES},
     }
 
 
@@ -180,18 +179,13 @@ def loss_figures(loss: Loss) -> dict[str, Any]:
     Group privacy of two steps gives the replace figures: twice epsilon, four times rho (Bun &
     Steinke 2016, Proposition 1.9).
     """
-    shown = None
-    if loss.rho is not None:
-        shown = epsilon_tight(Zcdp(loss.rho, loss.delta), SHOWN_AT_DELTA)
-    if loss.epsilon is not None and loss.delta <= SHOWN_AT_DELTA:
-        shown = loss.epsilon if shown is None else min(shown, loss.epsilon)
     return {
         "epsilon": _text(loss.epsilon, 6),
         "epsilon_replace": _text(None if loss.epsilon is None else 2 * loss.epsilon, 6),
         "rho": _text(loss.rho, 9),
         "rho_replace": _text(None if loss.rho is None else 4 * loss.rho, 9),
         "delta": _text(loss.delta, 15),
-        "epsilon_at_delta_1e-6": _text(shown, 6),
+        "epsilon_at_delta_1e-6": _text(epsilon_of(loss), 6),
     }
 
 

@@ -14,6 +14,7 @@ import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 import yaml
 
+from turnstile.estimates.table_names import SUFFIXES
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.field import PUBLIC_ROLES, Role
 from turnstile.programme.field_registry import field_of
@@ -22,10 +23,10 @@ from turnstile.publishing.allowed_contents import (
     EXPLORER,
     FILES_OF_VERSION_1,
     JSON_FILES,
+    LIBRARIES,
     METADATA,
     NAME,
     OTHER_FILES,
-    ROLL_UPS,
     SERIES,
     SERIES_PACKAGES,
     TABLE_FOLDERS,
@@ -40,10 +41,6 @@ from turnstile.publishing.week.tides_shapes import ACTIVITY_COLUMNS
 from turnstile.publishing.week.tides_visits import VISIT_COLUMNS
 from turnstile.publishing.written_text import json_bytes, yaml_bytes
 
-_LIBRARIES = (
-    "duckdb", "great-expectations", "h3", "numpy", "opendp", "pyarrow", "python", "scipy", "spark",
-    "turnstile",
-)  # fmt: skip
 _COLUMNS_OF_DRAWS = ("tap", "limit_kmh")
 _LONGEST_NAME = 100
 _UNLISTED_IN_VERSION_1 = frozenset(
@@ -87,7 +84,7 @@ def unknown_contents(folder: Path) -> tuple[str, ...]:
 
 def _declared(planned: set[tuple[str, str]], folder: Path) -> frozenset[str]:
     """Return the names that a field may have where any declared name may stand."""
-    tables = {f"{table}{suffix}" for table, _ in planned for suffix in ROLL_UPS}
+    tables = {f"{table}{suffix}" for table, _ in planned for suffix in SUFFIXES}
     labels = {f"{table}/{statistic}" for table, statistic in planned}
     statistics = {statistic for _, statistic in planned}
     for path in (folder / DATA).glob("*.parquet"):
@@ -96,7 +93,7 @@ def _declared(planned: set[tuple[str, str]], folder: Path) -> frozenset[str]:
     with suppress(OSError, ValueError, KeyError, TypeError):  # who is meant, in the words of risks
         risks = json.loads((folder / "assessment.json").read_bytes())["risk_by_unit"]
         labels |= {str(risk["who"]) for risk in risks if len(str(risk["who"])) < _LONGEST_NAME}
-    return frozenset({*tables, *labels, *statistics, *_LIBRARIES, *_COLUMNS_OF_DRAWS})
+    return frozenset({*tables, *labels, *statistics, *LIBRARIES, *_COLUMNS_OF_DRAWS})
 
 
 def unknown_in_series(
@@ -135,7 +132,7 @@ def _of_file(
     part, _, rest = name.partition("/")
     if part not in TABLE_FOLDERS or path.suffix not in (".csv", ".parquet") or "/" in rest:
         return [f"{name}: no file of a package"]
-    suffixes = ROLL_UPS if part != "measurements" else ("",)
+    suffixes = SUFFIXES if part != "measurements" else ("",)
     if not any(path.stem == table + suffix for table, _ in planned for suffix in suffixes):
         return [f"{name}: no table of the plan, nor a roll-up of one"]
     return [f"{name}: {problem}" for problem in _of_table(path, part, planned)]
@@ -151,7 +148,7 @@ def _of_data(
     if suffix not in ("csv", "csv.gz", "parquet") or path.parent.name != DATA or stem not in data:
         return [f"{name}: no table that the release card describes"]
     sources = data[stem].sources
-    made = {table + suffix for table, _ in planned for suffix in ROLL_UPS}
+    made = {table + suffix for table, _ in planned for suffix in SUFFIXES}
     named = {
         name for source in sources for name in (source.estimates, source.unbiased) if name
     } or {stem}

@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 from turnstile.arrow_columns import column, dates, texts
 from turnstile.estimates.error_bars import error_bar
+from turnstile.estimates.intervals import LEVELS
+from turnstile.estimates.table_names import BESIDE_MEANS, DAILY, HOURLY, OF_COUNTS, OF_MEANS, ROWS
 from turnstile.estimates.usable import GRADES, grades
 from turnstile.privacy.events import DrawEvent, one_of_each_label
 from turnstile.privacy.noise import normal_half_width
@@ -34,15 +36,11 @@ MEASURED, UNBIASED, ESTIMATES = "measurements", "tables", "estimates"
 PARTS = (ESTIMATES, UNBIASED, MEASURED)
 TAP, DAY, MODE = "tap", "service_date", "mode"
 VALUE, USABLE = "value", "usable"
-LEVELS = (90, 95)
 ENDS = tuple(f"{end}_{level}" for level in LEVELS for end in ("low", "high"))
 NUMBERS = (VALUE, *ENDS, USABLE, "unbiased", "unbiased_sd", "measured")
 TRIPS, BUSES = ("trips counted", "trips"), ("buses", "buses a day")
 _OLD_NAMES = {"reconciled": "estimate"}  # as version 0.1.0 called it
 _SIDES = {"tap_on_": "on", "tap_off_": "off", "boarding_": "on", "alighting_": "off"}
-_REGIONS = ("_regions", "_regions_hourly", "_regions_daily")
-_ROLL_UPS = ("", "_hourly", "_daily", *_REGIONS, "_13_weeks", "_year_to_date")
-_OF_MEANS = ("_places", "_hours", "_city")
 _MEAN = re.compile(r"mean_([a-z]+)_(kmh|minutes)")
 _UNITS = {"kmh": "km/h", "minutes": "minutes"}
 _DEVIATION = "standard_deviation"
@@ -236,7 +234,7 @@ def _grains(columns: Columns, events: Sequence[DrawEvent]) -> dict[str, list[_Pi
                 where = {TAP: sides[0], **piece.source.where}
                 own_piece = replace(piece, source=replace(piece.source, where=where))
                 if drawn not in separate_tables and piece.number != "count":
-                    grain = _name(labels, is_hourly=name.endswith("_hourly"))
+                    grain = _name(labels, is_hourly=name.endswith(HOURLY))
             beside = grains.setdefault(grain, [])
             same = [
                 candidate
@@ -305,9 +303,9 @@ def _of_counts(drawn: str, columns: Columns) -> Iterator[tuple[str, _Piece]]:
     if _is_of_the_week(drawn, columns):  # flows: days as drawn, estimates of all of them together
         yield drawn, _Piece(Source({}, drawn), TRIPS, number="reconciled")
         daily = _Piece(Source({}, "", drawn, drawn, "count"), TRIPS, "reconciled", _DEVIATION)
-        yield f"{drawn}_daily", daily
+        yield drawn + DAILY, daily
         return
-    for suffix in _ROLL_UPS:
+    for suffix in OF_COUNTS:
         name = drawn + suffix
         presented = columns[UNBIASED].get(name)
         if presented is None and name not in columns[ESTIMATES] and suffix:
@@ -317,7 +315,7 @@ def _of_counts(drawn: str, columns: Columns) -> Iterator[tuple[str, _Piece]]:
         named = (_if_there(columns, name), name if number else "")
         source = Source({}, *named, *((drawn, "count") if not suffix else ()))
         yield name, _Piece(source, TRIPS, number, _DEVIATION)
-    if (rows := f"{drawn}_rows") in columns[UNBIASED]:
+    if (rows := drawn + ROWS) in columns[UNBIASED]:
         yield rows, _Piece(Source(), TRIPS)
 
 
@@ -338,12 +336,12 @@ def _of_buses(drawn: str, columns: Columns, *, is_mean: bool) -> Iterator[tuple[
     elif "headway_minutes" in presented:
         what, unit, shown, number, error = "mean headway", "minutes", drawn, "headway_minutes", ""
     if shown:
-        counted = f"{drawn}_buses"
+        counted = drawn + BESIDE_MEANS
         estimates = _if_there(columns, drawn) if is_mean else ""
         source = Source({}, estimates, drawn, *((drawn, "sum") if is_mean else ()))
         said = (what, _UNITS[unit])
         yield drawn, _Piece(source, said, number, error, f"_{unit}")
-        for suffix in _OF_MEANS:
+        for suffix in OF_MEANS:
             if (name := drawn + suffix) in columns[ESTIMATES]:
                 yield name, _Piece(Source({}, name), said)
     estimates = _if_there(columns, counted) or ("" if is_mean else _if_there(columns, drawn))
@@ -420,9 +418,8 @@ def _is_further(name: str) -> bool:
 
 def _labels_and_side(labelled: pa.Table, piece: _Piece) -> dict[str, Any]:
     """Return labels without the end of the trip in their names, and that as a column."""
-    is_hourly = piece.source.unbiased.endswith("_hourly") or piece.source.estimates.endswith(
-        "_hourly"
-    )
+    named = (piece.source.unbiased, piece.source.estimates)
+    is_hourly = any(name.endswith(HOURLY) for name in named)
     limit = piece.limit[0] if piece.limit else ""
     names, columns = labels_of(labelled.column_names), dict[str, Any]()
     renamed, _ = stripped(names)

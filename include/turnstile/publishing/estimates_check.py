@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from turnstile.errors import InputError
 from turnstile.estimates.labelled import csv_bytes
+from turnstile.estimates.table_names import DAILY
 from turnstile.estimates.usable import Grade
 from turnstile.estimates.week_estimates import (
     FOLDER,
@@ -52,7 +53,7 @@ def estimate_differences(folder: Path, packages: Path) -> tuple[str, ...]:
     expected = record_of(week, earlier_releases(record), estimates)
     problems = [
         f"release_card.json: {name} of the estimates differs"
-        for name in expected.keys() - _WORDS
+        for name in sorted(expected.keys() - _WORDS)
         if record.get(name) != json.loads(json.dumps(expected[name]))
     ]
     tables = Tables(folder)
@@ -68,7 +69,7 @@ def _of_tables(tables: Tables, made: Mapping[str, pa.Table]) -> Iterator[str]:
         for published_source in layout.sources
     }
     # Of two sums over a day's slots, of cells and as drawn, the drawn table stands for both.
-    lacking = (name for name in made if name not in stated and not name.endswith("_daily"))
+    lacking = (name for name in made if name not in stated and not name.endswith(DAILY))
     yield from (f"{name} is missing" for name in lacking)
     for name, layout in tables.layouts.items():
         rows = tables.rows(name)

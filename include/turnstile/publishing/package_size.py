@@ -12,6 +12,7 @@ from pathlib import Path
 
 from turnstile.errors import TurnstileError
 from turnstile.estimates.roll_ups import roll_ups_of
+from turnstile.estimates.table_names import BESIDE_MEANS, means_of
 from turnstile.measures.buses import BusesOver, Headway, Mean
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.domain.public_domain import PublicDomain
@@ -93,8 +94,7 @@ def package_size(programme: Programme, domain: PublicDomain, plan: ReleasePlan) 
     has_days = {event.table for event in plan.events if day_of_draw(event) is not None}
     columns: dict[str, dict[str, list[str]]] = {MEASURED: {}, UNBIASED: {}, ESTIMATES: {}}
     cells: dict[tuple[str, str], int] = {}
-    for table, part, numbers, table_domain in _tables(programme, domain):
-        source = next(spec for spec in programme.tables if table.name.startswith(spec.name))
+    for source, table, part, numbers, table_domain in _tables(programme, domain):
         is_daily = source.name in has_days and not (part == ESTIMATES and source.is_flow)
         labels = [DAY] * is_daily + [MODE] * (len(domain.modes) > 1) + list(table.by)
         columns[part][table.name] = [*labels, *numbers]
@@ -114,29 +114,28 @@ def package_size(programme: Programme, domain: PublicDomain, plan: ReleasePlan) 
 
 def _tables(
     programme: Programme, domain: PublicDomain
-) -> Iterator[tuple[TableSpec, str, tuple[str, ...], PublicDomain]]:
-    """Yield the tables of the parts, with the columns that tell them apart and their cells."""
+) -> Iterator[tuple[TableSpec, TableSpec, str, tuple[str, ...], PublicDomain]]:
+    """Yield drawn tables, what each makes in a part, telling columns and public cells."""
     is_dense = not programme.mechanism.kind.is_thresholded
     number = "reconciled" if is_dense else "count"
     for table in programme.tables:
-        yield table, MEASURED, table.statistics, domain
+        yield table, table, MEASURED, table.statistics, domain
         kind, more = table.measure.kind, dict[str, tuple[str, ...]]()
         if isinstance(kind, Mean):
-            yield table, UNBIASED, (f"mean_{kind.noun}_{kind.suffix}",), domain
-            more = {"_buses": table.by, "_places": table.by[1:], "_hours": table.by[:1]}
-            more |= {"_city": ()}
+            yield table, table, UNBIASED, (f"mean_{kind.noun}_{kind.suffix}",), domain
+            more = {BESIDE_MEANS: table.by, **means_of(table.by)}
         elif isinstance(kind, Headway):
-            yield table, UNBIASED, ("headway_minutes",), domain
+            yield table, table, UNBIASED, ("headway_minutes",), domain
         elif not isinstance(kind, BusesOver) and kind.is_of_trips:
-            yield table, UNBIASED, (number,), domain
+            yield table, table, UNBIASED, (number,), domain
         if is_dense:
-            yield table, ESTIMATES, ("estimate",), domain
+            yield table, table, ESTIMATES, ("estimate",), domain
             for suffix, by in more.items():
                 spec = replace(table, name=table.name + suffix, by=by)
-                yield spec, ESTIMATES, ("estimate",), domain
+                yield table, spec, ESTIMATES, ("estimate",), domain
     if is_dense and programme.source.feed.shape is RowShape.TRIPS:
         for rolled in roll_ups_of(programme, domain):
-            yield rolled.table, ESTIMATES, ("estimate",), rolled.domain
+            yield rolled.source, rolled.table, ESTIMATES, ("estimate",), rolled.domain
 
 
 def smaller_grain(programme: Programme, include: Path, plan: ReleasePlan) -> str:

@@ -19,9 +19,9 @@ from turnstile.privacy.units import ProtectionUnit
 from turnstile.privacy.year_to_date import (
     CARD_GAIN,
     YEAR_WEEKS,
-    column_squared,
     multiples,
     of_one_draw,
+    over_the_year,
 )
 from turnstile.programme.spec import Programme
 from turnstile.release.sensitivities import Bounds
@@ -103,7 +103,7 @@ def with_later_draws(events: Sequence[DrawEvent]) -> tuple[DrawEvent, ...]:
 
 def _over_the_year(sensitivity: Sensitivity, step: int) -> Sensitivity:
     """Return the change of all draws of the year, from that of the week's own."""
-    return replace(sensitivity, l2_squared=sensitivity.l2_squared * column_squared() // step**2)
+    return replace(sensitivity, l2_squared=over_the_year(sensitivity).l2_squared // step**2)
 
 
 def _years(programme: Programme) -> dict[str, ServiceWeek]:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from reference_formulas import theorem_5_as_stated
 
-from turnstile.assessment.attacks.presence import proof_continuous
 from turnstile.privacy.mechanisms.thresholds import source_threshold
 from turnstile.privacy.noise import NoiseDistribution, Term, half_width, tail
 from turnstile_lab.baselines import naive_laplace
@@ -18,6 +17,7 @@ from turnstile_lab.historical import (
     theorem_1_density,
     theorem_5_printed,
 )
+from turnstile_lab.proof_of_presence import proof_continuous
 
 _DOCUMENT = Path(__file__).resolve().parents[3] / "docs/CORRECTIONS.md"
 THREE = [Term(NoiseDistribution.LAPLACE, 1.4, 3)]

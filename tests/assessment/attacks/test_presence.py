@@ -11,12 +11,7 @@ import pytest
 from membership import membership_accuracy
 from reference_formulas import average_half_width, proof_rounded
 
-from turnstile.assessment.attacks.presence import (
-    guess_after,
-    proof_continuous,
-    proof_integer,
-    step_of,
-)
+from turnstile.assessment.attacks.presence import guess_after, step_of
 from turnstile.assessment.attacks.risk import averaged
 from turnstile.assessment.attacks.unit_changes import Change
 from turnstile.privacy.events import DrawEvent, Sensitivity
@@ -24,6 +19,7 @@ from turnstile.privacy.noise import Term
 from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.units import ProtectionUnit
 from turnstile_lab.baselines import discrete_laplace, naive_laplace
+from turnstile_lab.proof_of_presence import proof_continuous, proof_integer
 
 _DRAWS = 2_000_000
 ONCE = DrawEvent("t", "count", NoiseFamily.DISCRETE_LAPLACE, Fraction(1), (), ())

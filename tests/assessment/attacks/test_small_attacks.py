@@ -40,10 +40,10 @@ def test_light_rail_has_all_its_rows() -> None:
 
 
 def test_a_night_bus_is_one_vehicle_and_a_busy_street_is_not() -> None:
-    night = StopEvent("bus", "04:30", "2770", "mt-druitt", "n70-1", "N70")
-    day = [StopEvent("bus", "08:00", "2770", f"stop-{n}", f"trip-{n}", "755") for n in range(3)]
-    shared = StopEvent("bus", "05:00", "2770", "mt-druitt", "n70-2", "N70")
-    other = StopEvent("bus", "05:00", "2770", "mt-druitt", "755-1", "755")
+    night = StopEvent("bus", "04:30", "2770", "mt-druitt", "n70-1")
+    day = [StopEvent("bus", "08:00", "2770", f"stop-{n}", f"trip-{n}") for n in range(3)]
+    shared = StopEvent("bus", "05:00", "2770", "mt-druitt", "n70-2")
+    other = StopEvent("bus", "05:00", "2770", "mt-druitt", "755-1")
     cells = exposed_cells([night, *day, shared, other])
     assert [cell.slot for cell in cells] == ["04:30", "05:00"]
     assert cells[0].is_one_vehicle

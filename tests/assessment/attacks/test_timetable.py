@@ -14,13 +14,14 @@ import pytest
 from turnstile.assessment.assessment import assess_release
 from turnstile.assessment.attacks.timetable_feed import read_timetable
 from turnstile.assessment.attacks.timetable_view import NOT_GIVEN, CellLabels, view
-from turnstile.assessment.cell_labels import labels_of_domain, read_lookup
+from turnstile.assessment.cell_labels import labels_of_domain
 from turnstile.assessment.evidence import Evidence
 from turnstile.assessment.report.page import JSON_NAME, PAGE_NAME, write_report
 from turnstile.cli import main
 from turnstile.errors import InputError
 from turnstile.programme.domain.public_domain import Place
 from turnstile.release.drawn import Drawn
+from turnstile_lab.package.cell_labels import read_lookup
 from turnstile_lab.tables import days_of
 
 FEED = {

@@ -23,7 +23,7 @@ from turnstile.assessment.attacks.unit_changes import (
 )
 from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.noise_families import NoiseFamily
-from turnstile.privacy.sensitivities import cells_at_most, records_at_most
+from turnstile.privacy.sensitivities import packed, records_at_most
 from turnstile.privacy.units import Block, ProtectionUnit
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
@@ -56,7 +56,7 @@ def test_a_unit_of_a_day_is_in_one_day_and_a_card_in_seven() -> None:
 
 
 def test_a_bound_once_per_cell_spreads_the_worst_unit_over_cells() -> None:
-    events = week_of_draws(LAPLACE, "2", cells_at_most(6))
+    events = week_of_draws(LAPLACE, "2", packed(6, 1))
     assert worst_changes(events, DAY) == Counter({Change(LAPLACE, Fraction(2), 1): 6})
     concentrated = worst_changes(week_of_draws(LAPLACE, "2", records_at_most(6)), DAY)
     assert best_guess(concentrated or {}) > best_guess(worst_changes(events, DAY) or {})

@@ -15,7 +15,7 @@ import pytest
 from assessment_releases import case_of
 
 from turnstile.assessment.assessment import LIMITS, assess_release
-from turnstile.assessment.attacks.risk import Span, epsilon_of, forecast, percent, weeks_left
+from turnstile.assessment.attacks.risk import Span, forecast, percent, weeks_left
 from turnstile.assessment.evidence import Evidence
 from turnstile.assessment.report.answers import answers_of
 from turnstile.assessment.report.page import JSON_NAME, PAGE_NAME, write_report
@@ -138,10 +138,6 @@ def test_risk_never_falls_as_weeks_are_added(release: Drawn) -> None:
     assert first is not None
     assert last is not None
     assert 20 * first < last <= 52 * first
-
-
-def test_an_unbounded_unit_has_no_figure() -> None:
-    assert epsilon_of(UNBOUNDED) is None
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from turnstile.privacy.mechanisms.bounded_mean import (
 )
 from turnstile.privacy.mechanisms.distinct_over_limit import over_limit
 from turnstile.privacy.noise_families import NoiseFamily
-from turnstile.privacy.sensitivities import cells_at_most
+from turnstile.privacy.sensitivities import packed
 from turnstile.privacy.units import Block
 
 CLAMP_KMH = 65
@@ -62,9 +62,9 @@ def test_without_clamping_a_speed_would_move_the_sum_further() -> None:
 def test_sum_count_and_limit_cost_a_bus_day_what_the_proof_says() -> None:
     cells, sums, counts, overs = 20, 3000, 10, 8
     drawn = (
-        (gaussian("sum", sums), sum_sensitivity(cells_at_most(cells), CLAMP_KMH)),
-        (gaussian("buses", counts), cells_at_most(cells)),
-        (gaussian("over_40", overs), cells_at_most(cells)),
+        (gaussian("sum", sums), sum_sensitivity(packed(cells, 1), CLAMP_KMH)),
+        (gaussian("buses", counts), packed(cells, 1)),
+        (gaussian("over_40", overs), packed(cells, 1)),
     )
     rho = sum(loss_of(*pair).rho or 0 for pair in drawn)
     half = 5 * CLAMP_KMH
@@ -107,4 +107,4 @@ def test_a_bus_over_a_limit_adds_no_more_than_it_adds_to_the_count(
 ) -> None:
     added = over_limit(np.array(fastest), limit_kmh)
     assert set(added.tolist()) <= {0, 1}
-    assert added.sum() <= cells_at_most(len(fastest)).l1
+    assert added.sum() <= packed(len(fastest), 1).l1

@@ -13,7 +13,7 @@ from turnstile.privacy.accounts import Loss, loss_of
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms import dense
 from turnstile.privacy.noise_families import NoiseFamily
-from turnstile.privacy.sensitivities import cells_at_most, records_at_most
+from turnstile.privacy.sensitivities import packed, records_at_most
 from turnstile.privacy.units import Block, ProtectionUnit
 
 LAPLACE, GAUSSIAN = NoiseFamily.DISCRETE_LAPLACE, NoiseFamily.DISCRETE_GAUSSIAN
@@ -25,7 +25,7 @@ def event(
     units = (
         (ProtectionUnit.TRIP, records_at_most(1)),
         (ProtectionUnit.CARD_DAY, records_at_most(7)),
-        (ProtectionUnit.CARD_WEEK, cells_at_most(5)),
+        (ProtectionUnit.CARD_WEEK, packed(5, 1)),
         (ProtectionUnit.CARD, None),
     )
     blocks = (Block(date(2016, 7, 25), "bus"),)

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from turnstile.privacy.accounts import loss_of
@@ -16,7 +16,7 @@ from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms import stability_histogram as sbh
 from turnstile.privacy.mechanisms import thresholds
 from turnstile.privacy.noise_families import NoiseFamily
-from turnstile.privacy.sensitivities import cells_at_most, records_at_most
+from turnstile.privacy.sensitivities import packed, records_at_most
 from turnstile.privacy.tails import stability_delta
 from turnstile.privacy.units import Block, ProtectionUnit
 
@@ -69,7 +69,7 @@ def test_our_thresholds_are_the_smallest_that_meet_the_delta(epsilon: str, thres
     st.sampled_from(["1/4", "1", "3"]),
     st.sampled_from([Fraction(1, 100), Fraction(1, 10**7)]),
     st.integers(1, 8),
-    st.sampled_from([records_at_most, cells_at_most]),
+    st.sampled_from([records_at_most, lambda most: packed(most, 1)]),
 )
 def test_a_unit_of_several_records_stays_within_epsilon_and_delta(
     epsilon: str, delta: Fraction, bound: int, unit: object
@@ -102,17 +102,3 @@ def test_negative_counts_and_dense_events_are_refused() -> None:
         sbh.draw(event(Fraction(2), 9), np.array([-1], dtype=np.int64))
     with pytest.raises(ValueError, match="dense"):
         sbh.draw(event(Fraction(2), None), np.array([1], dtype=np.int64))
-
-
-@settings(max_examples=50)
-@given(st.lists(st.integers(0, 6), max_size=12))
-def test_synthetic_rows_are_copies_in_the_order_of_the_domain(counts: list[int]) -> None:
-    table = np.array(counts, dtype=np.int64)
-    rows = sbh.synthetic_rows(table)
-    assert (np.diff(rows) >= 0).all()
-    np.testing.assert_array_equal(np.bincount(rows, minlength=table.size), table)
-
-
-def test_synthetic_rows_of_negative_counts_are_refused() -> None:
-    with pytest.raises(ValueError, match="negatives"):
-        sbh.synthetic_rows(np.array([3, -1], dtype=np.int64))

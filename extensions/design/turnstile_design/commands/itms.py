@@ -11,11 +11,10 @@ from pathlib import Path
 from turnstile.commands.ledger_opened import open_to_read
 from turnstile.errors import InputError, TurnstileError
 from turnstile.ledger.weeks import Week
-from turnstile.privacy.guarantees import Zcdp, epsilon_tight, rho_for
-from turnstile.service_calendar import parse_weeks
+from turnstile.privacy.guarantees import SHOWN_AT_DELTA, Zcdp, epsilon_tight, rho_for
 from turnstile.settings import Settings
+from turnstile_samples.command import parse_weeks
 
-_DELTA = Fraction(1, 10**6)
 _DENSE = 10  # buses a day in every slot: the report's base condition
 _FINE = 60  # buses a day and slot from which a week's noise is below 1 km/h
 
@@ -123,8 +122,8 @@ def _accounting(args: argparse.Namespace) -> int:
         raise InputError(
             where="turnstile itms accounting", field="N, K, B", rule=str(error)
         ) from None
-    rho = rho_for(accounting.cumulative, _DELTA)
-    shown = epsilon_tight(Zcdp(rho), _DELTA)
+    rho = rho_for(accounting.cumulative, SHOWN_AT_DELTA)
+    shown = epsilon_tight(Zcdp(rho), SHOWN_AT_DELTA)
     present = f"{float(accounting.present_every_day):.1f}"
     lines = [
         "The source's figures (not a guarantee: cells, N, K and V are read from the data)",

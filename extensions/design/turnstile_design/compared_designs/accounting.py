@@ -109,15 +109,6 @@ def epsilon_by_pld(draws: Sequence[Draw], delta: float) -> float:
     return float(composed.get_epsilon_for_delta(float(left))) + _FLOAT_SLACK
 
 
-def times(loss: Loss, number: int) -> Loss:
-    """Return the loss of so many equal releases on one account."""
-    return Loss(
-        epsilon=None if loss.epsilon is None else number * loss.epsilon,
-        rho=None if loss.rho is None else number * loss.rho,
-        delta=min(Fraction(1), number * loss.delta),
-    )
-
-
 def largest_fit(weekly: Loss, cap: Loss, weeks: int) -> Fraction:
     """Return the largest f such that all scales may be divided by f and so many weeks still fit.
 

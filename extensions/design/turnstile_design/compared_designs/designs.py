@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from turnstile.privacy.events import DrawEvent
-from turnstile.privacy.guarantees import Zcdp, epsilon_tight, rho_for
+from turnstile.privacy.guarantees import SHOWN_AT_DELTA, Zcdp, epsilon_tight, rho_for
 from turnstile.privacy.mechanisms.registry import Calibration, MechanismKind
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.bounding_rule import bound_in_force
@@ -25,7 +25,6 @@ from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServiceWeek
 
 ANY_WEEK = ServiceWeek(2016, 30)  # errors are the same in every week
-AT_DELTA = Fraction(1, 10**6)  # where pure and concentrated noise are compared
 OWN = "as published"
 _SLOTS_MINUTES = (15, 30, 60)
 _DAILY_BOUNDS, _LONGER_BOUNDS = (2, 4, 10, 20), (10, 15, 30, 40)
@@ -123,10 +122,10 @@ def at_same_loss(mechanism: MechanismSpec, kind: MechanismKind) -> MechanismSpec
         return mechanism
     epsilon = mechanism.amount
     if mechanism.kind.amount == "rho":
-        epsilon = epsilon_tight(Zcdp(mechanism.amount), AT_DELTA) or epsilon
-    amount = rho_for(epsilon, AT_DELTA) if kind.amount == "rho" else epsilon
+        epsilon = epsilon_tight(Zcdp(mechanism.amount), SHOWN_AT_DELTA) or epsilon
+    amount = rho_for(epsilon, SHOWN_AT_DELTA) if kind.amount == "rho" else epsilon
     is_thresholded = kind.is_thresholded
-    delta = AT_DELTA / max(1, len(mechanism.split)) if is_thresholded else Fraction(0)
+    delta = SHOWN_AT_DELTA / max(1, len(mechanism.split)) if is_thresholded else Fraction(0)
     return replace(mechanism, kind=kind, amount=amount, delta=delta, calibration=Calibration.TIGHT)
 
 

@@ -7,14 +7,20 @@ What a bound or a threshold drops is not in them: on generated trips it stands b
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
 from pathlib import Path
 
 from turnstile.estimates.roll_ups import MINUTES_PER_HOUR
 from turnstile.estimates.trips.trip_marginals import marginal_errors
 from turnstile.privacy.noise import noise_variance
-from turnstile.programme.domain.public_domain import PublicDomain, regrained
+from turnstile.programme.domain.public_domain import (
+    Dimension,
+    ModeCells,
+    Place,
+    PublicDomain,
+    public_domain,
+)
 from turnstile.programme.fields import TAPS
 from turnstile.programme.spec import Programme
 from turnstile_design.compared_designs.designs import Alternative, alternatives, events_of_design
@@ -92,3 +98,28 @@ def errors_of(
         errors.deviation_of_block(*block) for block in blocks
     )
     return DesignErrors(*named, cell, time, location, location_hour, day, None, bias)
+
+
+def regrained(domain: PublicDomain, label: Callable[[Place], str]) -> PublicDomain:
+    """Return a domain whose places are published under other names: another location grain.
+
+    Args:
+        domain: public cells of trips.
+        label: gives the area of a place.
+    """
+    places = tuple(replace(place, area=label(place)) for place in domain.places)
+
+    def axis(mode: str, old: Dimension) -> Dimension:
+        if not old.name.endswith("_location"):
+            return old
+        names = sorted({place.area for place in places if place.mode == mode})
+        unknown = old.labels[old.unknown :] if old.unknown is not None else ()
+        return replace(old, labels=(*names, *unknown))
+
+    cells = tuple(
+        ModeCells(
+            mode_cells.mode, tuple(axis(mode_cells.mode, old) for old in mode_cells.dimensions)
+        )
+        for mode_cells in domain.cells_by_mode
+    )
+    return public_domain(domain.version, cells, places, domain.listed)

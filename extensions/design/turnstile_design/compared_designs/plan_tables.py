@@ -12,7 +12,9 @@ from turnstile.errors import InputError
 from turnstile.pipeline.context import Release
 from turnstile.privacy.accounts import Loss, loss_by_unit
 from turnstile.privacy.events import DrawEvent, one_of_each_label
+from turnstile.privacy.guarantees import SHOWN_AT_DELTA
 from turnstile.privacy.units import CARD_UNITS, ProtectionUnit
+from turnstile.privacy.year_to_date import YEAR_WEEKS
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.loading import load_programme, programme_files
@@ -28,11 +30,9 @@ from turnstile_design.compared_designs.accounting import (
     largest_fit,
     optimal_pure,
     scale_for_weeks,
-    times,
 )
 from turnstile_design.compared_designs.designs import (
     ANY_WEEK,
-    AT_DELTA,
     Alternative,
     largest_mode,
 )
@@ -40,7 +40,6 @@ from turnstile_design.compared_designs.noise_errors import DesignErrors, compare
 from turnstile_design.compared_designs.predicted_errors import draws_cells
 from turnstile_design.markdown_tables import table_lines
 
-YEAR_WEEKS = 52
 _ERRORS = ("cell", "time", "location", "location_hour", "day")
 _SHOWN = ("cell", "slot", "place", "hour at a place", "day")
 _HEADS = ("varied", "design", *_SHOWN, "left out below", "trips left out")
@@ -133,13 +132,13 @@ def _tighter(events: tuple[DrawEvent, ...], unit: ProtectionUnit, weeks: int) ->
     if not draws or len(draws) < len(events):
         return
     try:
-        tight = f"epsilon at 1e-6 {epsilon_by_pld(draws, float(AT_DELTA)):.2f}"
+        tight = f"epsilon at 1e-6 {epsilon_by_pld(draws, float(SHOWN_AT_DELTA)):.2f}"
     except ValueError:
         tight = "no figure where Gaussian draws move a cell by more than one"
     yield f"  privacy loss distributions: {tight} (a report, not the gate)"
     weekly = loss_by_unit(events)[unit]
     if weekly.epsilon is not None and weekly.delta == 0:
-        pure = float(optimal_pure(weekly.epsilon, weeks, AT_DELTA))
+        pure = float(optimal_pure(weekly.epsilon, weeks, SHOWN_AT_DELTA))
         yield f"  optimal composition: epsilon at 1e-6 {pure:.2f} (a report, not the gate)"
 
 
@@ -171,7 +170,7 @@ def _of_weeks(
 ) -> Loss:
     """Return what so many weeks in a row cost a card or bus that is there in all of them."""
     if all(event.step == 1 for event in events):
-        return times(loss_by_unit(events)[unit], weeks)
+        return loss_by_unit(events)[unit].times(weeks)
     return Loss(None, rho_over_weeks(programme, events, unit, weeks))
 
 

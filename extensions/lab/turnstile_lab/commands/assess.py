@@ -69,11 +69,8 @@ def _findings(
     """Assess a package, or everything else as one external table."""
     from turnstile.assessment.attacks.timetable_feed import read_timetable
     from turnstile.assessment.attacks.timetable_view import view
-    from turnstile.assessment.cell_labels import (
-        labels_of_tables,
-        read_lookup,
-    )
     from turnstile.publishing.package_reader import is_package, read_package
+    from turnstile_lab.package.cell_labels import labels_of_tables, read_lookup
     from turnstile_lab.package.comparison import compared
     from turnstile_lab.package.of_package import assess_package
     from turnstile_lab.tables import assessed

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.assessment.attacks.presence import proof_continuous
 from turnstile_lab.disclosures import Disclosure
 from turnstile_lab.external.cell_kinds import spanned
 from turnstile_lab.external.odds import SURE, is_sure, told
 from turnstile_lab.external.table import Cell
+from turnstile_lab.proof_of_presence import proof_continuous
 from turnstile_lab.threshold import ThresholdEstimate, recover_threshold
 
 _GROUPS = (1, 5, 12)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from turnstile.assessment.attacks.presence import guess_after, proof_integer
+from turnstile.assessment.attacks.presence import guess_after
 from turnstile.assessment.attacks.risk import Forecast, as_figures, forecast, over_weeks
 from turnstile.assessment.gates.numbers import nested_pairs
 from turnstile.assessment.gates.registry import NUMBER_GATES
@@ -20,6 +20,7 @@ from turnstile.publishing.package_reader import Package, axes_of
 from turnstile_lab.disclosures import Disclosure
 from turnstile_lab.package.numbers import judged_package, layouts_of_package
 from turnstile_lab.package.scales import nested_scales, scales_of
+from turnstile_lab.proof_of_presence import proof_integer
 from turnstile_lab.rows import RowBalance
 
 _LEVELS = (0.9, 0.95, 0.99)

@@ -35,7 +35,7 @@ from turnstile.ledger.balances.charged_releases import ChargedRelease
 from turnstile.ledger.records import AccountBalance, ReleaseKey
 from turnstile.privacy.accounts import MICRO, NANO, NO_LOSS, Loss, losses
 from turnstile.privacy.events import DrawEvent, one_of_each_label
-from turnstile.privacy.guarantees import ApproxDp, PureDp, Zcdp, epsilon_shown
+from turnstile.privacy.guarantees import epsilon_of
 from turnstile.privacy.noise import half_width, term_of
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.privacy.year_to_date import column_squared
@@ -43,7 +43,6 @@ from turnstile.service_calendar import DAYS_PER_WEEK
 
 SHOWN_WEEKS = (1, 2, 4, 8, 13, 26, 39, 52)
 AHEAD_WEEKS = 52
-_SHOWN_AT_DELTA = Fraction(1, 10**6)
 _NORMAL_FROM_TERMS = 20
 _HIDDEN_UP_TO, _IN_PART_UP_TO = 0.6, 0.9  # chance of the best guess
 _APART = 0.005  # chances that differ by less are said alike
@@ -239,7 +238,7 @@ def _course(
             for unit in units
             for is_worst in (False, True)
         },
-        {unit: epsilon_of(_loss(seen, unit, "ever", with_later=True)) for unit in units},
+        {unit: _epsilon(_loss(seen, unit, "ever", with_later=True)) for unit in units},
         _average(finest, weeks),
     )
 
@@ -278,7 +277,7 @@ def _risks(
                 sum(release.times for release in releases),
                 guess(releases, with_later=is_year),
                 guess(this_release, with_later=False),
-                epsilon_of(loss),
+                _epsilon(loss),
                 None if loss.rho is None else float(loss.rho),
             )
 
@@ -469,20 +468,9 @@ def over_weeks(known: Forecast) -> list[dict[str, Any]]:
     ]
 
 
-def epsilon_of(loss: Loss) -> float | None:
-    """Return the epsilon of a loss at delta 1e-6; None where it is infinite.
-
-    Examples:
-        >>> epsilon_of(Loss(Fraction(1), Fraction(1, 2)))
-        1.0
-    """
-    pure: PureDp | ApproxDp | None = None
-    if loss.epsilon is not None:
-        pure = ApproxDp(loss.epsilon, loss.delta)
-        if loss.delta == 0:
-            pure = PureDp(loss.epsilon)
-    concentrated = None if loss.rho is None else Zcdp(loss.rho, loss.delta)
-    shown = epsilon_shown(pure, concentrated, _SHOWN_AT_DELTA)
+def _epsilon(loss: Loss) -> float | None:
+    """Return the epsilon of a loss at delta 1e-6; None where it is infinite."""
+    shown = epsilon_of(loss)
     return None if shown is None else float(shown)
 
 

@@ -20,7 +20,6 @@ class StopEvent:
         area: label of the area of the stop, as published.
         stop_id: GTFS stop.
         trip_id: GTFS trip: one run of one vehicle.
-        route_id: GTFS route.
     """
 
     mode: str
@@ -28,7 +27,6 @@ class StopEvent:
     area: str
     stop_id: str
     trip_id: str
-    route_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,7 @@ def exposed_cells(events: Iterable[StopEvent]) -> tuple[ExposedCell, ...]:
     A cell without any event is not listed: whoever taps there is off the timetable.
 
     Examples:
-        >>> night = StopEvent("bus", "04:30", "2770", "mt-druitt", "n70-1", "N70")
+        >>> night = StopEvent("bus", "04:30", "2770", "mt-druitt", "n70-1")
         >>> exposed_cells([night])[0].statement
         'bus, 2770, 04:30: one vehicle and one stop by the timetable'
     """

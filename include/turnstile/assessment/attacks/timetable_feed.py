@@ -36,7 +36,7 @@ _NEEDED = {
     "routes": ("route_id", "route_type"),
 }
 _BY_HEADWAY = {"frequencies": ("trip_id", "start_time", "end_time", "headway_secs")}
-_COLUMNS = ("mode", "route", "trip_id", "service_id", "stop_id", "minute")
+_COLUMNS = ("mode", "trip_id", "service_id", "stop_id", "minute")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Timetable:
         name: of the feed's file.
         sha256: of its bytes.
         days: service days that the calls are of; empty where the feed has no calendar.
-        calls: columns service_date, mode, route, trip_id, stop_id, minute (of the clock, 0-1439).
+        calls: columns service_date, mode, trip_id, stop_id, minute (of the clock, 0-1439).
         stops: columns stop_id, stop_name, station, latitude, longitude.
     """
 
@@ -102,16 +102,14 @@ def _days(feed: Feed, wanted: Iterable[date]) -> tuple[date, ...]:
 def _calls(feed: Feed) -> pd.DataFrame:
     """Return every call of every run, at a minute of the clock."""
     routes = feed.routes.assign(mode=feed.routes["route_type"].map(mode_of_route_type))
-    named = routes.get("route_short_name", routes["route_id"])
-    routes["route"] = named.fillna(routes["route_id"]).astype(str)
-    trips = feed.trips.merge(routes[["route_id", "mode", "route"]], on="route_id")
+    trips = feed.trips.merge(routes[["route_id", "mode"]], on="route_id")
     times = feed.stop_times.sort_values(["trip_id", "stop_sequence"]).copy()
     leaving = seconds_of(times["departure_time"])
     times["second"] = leaving.where(leaving.notna(), seconds_of(times["arrival_time"]))
     times["second"] = times.groupby("trip_id")["second"].transform(
         lambda seconds: seconds.interpolate(limit_area="inside")
     )
-    calls = times.merge(trips[["trip_id", "service_id", "mode", "route"]], on="trip_id")
+    calls = times.merge(trips[["trip_id", "service_id", "mode"]], on="trip_id")
     calls = _by_headway(feed, calls.dropna(subset=["mode", "second"]))
     calls["minute"] = (calls["second"] // _SECONDS_PER_MINUTE % _MINUTES_PER_DAY).astype(int)
     frame: pd.DataFrame = calls[list(_COLUMNS)]

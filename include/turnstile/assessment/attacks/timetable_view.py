@@ -36,7 +36,7 @@ _ALL_DAY = "all day"
 _EVERYWHERE = "everywhere"
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(:\d{2})?")
 _MINUTES_PER_DAY = 1440
-_OF_CALL = ("mode", "slot", "area", "stop_id", "trip_id", "route")  # as StopEvent has them
+_OF_CALL = ("mode", "slot", "area", "stop_id", "trip_id")  # as StopEvent has them
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 

@@ -55,7 +55,6 @@ class DrawAudit:
         delta: of the claim; 0 for Laplace noise.
         bound: lower bound at 95 %.
         is_refuted: whether the claim cannot be true, at 1 - 1e-9 for the whole release.
-        canaries: synthetic units, or groups of them, that were in or out.
         event: first of the draws that are drawn so.
         noise: that was drawn for the canaries.
     """
@@ -66,7 +65,6 @@ class DrawAudit:
     delta: float
     bound: LowerBound
     is_refuted: bool
-    canaries: int
     event: DrawEvent
     noise: NDArray[np.int64] = field(repr=False, compare=False)
 
@@ -134,7 +132,6 @@ def _audited(
         delta=0.0 if event.noise.record.is_pure else float(GAUSSIAN_DELTA),
         bound=bound,
         is_refuted=is_refuted,
-        canaries=run.is_in.size,
         event=event,
         noise=run.noise,
     )

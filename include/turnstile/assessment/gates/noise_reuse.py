@@ -204,7 +204,7 @@ def alike_in_part(totals: Sequence[Totals], alpha: float) -> list[str]:
     return found
 
 
-def share_found(event: DrawEvent, cells: int, *, alpha: float, is_moved: bool = False) -> float:
+def share_found(event: DrawEvent, cells: int, *, alpha: float) -> float:
     """Return the share of cells from which noise that serves again is found half of the time.
 
     In these cells the raw counts differ by one number that is small beside the noise, or by none.
@@ -213,10 +213,9 @@ def share_found(event: DrawEvent, cells: int, *, alpha: float, is_moved: bool = 
         event: both draws of which are compared.
         cells: compared.
         alpha: of a false alarm of one comparison.
-        is_moved: whether the noise serves again within the same draw.
     """
     noise = _noise(event)
-    kind = _Kind((noise, noise), min(TURNS, math.pi * float(event.scale)), is_moved)
+    kind = _Kind((noise, noise), min(TURNS, math.pi * float(event.scale)), is_same=False)
     return float(_limits(kind, alpha, cells)[1][-1]) / cells
 
 

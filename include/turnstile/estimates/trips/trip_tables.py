@@ -19,6 +19,7 @@ from turnstile.estimates.fitting.combined_noise import SumError
 from turnstile.estimates.fitting.reconciliation import Measured, Reconciled
 from turnstile.estimates.labelled import labelled
 from turnstile.estimates.roll_ups import Blocks, roll_ups_of
+from turnstile.estimates.table_names import ROWS
 from turnstile.estimates.thresholded_tables import synthetic_rows, thresholded_tables
 from turnstile.estimates.trips.trip_marginals import (
     Axes,
@@ -48,7 +49,7 @@ def trip_tables(drawn: Drawn) -> dict[str, pa.Table]:
     if not drawn.programme.publish.synthetic_rows:
         return tables
     names = [table.name for table in drawn.programme.tables]
-    return {**tables, **{f"{name}_rows": synthetic_rows(tables[name]) for name in names}}
+    return {**tables, **{name + ROWS: synthetic_rows(tables[name]) for name in names}}
 
 
 def _reconciled_tables(drawn: Drawn) -> dict[str, pa.Table]:

@@ -22,6 +22,7 @@ from turnstile.estimates.fitting.fission import public_normals
 from turnstile.estimates.fitting.sum_errors import JudgedBlocks, correlations, stretches_of
 from turnstile.estimates.intervals import LEVELS, interval
 from turnstile.estimates.labelled import labelled
+from turnstile.estimates.table_names import BESIDE_MEANS, means_of
 from turnstile.estimates.trips.trip_estimates import Estimates
 from turnstile.estimates.vehicles import bus_means
 from turnstile.estimates.vehicles.bus_counts import BusDays, bus_days
@@ -81,7 +82,7 @@ def telemetry_estimates(week: WeekToEstimate) -> Estimates:
             known[name] = counted, _correlations(week, counted)
         if isinstance(kind, Mean):
             estimates = _with(estimates, _mean_tables(week, table, kind, known[name][0]))
-        table_name = f"{table.name}_buses" if isinstance(kind, Mean) else table.name
+        table_name = table.name + BESIDE_MEANS if isinstance(kind, Mean) else table.name
         estimates = _with(
             estimates, _bus_table(week, replace(table, name=table_name), *known[name])
         )
@@ -150,10 +151,9 @@ def _mean_tables(
     """Return means of cells, and those of the city, its places and hours."""
     week_means = _means(week, table, counted)
     is_shown = week_means.cells.is_shown & (week_means.ratio <= bus_means.MOST_RATIO)
-    axes = {"places": table.by[1:], "hours": table.by[:1], "city": ()}
     parts = [(table, replace(week_means.cells, is_shown=is_shown))] + [
-        (replace(table, name=f"{table.name}_{name}", by=axes[name]), week_means.sums[name])
-        for name in axes
+        (replace(table, name=table.name + suffix, by=by), week_means.sums[suffix.removeprefix("_")])
+        for suffix, by in means_of(table.by).items()
     ]
     tables, errors = {}, {}
     for spec, means in parts:

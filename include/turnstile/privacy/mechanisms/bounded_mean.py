@@ -91,8 +91,8 @@ def sum_sensitivity(counts: Sensitivity, clamp_kmh: int) -> Sensitivity:
     """Return how far a unit moves the centered sums (in steps), from how far it moves the counts.
 
     Examples:
-        >>> from turnstile.privacy.sensitivities import cells_at_most
-        >>> sum_sensitivity(cells_at_most(2), 65)
+        >>> from turnstile.privacy.sensitivities import packed
+        >>> sum_sensitivity(packed(2, 1), 65)
         Sensitivity(l0=2, l1=650, l2_squared=211250, linf=325)
     """
     return scaled(counts, center_steps(clamp_kmh))

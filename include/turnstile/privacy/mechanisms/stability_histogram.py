@@ -36,24 +36,3 @@ def draw(event: DrawEvent, exact: NDArray[np.int64]) -> NDArray[np.int64]:
         raise ValueError("a stability histogram is drawn from counts, which are not negative")
     noisy = dense.noised(event, exact)
     return np.where((exact > 0) & (noisy >= event.threshold), noisy, np.int64(0))
-
-
-def synthetic_rows(released: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the source's output form: `a_x` copies of the number of each released cell x.
-
-    The order is that of the cells in the public domain, whatever the data.
-
-    Args:
-        released: counts >= 0, any shape; cells are numbered in row-major order.
-
-    Raises:
-        ValueError: a count is negative, so this is no stability histogram.
-
-    Examples:
-        >>> synthetic_rows(np.array([0, 2, 0, 3])).tolist()
-        [1, 1, 3, 3, 3]
-    """
-    flat = released.ravel()
-    if flat.size and flat.min() < 0:
-        raise ValueError("synthetic rows are made from a thresholded table, which has no negatives")
-    return np.repeat(np.arange(flat.size, dtype=np.int64), flat)

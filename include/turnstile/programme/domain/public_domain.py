@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 
 from turnstile.programme.spec import TableSpec, TimeSpec
@@ -188,31 +188,6 @@ def published_domain(
         for mode, labels_of_axis in axes.items()
     )
     return PublicDomain(digest, "", cells)
-
-
-def regrained(domain: PublicDomain, label: Callable[[Place], str]) -> PublicDomain:
-    """Return a domain whose places are published under other names: another location grain.
-
-    Args:
-        domain: public cells of trips.
-        label: gives the area of a place.
-    """
-    places = tuple(replace(place, area=label(place)) for place in domain.places)
-
-    def axis(mode: str, old: Dimension) -> Dimension:
-        if not old.name.endswith("_location"):
-            return old
-        names = sorted({place.area for place in places if place.mode == mode})
-        unknown = old.labels[old.unknown :] if old.unknown is not None else ()
-        return replace(old, labels=(*names, *unknown))
-
-    cells = tuple(
-        ModeCells(
-            mode_cells.mode, tuple(axis(mode_cells.mode, old) for old in mode_cells.dimensions)
-        )
-        for mode_cells in domain.cells_by_mode
-    )
-    return public_domain(domain.version, cells, places, domain.listed)
 
 
 def layout(domain: PublicDomain, table: TableSpec) -> tuple[Segment, ...]:

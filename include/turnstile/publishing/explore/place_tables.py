@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from turnstile.estimates.table_names import PLACES
 from turnstile.publishing.carried.sums import Row, Sum
 from turnstile.publishing.data_tables import DAY, MODE, TAP, VALUE, Layout, labels_of
 from turnstile.publishing.package_reader import where
@@ -13,7 +14,6 @@ from turnstile.publishing.week.sums import Sums, as_texts
 
 _TIMES = ("hour", "slot")
 _PLACES = ("location", "cell", "route", "direction", "stop")
-_MEANS_OF_PLACES = "_places"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def place_tables(package: Path) -> PlaceTables | None:
         if any(source.estimates for source in layout.sources)
     }
     places = [name for name, labels in layouts.items() if labels and labels <= {*_PLACES}]
-    places.sort(key=lambda name: (not name.endswith(_MEANS_OF_PLACES), len(name), name))
+    places.sort(key=lambda name: (not name.endswith(PLACES), len(name), name))
     if not places:
         return None
     chosen = sums.published.layouts[places[0]]

@@ -38,7 +38,7 @@ from turnstile.publishing.series.means import (
 )
 from turnstile.publishing.series.packages import PACKAGES, facts_of, is_here, kept_facts
 from turnstile.publishing.series.pages import catalogue_page, programme_files
-from turnstile.publishing.series.periods import periods_of
+from turnstile.publishing.series.periods import Period, periods_of
 from turnstile.publishing.written_text import json_bytes
 from turnstile.release.zones import digest_of, write_atomically
 from turnstile.service_calendar import ServiceWeek
@@ -71,44 +71,11 @@ def write_series(
         _remove_others(folder)
         records = _written_records(ledger, folder)
         periods = periods_of(ledger.weeks(programme.name))
-        revisions = [revision for period in periods for revision in period.revisions]
-        here = [revision for revision in revisions if is_here(revision, public)]
-        in_force = [
-            period.in_force for period in periods if period.in_force in here and period.in_force
-        ]
-        known = _known(folder, ledger.public_list())
-        facts = facts_of(here, public, as_was(folder, PACKAGES, known))
-        tables = series_tables(
-            in_force, here, {key: package_facts.columns for key, package_facts in facts.items()}
-        )
-        files: dict[str, bytes | Kept] = dict(_parts(tables, folder, public, known))
-        gaps = {revision.key.period: facts[revision.key].gaps for revision in in_force}
-        days = Days(holidays_of(programme, include), gaps)
-        means = _means(programme, tables, _last_weeks(in_force), public, days)
-        for path, rows in means.items():
-            stem = f"{FOLDER}/{path}"
-            files |= {f"{stem}.parquet": parquet_bytes(rows), **dict([csv_file(stem, rows)])}
-        files[_DAYS] = days_csv(periods, days)
-        files |= explorer_files(programme, periods, in_force, folder, include, known)
-        kept = kept_facts(here, facts)
-        files[PACKAGES] = json_bytes(kept)
-        totals = [total for revision in in_force for total in facts[revision.key].totals]
-        about = index(
-            programme,
-            periods,
-            in_force,
-            tables=tables,
-            files=files,
-            totals=totals,
-            versions={key: package_facts.version for key, package_facts in facts.items()},
-            parties=ledger.parties(),
-        )
-        if unknown := unknown_in_series(about, records.values(), kept):
+        files, about, packages = _files(programme, ledger, folder, include, periods)
+        if unknown := unknown_in_series(about, records.values(), packages):
             raise IntegrityError(
                 f"{programme.name}: the series holds what nothing declares: {unknown}"
             )
-        columns = {path: rows.column_names for path, rows in means.items()}
-        files |= programme_files(about, folder, columns)
         for path, content in files.items():
             if isinstance(content, bytes):
                 _write(folder / path, content)
@@ -119,15 +86,58 @@ def write_series(
         _remove_others(folder, set(files))
     catalogue = catalogue_page(_indexes(public))
     _write(public / "index.html", catalogue)
-    notes = ledger.notes_beside(public, {r.key: r.manifest_sha256 for r in revisions})
+    published = {r.key: r.manifest_sha256 for period in periods for r in period.revisions}
     return {
         "index.html": digest_of(catalogue),
-        **{n.path.relative_to(public).as_posix(): digest_of(n.text.encode()) for n in notes},
+        **{
+            note.path.relative_to(public).as_posix(): digest_of(note.text.encode())
+            for note in ledger.notes_beside(public, published)
+        },
         **{
             f"{programme.name}/{path}": digest_of(file) if isinstance(file, bytes) else file[1]
             for path, file in files.items()
         },
     }
+
+
+def _files(
+    programme: Programme, ledger: Ledger, folder: Path, include: Path, periods: Sequence[Period]
+) -> tuple[dict[str, bytes | Kept], dict[str, Any], dict[str, Any]]:
+    """Return all files but the index and the records; the index; and what is kept of packages."""
+    public = folder.parent
+    here = [r for period in periods for r in period.revisions if is_here(r, public)]
+    in_force = [
+        period.in_force for period in periods if period.in_force in here and period.in_force
+    ]
+    known = _known(folder, ledger.public_list())
+    facts = facts_of(here, public, as_was(folder, PACKAGES, known))
+    tables = series_tables(in_force, here, {key: of_one.columns for key, of_one in facts.items()})
+    days = Days(
+        holidays_of(programme, include), {r.key.period: facts[r.key].gaps for r in in_force}
+    )
+    means = _means(programme, tables, _last_weeks(in_force), public, days)
+    files: dict[str, bytes | Kept] = dict(_parts(tables, folder, public, known))
+    for path, rows in means.items():
+        stem = f"{FOLDER}/{path}"
+        files |= {f"{stem}.parquet": parquet_bytes(rows), **dict([csv_file(stem, rows)])}
+    files[_DAYS] = days_csv(periods, days)
+    files |= explorer_files(programme, periods, in_force, folder, include, known)
+    packages = kept_facts(here, facts)
+    files[PACKAGES] = json_bytes(packages)
+    about = index(
+        programme,
+        periods,
+        in_force,
+        tables=tables,
+        files=files,
+        totals=[total for revision in in_force for total in facts[revision.key].totals],
+        versions={key: of_one.version for key, of_one in facts.items()},
+        parties=ledger.parties(),
+    )
+    files |= programme_files(
+        about, folder, {path: rows.column_names for path, rows in means.items()}
+    )
+    return files, about, packages
 
 
 def _written_records(ledger: Ledger, folder: Path) -> dict[str, dict[str, Any]]:

@@ -74,18 +74,18 @@ def discoveries(chances: Sequence[float] | Floats) -> NDArray[np.bool_]:
     return is_listed
 
 
-def how_many(is_listed: NDArray[np.bool_], of: str) -> str:
-    """Say how many changes are listed, and how many of them by chance.
+def how_many(is_listed: NDArray[np.bool_]) -> str:
+    """Say how many changes of places are listed, and how many of them by chance.
 
     Examples:
-        >>> how_many(np.array([True] * 12 + [False] * 327), "places")
+        >>> how_many(np.array([True] * 12 + [False] * 327))
         '12 of 339 places changed; about one of them by chance'
-        >>> how_many(np.array([False]), "places")
+        >>> how_many(np.array([False]))
         'of 1 places none changed by more than noise explains'
     """
     changed = int(is_listed.sum())
     if not changed:
-        return f"of {is_listed.size:,} {of} none changed by more than noise explains"
+        return f"of {is_listed.size:,} places none changed by more than noise explains"
     chance = round(BY_CHANCE * changed)
     words = "about one" if chance == 1 else f"about {chance}" if chance else "perhaps none or one"
-    return f"{changed:,} of {is_listed.size:,} {of} changed; {words} of them by chance"
+    return f"{changed:,} of {is_listed.size:,} places changed; {words} of them by chance"

@@ -16,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from turnstile.estimates.table_names import PLACES
 from turnstile.estimates.usable import MOSTLY, Grade, Usable
 from turnstile.publishing.carried.sums import Sum
 from turnstile.publishing.contents import NORMAL_95, Contents, TableFile, label_of
@@ -111,7 +112,7 @@ def speeds_by_cell(contents: Contents) -> pd.DataFrame:
     left out.
     """
     spec = next(iter(contents.drawn.programme.speeds), None)
-    of_cells = next((t for t in contents.tables if spec and t.name == f"{spec.name}_places"), None)
+    of_cells = next((t for t in contents.tables if spec and t.name == spec.name + PLACES), None)
     if of_cells is None or of_cells.labels != ["cell"]:
         return pd.DataFrame()
     rows = contents.published.rows(of_cells.name).to_pandas()

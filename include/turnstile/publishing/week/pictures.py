@@ -210,15 +210,14 @@ def largest(table: pd.DataFrame) -> str:
     return in_one_sentence([names[n] for n in close])
 
 
-def most_in_words(table: pd.DataFrame, label: str) -> str:
-    """Name the row with the largest sum, or all that may be it.
+def most_in_words(table: pd.DataFrame) -> str:
+    """Name the day with the largest sum, or all that may be it.
 
     Args:
-        table: with `value`, of either sign, and `variance`.
-        label: column of names.
+        table: with `service_date`, `value`, of either sign, and `variance`.
     """
     close = not_told_from_first(table["value"].to_numpy(), table["variance"].to_numpy() ** 0.5)
-    named = in_one_sentence([str(table.iloc[n][label]) for n in close])
+    named = in_one_sentence([str(table.iloc[n]["service_date"]) for n in close])
     return named + (f" with about {abs(table.iloc[close[0]]['value']):,.0f}" * (len(close) == 1))
 
 
@@ -304,7 +303,7 @@ def _places(contents: Contents) -> Picture | None:
     table = changed(contents)
     if table.empty or not table["is_listed"].any():
         return None
-    said = how_many(table["is_listed"].to_numpy(), "places")
+    said = how_many(table["is_listed"].to_numpy())
     size = (table["value"] / table["deviation"]).abs()
     shown = table[table["is_listed"]].assign(size=size).nlargest(_ROWS, "size")
     names = shown["location"] + (" (" + shown["mode"] + ")" if "mode" in shown else "")

@@ -66,8 +66,8 @@ def _sentences(contents: Contents) -> list[str]:
         sentences.append(f"About {value:,.0f} tap-ons in the week (± {half:,.0f}).")
         total = days.assign(variance=days["deviation"] ** 2).groupby("service_date")
         sums = total[["value", "variance"]].sum().reset_index()
-        busiest = most_in_words(sums, "service_date")
-        quietest = most_in_words(sums.assign(value=-sums["value"]), "service_date")
+        busiest = most_in_words(sums)
+        quietest = most_in_words(sums.assign(value=-sums["value"]))
         sentences.append(f"The busiest day was {busiest}; the quietest {quietest}.")
     places = week_numbers.by_location(contents)
     sentences.append(f"The most {what_of(contents)} were at {largest(places)}.")
@@ -76,7 +76,7 @@ def _sentences(contents: Contents) -> list[str]:
         sentences.append(f"The lowest mean speed of buses is at {slowest(speeds)}.")
     places_changed = changed(contents)
     if not places_changed.empty:
-        said = how_many(places_changed["is_listed"].to_numpy(), "places")
+        said = how_many(places_changed["is_listed"].to_numpy())
         sentences.append(f"Since the week before {said}.")
     if week_numbers.has_estimates(contents):
         sentences.append(_ABOUT_ESTIMATES)
