@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from kept_homes import OF_0_1_0, unpacked
 
-from turnstile.estimates.week_estimates import _promise_values
+from turnstile.estimates.week_estimates import promise_values
 from turnstile.estimates.week_to_estimate import Promise
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import TableSpec
@@ -51,7 +51,7 @@ def test_whatever_estimates_are_made_from_may_stand_in_a_card() -> None:
         RowShape.TRIPS, (table,), 15, False, True, (table,), {"Acacia": "North"}, (table,)
     )
     assert all(getattr(whole, part.name) is not None for part in fields(Promise))
-    stated = json.loads(json.dumps(_promise_values(whole)))
+    stated = json.loads(json.dumps(promise_values(whole)))
     assert {*stated} == {part.name for part in fields(Promise)}
     allowed: Any = JSON_FILES["release_card.json"]["estimates"]
     assert [*_unknown({"promise": stated}, {"promise": allowed["promise"]})] == []
