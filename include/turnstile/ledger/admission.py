@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 from turnstile.ledger.balances.amounts import Cap
 from turnstile.ledger.balances.changes import (
@@ -157,16 +156,16 @@ def most_spent_window(
     """Return the window around a period that has taken most, coordinate by coordinate.
 
     Backfills charge weeks before others, so every window that holds a week of the period counts.
-    The window named is the one with the largest epsilon and rho; the figure is at least that of
-    each window.
+    The window named is the one that has taken most (`AccountLoss.rank`); the figure is at least
+    that of each window.
     """
     names, pair_names = _weeks_around(weeks, window_weeks)
     unit, scope = row.unit, row.scope
     figures = [taken(AccountRow(unit, scope, name)) for name in names]
     pairs = [taken(AccountRow(unit, scope, name)) for name in pair_names]
     windows = list(_window_sums(figures, pairs, window_weeks))
-    most_spent = max(range(len(windows)), key=lambda n: (windows[n].loss_rank(), n))
-    upper = Amount(*(max(column) for column in zip(*(w.total for w in windows), strict=True)))
+    most_spent = max(range(len(windows)), key=lambda n: (windows[n].loss.rank, n))
+    upper = Amount(*(max(column) for column in zip(*windows, strict=True)))
     return f"{names[most_spent]}..{names[most_spent + window_weeks - 1]}", upper
 
 
@@ -179,20 +178,7 @@ def _weeks_around(weeks: str, window_weeks: int) -> tuple[tuple[str, ...], tuple
     return tuple(names), tuple(pair_of(name) for name in names[:-1])
 
 
-class _Window(NamedTuple):
-    """Sum of the weeks of a window."""
-
-    total: Amount
-
-    def loss_rank(self) -> tuple[int, int, int]:
-        """Order windows by unbounded postings, then epsilon, then rho."""
-        t = self.total
-        return (t.epsilon_unbounded + t.rho_unbounded, t.epsilon_micro, t.rho_nano)
-
-
-def _window_sums(
-    figures: list[Amount], pairs: list[Amount], window_weeks: int
-) -> Iterable[_Window]:
+def _window_sums(figures: list[Amount], pairs: list[Amount], window_weeks: int) -> Iterable[Amount]:
     """Slide a window over weekly figures, less those of the pairs that lie in it, in one pass."""
     total = NOTHING
     for n, figure in enumerate(figures):
@@ -204,7 +190,7 @@ def _window_sums(
             if window_weeks > 1:
                 total = total.plus(pairs[n - window_weeks])
         if n >= window_weeks - 1:
-            yield _Window(total)
+            yield total
 
 
 def _excess(cap: Cap, scope: str, before: Amount, more: Amount) -> Excess | None:

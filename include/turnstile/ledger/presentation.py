@@ -25,25 +25,14 @@ def most_spent(balances: Iterable[AccountBalance]) -> tuple[AccountBalance, ...]
     best: dict[tuple[str, str, int], AccountBalance] = {}
     for balance in balances:
         account = (balance.family, balance.unit.value, _window(balance))
-        if account not in best or _rank(balance) > _rank(best[account]):
-            best[account] = balance
+        known = best.get(account, balance)
+        best[account] = max(known, balance, key=lambda one: (one.spent + one.held).rank)
     return tuple(best[account] for account in sorted(best))
 
 
 def _window(balance: AccountBalance) -> int:
     """Return the weeks of a window, 0 without one."""
     return (balance.cap.window_weeks or 0) if balance.cap else 0
-
-
-def _rank(balance: AccountBalance) -> tuple[bool, int, int, int]:
-    """Order accounts by what they have taken."""
-    taken = balance.spent + balance.held
-    return (
-        taken.epsilon_micro is None and taken.rho_nano is None,
-        taken.rho_nano or 0,
-        taken.epsilon_micro or 0,
-        taken.delta_femto,
-    )
 
 
 def epsilon_at_delta(loss: AccountLoss) -> Fraction | None:

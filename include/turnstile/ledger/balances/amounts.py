@@ -37,6 +37,12 @@ class AccountLoss:
             self.delta_femto + other.delta_femto,
         )
 
+    @property
+    def rank(self) -> tuple[int | bool, ...]:
+        """Where it stands among others: by rho, which all noise has, then epsilon and delta."""
+        rho, epsilon = self.rho_nano, self.epsilon_micro
+        return rho is None, rho or 0, epsilon is None, epsilon or 0, self.delta_femto
+
 
 def _plus(amount: int | None, other: int | None) -> int | None:
     """Add two amounts of which None is infinite."""

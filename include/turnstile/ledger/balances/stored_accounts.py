@@ -87,7 +87,7 @@ def _most_spent(rows: Weeks, window_weeks: int) -> tuple[str, Amount, Amount]:
 
     Windows without a charged last week take no more than an earlier one, so only those are summed.
     """
-    best: tuple[tuple[int, ...], str, Amount, Amount] | None = None
+    best: tuple[tuple[int | bool, ...], str, Amount, Amount] | None = None
     pairs = {name.partition("..")[0]: taken for name, taken in rows.items() if ".." in name}
     charged = sorted((ServiceWeek.parse(week).monday, week) for week in rows if ".." not in week)
     nothing = (NOTHING, NOTHING)
@@ -101,7 +101,7 @@ def _most_spent(rows: Weeks, window_weeks: int) -> tuple[str, Amount, Amount]:
             total = _plus(_minus(total, rows[gone]), pairs.get(gone, nothing))
             first += 1
         spent, held = total
-        rank = _rank(spent.plus(held))
+        rank = spent.plus(held).loss.rank
         if best is None or rank >= best[0]:
             start = ServiceWeek.parse(week).plus(1 - window_weeks)
             best = (rank, f"{start}..{week}", spent, held)
@@ -118,12 +118,6 @@ def _plus(taken: Taken, other: Taken) -> Taken:
 def _minus(taken: Taken, other: Taken) -> Taken:
     """Take spent and held away."""
     return taken[0].minus(other[0]), taken[1].minus(other[1])
-
-
-def _rank(taken: Amount) -> tuple[int, ...]:
-    """Order windows: unbounded postings, then epsilon, rho and delta."""
-    unbounded = taken.epsilon_unbounded + taken.rho_unbounded
-    return (unbounded, taken.epsilon_micro, taken.rho_nano, taken.delta_femto)
 
 
 def rows_in(connection: Connection, family: str) -> dict[AccountRow, tuple[Amount, Amount]]:
