@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from turnstile.ledger.balances.amounts import Cap
+from turnstile.ledger.balances.amounts import COORDINATES, SUMS, Cap, word_of
 from turnstile.ledger.balances.changes import (
     ALL_WEEKS,
     NOTHING,
@@ -18,7 +18,6 @@ from turnstile.ledger.balances.changes import (
 from turnstile.privacy.units import NeighboringRelation, ProtectionUnit
 from turnstile.service_calendar import ServiceWeek
 
-_CAP_FIGURES = ("epsilon_micro", "rho_nano", "delta_femto")
 CapFigures = tuple[int | None, int | None, int | None]
 """Caps on one account row: epsilon, rho, delta in the ledger's units; None caps nothing."""
 
@@ -196,16 +195,12 @@ def _window_sums(figures: list[Amount], pairs: list[Amount], window_weeks: int) 
 def _excess(cap: Cap, scope: str, before: Amount, more: Amount) -> Excess | None:
     """Compare one account with one cap."""
     had, asked = before.loss, more.loss
-    coordinates = (
-        ("epsilon", cap.epsilon_micro, had.epsilon_micro, asked.epsilon_micro),
-        ("rho", cap.rho_nano, had.rho_nano, asked.rho_nano),
-        ("delta", cap.delta_femto, had.delta_femto, asked.delta_femto),
-    )
-    for name, limit, taken, wanted in coordinates:
+    for name in COORDINATES:
+        limit, taken, wanted = (getattr(of, name) for of in (cap, had, asked))
         if limit is None:
             continue
         if taken is None or wanted is None or taken + wanted > limit:
-            return Excess(cap, scope, name, wanted, taken, limit)
+            return Excess(cap, scope, word_of(name), wanted, taken, limit)
     return None
 
 
@@ -219,7 +214,7 @@ def cap_figures(row: AccountRow, caps: Iterable[Cap]) -> CapFigures:
     ]
     epsilon, rho, delta = (
         min((f for cap in here if (f := getattr(cap, name)) is not None), default=None)
-        for name in _CAP_FIGURES
+        for name in COORDINATES
     )
     return (epsilon, rho, delta)
 
@@ -244,5 +239,5 @@ def _sets(stated: Cap, cap: Cap) -> bool:
     """Return whether a stated cap gives a figure of the one in force."""
     if (stated.unit, stated.window_weeks) != (cap.unit, cap.window_weeks):
         return False
-    pairs = [(getattr(stated, name), getattr(cap, name)) for name in _CAP_FIGURES[:2]]
+    pairs = [(getattr(stated, name), getattr(cap, name)) for name in SUMS]
     return any(amount is not None and amount == figure for amount, figure in pairs)

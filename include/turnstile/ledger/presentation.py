@@ -7,7 +7,15 @@ from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
 
-from turnstile.ledger.balances.amounts import AccountLoss, Cap, amount_text, cap_text
+from turnstile.ledger.balances.amounts import (
+    COORDINATES,
+    SUMS,
+    AccountLoss,
+    Cap,
+    amount_text,
+    cap_text,
+    word_of,
+)
 from turnstile.ledger.balances.forecast import CapForecast
 from turnstile.ledger.entries import Entry
 from turnstile.ledger.records import AccountBalance
@@ -16,8 +24,6 @@ from turnstile.privacy.guarantees import ApproxDp, PureDp, Zcdp, epsilon_shown
 
 DELTA = Fraction(1, 10**6)
 """Delta at which figures are shown beside the two sums."""
-
-_COORDINATES = ("epsilon", "rho", "delta")
 
 
 def most_spent(balances: Iterable[AccountBalance]) -> tuple[AccountBalance, ...]:
@@ -60,8 +66,8 @@ def loss_text(loss: AccountLoss) -> str:
 
 def cap_figures(cap: Cap) -> str:
     """Write the figures of a cap."""
-    figures = zip(_COORDINATES, (cap.epsilon_micro, cap.rho_nano, cap.delta_femto), strict=True)
-    return ", ".join(f"{name} {amount_text(name, figure)}" for name, figure in figures if figure)
+    figures = [(word_of(name), getattr(cap, name)) for name in COORDINATES]
+    return ", ".join(f"{word} {amount_text(word, figure)}" for word, figure in figures if figure)
 
 
 def left(balance: AccountBalance) -> dict[str, int] | None:
@@ -72,11 +78,7 @@ def left(balance: AccountBalance) -> dict[str, int] | None:
     if balance.cap is None:
         return None
     taken = balance.spent + balance.held
-    pairs = {
-        "epsilon_micro": (balance.cap.epsilon_micro, taken.epsilon_micro),
-        "rho_nano": (balance.cap.rho_nano, taken.rho_nano),
-        "delta_femto": (balance.cap.delta_femto, taken.delta_femto),
-    }
+    pairs = {name: (getattr(balance.cap, name), getattr(taken, name)) for name in COORDINATES}
     return {
         name: 0 if gone is None else max(0, limit - gone)
         for name, (limit, gone) in pairs.items()
@@ -88,9 +90,9 @@ def left_text(balance: AccountBalance) -> str:
     """Write what is left of a cap's epsilon or rho."""
     figures = left(balance) or {}
     words = [
-        f"{name.partition('_')[0]} {amount_text(name.partition('_')[0], figure)}"
-        for name, figure in figures.items()
-        if name != "delta_femto"
+        f"{word_of(name)} {amount_text(word_of(name), figures[name])}"
+        for name in SUMS
+        if name in figures
     ]
     return ", ".join(words) or "-"
 
@@ -165,7 +167,7 @@ def forecast_lines(forecasts: Sequence[CapForecast]) -> list[str]:
     heads = ("family", "cap", "figure", "a week costs", "52 weeks cost", "reached")
     rows = [(*heads, "a correction costs", "next correction")]
     for forecast in forecasts:
-        name = forecast.coordinate.partition("_")[0]
+        name = word_of(forecast.coordinate)
         reached = f"in {forecast.reached_in}" if forecast.reached_in else "never at this rate"
         rows.append(
             (

@@ -8,8 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from turnstile.ledger.balances.amounts import AccountLoss, amount_text, cap_text, is_lifetime_unit
-from turnstile.ledger.balances.forecast import COORDINATES, costliest
+from turnstile.ledger.balances.amounts import (
+    COORDINATES,
+    AccountLoss,
+    amount_text,
+    cap_text,
+    is_lifetime_unit,
+    word_of,
+)
+from turnstile.ledger.balances.forecast import costliest
 from turnstile.ledger.records import AccountBalance
 from turnstile.operations.amount_words import epsilon_words
 from turnstile.operations.ledger_snapshot import LedgerSnapshot
@@ -62,7 +69,7 @@ def _left(charged: Sequence[Posting], balances: Sequence[AccountBalance]) -> Ite
     for (cap, coordinate), (left, limit, unit) in least.items():
         cost = costliest(charged, unit, coordinate)
         if cost:
-            name = coordinate.partition("_")[0]
+            name = word_of(coordinate)
             draws = max(0, left) // cost
             yield (
                 f"{cap} {name} {amount_text(name, left)} of {amount_text(name, limit)}, room for "

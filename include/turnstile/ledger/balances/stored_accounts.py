@@ -16,7 +16,7 @@ from turnstile.ledger.balances.accounts import (
     families,
     family_caps,
 )
-from turnstile.ledger.balances.amounts import AccountLoss, Cap
+from turnstile.ledger.balances.amounts import COORDINATES, AccountLoss, Cap
 from turnstile.ledger.balances.changes import ALL_WEEKS, NOTHING, AccountRow, Amount
 from turnstile.ledger.database.database_tables import ACCOUNT, AMOUNTS
 from turnstile.ledger.records import AccountBalance
@@ -132,7 +132,7 @@ def rows_in(connection: Connection, family: str) -> dict[AccountRow, tuple[Amoun
 
 def cap_columns_in(connection: Connection, family: str) -> dict[AccountRow, CapFigures]:
     """Return the caps that stand in every row of a family's accounts."""
-    caps = [ACCOUNT.c[f"cap_{name}"] for name in ("epsilon_micro", "rho_nano", "delta_femto")]
+    caps = [ACCOUNT.c[f"cap_{name}"] for name in COORDINATES]
     keys = [ACCOUNT.c[name] for name in AccountRow._fields]
     query = select(*keys, *caps).where(ACCOUNT.c.family == family)
     return {

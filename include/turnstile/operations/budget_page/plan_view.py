@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from turnstile.estimates.error_bars import error_bar
-from turnstile.ledger.balances.amounts import AccountLoss, Cap, is_lifetime_unit
+from turnstile.ledger.balances.amounts import SUMS, AccountLoss, Cap, is_lifetime_unit, word_of
 from turnstile.ledger.balances.forecast import costliest
 from turnstile.ledger.presentation import most_spent
 from turnstile.ledger.records import AccountBalance
@@ -22,8 +22,6 @@ from turnstile.programme.spec import Programme
 from turnstile.publishing.card import loss_figures
 from turnstile.release.plan import ReleasePlan, make_plan
 from turnstile.service_calendar import parse_period
-
-_COORDINATES = ("epsilon_micro", "rho_nano")
 
 
 def plan_of(programme: Programme, include: Path, week: str, revision: int = 0) -> ReleasePlan:
@@ -126,14 +124,14 @@ def _left_after(line: dict[str, Any]) -> tuple[bool, int]:
 
 def _lines(cap: Cap, taken: AccountLoss, asked: Sequence[Posting]) -> Iterator[dict[str, Any]]:
     """Yield a line for each coordinate that the cap limits, of an account that is asked for."""
-    for name in _COORDINATES:
+    for name in SUMS:
         limit, before = getattr(cap, name), getattr(taken, name)
         if limit is None or not asked:
             continue
         cost = costliest(asked, cap.unit, name)
         yield {
             "unit": cap.unit.value,
-            "coordinate": name.partition("_")[0],
+            "coordinate": word_of(name),
             "window_weeks": cap.window_weeks,
             "cap": limit,
             "taken": before,
