@@ -71,14 +71,16 @@ def cap_figures(cap: Cap) -> str:
 
 
 def left(balance: AccountBalance) -> dict[str, int] | None:
-    """Return what is left of each figure of an account's cap, None without a cap.
+    """Return what is left of each figure of an account's cap, None without a cap."""
+    return None if balance.cap is None else left_under(balance.cap, balance.spent + balance.held)
+
+
+def left_under(cap: Cap, taken: AccountLoss) -> dict[str, int]:
+    """Return what is left of each figure of a cap, by its name.
 
     Figures are in the ledger's units, never below 0; 0 where an infinite loss was posted.
     """
-    if balance.cap is None:
-        return None
-    taken = balance.spent + balance.held
-    pairs = {name: (getattr(balance.cap, name), getattr(taken, name)) for name in COORDINATES}
+    pairs = {name: (getattr(cap, name), getattr(taken, name)) for name in COORDINATES}
     return {
         name: 0 if gone is None else max(0, limit - gone)
         for name, (limit, gone) in pairs.items()
