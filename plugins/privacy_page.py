@@ -187,14 +187,14 @@ def _airflow_now(budget: "BudgetPage", programmes: frozenset[str]) -> "AirflowNo
     from turnstile.operations.airflow_now import AirflowNow
 
     paused = paused_by_dag(f"release_{name}" for name in programmes)
-    question = budget.question(programmes)
-    asked = {f"release_{name}": ids for name, ids in question.runs.items()}
-    runs = runs_now(asked, budget.period_of_run)
+    asked = budget.runs_asked(programmes)
+    dags = {f"release_{name}": ids for name, ids in asked.runs.items()}
+    runs = runs_now(dags, budget.period_of_run)
     return AirflowNow(
         {dag_id.removeprefix("release_"): is_paused for dag_id, is_paused in paused.items()},
         {dag_id.removeprefix("release_"): ones for dag_id, ones in runs.items()},
         scheduler_heard(),
-        question,
+        asked,
     )
 
 

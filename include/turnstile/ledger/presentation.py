@@ -192,8 +192,3 @@ def next_correction(forecast: CapForecast) -> str:
         return "none while every week is released"
     then = f"; then {forecast.refused_then} is refused" if forecast.refused_then else ""
     return f"of {forecast.correction_in}{then}"
-
-
-def forecast_json(forecast: CapForecast) -> dict[str, Any]:
-    """Return a forecast for `--json`."""
-    return asdict(forecast)
