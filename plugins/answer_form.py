@@ -62,7 +62,7 @@ def add_desk(
         require_right(seen, user, programme)
         form = await form_of(request)
         airflow = airflow_now(budget, frozenset({programme}))
-        question = budget.question_of(programme, week, airflow)
+        question = budget.open_question(programme, week, airflow)
         if question is None or question.seen != form.get("seen"):
             note = "Nothing is asked about what was shown here. Nothing was answered; look again."
             return shown(programme, week, note)

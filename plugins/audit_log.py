@@ -105,7 +105,7 @@ def airflow_api() -> AirflowApi:
 def airflow_of_api(page: BudgetPage, programmes: frozenset[str]) -> AirflowNow | None:
     """Return what Airflow's own API says of the runs of programmes; None where it says nothing."""
     try:
-        return airflow_api().now(page.question(programmes), page.period_of_run)
+        return airflow_api().now(page.runs_asked(programmes), page.period_of_run)
     except Exception as error:  # noqa: BLE001 - no connection, no rights, no answer
         _log.warning("Airflow's API says nothing of its runs: %s", type(error).__name__)
     return None

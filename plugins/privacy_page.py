@@ -187,14 +187,14 @@ def _airflow_now(budget: "BudgetPage", programmes: frozenset[str]) -> "AirflowNo
     from turnstile.operations.airflow_now import AirflowNow
 
     paused = paused_by_dag(dag_of(name) for name in programmes)
-    question = budget.question(programmes)
-    asked = {dag_of(name): ids for name, ids in question.runs.items()}
-    runs = runs_now(asked, budget.period_of_run)
+    asked = budget.runs_asked(programmes)
+    dags = {dag_of(name): ids for name, ids in asked.runs.items()}
+    runs = runs_now(dags, budget.period_of_run)
     return AirflowNow(
         {programme_of(dag_id): is_paused for dag_id, is_paused in paused.items()},
         {programme_of(dag_id): ones for dag_id, ones in runs.items()},
         scheduler_heard(),
-        question,
+        asked,
     )
 
 

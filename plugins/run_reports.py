@@ -15,13 +15,13 @@ from urllib.parse import quote
 from airflow_interfaces import address_of_ui
 from alert_addresses import addresses_of
 
+from turnstile.ledger.entries import instant
 from turnstile.operations.airflow_names import ZONES, dag_of
 from turnstile.operations.journal import (
     Happening,
     Journal,
     Line,
     append_line,
-    instant,
     open_runs,
     starters,
 )

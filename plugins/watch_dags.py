@@ -105,12 +105,12 @@ def _airflow_now(page: BudgetPage) -> AirflowNow:
     airflow = airflow_of_api(page, programmes)
     if airflow is not None:
         return airflow
-    question = page.question(programmes)
+    asked = page.runs_asked(programmes)
     runs = {
         name: tuple(run for run_id in sorted(ids) if (run := run_in_airflow(dag_of(name), run_id)))
-        for name, ids in question.runs.items()
+        for name, ids in asked.runs.items()
     }
-    return AirflowNow(runs=runs, question=question)
+    return AirflowNow(runs=runs, asked=asked)
 
 
 def delete_what_is_due() -> str:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ledger_asks import CARD, TRIP, posting, week_number
 
 from turnstile.errors import InputError
+from turnstile.ledger import presentation
 from turnstile.ledger.admission import binding_caps, most_spent_window
 from turnstile.ledger.balances.amounts import AccountLoss, Cap, amount_text
 from turnstile.ledger.balances.changes import NOTHING, AccountRow, Amount, amounts_by_row
@@ -26,7 +27,7 @@ from turnstile.ledger.encoding import (
     encode_posting,
 )
 from turnstile.ledger.entries import GENESIS, EntryKind, make_entry, read_entry
-from turnstile.ledger.records import ReleaseKey
+from turnstile.ledger.records import AccountBalance, ReleaseKey
 from turnstile.ledger.states import TRANSITIONS, ReleaseState, Transition, is_allowed, is_repeat
 from turnstile.privacy.accounts import Posting
 from turnstile.privacy.events import DrawEvent, Sensitivity
@@ -168,6 +169,36 @@ class TestWindows:
         _, spent, _ = _most_spent(rows, window_weeks)
         plain = max(sum(weekly[n : n + window_weeks]) for n in range(len(weekly)))
         assert spent.epsilon_micro == plain
+
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            (Amount(5, 0, 1), Amount(1, 0, 5)),  # more epsilon, more rho
+            (Amount(0, 3, 3), Amount(0, 1, 5)),  # three Gaussian releases, one that costs more
+            (Amount(9, 0, 9), Amount(9, 0, 0, 1)),  # everything has a bound, rho has none
+            (Amount(1, 0, 4), Amount(1, 0, 5)),
+        ],
+    )
+    def test_that_have_taken_most_are_the_same_in_a_refusal_and_in_every_balance(
+        self, one: Amount, other: Amount
+    ) -> None:
+        for first, last, most in ((one, other, 1), (other, one, 0)):
+            amounts = {week_number(0): first, week_number(1): last}
+            named, _ = most_spent_window(
+                AccountRow("card", "ever"),
+                f"{week_number(0)}..{week_number(1)}",
+                1,
+                lambda row, of=amounts: of.get(row.week, NOTHING),  # type: ignore[misc]
+            )
+            rows = {week: (amount, NOTHING) for week, amount in amounts.items()}
+            kept, _, _ = _most_spent(rows, 1)
+            balances = [
+                AccountBalance("f", ProtectionUnit.CARD, week, amount.loss, AccountLoss(), None)
+                for week, amount in amounts.items()
+            ]
+            (shown,) = presentation.most_spent(balances)
+            week = week_number(most)
+            assert (named, kept, shown.scope) == (f"{week}..{week}", f"{week}..{week}", week)
 
 
 class TestCapsInForce:

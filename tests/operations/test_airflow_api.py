@@ -15,7 +15,7 @@ from werkzeug import Request, Response
 from turnstile.errors import TurnstileError
 from turnstile.operations import airflow_api
 from turnstile.operations.airflow_api import AirflowApi
-from turnstile.operations.airflow_now import Question
+from turnstile.operations.airflow_now import RunsAsked
 from turnstile.programme.loading import load_programme
 from turnstile.service_calendar import ServiceWeek
 
@@ -95,7 +95,7 @@ def test_every_run_is_known_though_airflow_hands_out_a_hundred_at_once(
     health = {"scheduler": {"latest_scheduler_heartbeat": None}}
     httpserver.expect_request("/api/v2/monitor/health").respond_with_json(health)
     assert len(api.runs("release_opal")) == 250
-    now = api.now(Question({"opal": frozenset({"249"})}, {}), lambda *_: "")
+    now = api.now(RunsAsked({"opal": frozenset({"249"})}, {}), lambda *_: "")
     assert now.runs is not None
     assert len(now.runs["opal"]) == 250
 

@@ -13,10 +13,11 @@ from approval_cases import CASES, OFFICERS, ApprovalCase
 from small_deployment import WEEK, Deployment
 
 from turnstile.errors import NotApproved
+from turnstile.ledger.entries import instant
 from turnstile.operations import deployment_state
 from turnstile.operations.airflow_now import AirflowNow, RunNow, TaskNow
 from turnstile.operations.budget_page.page import BudgetPage
-from turnstile.operations.journal import Happening, Journal, Line, instant
+from turnstile.operations.journal import Happening, Journal, Line
 from turnstile.operations.people.approval import (
     Answer,
     is_to_be_asked,

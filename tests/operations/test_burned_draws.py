@@ -10,9 +10,12 @@ import pytest
 from deployment_fixtures import BegunWeek
 from small_deployment import WEEK, Deployment
 
-from turnstile.ledger.records import ReleaseKey
+from turnstile.ledger.balances.amounts import AccountLoss, Cap
+from turnstile.ledger.presentation import left_text
+from turnstile.ledger.records import AccountBalance, ReleaseKey
 from turnstile.ledger.states import ReleaseState
 from turnstile.operations.airflow_now import AirflowNow
+from turnstile.operations.burned_draws import _left
 from turnstile.operations.deployment_state import DeploymentState
 from turnstile.operations.journal import Happening, Journal
 from turnstile.operations.watchdog.alerts import Alert, Severity, digest
@@ -20,6 +23,8 @@ from turnstile.operations.watchdog.delivery import deliver
 from turnstile.pipeline.context import open_release
 from turnstile.pipeline.draw.drawing import report_death
 from turnstile.pipeline.steps import step_named
+from turnstile.privacy.accounts import Posting
+from turnstile.privacy.units import ProtectionUnit
 from turnstile.settings import Settings, system_clock
 
 # The process kills itself, as the kernel would for want of memory, when the noise is drawn and
@@ -117,3 +122,22 @@ def test_of_a_programme_without_room_nothing_is_left_after_one_death(landed: Dep
     (alert,) = seen()
     assert "card_day rho 0.00000001 of 0.25, room for no draw like it" in alert.sentence
     assert alert.sentence in digest([alert])[1]
+
+
+@pytest.mark.parametrize(
+    ("taken", "said"),
+    [
+        (3_000, "card_day rho 0.000001 of 0.000004, room for no draw like it"),
+        (1_000, "card_day rho 0.000003 of 0.000004, room for 1 draw like it"),
+        (5_000, "card_day rho 0 of 0.000004, room for no draw like it"),  # of declared losses
+        (None, "card_day rho 0 of 0.000004, room for no draw like it"),
+    ],
+)
+def test_what_is_left_after_a_burned_draw_is_what_balances_say(
+    taken: int | None, said: str
+) -> None:
+    unit, spent = ProtectionUnit.CARD_DAY, AccountLoss(None, taken)
+    cap = Cap(unit, rho_nano=4_000)
+    balance = AccountBalance("opal_cards", unit, "2016-07-25", spent, AccountLoss(0, 0), cap)
+    assert list(_left([Posting(unit, "2016-07-25", None, 2_000, 0)], [balance])) == [said]
+    assert left_text(balance) == said.partition(" of ")[0].removeprefix("card_day ")

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from watched_place import INCLUDE, Place
 
+from turnstile.ledger.entries import instant
 from turnstile.ledger.records import Bindings, Finding, ReleaseKey
 from turnstile.operations.airflow_now import AirflowNow, RunNow, TaskNow
 from turnstile.operations.calendar_of_weeks import calendar_of, next_week
-from turnstile.operations.journal import Happening, Line, instant
+from turnstile.operations.journal import Happening, Line
 from turnstile.operations.ledger_snapshot import LedgerFollower
 from turnstile.operations.watchdog.alerts import Alert
 from turnstile.operations.watchdog.watch import audited

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from watched_place import MONDAY, Place
 
+from turnstile.ledger.entries import instant
 from turnstile.ledger.records import Bindings, ReleaseKey
 from turnstile.operations.airflow_now import AirflowNow, RunNow
 from turnstile.operations.budget_page.page import BudgetPage
-from turnstile.operations.journal import Happening, Journal, Line, instant
+from turnstile.operations.journal import Happening, Journal, Line
 from turnstile.operations.week_states import STATES, WeekMark
 from turnstile.settings import Settings
 
@@ -168,9 +169,7 @@ def test_a_run_that_is_taken_up_between_airflows_answer_and_the_look_did_not_die
     failed = {"step": "draw", "kind": "TurnstileError", "sentence": "x"}
     journal.write(Line(at, Happening.FAILED, "opal", "2016-W30", "run", failed))
     runs = () if known_as == "nothing" else (RunNow("run", "", known_as),)
-    before = AirflowNow(
-        {"opal": False}, {"opal": runs}, question=page.question(frozenset({"opal"}))
-    )
+    before = AirflowNow({"opal": False}, {"opal": runs}, asked=page.runs_asked(frozenset({"opal"})))
     journal.write(Line(at, news, "opal", "2016-W30", "run", {"step": "x", "task": "ask"}))
 
     def said(airflow: AirflowNow) -> tuple[str, set[str], bool]:
@@ -184,6 +183,6 @@ def test_a_run_that_is_taken_up_between_airflows_answer_and_the_look_did_not_die
 
     state, rules, is_dead_on_page = said(before)
     assert (state, "run_died" in rules, is_dead_on_page) == ("under_way", False, False)
-    asked_since = replace(before, question=page.question(frozenset({"opal"})))
+    asked_since = replace(before, asked=page.runs_asked(frozenset({"opal"})))
     state, rules, is_dead_on_page = said(asked_since)  # negative control: the same answer, later
     assert (state, "run_died" in rules, is_dead_on_page) == ("dead", True, True)

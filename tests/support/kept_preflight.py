@@ -42,8 +42,11 @@ FOUND_IN_WORLDS = small_worlds._kept_or_found
 _NAME = "preflight.json"
 _KEPT_S = 24 * 3600
 OUT_OF_SIGHT = (  # nothing that preflight judges by imports these
-    *(f"turnstile.{room}" for room in ("cli", "commands", "deployment", "operations", "planning")),
-    *(f"turnstile.pipeline.{module}" for module in ("charged_draw", "drawing", "outputs", "steps")),
+    *(f"turnstile.{room}" for room in ("cli", "commands", "operations")),
+    *(
+        f"turnstile.pipeline.{module}"
+        for module in ("charged_draw", "drawing", "outputs", "steps", "week_plan")
+    ),
 )
 
 

@@ -253,7 +253,7 @@ def _troubles(api: AirflowApi, programme: str) -> dict[str, tuple[str, str]]:
 def _asked_by_a_task(api: AirflowApi, state: DeploymentState, programme: str) -> AirflowNow:
     """Return what the watchdog's task gets from Airflow: the runs that the journal names."""
     dag = f"release_{programme}"
-    question = state.question(frozenset({programme}))
+    asked = state.runs_asked(frozenset({programme}))
     runs = [
         RunNow(
             run.run_id,
@@ -262,6 +262,6 @@ def _asked_by_a_task(api: AirflowApi, state: DeploymentState, programme: str) ->
             {task.task_id: TaskNow(task.state) for task in api.tasks(dag, run.run_id)},
         )
         for run in api.runs(dag)
-        if run.run_id in question.runs[programme]
+        if run.run_id in asked.runs[programme]
     ]
-    return AirflowNow(runs={programme: tuple(runs)}, question=question)
+    return AirflowNow(runs={programme: tuple(runs)}, asked=asked)

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Self
 
 from turnstile.ledger.balances.amounts import Cap
+from turnstile.ledger.entries import instant
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Bindings, ReleaseKey, Request
 from turnstile.operations.airflow_now import AirflowNow, RunNow, TaskNow
 from turnstile.operations.calendar_of_weeks import calendar_of
-from turnstile.operations.journal import Happening, Journal, Line, instant
+from turnstile.operations.journal import Happening, Journal, Line
 from turnstile.operations.ledger_snapshot import LedgerFollower
 from turnstile.operations.people.release_preview import WeekPreview
 from turnstile.operations.programme_now import (

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,14 +94,14 @@ def _entries(args: argparse.Namespace) -> int:
 
 def _forecast(args: argparse.Namespace) -> int:
     """Show when caps are reached."""
-    from turnstile.ledger.presentation import forecast_json, forecast_lines
+    from turnstile.ledger.presentation import forecast_lines
     from turnstile.operations.budget_page.forecast_picture import forecast_svg
 
     forecasts = open_to_read().forecast(args.family)
     if args.plot:
         args.plot.write_text(forecast_svg(forecasts), encoding="utf-8")
     if args.json:
-        _print_json([forecast_json(forecast) for forecast in forecasts])
+        _print_json([asdict(forecast) for forecast in forecasts])
     else:
         _print(forecast_lines(forecasts))
     return 0

@@ -64,8 +64,8 @@ def _airflow_now(args: argparse.Namespace, page: BudgetPage) -> AirflowNow:
     if not args.airflow:
         return AirflowNow()
     password = args.password_file.read_text("utf-8").strip() if args.password_file else ""
-    question = page.question(page.ever_known())
-    return AirflowApi(args.airflow, args.user, password).now(question, page.period_of_run)
+    asked = page.runs_asked(page.ever_known())
+    return AirflowApi(args.airflow, args.user, password).now(asked, page.period_of_run)
 
 
 def _of_programme(page: BudgetPage, programme: Programme, airflow: AirflowNow) -> Iterator[str]:

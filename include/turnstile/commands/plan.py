@@ -18,7 +18,7 @@ from turnstile.pipeline.ledger_preview import refusal_before_reading
 from turnstile.pipeline.trials.gain import no_gain
 from turnstile.pipeline.trials.room import crash_sentence, tightest_room
 from turnstile.pipeline.trials.small_worlds import beside_each_other, small_worlds
-from turnstile.planning.week_plan import (
+from turnstile.pipeline.week_plan import (
     left_under_caps,
     losses,
     source_thresholds,

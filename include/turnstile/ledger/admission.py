@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
-from turnstile.ledger.balances.amounts import Cap
+from turnstile.ledger.balances.amounts import COORDINATES, SUMS, Cap, word_of
 from turnstile.ledger.balances.changes import (
     ALL_WEEKS,
     NOTHING,
@@ -19,7 +18,6 @@ from turnstile.ledger.balances.changes import (
 from turnstile.privacy.units import NeighboringRelation, ProtectionUnit
 from turnstile.service_calendar import ServiceWeek
 
-_CAP_FIGURES = ("epsilon_micro", "rho_nano", "delta_femto")
 CapFigures = tuple[int | None, int | None, int | None]
 """Caps on one account row: epsilon, rho, delta in the ledger's units; None caps nothing."""
 
@@ -157,16 +155,16 @@ def most_spent_window(
     """Return the window around a period that has taken most, coordinate by coordinate.
 
     Backfills charge weeks before others, so every window that holds a week of the period counts.
-    The window named is the one with the largest epsilon and rho; the figure is at least that of
-    each window.
+    The window named is the one that has taken most (`AccountLoss.rank`); the figure is at least
+    that of each window.
     """
     names, pair_names = _weeks_around(weeks, window_weeks)
     unit, scope = row.unit, row.scope
     figures = [taken(AccountRow(unit, scope, name)) for name in names]
     pairs = [taken(AccountRow(unit, scope, name)) for name in pair_names]
     windows = list(_window_sums(figures, pairs, window_weeks))
-    most_spent = max(range(len(windows)), key=lambda n: (windows[n].loss_rank(), n))
-    upper = Amount(*(max(column) for column in zip(*(w.total for w in windows), strict=True)))
+    most_spent = max(range(len(windows)), key=lambda n: (windows[n].loss.rank, n))
+    upper = Amount(*(max(column) for column in zip(*windows, strict=True)))
     return f"{names[most_spent]}..{names[most_spent + window_weeks - 1]}", upper
 
 
@@ -179,20 +177,7 @@ def _weeks_around(weeks: str, window_weeks: int) -> tuple[tuple[str, ...], tuple
     return tuple(names), tuple(pair_of(name) for name in names[:-1])
 
 
-class _Window(NamedTuple):
-    """Sum of the weeks of a window."""
-
-    total: Amount
-
-    def loss_rank(self) -> tuple[int, int, int]:
-        """Order windows by unbounded postings, then epsilon, then rho."""
-        t = self.total
-        return (t.epsilon_unbounded + t.rho_unbounded, t.epsilon_micro, t.rho_nano)
-
-
-def _window_sums(
-    figures: list[Amount], pairs: list[Amount], window_weeks: int
-) -> Iterable[_Window]:
+def _window_sums(figures: list[Amount], pairs: list[Amount], window_weeks: int) -> Iterable[Amount]:
     """Slide a window over weekly figures, less those of the pairs that lie in it, in one pass."""
     total = NOTHING
     for n, figure in enumerate(figures):
@@ -204,22 +189,18 @@ def _window_sums(
             if window_weeks > 1:
                 total = total.plus(pairs[n - window_weeks])
         if n >= window_weeks - 1:
-            yield _Window(total)
+            yield total
 
 
 def _excess(cap: Cap, scope: str, before: Amount, more: Amount) -> Excess | None:
     """Compare one account with one cap."""
     had, asked = before.loss, more.loss
-    coordinates = (
-        ("epsilon", cap.epsilon_micro, had.epsilon_micro, asked.epsilon_micro),
-        ("rho", cap.rho_nano, had.rho_nano, asked.rho_nano),
-        ("delta", cap.delta_femto, had.delta_femto, asked.delta_femto),
-    )
-    for name, limit, taken, wanted in coordinates:
+    for name in COORDINATES:
+        limit, taken, wanted = (getattr(of, name) for of in (cap, had, asked))
         if limit is None:
             continue
         if taken is None or wanted is None or taken + wanted > limit:
-            return Excess(cap, scope, name, wanted, taken, limit)
+            return Excess(cap, scope, word_of(name), wanted, taken, limit)
     return None
 
 
@@ -233,7 +214,7 @@ def cap_figures(row: AccountRow, caps: Iterable[Cap]) -> CapFigures:
     ]
     epsilon, rho, delta = (
         min((f for cap in here if (f := getattr(cap, name)) is not None), default=None)
-        for name in _CAP_FIGURES
+        for name in COORDINATES
     )
     return (epsilon, rho, delta)
 
@@ -258,5 +239,5 @@ def _sets(stated: Cap, cap: Cap) -> bool:
     """Return whether a stated cap gives a figure of the one in force."""
     if (stated.unit, stated.window_weeks) != (cap.unit, cap.window_weeks):
         return False
-    pairs = [(getattr(stated, name), getattr(cap, name)) for name in _CAP_FIGURES[:2]]
+    pairs = [(getattr(stated, name), getattr(cap, name)) for name in SUMS]
     return any(amount is not None and amount == figure for amount, figure in pairs)

@@ -22,7 +22,7 @@ from turnstile.ledger.admission import setters
 from turnstile.ledger.balances import accounts
 from turnstile.ledger.database.database_tables import ATTEMPT, ENTRY
 from turnstile.ledger.database.store import Store
-from turnstile.ledger.entries import read_entry
+from turnstile.ledger.entries import instant, read_entry
 from turnstile.ledger.promise import plan_digest
 from turnstile.ledger.records import Attempt, Bindings, Difference, ReleaseKey, Request
 from turnstile.ledger.refusals import budget_exceeded, revision_needed, weeks_of
@@ -384,7 +384,7 @@ class ChargingLedger:
 
     def _now(self) -> str:
         """Return the present instant as entries write it."""
-        return facts.instant(self._clock())
+        return instant(self._clock())
 
 
 def _refusal(connection: Connection, request: Request) -> RefusedError | None:

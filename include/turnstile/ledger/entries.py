@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
@@ -108,6 +109,11 @@ class Entry:
     def particulars(self) -> tuple[tuple[str, str], ...]:
         """What a list shows of the body beside the key, by name: no events, no postings."""
         return tuple((name, str(self.body[name])) for name in _REPORTED if self.body.get(name))
+
+
+def instant(at: datetime) -> str:
+    """Write an instant as entries and the lines of journals carry it: UTC, to the second."""
+    return at.astimezone(UTC).isoformat(timespec="seconds")
 
 
 def make_entry(head: tuple[int, str], at: str, kind: EntryKind, body: Mapping[str, Any]) -> Entry:

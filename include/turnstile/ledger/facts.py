@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Select, bindparam, insert, select, update
@@ -34,11 +33,6 @@ def of_kinds(kinds: Iterable[EntryKind]) -> Select[Any]:
     """Return the query of all facts of some kinds, oldest first."""
     named = [kind.value for kind in kinds]
     return _RECORD.where(ENTRY.c.kind.in_(named)).order_by(ENTRY.c.sequence)
-
-
-def instant(at: datetime) -> str:
-    """Write an instant for an entry: UTC, to the second."""
-    return at.astimezone(UTC).isoformat(timespec="seconds")
 
 
 def head(connection: Connection, *, locked: bool = False) -> tuple[int, str]:

@@ -42,7 +42,7 @@ from turnstile.ledger.custody.zone_index import signed_list, write_index
 from turnstile.ledger.database.damaged_database import damage_in
 from turnstile.ledger.database.database_tables import ENTRY
 from turnstile.ledger.database.store import Store
-from turnstile.ledger.entries import Entry, EntryKind, read_entry
+from turnstile.ledger.entries import Entry, EntryKind, instant, read_entry
 from turnstile.ledger.fold import Fold
 from turnstile.ledger.parties import LogBegun, Parties
 from turnstile.ledger.records import (
@@ -404,7 +404,7 @@ class Ledger(ChargingLedger):
         self, older_than: timedelta, reason: str = "timed out", *, person: str | None = None
     ) -> tuple[Attempt, ...]:
         """Void every hold that is older; a draw under way never times out."""
-        limit = facts.instant(self._clock() - older_than)
+        limit = instant(self._clock() - older_than)
         stale = self._store.read(lambda c: attempts.reserved_before(c, limit))
         voided = []
         for attempt_id in stale:

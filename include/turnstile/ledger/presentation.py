@@ -7,14 +7,20 @@ from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
 
-from turnstile.ledger.balances.amounts import AccountLoss, Cap, amount_text, cap_text
+from turnstile.ledger.balances.amounts import (
+    COORDINATES,
+    SUMS,
+    AccountLoss,
+    Cap,
+    amount_text,
+    cap_text,
+    word_of,
+)
 from turnstile.ledger.balances.forecast import CapForecast
 from turnstile.ledger.entries import Entry
 from turnstile.ledger.records import AccountBalance
 from turnstile.privacy.accounts import FEMTO, MICRO, NANO, Loss
 from turnstile.privacy.guarantees import epsilon_of
-
-_COORDINATES = ("epsilon", "rho", "delta")
 
 
 def most_spent(balances: Iterable[AccountBalance]) -> tuple[AccountBalance, ...]:
@@ -22,25 +28,14 @@ def most_spent(balances: Iterable[AccountBalance]) -> tuple[AccountBalance, ...]
     best: dict[tuple[str, str, int], AccountBalance] = {}
     for balance in balances:
         account = (balance.family, balance.unit.value, _window(balance))
-        if account not in best or _rank(balance) > _rank(best[account]):
-            best[account] = balance
+        known = best.get(account, balance)
+        best[account] = max(known, balance, key=lambda one: (one.spent + one.held).rank)
     return tuple(best[account] for account in sorted(best))
 
 
 def _window(balance: AccountBalance) -> int:
     """Return the weeks of a window, 0 without one."""
     return (balance.cap.window_weeks or 0) if balance.cap else 0
-
-
-def _rank(balance: AccountBalance) -> tuple[bool, int, int, int]:
-    """Order accounts by what they have taken."""
-    taken = balance.spent + balance.held
-    return (
-        taken.epsilon_micro is None and taken.rho_nano is None,
-        taken.rho_nano or 0,
-        taken.epsilon_micro or 0,
-        taken.delta_femto,
-    )
 
 
 def epsilon_at_delta(loss: AccountLoss) -> Fraction | None:
@@ -68,23 +63,21 @@ def loss_text(loss: AccountLoss) -> str:
 
 def cap_figures(cap: Cap) -> str:
     """Write the figures of a cap."""
-    figures = zip(_COORDINATES, (cap.epsilon_micro, cap.rho_nano, cap.delta_femto), strict=True)
-    return ", ".join(f"{name} {amount_text(name, figure)}" for name, figure in figures if figure)
+    figures = [(word_of(name), getattr(cap, name)) for name in COORDINATES]
+    return ", ".join(f"{word} {amount_text(word, figure)}" for word, figure in figures if figure)
 
 
 def left(balance: AccountBalance) -> dict[str, int] | None:
-    """Return what is left of each figure of an account's cap, None without a cap.
+    """Return what is left of each figure of an account's cap, None without a cap."""
+    return None if balance.cap is None else left_under(balance.cap, balance.spent + balance.held)
+
+
+def left_under(cap: Cap, taken: AccountLoss) -> dict[str, int]:
+    """Return what is left of each figure of a cap, by its name.
 
     Figures are in the ledger's units, never below 0; 0 where an infinite loss was posted.
     """
-    if balance.cap is None:
-        return None
-    taken = balance.spent + balance.held
-    pairs = {
-        "epsilon_micro": (balance.cap.epsilon_micro, taken.epsilon_micro),
-        "rho_nano": (balance.cap.rho_nano, taken.rho_nano),
-        "delta_femto": (balance.cap.delta_femto, taken.delta_femto),
-    }
+    pairs = {name: (getattr(cap, name), getattr(taken, name)) for name in COORDINATES}
     return {
         name: 0 if gone is None else max(0, limit - gone)
         for name, (limit, gone) in pairs.items()
@@ -96,9 +89,9 @@ def left_text(balance: AccountBalance) -> str:
     """Write what is left of a cap's epsilon or rho."""
     figures = left(balance) or {}
     words = [
-        f"{name.partition('_')[0]} {amount_text(name.partition('_')[0], figure)}"
-        for name, figure in figures.items()
-        if name != "delta_femto"
+        f"{word_of(name)} {amount_text(word_of(name), figures[name])}"
+        for name in SUMS
+        if name in figures
     ]
     return ", ".join(words) or "-"
 
@@ -173,7 +166,7 @@ def forecast_lines(forecasts: Sequence[CapForecast]) -> list[str]:
     heads = ("family", "cap", "figure", "a week costs", "52 weeks cost", "reached")
     rows = [(*heads, "a correction costs", "next correction")]
     for forecast in forecasts:
-        name = forecast.coordinate.partition("_")[0]
+        name = word_of(forecast.coordinate)
         reached = f"in {forecast.reached_in}" if forecast.reached_in else "never at this rate"
         rows.append(
             (
@@ -196,8 +189,3 @@ def next_correction(forecast: CapForecast) -> str:
         return "none while every week is released"
     then = f"; then {forecast.refused_then} is refused" if forecast.refused_then else ""
     return f"of {forecast.correction_in}{then}"
-
-
-def forecast_json(forecast: CapForecast) -> dict[str, Any]:
-    """Return a forecast for `--json`."""
-    return asdict(forecast)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from turnstile.ledger.balances.amounts import COORDINATES
 from turnstile.ledger.balances.changes import postings_in
 from turnstile.ledger.encoding import decode_event
 from turnstile.ledger.entries import Entry
@@ -67,9 +68,5 @@ def _covers(stated: Posting | None, needed: Posting) -> bool:
     """Return whether a posting is at least what its draws cost; None is infinite."""
     if stated is None:
         return False
-    pairs = (
-        (stated.epsilon_micro, needed.epsilon_micro),
-        (stated.rho_nano, needed.rho_nano),
-        (stated.delta_femto, needed.delta_femto),
-    )
+    pairs = [(getattr(stated, name), getattr(needed, name)) for name in COORDINATES]
     return all(amount is None or (least is not None and amount >= least) for amount, least in pairs)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnstile.errors import InputError
-from turnstile.ledger.balances.amounts import AccountLoss, Cap
+from turnstile.ledger.balances.amounts import COORDINATES, AccountLoss, Cap
 from turnstile.ledger.balances.changes import week_names
 from turnstile.ledger.states import CHARGED_STATES, OPEN_STATES, SEALED_STATES, ReleaseState
 from turnstile.privacy.units import ProtectionUnit
@@ -197,9 +197,7 @@ class Request:
                 raise InputError(where=str(self.key), field="week", rule=f"write {week}")
         stated: tuple[Posting | Cap, ...] = (*self.postings, *self.caps)
         figures = [
-            figure
-            for loss_or_cap in stated
-            for figure in (loss_or_cap.epsilon_micro, loss_or_cap.rho_nano, loss_or_cap.delta_femto)
+            getattr(loss_or_cap, coordinate) for loss_or_cap in stated for coordinate in COORDINATES
         ]
         if any(figure is not None and not 0 <= figure <= MOST for figure in figures):
             rule = f"a loss or a cap lies beyond what the ledger can add up ({MOST} of its units)"

@@ -16,7 +16,6 @@ from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
 from turnstile.errors import InputError
-from turnstile.ledger import facts
 from turnstile.ledger.admission import binding_caps
 from turnstile.ledger.attempts import to_attempt
 from turnstile.ledger.balances.accounts import families, family_caps
@@ -32,7 +31,7 @@ from turnstile.ledger.custody.vouched_files import beside_package
 from turnstile.ledger.custody.zone_index import ZoneState, zone_findings
 from turnstile.ledger.database.database_tables import ATTEMPT, ENTRY
 from turnstile.ledger.database.guards import guard_findings
-from turnstile.ledger.entries import GENESIS, Entry, EntryKind, read_entry
+from turnstile.ledger.entries import GENESIS, Entry, EntryKind, instant, read_entry
 from turnstile.ledger.facts import head
 from turnstile.ledger.fold import Fold
 from turnstile.ledger.promise import promise_problems
@@ -118,7 +117,7 @@ def _zone_findings(
     public: Path, fold: Fold, told: list[Entry], trusted: tuple[str, ...], custody: Custody
 ) -> Iterator[Finding]:
     """Compare the public zone with its signed list."""
-    recent = facts.instant(custody.clock() - _IN_CHANGE)
+    recent = instant(custody.clock() - _IN_CHANGE)
 
     def in_change(length: int) -> frozenset[str]:
         later = (entry for entry in told if entry.sequence > length and entry.at >= recent)

@@ -21,7 +21,7 @@ from turnstile.ledger.custody.shipped import make_witness, witness_id
 from turnstile.ledger.custody.signed_note import Signer
 from turnstile.ledger.custody.witness import Witnesses, naming
 from turnstile.ledger.database.store import Store
-from turnstile.ledger.entries import Entry, EntryKind
+from turnstile.ledger.entries import Entry, EntryKind, instant
 from turnstile.ledger.parties import Parties
 from turnstile.ledger.records import Assessed, Decision, ReleaseKey, for_the_public
 
@@ -232,7 +232,7 @@ def add_witness(store: Store, custody: Custody, folder: Path, said: tuple[str, s
     def act(connection: Connection) -> None:
         facts.head(connection, locked=True)
         if name not in parties_in(connection).witnesses:
-            at = facts.instant(custody.clock())
+            at = instant(custody.clock())
             facts.append(connection, at, EntryKind.WITNESS_ADDED, body)
 
     store.write(act)

@@ -17,8 +17,8 @@ from turnstile.operations.airflow_names import dag_of
 from turnstile.operations.airflow_now import (
     UNDER_WAY,
     AirflowNow,
-    Question,
     RunNow,
+    RunsAsked,
     TaskNow,
     latest,
     named_week,
@@ -135,17 +135,17 @@ class AirflowApi:
         return tuple(TaskState(row["task_id"], row["state"], row["try_number"]) for row in rows)
 
     def now(
-        self, question: Question, period_of: Callable[[str, datetime | None, str], str]
+        self, asked: RunsAsked, period_of: Callable[[str, datetime | None, str], str]
     ) -> AirflowNow:
         """Return what Airflow says of some programmes.
 
         Args:
-            question: which runs.
+            asked: which runs.
             period_of: names the period of a run, from its DAG, logical date and the form's field.
         """
         paused: dict[str, bool] = {}
         runs: dict[str, tuple[RunNow, ...]] = {}
-        for name, ids in question.runs.items():
+        for name, ids in asked.runs.items():
             dag_id, dag_runs = dag_of(name), []
             try:
                 dag = self._request("GET", f"/api/v2/dags/{dag_id}")
@@ -172,7 +172,7 @@ class AirflowApi:
                 dag_runs.append(RunNow(run_id, period, row["state"], tasks, since))
             runs[name] = tuple(dag_runs)
         heard = _last(self._request("GET", "/api/v2/monitor/health")["scheduler"], _HEARD)
-        return AirflowNow(paused, runs, heard, question)
+        return AirflowNow(paused, runs, heard, asked)
 
     def events(self, names: Iterable[str]) -> tuple[dict[str, Any], ...]:
         """Return the lines of the audit log about some kinds of events, oldest first."""

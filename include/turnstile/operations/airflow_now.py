@@ -98,7 +98,7 @@ class RunNow:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class RunsAsked:
     """What the orchestrator is asked, and what the journal has said by then.
 
     Args:
@@ -119,20 +119,20 @@ class AirflowNow:
         runs: of each programme that was asked about, those that live or that the journal names;
             None if nobody was asked.
         heard: when its scheduler gave a sign of life last, aware; None if that is not known.
-        question: that it answered; None where everything in the journal is older than the answer.
+        asked: what it answered; None where everything in the journal is older than the answer.
     """
 
     paused: Mapping[str, bool] = field(default_factory=dict)
     runs: Mapping[str, tuple[RunNow, ...]] | None = None
     heard: datetime | None = None
-    question: Question | None = None
+    asked: RunsAsked | None = None
 
     def is_older(self, programme: str, period: str, turns: int) -> bool:
         """Return whether the journal has said more of a period than when this was asked for.
 
         Its turns and ends are counted, so that no two machines need the same clock.
         """
-        return self.question is not None and turns > self.question.turns.get((programme, period), 0)
+        return self.asked is not None and turns > self.asked.turns.get((programme, period), 0)
 
     def silence(self, now: datetime) -> str:
         """Say that its scheduler is not heard; empty while it is, or if that is not known."""

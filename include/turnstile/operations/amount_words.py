@@ -11,14 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from turnstile.ledger.balances.amounts import AccountLoss, amount_text
+from turnstile.ledger.balances.amounts import COORDINATES, SUMS, AccountLoss, amount_text
 from turnstile.ledger.balances.forecast import CapForecast
 from turnstile.ledger.presentation import epsilon_at_delta
 from turnstile.ledger.records import AccountBalance
 from turnstile.operations.budget_page.picture_shapes import BurnDown, burn_down
 
 _DIGITS = 3
-_CAPPED = ("rho", "epsilon")
 
 
 def epsilon_words(loss: AccountLoss) -> str:
@@ -111,7 +110,7 @@ def exact_words(loss: AccountLoss) -> str:
 
 def exact_value(loss: AccountLoss) -> str:
     """Return the ledger's integers, for scripts."""
-    parts = (loss.epsilon_micro, loss.rho_nano, loss.delta_femto)
+    parts = [getattr(loss, name) for name in COORDINATES]
     return ",".join("infinite" if part is None else str(part) for part in parts)
 
 
@@ -209,7 +208,7 @@ def _state(balance: AccountBalance, forecasts: Sequence[CapForecast]) -> CapStat
         == (balance.family, balance.unit, weeks)
         and len(each.path) > 1
         and each.weekly != 0
-        and each.coordinate.partition("_")[0] in _CAPPED
+        and each.coordinate in SUMS
     ]
     forecast = fills[0] if fills else None
     window = f"over {weeks} weeks" if weeks else ""

@@ -8,8 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from turnstile.ledger.balances.amounts import AccountLoss, amount_text, cap_text, is_lifetime_unit
-from turnstile.ledger.balances.forecast import COORDINATES, costliest
+from turnstile.ledger.balances.amounts import (
+    COORDINATES,
+    AccountLoss,
+    amount_text,
+    cap_text,
+    is_lifetime_unit,
+    word_of,
+)
+from turnstile.ledger.balances.forecast import costliest
+from turnstile.ledger.presentation import left_under
 from turnstile.ledger.records import AccountBalance
 from turnstile.operations.amount_words import epsilon_words
 from turnstile.operations.ledger_snapshot import LedgerSnapshot
@@ -51,20 +59,16 @@ def _left(charged: Sequence[Posting], balances: Sequence[AccountBalance]) -> Ite
         is_touched = (balance.unit, balance.scope) in accounts or is_lifetime_unit(balance.unit)
         if balance.cap is None or not is_touched:
             continue
-        for coordinate in COORDINATES:
-            limit = getattr(balance.cap, coordinate)
-            taken = getattr(balance.spent + balance.held, coordinate)
-            if not limit or taken is None:
-                continue  # a delta that is not used, or an account without a bound
-            remainder = (limit - taken, limit, balance.unit)
+        for coordinate, amount in left_under(balance.cap, balance.spent + balance.held).items():
+            remainder = (amount, getattr(balance.cap, coordinate), balance.unit)
             account = (cap_text(balance.cap), coordinate)
             least[account] = min(remainder, least.get(account, remainder))
-    for (cap, coordinate), (left, limit, unit) in least.items():
+    for (cap, coordinate), (amount, limit, unit) in least.items():
         cost = costliest(charged, unit, coordinate)
         if cost:
-            name = coordinate.partition("_")[0]
-            draws = max(0, left) // cost
+            name = word_of(coordinate)
+            draws = amount // cost
             yield (
-                f"{cap} {name} {amount_text(name, left)} of {amount_text(name, limit)}, room for "
+                f"{cap} {name} {amount_text(name, amount)} of {amount_text(name, limit)}, room for "
                 f"{draws or 'no'} draw{'s' * (draws > 1)} like it"
             )

@@ -16,7 +16,7 @@ from turnstile.errors import InputError, TurnstileError
 from turnstile.ledger.balances.charged_releases import ChargedRelease
 from turnstile.ledger.ledger import Ledger
 from turnstile.operations.airflow_names import programme_of
-from turnstile.operations.airflow_now import AirflowNow, Question
+from turnstile.operations.airflow_now import AirflowNow, RunsAsked
 from turnstile.operations.budget_page.plan_view import (
     cost_in_words,
     crash_words,
@@ -137,7 +137,7 @@ class DeploymentState:
         follower = self._followed()
         return () if follower is None else follower.ledger.charged(family)
 
-    def question(self, visible: frozenset[str]) -> Question:
+    def runs_asked(self, visible: frozenset[str]) -> RunsAsked:
         """Return the last run of each week that is not public, or that did not say how it ended."""
         asked, turns = {}, Counter[tuple[str, str]]()
         for name in sorted(visible):
@@ -154,7 +154,7 @@ class DeploymentState:
                 or week not in weeks
                 or not weeks[week].published
             )
-        return Question(asked, turns)
+        return RunsAsked(asked, turns)
 
     def period_of_run(self, dag_id: str, starts: datetime | None, named: str) -> str:
         """Name the period that a run stands for; empty if it stands for none.
@@ -212,7 +212,7 @@ class DeploymentState:
         asked = [
             self._plan(group[name], mark.week)
             for name, calendar in calendars.items()
-            for mark in (week_mark.correction or week_mark for week_mark in calendar)
+            for mark in (week_mark.current for week_mark in calendar)
             if mark.state in LIVE and mark.run_id
         ]
         before = [

@@ -11,7 +11,6 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -112,11 +111,6 @@ def append_line(path: Path, record: Mapping[str, Any]) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-
-
-def instant(at: datetime) -> str:
-    """Write an instant as lines carry it."""
-    return at.astimezone(UTC).isoformat(timespec="seconds")
 
 
 def open_runs(lines: tuple[Line, ...]) -> tuple[Line, ...]:

@@ -6,14 +6,14 @@ its fold. Nothing here decides anything; balances shown come from the ledger's o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 
 from turnstile.ledger.balances.amounts import amount_text
 from turnstile.ledger.balances.changes import postings_in
 from turnstile.ledger.balances.folded_accounts import FoldedAccounts
-from turnstile.ledger.balances.forecast import CapForecast, forecasts
+from turnstile.ledger.balances.forecast import CapForecast, costliest, forecasts
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.fold import Fold
 from turnstile.ledger.ledger import Ledger
@@ -114,17 +114,15 @@ class LedgerFollower:
         )
 
 
-def _cost(postings: Iterable[Posting]) -> str:
+def _cost(postings: Sequence[Posting]) -> str:
     """Say what a reservation takes of the costliest account of each unit."""
-    costliest: dict[str, tuple[str, int]] = {}
-    for posting in postings:
-        for name, amount in (("rho", posting.rho_nano), ("epsilon", posting.epsilon_micro)):
-            if amount is not None:
-                if amount > costliest.get(posting.unit.value, ("", -1))[1]:
-                    costliest[posting.unit.value] = (name, amount)
-                break
-    costs = costliest.items()
-    return ", ".join(f"{unit} {name} {amount_text(name, amount)}" for unit, (name, amount) in costs)
+    costs = []
+    for unit in dict.fromkeys(posting.unit for posting in postings):
+        name, amount = "rho", costliest(postings, unit, "rho_nano")
+        if amount is None:
+            name, amount = "epsilon", costliest(postings, unit, "epsilon_micro")
+        costs.append(f"{unit} {name} {amount_text(name, amount)}")
+    return ", ".join(costs)
 
 
 def _line(entry: Entry) -> EntryLine:

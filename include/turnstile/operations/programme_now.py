@@ -182,7 +182,7 @@ def weeks_to_go_on_with(
     programme: Programme, marks: Sequence[WeekMark], now: datetime
 ) -> tuple[str, ...]:
     """Return the weeks whose run may be cleared or asked for and then draw: such advice costs."""
-    judged = (mark.correction or mark for mark in marks)
+    judged = (mark.current for mark in marks)
     cleared = (
         mark.week
         for mark in judged
@@ -302,7 +302,7 @@ def _troubles(
 ) -> Iterator[Attention]:
     """Yield the weeks that are not as they should be; those without a run are `_overdue`."""
     for week in marks:
-        mark = week.correction or week
+        mark = week.current
         if mark.state not in TROUBLE or mark.state == "missing":
             continue
         reason = mark.reason or "it gave no reason; the run's last task has it"
@@ -355,11 +355,7 @@ def _stalled(
     programme: str, marks: Sequence[WeekMark], now: datetime, airflow: AirflowNow
 ) -> Iterator[Attention]:
     """Yield the first week whose run does not go on though nothing holds it up."""
-    for mark in (
-        (week_mark.correction or week_mark)
-        for week_mark in marks
-        if (week_mark.correction or week_mark).state in LIVE
-    ):
+    for mark in (week_mark.current for week_mark in marks if week_mark.current.state in LIVE):
         run = airflow.run_of(programme, mark.week, mark.run_id)
         if run is not None and (why := airflow.stall(programme, run, now)):
             yield Attention(mark.week, "stalled", why, _NEXT_STEP["stalled"], run.run_id, mark.week)

@@ -8,8 +8,9 @@ from datetime import datetime, timedelta
 from itertools import takewhile
 from typing import Any
 
+from turnstile.ledger.entries import instant
 from turnstile.ledger.of_deployment import open_ledger
-from turnstile.operations.journal import Happening, Journal, Line, instant
+from turnstile.operations.journal import Happening, Journal, Line
 from turnstile.pipeline.private_zone.retention import NO_FILE, Retention, Verdict
 from turnstile.programme.spec import RetentionSpec
 from turnstile.settings import Settings

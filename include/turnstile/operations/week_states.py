@@ -91,6 +91,11 @@ class WeekMark:
     is_ending: bool = False
     correction: WeekMark | None = None
 
+    @property
+    def current(self) -> WeekMark:
+        """What goes on now: its correction where there is one, else the week itself."""
+        return self.correction or self
+
 
 def state_of_week(
     programme: str, week: Week, evidence: Evidence, lines: Sequence[Line]

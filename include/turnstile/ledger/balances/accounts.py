@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 
 from turnstile.errors import InputError, RefusedError
 from turnstile.ledger.admission import Excess, binding_caps, cap_figures, first_excess
-from turnstile.ledger.balances.amounts import Cap, is_lifetime_unit
+from turnstile.ledger.balances.amounts import COORDINATES, Cap, is_lifetime_unit
 from turnstile.ledger.balances.changes import (
     ALL_WEEKS,
     NOTHING,
@@ -35,7 +35,6 @@ from turnstile.service_calendar import ServiceWeek
 
 _ROW = ("unit", "scope", "week")
 _SIDES = [f"{side}_{name}" for side in ("spent", "held") for name in AMOUNTS]
-_CAP_FIGURES = ("epsilon_micro", "rho_nano", "delta_femto")
 _INSERT_ROW = text(
     f"INSERT INTO account (family, unit, scope, week, {', '.join(_SIDES)}) "  # noqa: S608 - names
     f"VALUES (:family, :unit, :scope, :week, {', '.join('0' for _ in _SIDES)}) "
@@ -48,7 +47,7 @@ _TAKE_TURN = text(
 _THIS_ROW = [ACCOUNT.c[name] == bindparam(f"b_{name}") for name in ("family", *_ROW)]
 _ADDED = {name: ACCOUNT.c[name] + bindparam(f"b_{name}") for name in _SIDES}
 _ADD = update(ACCOUNT).where(*_THIS_ROW).values(_ADDED)
-_ADD_UNDER = _ADD.values({f"cap_{name}": bindparam(f"b_cap_{name}") for name in _CAP_FIGURES})
+_ADD_UNDER = _ADD.values({f"cap_{name}": bindparam(f"b_cap_{name}") for name in COORDINATES})
 _OF_FAMILY = select(CAPS).where(CAPS.c.family == bindparam("of"))
 _OF_PROGRAMME = select(CAPS).where(CAPS.c.programme == bindparam("of"))
 
@@ -170,7 +169,7 @@ def in_lock_order(changes: Sequence[Change]) -> list[Change]:
 
 def _named_caps(row: AccountRow, caps: Sequence[Cap]) -> dict[str, int | None]:
     """Return the caps on a row as parameters of an update."""
-    names = (f"b_cap_{name}" for name in _CAP_FIGURES)
+    names = (f"b_cap_{name}" for name in COORDINATES)
     return dict(zip(names, cap_figures(row, caps), strict=True))
 
 

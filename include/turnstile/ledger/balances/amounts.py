@@ -12,6 +12,10 @@ from turnstile.errors import InputError
 from turnstile.privacy.units import NeighboringRelation, ProtectionUnit
 
 EVER = "ever"
+SUMS = ("epsilon_micro", "rho_nano")
+"""Of losses and caps the two sums; a delta goes with either."""
+COORDINATES = (*SUMS, "delta_femto")
+"""Of losses and caps every figure."""
 _DECIMALS = {"epsilon": 6, "rho": 9, "delta": 15}
 
 
@@ -36,6 +40,12 @@ class AccountLoss:
             _plus(self.rho_nano, other.rho_nano),
             self.delta_femto + other.delta_femto,
         )
+
+    @property
+    def rank(self) -> tuple[int | bool, ...]:
+        """Where it stands among others: by rho, which all noise has, then epsilon and delta."""
+        rho, epsilon = self.rho_nano, self.epsilon_micro
+        return rho is None, rho or 0, epsilon is None, epsilon or 0, self.delta_femto
 
 
 def _plus(amount: int | None, other: int | None) -> int | None:
@@ -91,6 +101,16 @@ class Cap:
 def is_lifetime_unit(unit: ProtectionUnit) -> bool:
     """Say whether a unit has one account for ever, with a row a week for rolling windows."""
     return unit.is_lifetime
+
+
+def word_of(coordinate: str) -> str:
+    """Return the word for a figure of a loss.
+
+    Examples:
+        >>> [word_of(coordinate) for coordinate in COORDINATES]
+        ['epsilon', 'rho', 'delta']
+    """
+    return coordinate.partition("_")[0]
 
 
 def amount_text(coordinate: str, amount: int | None) -> str:

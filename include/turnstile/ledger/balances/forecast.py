@@ -17,7 +17,7 @@ from turnstile.ledger.balances.account_course import (
     following,
     next_correction,
 )
-from turnstile.ledger.balances.amounts import EVER, Cap, is_lifetime_unit
+from turnstile.ledger.balances.amounts import COORDINATES, EVER, Cap, is_lifetime_unit
 from turnstile.ledger.balances.changes import AccountRow, Amount, pair_of, week_names
 from turnstile.ledger.balances.folded_accounts import FoldedAccounts
 from turnstile.ledger.fold import Fold
@@ -28,7 +28,6 @@ from turnstile.privacy.units import ProtectionUnit
 from turnstile.service_calendar import ServiceWeek, parse_period
 
 YEAR_WEEKS = 52
-COORDINATES = ("epsilon_micro", "rho_nano", "delta_femto")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class CapForecast:
     Args:
         family: accounts of accounts.
         cap: in force, add/remove.
-        coordinate: `epsilon_micro`, `rho_nano` or `delta_femto`.
+        coordinate: one of `COORDINATES`.
         limit: the cap's figure, in the unit of the coordinate.
         weekly: cost of one more week of every programme of the family, of longer periods their
             share, rounded up; of an account that starts anew, of one release; None is infinite.

@@ -16,7 +16,7 @@ from turnstile.ledger.balances.accounts import (
     families,
     family_caps,
 )
-from turnstile.ledger.balances.amounts import AccountLoss, Cap
+from turnstile.ledger.balances.amounts import COORDINATES, AccountLoss, Cap
 from turnstile.ledger.balances.changes import ALL_WEEKS, NOTHING, AccountRow, Amount
 from turnstile.ledger.database.database_tables import ACCOUNT, AMOUNTS
 from turnstile.ledger.records import AccountBalance
@@ -87,7 +87,7 @@ def _most_spent(rows: Weeks, window_weeks: int) -> tuple[str, Amount, Amount]:
 
     Windows without a charged last week take no more than an earlier one, so only those are summed.
     """
-    best: tuple[tuple[int, ...], str, Amount, Amount] | None = None
+    best: tuple[tuple[int | bool, ...], str, Amount, Amount] | None = None
     pairs = {name.partition("..")[0]: taken for name, taken in rows.items() if ".." in name}
     charged = sorted((ServiceWeek.parse(week).monday, week) for week in rows if ".." not in week)
     nothing = (NOTHING, NOTHING)
@@ -101,7 +101,7 @@ def _most_spent(rows: Weeks, window_weeks: int) -> tuple[str, Amount, Amount]:
             total = _plus(_minus(total, rows[gone]), pairs.get(gone, nothing))
             first += 1
         spent, held = total
-        rank = _rank(spent.plus(held))
+        rank = spent.plus(held).loss.rank
         if best is None or rank >= best[0]:
             start = ServiceWeek.parse(week).plus(1 - window_weeks)
             best = (rank, f"{start}..{week}", spent, held)
@@ -120,12 +120,6 @@ def _minus(taken: Taken, other: Taken) -> Taken:
     return taken[0].minus(other[0]), taken[1].minus(other[1])
 
 
-def _rank(taken: Amount) -> tuple[int, ...]:
-    """Order windows: unbounded postings, then epsilon, rho and delta."""
-    unbounded = taken.epsilon_unbounded + taken.rho_unbounded
-    return (unbounded, taken.epsilon_micro, taken.rho_nano, taken.delta_femto)
-
-
 def rows_in(connection: Connection, family: str) -> dict[AccountRow, tuple[Amount, Amount]]:
     """Return every row of a family's accounts, spent and held."""
     query = select(*amount_columns()).where(ACCOUNT.c.family == family)
@@ -138,7 +132,7 @@ def rows_in(connection: Connection, family: str) -> dict[AccountRow, tuple[Amoun
 
 def cap_columns_in(connection: Connection, family: str) -> dict[AccountRow, CapFigures]:
     """Return the caps that stand in every row of a family's accounts."""
-    caps = [ACCOUNT.c[f"cap_{name}"] for name in ("epsilon_micro", "rho_nano", "delta_femto")]
+    caps = [ACCOUNT.c[f"cap_{name}"] for name in COORDINATES]
     keys = [ACCOUNT.c[name] for name in AccountRow._fields]
     query = select(*keys, *caps).where(ACCOUNT.c.family == family)
     return {

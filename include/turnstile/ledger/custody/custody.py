@@ -25,7 +25,7 @@ from turnstile.ledger.custody.space import require_space
 from turnstile.ledger.custody.traces import Trace, TraceKind, trace_findings, traces
 from turnstile.ledger.custody.witness import Witnesses, naming
 from turnstile.ledger.database.store import Store
-from turnstile.ledger.entries import Entry, EntryKind
+from turnstile.ledger.entries import Entry, EntryKind, instant
 from turnstile.ledger.parties import FIRST_USE, Parties
 from turnstile.ledger.records import Finding, ReleaseKey
 from turnstile.ledger.states import ReleaseState
@@ -136,7 +136,7 @@ class Custody:
     def _name(self, connection: Connection, line: str, named: Mapping[str, Path]) -> None:
         """Write the facts of a first use, unless another process did meanwhile."""
         facts.head(connection, locked=True)
-        parties, at = parties_in(connection), facts.instant(self.clock())
+        parties, at = parties_in(connection), instant(self.clock())
         who = dict(zip(("person", "reason"), FIRST_USE, strict=True))
         if parties.key is None:
             body = {"public_line": line, **who}
@@ -232,7 +232,7 @@ def clock_findings(last_at: str | None, now: datetime) -> Iterator[Finding]:
     last = datetime.fromisoformat(last_at)
     if now < last - _CLOCK_SLACK:
         problem = (
-            f"the clock says {facts.instant(now)}, the ledger's last entry is of {last_at}; set "
+            f"the clock says {instant(now)}, the ledger's last entry is of {last_at}; set "
             "the clock, or if it is right: turnstile ledger confirm-clock"
         )
         yield Finding("clock", None, problem)

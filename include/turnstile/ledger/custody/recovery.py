@@ -36,7 +36,7 @@ from turnstile.ledger.custody.replay import replay, store
 from turnstile.ledger.custody.shipped import last_shipped, shipped_entries, shipped_entry
 from turnstile.ledger.custody.shown_age import shown_age
 from turnstile.ledger.custody.traces import FILES, Trace, TraceKind, sealed_file, traces
-from turnstile.ledger.entries import Entry, EntryKind
+from turnstile.ledger.entries import Entry, EntryKind, instant
 from turnstile.ledger.fold import Fold
 from turnstile.ledger.landing_paths import note_landing
 from turnstile.ledger.parties import is_overlooked
@@ -140,7 +140,7 @@ def recover(  # noqa: PLR0913 - each a thing that a person says or that is left
             }
             if leftovers := _unnamed(all_traces, history, declared_draws(connection)):
                 body["leftovers"] = leftovers  # another machine may have others
-            facts.append(connection, facts.instant(custody.clock()), EntryKind.RECOVERED, body)
+            facts.append(connection, instant(custody.clock()), EntryKind.RECOVERED, body)
         sealed = {
             key: str(attempt.artefact_digest)
             for key, past in history.attempts.items()
@@ -280,7 +280,7 @@ def _declare(  # noqa: PLR0913, PLR0917 - each a source of what is lost
             body |= {"proven_by": proof.sealed} if proof.sealed else {}
         if files := delivered.files(proof.key):
             body["files"] = list(files)
-        at = facts.instant(custody.clock())
+        at = instant(custody.clock())
         accounts.lock_family(connection, family)
         store(connection, facts.append(connection, at, EntryKind.LOSS_DECLARED, body))
         if landing := delivered.landing.get(proof.key.programme):
@@ -385,7 +385,7 @@ def _publish(
             continue
         accounts.lock_family(connection, sealed.family)
         words = {"person": said[0], "reason": said[1], "manifest_digest": str(trace.manifest)}
-        at = facts.instant(custody.clock())
+        at = instant(custody.clock())
         attempts.make_transition(connection, at, sealed, Transition.PUBLISH, **words)
         published.append(trace.key)
     return tuple(published)
@@ -401,7 +401,7 @@ def _end_open(connection: Connection, custody: Custody, said: tuple[str, str]) -
             move = Transition.VOID if attempt.state is ReleaseState.RESERVED else Transition.BURN
             accounts.lock_family(connection, attempt.family)
             words = {"person": said[0], "reason": f"recovery: {said[1]}"}
-            at = facts.instant(custody.clock())
+            at = instant(custody.clock())
             attempts.make_transition(connection, at, attempt, move, **words)
             ended.append(attempt.attempt_id)
     return tuple(ended)

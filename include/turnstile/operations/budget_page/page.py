@@ -6,7 +6,7 @@ Reads only. A reader sees the programmes that they may see, and the accounts of 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from turnstile.errors import InputError, TurnstileError
@@ -30,7 +30,7 @@ from turnstile.service_calendar import parse_period
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class OpenQuestion:
     """A question that Airflow has open about a week.
 
     Args:
@@ -256,7 +256,7 @@ class BudgetPage(DeploymentState):
             shown=shown,
             beside=week_beside(shown, self._last_public(spec, mark.week), spec, self.settings),
             verdicts=words,
-            question=self.question_of(programme, week, airflow),
+            question=self.open_question(programme, week, airflow),
             note=note,
             compared=None,
             revision=mark.revision,
@@ -266,7 +266,7 @@ class BudgetPage(DeploymentState):
             meaning=f"under embargo, not public; {mark.reason or STATES.get(mark.state, '')}",
         )
 
-    def question_of(self, programme: str, week: str, airflow: AirflowNow) -> Question | None:
+    def open_question(self, programme: str, week: str, airflow: AirflowNow) -> OpenQuestion | None:
         """Return the question that Airflow has open about a week; None if it has none."""
         spec, mark = self._under_embargo(programme, week, airflow)
         run = airflow.run_of(spec.name, mark.week, mark.run_id)
@@ -276,7 +276,7 @@ class BudgetPage(DeploymentState):
         sealed = self.snapshot().weeks_of(spec.name)[mark.week].revision(mark.revision).sealed
         if sealed is None:
             return None
-        return Question(run.run_id, task, f"{sealed.artefact_digest}/{run.run_id}/{task}")
+        return OpenQuestion(run.run_id, task, f"{sealed.artefact_digest}/{run.run_id}/{task}")
 
     def _under_embargo(
         self, programme: str, week: str, airflow: AirflowNow
@@ -284,7 +284,7 @@ class BudgetPage(DeploymentState):
         """Return a programme, and the mark of the week's revision that is not public."""
         spec = load_programme(programme, self.settings.include)
         mark = self.mark_of(spec, str(parse_period(week, where="page")), airflow)
-        return spec, mark.correction or mark
+        return spec, mark.current
 
     def _last_public(self, programme: Programme, week: str) -> ReleaseKey | None:
         """Return the release in force of the last week before one, or of itself, if any is."""
@@ -318,10 +318,10 @@ class BudgetPage(DeploymentState):
             return page_json.forecast_view(snapshot, families)
         if view == "calendar":
             calendars = self.calendars(visible, airflow)
-            return {n: [page_json.plain(m) for m in marks] for n, marks in calendars.items()}
+            return {n: [asdict(m) for m in marks] for n, marks in calendars.items()}
         if view == "entries":
             lines = page_json.entries_view(snapshot.lines, visible, dict(wanted))
-            return [page_json.plain(line) for line in lines[: page_json.PAGE_LINES]]
+            return [asdict(line) for line in lines[: page_json.PAGE_LINES]]
         if view == "plan":
             return self.next_plans(visible, airflow)
         rule = f"{view!r} is none; choose balance, forecast, calendar, entries or plan"

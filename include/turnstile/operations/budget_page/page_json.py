@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from turnstile.ledger.presentation import balance_json, forecast_json, most_spent
+from turnstile.ledger.presentation import balance_json, most_spent
 from turnstile.operations.ledger_snapshot import EntryLine, LedgerSnapshot
 
 PAGE_LINES = 100
@@ -23,9 +23,7 @@ def balance_view(snapshot: LedgerSnapshot, families: frozenset[str]) -> list[dic
 
 def forecast_view(snapshot: LedgerSnapshot, families: frozenset[str]) -> list[dict[str, Any]]:
     """Return what `turnstile ledger forecast --json` prints, of some budget groups."""
-    return [
-        forecast_json(forecast) for forecast in snapshot.forecasts if forecast.family in families
-    ]
+    return [asdict(forecast) for forecast in snapshot.forecasts if forecast.family in families]
 
 
 def entries_view(
@@ -47,8 +45,3 @@ def entries_view(
         and kind in {"", line.kind.value}
         and key in line.key
     ]
-
-
-def plain(record: Any) -> dict[str, Any]:  # noqa: ANN401 - a frozen record
-    """Return a record's fields, those of records in it too."""
-    return asdict(record)

@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment
 
 from turnstile.html_pages import environment_of
-from turnstile.ledger.balances.amounts import amount_text, cap_text
+from turnstile.ledger.balances.amounts import amount_text, cap_text, word_of
 from turnstile.ledger.presentation import next_correction
 from turnstile.operations.amount_words import (
     capped_words,
@@ -35,6 +35,7 @@ _WORDS = (
     figures_words,
     next_correction,
     share_left,
+    word_of,
 )
 SECTIONS = (
     ("", "Budget"),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from turnstile.estimates.error_bars import error_bar
-from turnstile.ledger.balances.amounts import Cap, is_lifetime_unit
+from turnstile.ledger.balances.amounts import SUMS, AccountLoss, Cap, is_lifetime_unit, word_of
+from turnstile.ledger.balances.forecast import costliest
+from turnstile.ledger.presentation import most_spent
 from turnstile.ledger.records import AccountBalance
 from turnstile.operations.amount_words import rounded_up
 from turnstile.pipeline.trials.room import crash_sentence, tightest_room
@@ -19,8 +22,6 @@ from turnstile.programme.spec import Programme
 from turnstile.publishing.card import loss_figures
 from turnstile.release.plan import ReleasePlan, make_plan
 from turnstile.service_calendar import parse_period
-
-_COORDINATES = ("epsilon_micro", "rho_nano")
 
 
 def plan_of(programme: Programme, include: Path, week: str, revision: int = 0) -> ReleasePlan:
@@ -91,58 +92,49 @@ def cost_in_words(planned: ReleasePlan) -> str:
 
 
 def _left(planned: ReleasePlan, balances: tuple[AccountBalance, ...]) -> list[dict[str, Any]]:
-    """Return cap, taken, asked and left of the account that has least left, unit by unit."""
-    costliest: dict[str, Posting] = {}
-    for posting in planned.postings:
-        known = costliest.get(posting.unit.value)
-        if known is None or (posting.epsilon_micro or 0) > (known.epsilon_micro or 0):
-            costliest[posting.unit.value] = posting
-    lines: dict[tuple[str, str, int], dict[str, Any]] = {}
-    accounts = {(posting.unit, posting.scope) for posting in planned.postings}
-    for balance in balances:
-        asked = costliest.get(balance.unit.value)
-        if balance.cap is None or asked is None or balance.family != planned.family:
-            continue
-        is_same_account = (
-            is_lifetime_unit(balance.unit) or (balance.unit, balance.scope) in accounts
-        )
-        if planned.revision and not is_same_account:
-            continue
-        is_fresh = not (planned.revision or is_lifetime_unit(balance.unit))
-        for line in _lines(balance, balance.cap, asked, is_fresh=is_fresh):
-            account = (line["unit"], line["coordinate"], line["window_weeks"] or 0)
-            known_line = lines.get(account)
-            if known_line is None or (line["taken"] or 0) > (known_line["taken"] or 0):
-                lines[account] = line
-    return list(lines.values())
-
-
-def _lines(
-    balance: AccountBalance, cap: Cap, asked: Posting, *, is_fresh: bool
-) -> list[dict[str, Any]]:
-    """Return a line for each coordinate that the cap limits.
+    """Return cap, taken, asked and left of the account that has least left, unit by unit.
 
     A unit of a day or a week meets a new week with fresh accounts, and a correction with those of
     the week itself; a lifetime one with what is taken (in its most spent window, which is at least
     that of the next).
     """
-    lines = []
-    taken = balance.spent + balance.held
-    for name in _COORDINATES:
-        limit, cost = getattr(cap, name), getattr(asked, name)
-        if limit is None:
+    lines: dict[tuple[str, str, int], dict[str, Any]] = {}
+    for balance in balances if planned.revision else most_spent(balances):
+        if balance.cap is None or balance.family != planned.family:
             continue
-        before = 0 if is_fresh else getattr(taken, name)
-        after = None if None in (before, cost) else limit - before - cost
-        lines.append(
-            {
-                "unit": balance.unit.value,
-                "coordinate": name.partition("_")[0],
-                "window_weeks": cap.window_weeks,
-                "cap": limit,
-                "taken": before,
-                "asked": cost,
-                "left_after": after,
-            }
-        )
-    return lines
+        is_lifetime = is_lifetime_unit(balance.unit)
+        is_fresh = not (planned.revision or is_lifetime)
+        asked = [
+            posting
+            for posting in planned.postings
+            if posting.unit is balance.unit
+            and (is_fresh or is_lifetime or posting.scope == balance.scope)
+        ]
+        taken = AccountLoss() if is_fresh else balance.spent + balance.held
+        for line in _lines(balance.cap, taken, asked):
+            account = (line["unit"], line["coordinate"], line["window_weeks"] or 0)
+            lines[account] = min(lines.get(account, line), line, key=_left_after)
+    return list(lines.values())
+
+
+def _left_after(line: dict[str, Any]) -> tuple[bool, int]:
+    """Order accounts by what they have left; without a bound nothing is."""
+    return line["left_after"] is not None, line["left_after"] or 0
+
+
+def _lines(cap: Cap, taken: AccountLoss, asked: Sequence[Posting]) -> Iterator[dict[str, Any]]:
+    """Yield a line for each coordinate that the cap limits, of an account that is asked for."""
+    for name in SUMS:
+        limit, before = getattr(cap, name), getattr(taken, name)
+        if limit is None or not asked:
+            continue
+        cost = costliest(asked, cap.unit, name)
+        yield {
+            "unit": cap.unit.value,
+            "coordinate": word_of(name),
+            "window_weeks": cap.window_weeks,
+            "cap": limit,
+            "taken": before,
+            "asked": cost,
+            "left_after": None if before is None or cost is None else limit - before - cost,
+        }

@@ -6,7 +6,6 @@ that is an upper picture of the error, and the published tables hold the exact o
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,13 +31,16 @@ from turnstile.operations.budget_page.picture_shapes import (
 )
 from turnstile.operations.budget_page.week_compared import WeekCompared, compared
 from turnstile.privacy.noise import normal_half_width
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.spec import Programme, TableSpec
 from turnstile.publishing.data_tables import VALUE, labels_of
 from turnstile.publishing.package_reader import Tables
+from turnstile.publishing.week.geography import Feature, features_of
 from turnstile.settings import Settings
 
 _WEEK = "the week"
 _WHOLE = "all days"
+_TIMES, _PLACES = ("slot",), ("location", "cell")  # endings of dimensions
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +132,8 @@ def week_in(
         card: what is said of it: title, guarantee, ledger entry.
     """
     gates = json.loads((package / "assessment.json").read_bytes())["gates"]
-    in_time, in_space = _table_by(programme, "slot"), _table_by(programme, "location")
-    tables = Tables(package)
+    in_time, in_space = _table_by(programme, _TIMES), _table_by(programme, _PLACES)
+    domain, tables = load_domain(programme, include), Tables(package)
     heat = _summed(tables, in_time, _row_and_slot) if in_time else {}
     series = _summed(tables, in_time, _slot) if in_time else {}
     space = _summed(tables, in_space, _location) if in_space else {}
@@ -141,7 +143,7 @@ def week_in(
     return PublishedWeek(
         card=card,
         gates=tuple(gates),
-        locations=tuple(_locations(space, programme, include)),
+        locations=tuple(_locations(space, features_of(programme, domain, include))),
         rows=rows,
         slots=slots,
         heat=heat,
@@ -165,11 +167,9 @@ def _sum(name: str, bars: Sequence[Bar]) -> Bar:
     return Bar(name, math.fsum(bar.value or 0.0 for bar in bars), deviation)
 
 
-def _table_by(programme: Programme, what: str) -> TableSpec | None:
-    """Return the smallest table that has a time, or a location, among its dimensions."""
-    wanted = "slot" if what == "slot" else ("location", "cell")
-    names = (wanted,) if isinstance(wanted, str) else wanted
-    fitting = [t for t in programme.tables if any(by.endswith(n) for by in t.by for n in names)]
+def _table_by(programme: Programme, endings: tuple[str, ...]) -> TableSpec | None:
+    """Return the smallest table with a dimension that ends so."""
+    fitting = [t for t in programme.tables if any(by.endswith(endings) for by in t.by)]
     return min(fitting, key=lambda table: len(table.by), default=None)
 
 
@@ -228,41 +228,22 @@ def _row_and_slot(labels: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _slot(labels: Mapping[str, str]) -> str:
-    return next(value for name, value in labels.items() if name.endswith("slot"))
+    return next(value for name, value in labels.items() if name.endswith(_TIMES))
 
 
 def _location(labels: Mapping[str, str]) -> str:
-    return next(value for name, value in labels.items() if name.endswith(("location", "cell")))
+    return next(value for name, value in labels.items() if name.endswith(_PLACES))
 
 
-def _locations(space: Mapping[str, Bar], programme: Programme, include: Path) -> Iterable[Location]:
-    """Give each number its location on the map, from the public domain; others are left out."""
-    if programme.domain.h3_resolution is not None:
-        import h3
+def _locations(space: Mapping[str, Bar], features: Sequence[Feature]) -> Iterable[Location]:
+    """Give each number its place on the map; what has none is left out.
 
-        for name, bar in space.items():
-            if h3.is_valid_cell(name):
-                outline = tuple((lng, lat) for lat, lng in h3.cell_to_boundary(name))
-                yield Location(name, outline, bar.value, bar.deviation)
-        return
-    points = _points(include / str(programme.domain.locations))
+    Numbers are of all modes together, so a place of several stands where the first has it.
+    """
+    rings = {feature.label: feature.ring for feature in reversed(features)}
     for name, bar in space.items():
-        if name in points:
-            yield Location(name, (points[name],), bar.value, bar.deviation)
-
-
-def _points(path: Path) -> dict[str, tuple[float, float]]:
-    """Return the middle of each published area, from the public file of locations."""
-    sums: dict[str, list[float]] = {}
-    with path.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            if not (row.get("latitude") and row.get("longitude")):
-                continue
-            total = sums.setdefault(row["area"] or row["location"], [0.0, 0.0, 0.0])
-            total[0] += float(row["longitude"])
-            total[1] += float(row["latitude"])
-            total[2] += 1
-    return {name: (x / n, y / n) for name, (x, y, n) in sums.items()}
+        if name in rings:
+            yield Location(name, rings[name], bar.value, bar.deviation)
 
 
 def week_beside(

@@ -14,9 +14,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from turnstile.ledger.balances.amounts import amount_text, cap_text, is_lifetime_unit
+from turnstile.ledger.balances.amounts import SUMS, amount_text, cap_text, is_lifetime_unit, word_of
 from turnstile.ledger.balances.folded_accounts import FoldedAccounts
 from turnstile.ledger.entries import EntryKind
+from turnstile.ledger.presentation import left_under
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.weeks import Week
 from turnstile.operations.budget_page.plan_view import cost_in_words
@@ -146,13 +147,11 @@ def _left(trial: FoldedAccounts, planned: ReleasePlan) -> Iterator[str]:
     for cap, taken in trial.most_taken(planned.postings, str(planned.charged_in)).items():
         if not is_lifetime_unit(cap.unit):
             continue
-        for name in ("epsilon_micro", "rho_nano"):
-            limit, used = getattr(cap, name), getattr(taken.loss, name)
-            if limit is None:
-                continue
-            figure = name.partition("_")[0]
-            left = "nothing" if used is None else amount_text(figure, max(0, limit - used))
-            yield f"{cap_text(cap)}: {figure} {left} of {amount_text(figure, limit)}"
+        for name, amount in left_under(cap, taken.loss).items():
+            if name in SUMS:
+                figure = word_of(name)
+                limit = amount_text(figure, getattr(cap, name))
+                yield f"{cap_text(cap)}: {figure} {amount_text(figure, amount)} of {limit}"
 
 
 def named(release_preview: Preview, in_the_way: str) -> Preview:

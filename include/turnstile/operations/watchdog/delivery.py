@@ -10,7 +10,8 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
-from turnstile.operations.journal import Happening, Journal, Line, instant
+from turnstile.ledger.entries import instant
+from turnstile.operations.journal import Happening, Journal, Line
 from turnstile.operations.watchdog.alerts import Alert, Links, Severity, digest, runbook_link
 
 Send = Callable[[Sequence[str], str, str, Severity], bool]

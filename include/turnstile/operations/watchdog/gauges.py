@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from turnstile.ledger.balances.amounts import word_of
 from turnstile.ledger.weeks import attempts_by_state
 from turnstile.operations.ledger_snapshot import LedgerSnapshot
 from turnstile.operations.watchdog.alerts import taken_pct
@@ -61,7 +62,7 @@ def _of_caps(picture: LedgerSnapshot) -> Iterator[Gauge]:
         labels = {
             "family": forecast.family,
             "unit": forecast.cap.unit.value,
-            "figure": forecast.coordinate.partition("_")[0],
+            "figure": word_of(forecast.coordinate),
             "window_weeks": str(forecast.cap.window_weeks or 0),
         }
         yield Gauge("turnstile.cap_taken_pct", taken_pct(forecast), tuple(labels.items()))

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from turnstile.ledger.entries import EntryKind
-from turnstile.operations.journal import Happening, Journal, Line, instant
+from turnstile.ledger.entries import EntryKind, instant
+from turnstile.operations.journal import Happening, Journal, Line
 from turnstile.operations.ledger_snapshot import EntryLine, LedgerSnapshot
 
 _PROGRAMME, _WEEK = "ledger", "all"

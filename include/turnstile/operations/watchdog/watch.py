@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
-from turnstile.errors import IntegrityError, TurnstileError
+from turnstile.errors import TurnstileError
 from turnstile.ledger.custody.folders import release_folders
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
@@ -58,7 +58,7 @@ def watched(
     for state, marks, lines in programmes:
         alerts += _of_attention(state)
         alerts += _lasting(state, marks, lines, now)
-        judged = [mark.correction or mark for mark in marks]
+        judged = [mark.current for mark in marks]
         troubled = {mark.week for mark in judged if mark.state in TROUBLE}
         for run_id in sorted({line.run_id for line in lines if _speaks(line)}):
             told = of_run(lines, run_id)
@@ -118,7 +118,7 @@ def _stuck(
         for line in picture.lines
         if line.kind in {EntryKind.RESERVED, EntryKind.DRAW_BEGUN}
     }
-    live = {current.week for mark in marks if (current := mark.correction or mark).state in LIVE}
+    live = {current.week for mark in marks if (current := mark.current).state in LIVE}
     held = ("hold_stuck", EntryKind.RESERVED, HOLD_LASTS_AT_MOST)
     drawn = ("draw_stuck", EntryKind.DRAW_BEGUN, DRAW_LASTS_AT_MOST)
     for week in picture.weeks_of(programme).values():
@@ -137,7 +137,7 @@ def _lasting(
     A run that waits, for its week, for people or for a DAG that is paused, may wait.
     """
     programme = state.programme.name
-    for mark in ((week_mark.correction or week_mark) for week_mark in marks):
+    for mark in (week_mark.current for week_mark in marks):
         if mark.state != "under_way" or not mark.reason or state.in_airflow == "paused":
             continue
         heard = [line for line in lines if line.run_id == mark.run_id and line.week == mark.week]
@@ -157,7 +157,7 @@ def audited(verify: Callable[[], tuple[object, ...]], settings: Settings) -> tup
     alerts = []
     try:
         problems = [getattr(finding, "check", "ledger") for finding in verify()]
-    except (IntegrityError, TurnstileError) as error:
+    except TurnstileError as error:
         problems = [type(error).__name__]
     alerts += [Alert("audit_failed", "ledger", "all", check) for check in sorted(set(problems))]
     for name, package in release_folders(settings.public):

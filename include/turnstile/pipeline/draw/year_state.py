@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnstile.counting.exact import ExactTable
-from turnstile.errors import IntegrityError, RefusedError, RevisionNeeded, TurnstileError
+from turnstile.errors import RefusedError, RevisionNeeded, TurnstileError
 from turnstile.ledger.records import ReleaseKey
 from turnstile.pipeline.draw.planned_release import PlannedRelease
 from turnstile.pipeline.draw.sealed_release import sealed_attempt
@@ -92,7 +92,7 @@ def _tables_of(
     earlier = release.of(key)
     try:
         exact = load_exact(earlier.folders.private, earlier.recorded("exact", step="count"))
-    except (IntegrityError, TurnstileError) as gone:
+    except TurnstileError as gone:
         raise RefusedError(
             f"{release.key} carries {key} along, whose exact counts cannot be read ({gone}); "
             f"restore private/{key}, or begin a new year: state year_to_date_from {release.week}"

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from turnstile.errors import ProgrammeError
 from turnstile.ledger.admission import binding_caps
 from turnstile.ledger.balances.account_course import Course, filled
-from turnstile.ledger.balances.amounts import Cap, amount_text, cap_text
-from turnstile.ledger.balances.forecast import COORDINATES, costliest
+from turnstile.ledger.balances.amounts import COORDINATES, Cap, amount_text, cap_text, word_of
+from turnstile.ledger.balances.forecast import costliest
 from turnstile.privacy.accounts import NANO, postings, rounded_up
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import Programme
@@ -30,7 +30,7 @@ class Room:
 
     Args:
         cap: in force, add/remove.
-        coordinate: `epsilon_micro`, `rho_nano` or `delta_femto`.
+        coordinate: one of `COORDINATES`.
         promised: what the releases of one window cost together; None if they pass the cap.
         draw: what one draw more costs; None is infinite.
     """
@@ -54,7 +54,7 @@ class Room:
 
     def __str__(self) -> str:
         """Say what is promised and what is allowed."""
-        name = self.coordinate.partition("_")[0]
+        name = word_of(self.coordinate)
         limit = amount_text(name, self.limit)
         if self.promised is None:
             return f"the promised releases pass the cap on {cap_text(self.cap)}, {name} {limit}"
@@ -160,7 +160,7 @@ def _what_fits(room: Room, needed: int) -> str:
 
 def crash_sentence(room: Room) -> str:
     """Say what a draw costs that dies before its seal, and what is left for others then."""
-    name, cap = room.coordinate.partition("_")[0], cap_text(room.cap)
+    name, cap = word_of(room.coordinate), cap_text(room.cap)
     lead = (
         f"A draw that dies before its seal stays charged: {name} "
         f"{amount_text(name, room.draw)} on {cap}"

@@ -8,11 +8,11 @@ from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
 
-from turnstile.ledger.balances.amounts import AccountLoss
+from turnstile.ledger.presentation import left_text
 from turnstile.pipeline.before_charge import described
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.trials.small_worlds import small_worlds
-from turnstile.privacy.accounts import MICRO, NANO, loss_by_unit
+from turnstile.privacy.accounts import loss_by_unit
 from turnstile.privacy.events import one_of_each_label
 from turnstile.privacy.mechanisms.registry import Calibration
 from turnstile.privacy.mechanisms.thresholds import source_threshold
@@ -87,22 +87,10 @@ def left_under_caps(release: Release) -> list[dict[str, Any]]:
     for account in release.ledger.balance(release.programme.family):
         if account.cap is None or (account.unit, account.scope) not in touched:
             continue
-        left = _difference(account.cap.epsilon_micro, account.spent, account.held, "epsilon_micro")
-        parts, name = MICRO, "epsilon"
-        if account.cap.epsilon_micro is None:
-            left = _difference(account.cap.rho_nano, account.spent, account.held, "rho_nano")
-            parts, name = NANO, "rho"
-        text = "nothing" if left is None else f"{name} {left / parts:g}"
-        lines.append({"unit": str(account.unit), "scope": account.scope, "left": text})
+        lines.append(
+            {"unit": str(account.unit), "scope": account.scope, "left": left_text(account)}
+        )
     return lines
-
-
-def _difference(cap: int | None, spent: AccountLoss, held: AccountLoss, name: str) -> int | None:
-    """Return cap less spent and held; None where either is infinite."""
-    amounts = (getattr(spent, name), getattr(held, name))
-    if cap is None or None in amounts:
-        return None
-    return int(cap - sum(amounts))
 
 
 def _decimal(part: object) -> object:

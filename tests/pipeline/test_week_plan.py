@@ -9,7 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from small_deployment import Deployment
+from deployment_fixtures import BegunWeek
+from small_deployment import WEEK, Deployment
+
+from turnstile.ledger.presentation import left_text
 
 Cli = Callable[..., int]
 SUPPORT = Path(__file__).parents[1] / "support"
@@ -73,3 +76,18 @@ def test_a_look_from_a_mistyped_home_makes_no_ledger(
     assert "there is no ledger at" in caplog.text
     assert not list(deployment.home.rglob("*.sqlite*"))
     assert turnstile("ledger", "verify") == 2
+
+
+def test_what_is_left_is_what_the_balance_says(
+    turnstile: Cli, begun_week: BegunWeek, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ledger = begun_week("opal", "draw").ledger
+    capsys.readouterr()
+    assert turnstile("plan", "opal", "--week", WEEK) == 0
+    printed = capsys.readouterr().out
+    balances = [balance for balance in ledger.balance() if balance.scope == "2016-07-25"]
+    (balance,) = [balance for balance in balances if balance.cap]
+    assert left_text(balance) == "rho 0.166666667"
+    assert (
+        "cap on card_day, 2016-07-25: rho 0.166666667 left" in printed
+    )  # all digits: was 0.166667

@@ -1,1 +1,0 @@
-"""Private planning reports: exact tables for those who design a programme. Nothing leaves."""
