@@ -61,6 +61,10 @@ def test_the_architecture_page_lists_the_rooms_as_the_contract_has_them() -> Non
     drawn = page.partition("## Rooms, from the top down")[2].split("```")[1].strip().splitlines()
     rooms = [" | ".join(part for part in line.split("  ")[0].split(" | ")) for line in drawn]
     assert rooms == layers
+    for line in drawn:
+        within = {*re.findall(r"(\w+)/", line)}
+        folders = (ROOT / "include/turnstile" / line.split()[0]).glob("*/*.py")
+        assert within == {path.parent.name for path in folders}
 
 
 def test_an_import_upwards_is_seen(copy: Path) -> None:

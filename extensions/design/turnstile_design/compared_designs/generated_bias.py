@@ -1,7 +1,8 @@
 """What a bound leaves out of generated trips: the bias that stands beside noise in a comparison.
 
 A bound is chosen before any data is touched, so its bias is shown on made-up trips
-(`sources.samples`), never on rows: `turnstile report` measures it privately on the authority's own.
+(`turnstile_samples`), never on rows: `turnstile report` measures it privately on those of the
+authority.
 The choice of records is simulated in an order at random, as the keyed hash makes it.
 """
 

@@ -2,8 +2,9 @@
 
 The draw is the product's own (`privacy.mechanisms`), for the very events of the plan. How far one
 unit moves a vector is what the product's own bounding and counting make of made-up rows
-(`release.canaries`, which hands it in: the assessment cannot reach the private zone). Either stage
-can be replaced, so that tests can put a fault into the copy and see the audit find it.
+(`pipeline/trials/canaries.py`; `evidence` hands it in: the assessment cannot reach the private
+zone). Either stage can be replaced, so that tests can put a fault into the copy and see the audit
+find it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Trips as people read them: tables of one day and mode, reconciled by least squares.
 
 On and off have equal totals, because every counted trip counts once in each (PRIVACY 7). A
-thresholded programme has nothing to reconcile (`presenting_thresholded`).
+thresholded programme has nothing to reconcile (`thresholded_tables`).
 """
 
 from __future__ import annotations

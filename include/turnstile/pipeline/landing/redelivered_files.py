@@ -1,7 +1,7 @@
 """Files that an authority delivers again after their week was sealed: noticed, never read.
 
 Compared by name and digest of the bytes, so that a newer parser is no change. Nothing here draws or
-charges: whether the week is corrected is for people to say (`revision`).
+charges: whether the week is corrected is for people to say (`revision_in_force`).
 """
 
 from __future__ import annotations
