@@ -19,7 +19,7 @@ from typing import Any
 import yaml
 from patience import wait_for
 
-from stores import OVERRIDE, Store
+from stores import OVERRIDE, Store, docker
 
 ROOT = Path(__file__).resolve().parents[2]
 STAND_INS = ROOT / "tests/containers/stand-ins.sh"
@@ -154,7 +154,7 @@ class Containers:
             self.store.cut()
         self._asked("down")
         for volume in removing:
-            self._docker("volume", "rm", f"{self.name}_{volume}")
+            docker("volume", "rm", f"{self.name}_{volume}")
 
     def remove(self) -> None:
         """Remove containers, volumes and images of this project."""
@@ -196,38 +196,38 @@ class Containers:
         """Undo `shrink`."""
         self.more = None
         self.up()
-        self._docker("volume", "rm", f"{self.name}_{_SMALL}")
+        docker("volume", "rm", f"{self.name}_{_SMALL}")
 
     def memory(self, service: str) -> int:
         """Return the MiB that a service takes."""
         words = ("stats", "--no-stream", "--format", "{{.MemUsage}}")
-        taken = self._docker(*words, self._container(service)).split(" ")[0]
+        taken = docker(*words, self._container(service)).split(" ")[0]
         amount, is_gib = taken.rstrip("GMiB"), taken.endswith("GiB")
         return int(float(amount) * (1024 if is_gib else 1))
 
     def restarts(self, service: str) -> int:
         """Return how often the engine has started a service again by itself."""
         words = ("inspect", "--format", "{{.RestartCount}}")
-        return int(self._docker(*words, self._container(service)))
+        return int(docker(*words, self._container(service)))
 
     def bound(self, service: str, mib: int) -> None:
         """Bound the memory of a running service."""
         words = ("--memory", f"{mib}m", "--memory-swap", f"{mib}m")
-        self._docker("update", *words, self._container(service))
+        docker("update", *words, self._container(service))
 
     def kill(self, service: str) -> None:
         """End a service as a lack of memory would; cut the store off."""
         if service == "store" and self.store is not None:
             self.store.cut()
         else:
-            self._docker("kill", self._container(service))
+            docker("kill", self._container(service))
 
     def health(self, service: str) -> str:
         """Return what the engine knows of a service's health."""
         container = self._container(service)
         if not container:
             return "gone"
-        state = self._docker("inspect", "--format", "{{.State.Status}} {{.State.Health.Status}}",
+        state = docker("inspect", "--format", "{{.State.Status}} {{.State.Health.Status}}",
                              container)  # fmt: skip
         status, _, health = state.strip().partition(" ")
         return health if status == "running" else status
@@ -236,7 +236,7 @@ class Containers:
         """Return whether a running service has a network that is not internal."""
         container = self._container(service)
         names = self._networks(container) if container else {}
-        closed = [self._docker("network", "inspect", "--format", "{{.Internal}}", network).strip()
+        closed = [docker("network", "inspect", "--format", "{{.Internal}}", network).strip()
                   for network in names]  # fmt: skip
         return "false" in closed
 
@@ -246,9 +246,7 @@ class Containers:
         return str(networks[f"{self.name}_{network}"]["IPAddress"])
 
     def _networks(self, container: str) -> Mapping[str, Any]:
-        output = self._docker(
-            "inspect", "--format", "{{json .NetworkSettings.Networks}}", container
-        )
+        output = docker("inspect", "--format", "{{json .NetworkSettings.Networks}}", container)
         networks: Mapping[str, Any] = json.loads(output)
         return networks
 
@@ -269,15 +267,15 @@ class Containers:
     def image_and_settings(self) -> str:
         """Return the layers of the image and the settings of every container."""
         tag = self.image()
-        history = self._docker("history", "--no-trunc", tag)
-        ids = self._docker("ps", "--all", "--quiet", "--filter",
+        history = docker("history", "--no-trunc", tag)
+        ids = docker("ps", "--all", "--quiet", "--filter",
                            f"label=com.docker.compose.project={self.name}").split()  # fmt: skip
-        return history + self._docker("inspect", tag, *ids)
+        return history + docker("inspect", tag, *ids)
 
     def processes(self) -> str:
         """Return the command lines of every container's processes."""
         return "\n".join(
-            self._docker("top", self._container(name), "-eo", "pid,args")
+            docker("top", self._container(name), "-eo", "pid,args")
             for name, service in self.services.items()
             if "healthcheck" in service
         )
@@ -287,13 +285,7 @@ class Containers:
         filters = [
             word for label in labels for word in ("--filter", f"label=com.docker.compose.{label}")
         ]
-        return self._docker("ps", "--all", "--quiet", *filters).strip()
-
-    def _docker(self, *words: str) -> str:
-        done = subprocess.run(["docker", *words], capture_output=True, check=False, text=True)
-        if done.returncode:
-            raise AssertionError(f"docker {words[0]}: {done.stderr}")
-        return done.stdout
+        return docker("ps", "--all", "--quiet", *filters).strip()
 
     def _asked(self, *words: str) -> None:
         done = self._compose(*words)

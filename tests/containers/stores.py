@@ -60,7 +60,7 @@ class Store:
         packages = Path(sysconfig.get_paths()["purelib"]).resolve()
         mounts = (f"{packages}:/packages:ro", f"{ROOT}:/checkout:ro",
                   f"{accounts}:/accounts.json:ro")  # fmt: skip
-        _docker("run", "--detach", "--name", self.container,
+        docker("run", "--detach", "--name", self.container,
                 "--publish", f"127.0.0.1:{self.port}:{_PORT}", "--env", "PYTHONPATH=/packages",
                 *(word for mount in mounts for word in ("--volume", mount)), IMAGE,
                 "python", "/checkout/tests/support/object_store.py", _EVERYWHERE, str(_PORT),
@@ -69,12 +69,12 @@ class Store:
     def connect(self) -> None:
         """Put the server on the network of the deployment, as `store`, if it is not there."""
         if self.network not in self._networks():
-            _docker("network", "connect", "--alias", "store", self.network, self.container)
+            docker("network", "connect", "--alias", "store", self.network, self.container)
 
     def cut(self) -> None:
         """Take the server off the network, in the middle of whatever is sent."""
         if self.network in self._networks():
-            _docker("network", "disconnect", "--force", self.network, self.container)
+            docker("network", "disconnect", "--force", self.network, self.container)
 
     def remove(self) -> None:
         """End the server; every object goes with it."""
@@ -103,13 +103,11 @@ class Store:
         )
 
     def _networks(self) -> set[str]:
-        output = _docker(
-            "inspect", "--format", "{{json .NetworkSettings.Networks}}", self.container
-        )
+        output = docker("inspect", "--format", "{{json .NetworkSettings.Networks}}", self.container)
         return set(json.loads(output))
 
 
-def _docker(*words: str) -> str:
+def docker(*words: str) -> str:
     done = subprocess.run(["docker", *words], capture_output=True, check=False, text=True)
     if done.returncode:
         raise AssertionError(f"docker {words[0]}: {done.stderr}")

@@ -37,11 +37,6 @@ def second(published: Deployment) -> Deployment:
     return published
 
 
-def lose_ledger(site: Deployment) -> None:
-    for path in site.home.glob("ledger.sqlite*"):
-        path.unlink()
-
-
 def refused(turnstile: Cli, capsys: pytest.CaptureFixture[str]) -> bool:
     """Whether the second group may not charge the week, because of the first."""
     capsys.readouterr()
@@ -63,7 +58,7 @@ def test_a_recovery_from_files_alone_makes_no_second_budget(
 ) -> None:
     """Neither over copies of the files, nor over the same landing path."""
     second.edit("itms_second", 'landing: "other/', f'landing: "{place}')
-    lose_ledger(second)
+    second.lose_ledger()
     assert turnstile("ledger", "recover", *WHO) == 0
     assert turnstile("ledger", "confirm-clock", *WHO) == 0
     assert refused(turnstile, capsys)
@@ -73,7 +68,7 @@ def test_the_clock_of_a_ledger_that_came_back_from_nothing_is_not_known(
     published: Deployment,
 ) -> None:
     published.make_siblings_examples("itms")
-    lose_ledger(published)
+    published.lose_ledger()
     later = system_clock() + timedelta(days=200)
     ledger_at(later, new=True).recover("olga", "the disk")
     due = [
@@ -94,7 +89,7 @@ def test_no_command_makes_an_empty_ledger_in_the_place_of_a_lost_one(
     published: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A refused `run` made one, by which nothing was spent and no week had ever been released."""
-    lose_ledger(published)
+    published.lose_ledger()
     for command in ("run", "plan"):
         assert turnstile(command, "itms", "--week", "2016-W31") == 4
         assert "the ledger is gone, but what it released is there" in capsys.readouterr().err
@@ -108,7 +103,7 @@ def test_no_command_makes_an_empty_ledger_in_the_place_of_a_lost_one(
 def test_an_empty_database_is_a_damaged_one(
     published: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lose_ledger(published)
+    published.lose_ledger()
     (published.home / "ledger.sqlite").write_bytes(b"")
     for words in (("ledger", "verify"), ("ledger", "balance"), ("doctor",)):
         assert turnstile(*words) == 4, words

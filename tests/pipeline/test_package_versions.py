@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from kept_homes import OF_PACKAGES_1, lived_in, unpacked
 from made_homes import MadeHome, MadeHomes
+from small_deployment import digests
 
 from turnstile.cli import main
 from turnstile.estimates import week_estimates
@@ -59,14 +60,6 @@ def entered(made: MadeHome, folder: Path, environment: pytest.MonkeyPatch) -> Pa
     home_copy = made.copy(folder / "copy")
     home_copy.enter(environment)
     return home_copy.home / "public"
-
-
-def digests(folder: Path) -> dict[str, str]:
-    return {
-        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
 
 
 @pytest.mark.some(1)

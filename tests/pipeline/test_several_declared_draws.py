@@ -26,11 +26,6 @@ COST_MICRO = 8_000_000  # of one draw, of a service day's buses
 DIED = 2
 
 
-def lose_ledger(site: Deployment) -> None:
-    for path in site.home.glob("ledger.sqlite*"):
-        path.unlink()
-
-
 def spent_micro(site: Deployment) -> int:
     """What the week's days have lost, by the ledger."""
     balances = site.ledger.balance("itms_buses")
@@ -54,7 +49,7 @@ def recovered(assessed: Deployment, turnstile: Cli) -> Deployment:
     (folder / "set-aside").mkdir()
     for number in range(DIED):
         (folder / f"set-aside/sealed-{number:016x}.parquet").write_bytes(b"noise of a draw")
-    lose_ledger(assessed)
+    assessed.lose_ledger()
     assert turnstile("ledger", "recover", *WHO, "--family", "itms=itms_buses") == 0
     assert turnstile("ledger", "verify") == 0  # the signing key is the ledger's again
     assert turnstile("ledger", "confirm-clock", *WHO) == 0
@@ -132,7 +127,7 @@ def test_the_package_alone_proves_all_draws_when_the_ledger_is_lost_again(
 ) -> None:
     """What draws that died left is gone with the home under embargo: the card says how many."""
     shutil.rmtree(recovered.home / "embargoed" / KEY / "set-aside")
-    lose_ledger(recovered)
+    recovered.lose_ledger()
     assert turnstile("ledger", "recover", *WHO) == 0
     (entry,) = declared(recovered)
     assert (entry["draws"], entry["state"]) == (1 + DIED, "published")

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from deployment_fixtures import STEADY_ITMS, PublishedWeeks, deployment_in
 from made_homes import MadeHome, MadeHomes
-from small_deployment import WEEK, Deployment
+from small_deployment import WEEK, Deployment, digests
 
 from turnstile.errors import TurnstileError
 from turnstile.ledger.entries import EntryKind
@@ -84,14 +84,6 @@ def own_copy(made: MadeHome, folder: Path, environment: pytest.MonkeyPatch) -> D
     home_copy = made.copy(folder / "own")
     home_copy.enter(environment)
     return Deployment(home_copy.home, home_copy.include)
-
-
-def digests(folder: Path) -> dict[str, str]:
-    return {
-        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
 
 
 @pytest.mark.parametrize("programme", ["opal", "itms"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,15 @@ from turnstile.sources.ingest.snapshot import Snapshot, folder_of, write_record
 INCLUDE = Path(__file__).parents[2] / "include"
 WEEK = "2016-W30"
 _AREAS = 12  # of each mode; 335 in all without this: ten times the cells, and the CPU of every week
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """Digests of every file below a folder, by path."""
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 @dataclass(frozen=True)
@@ -41,6 +51,10 @@ class Deployment:
         text = path.read_text()
         assert old in text
         path.write_text(text.replace(old, new))
+
+    def lose_ledger(self) -> None:
+        for path in self.home.glob("ledger.sqlite*"):
+            path.unlink()
 
     def make_up_snapshot(self, programme: str, *files: str) -> None:
         """Record files as read, by their digests, though nobody reads a row of them."""
