@@ -637,7 +637,7 @@ def test_a_withdrawn_correction_says_what_is_in_force_again(
     capsys.readouterr()
     assert main(["ledger", "no-release", f"itms/{WEEK}/r3", *who]) == 3
     assert main(["ledger", "withdraw", f"itms/{WEEK}/r2", *who]) == 3
-    assert "nothing is sealed under it" in capsys.readouterr().err
+    assert "is unknown, not sealed" in capsys.readouterr().err
     assert main(["ledger", "withdraw", key, *who]) == 0
     assert f"itms/{WEEK}/r0 is in force again" in capsys.readouterr().err
     assert _index(copied_home / "public", "itms")["latest"] == f"{WEEK}/r0"

@@ -272,8 +272,8 @@ def sealed(connection: Connection, key: ReleaseKey) -> Attempt:
     """
     lead = leading(attempts(connection, key))
     if lead is None or not lead.is_sealed:
-        state = lead.state.value if lead else "not known: nothing was ever reserved under it"
-        raise RefusedError(f"{key} is {state}, so that nothing is sealed under it")
+        state = lead.state.value if lead else "unknown"
+        raise RefusedError(f"{key} is {state}, not sealed: no bytes to publish or to withdraw")
     return lead
 
 
