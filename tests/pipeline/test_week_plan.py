@@ -91,3 +91,6 @@ def test_what_is_left_is_what_the_balance_says(
     assert (
         "cap on card_day, 2016-07-25: rho 0.166666667 left" in printed
     )  # all digits: was 0.166667
+    (window,) = [balance for balance in ledger.balance() if balance.cap and ".." in balance.scope]
+    assert window.unit == "card"  # nothing was said of its year
+    assert f"cap on card, {window.scope}: {left_text(window)} left" in printed

@@ -81,16 +81,21 @@ def _share_of(programme: Programme, label: str) -> str:
 
 
 def left_under_caps(release: Release) -> list[dict[str, Any]]:
-    """Return what every capped account that this week would touch has left before it."""
+    """Return what every capped account that this week would touch has left before it.
+
+    Of a cap over some weeks it is the window that has taken most.
+    """
     touched = {(posting.unit, posting.scope) for posting in release.plan.postings}
-    lines = []
-    for account in release.ledger.balance(release.programme.family):
-        if account.cap is None or (account.unit, account.scope) not in touched:
-            continue
-        lines.append(
-            {"unit": str(account.unit), "scope": account.scope, "left": left_text(account)}
+    units = {posting.unit for posting in release.plan.postings}
+    return [
+        {"unit": str(account.unit), "scope": account.scope, "left": left_text(account)}
+        for account in release.ledger.balance(release.programme.family)
+        if account.cap is not None
+        and (
+            (account.unit, account.scope) in touched
+            or (account.cap.window_weeks is not None and account.unit in units)
         )
-    return lines
+    ]
 
 
 def _decimal(part: object) -> object:
