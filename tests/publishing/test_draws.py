@@ -221,8 +221,6 @@ def test_the_file_in_the_package_answers_by_itself(package: Path, tmp_path: Path
     for stderr in (run(file, name).stderr for name in means):
         assert "means do not add up; the tables of means are " in stderr
         assert "unbiased" not in stderr
-    (tmp_path / "withdrawn-alone.json").write_text("{}")
-    assert "alone was withdrawn" in run(file, table, *column, *tap).stderr
 
 
 def drawn_rows(package: Path, table: str) -> list[sums.Row]:

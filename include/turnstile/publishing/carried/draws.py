@@ -52,6 +52,7 @@ from sums import (  # noqa: E402
     Way,
     Where,
     conditions,
+    ended,
     labels_of,
     marked,
     places_of,
@@ -506,4 +507,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(ended(main))

@@ -24,6 +24,7 @@ import hashlib
 import io
 import json
 import math
+import os
 import re
 import sys
 from collections import Counter, defaultdict
@@ -297,6 +298,37 @@ def labels_of(row: Row, names: list[str]) -> Row:
     return {**ways, "mode": mode}
 
 
+def standing(release: str, names: set[str]) -> str:
+    """Say that a release was withdrawn or superseded, if it was (as `verify_package.py`).
+
+    Args:
+        release: its key.
+        names: of files of its zone.
+    """
+    period, _, own = release.rpartition("/")
+    gone = {name for name in names if name.startswith(f"{period}/withdrawn-")}
+    here = [
+        int(name.split("/")[2][1:])
+        for name in names
+        if name.startswith(f"{period}/r") and name.split("/")[2][1:].isdigit()
+    ]
+    newest = max((n for n in here if f"{period}/withdrawn-r{n}.json" not in gone), default=-1)
+    in_force = f"{period}/r{newest} is in force" if newest >= 0 else "no revision of it is in force"
+    if (record := f"{period}/withdrawn-{own}.json") in gone:
+        return f"{release} was withdrawn, see {record}; {in_force}"
+    is_older = own[1:].isdigit() and int(own[1:]) < newest
+    return f"{release} was superseded: {in_force}" if is_older else ""
+
+
+def names_beside(folder: Path, release: str) -> set[str]:
+    """Return the names of records and packages that lie beside one in its place, as in its zone."""
+    at, period = folder.resolve(), release.rpartition("/")[0]
+    if f"{at.parent.name}/{at.name}" != release.partition("/")[2]:
+        return set()
+    found = (*at.parent.glob("withdrawn-*.json"), *at.parent.glob("r*/manifest.json"))
+    return {f"{period}/{path.relative_to(at.parent).as_posix()}" for path in found}
+
+
 class Package:
     """A package in a folder."""
 
@@ -307,9 +339,13 @@ class Package:
         if "data" not in self.card:
             raise ValueError(f"{folder}: of package version 1; its own programs read it")
         self.tables = {table["name"]: table for table in self.card["data"]}
-        at = self.folder.resolve()
-        if (withdrawal := at.parent / f"withdrawn-{at.name}.json").exists():
-            print(f"warning: {folder} was withdrawn: see {withdrawal.name}", file=sys.stderr)
+        release = str(self.card.get("release", ""))
+        names, at = names_beside(self.folder, release), self.folder.resolve()
+        with suppress(OSError, ValueError):
+            lines = (at / "../../../zone-index.txt").read_text("utf-8").splitlines()
+            names |= {line.partition("  ")[2] for line in lines}
+        if said := standing(release, names):
+            print(f"note: {said}", file=sys.stderr)
 
     def stated(self) -> Any:
         """Return the release card."""
@@ -620,6 +656,17 @@ class Package:
         return precisions, shape
 
 
+def ended(program: Callable[[list[str]], int]) -> int:
+    """Run a program; where whoever reads its output has enough, as `head`, it ends as that does."""
+    try:
+        code = program(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141  # as a shell reports it
+    return code
+
+
 def main(arguments: list[str]) -> int:
     """Print the sum of the rows whose columns have the given values."""
     if not arguments or arguments[0] in ("-h", "--help"):
@@ -652,4 +699,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(ended(main))
