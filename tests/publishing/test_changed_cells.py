@@ -14,6 +14,7 @@ from made_homes import MadeHome, MadeHomes
 from small_deployment import WEEK
 
 from turnstile.cli import main
+from turnstile.publishing.explore import site
 
 CHANGED, GAP = "2016-W31", "2016-W32"
 GAP_DAY, DAY_BEFORE = "2016-08-09", "2016-08-02"
@@ -64,6 +65,12 @@ def test_a_series_says_where_the_meaning_of_its_rows_changed(home: MadeHome) -> 
     days = pd.read_csv(folder / "series/typical_weekday/location_slot.csv")
     assert set(days["days"]) == {9}
     assert f"location_slot</a></td><td>{CHANGED}</td>" in (folder / "index.html").read_text()
+
+
+def test_the_explorer_knows_which_weeks_count_the_same(home: MadeHome) -> None:
+    folder = home.home / "public/opal/explore/weeks"
+    terms = [site._handed_over(path.read_bytes())["terms"] for path in sorted(folder.iterdir())]
+    assert terms[0] != terms[1] == terms[2]
 
 
 def test_a_change_between_other_slots_is_refused_and_says_what_differs(home: MadeHome) -> None:
