@@ -89,7 +89,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # only what is asked for: the others import for a second
         asked = given[:1] if given[:1] and given[0] in _COMMANDS else _present()
         args = _parser_of(*asked).parse_args(given)
-        return int(args.command(args))
+        code = int(args.command(args))
+        sys.stdout.flush()  # here, where a pipe that was closed is no failure
     except TurnstileError as error:
         print(f"turnstile: {error}", file=sys.stderr)
         return error.exit_code
@@ -106,6 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("turnstile: stopped; run the same command again to go on", file=sys.stderr)
         return _INTERRUPTED
+    return code
 
 
 if __name__ == "__main__":

@@ -221,8 +221,6 @@ def test_the_file_in_the_package_answers_by_itself(package: Path, tmp_path: Path
     for stderr in (run(file, name).stderr for name in means):
         assert "means do not add up; the tables of means are " in stderr
         assert "unbiased" not in stderr
-    (tmp_path / "withdrawn-alone.json").write_text("{}")
-    assert "alone was withdrawn" in run(file, table, *column, *tap).stderr
 
 
 def drawn_rows(package: Path, table: str) -> list[sums.Row]:
@@ -372,3 +370,24 @@ def test_a_plausible_week_has_the_noise_that_was_drawn(published: Path) -> None:
     )
     numbers, spread = map(float, run("-B", "-c", code, folder).stdout.split())
     assert spread == pytest.approx(1, abs=6.1 / (2 * numbers) ** 0.5)  # by chance 1 in 1e9
+
+
+def test_sides_of_other_days_or_rows_are_warned_of_where_no_row_names_a_day(
+    published: Path, tmp_path: Path
+) -> None:
+    package, other = next(published.glob("itms/*/r0")), tmp_path / "other"
+    shutil.copytree(package, other)
+    for name in ("manifest.json", "release_card.json"):
+        (other / name).chmod(0o644)
+    (other / "manifest.json").write_bytes((package / "manifest.json").read_bytes() + b"\n")
+    asked = (package / "tools/draws.py", "speed_buses", "--column", "measured")
+    first, second = sorted({row["slot"] for row in drawn_rows(package, "speed")})[:2]
+    same = run(*asked, f"slot={first}", "--since", other)
+    assert (same.returncode, "warning" in same.stderr) == (0, False), same.stderr
+    more = run(*asked, f"slot={first}", "--since", other, f"slot={first},{second}")
+    assert "one side has more rows than the other" in more.stderr
+    card = json.loads((other / "release_card.json").read_bytes())
+    gap = {"gaps": card["service_days"][:1]}
+    (other / "release_card.json").write_text(json.dumps(card | gap))
+    fewer = run(*asked, f"slot={first}", "--since", other)
+    assert (fewer.returncode, "7 days with input here less 6" in fewer.stderr) == (0, True)

@@ -56,7 +56,7 @@ def test_an_altered_or_a_foreign_file_is_found(public: Path) -> None:
     assert main(["ledger", "verify"]) == 0
     path = public / f"opal/explore/weeks/{WEEK}-r0.js"
     content = path.read_bytes()
-    path.write_bytes(content.replace(b'"format":1', b'"format":7'))
+    path.write_bytes(content.replace(b'"format":2', b'"format":7'))
     assert main(["ledger", "verify"]) == 4
     path.write_bytes(content)
     assert main(["ledger", "verify"]) == 0

@@ -261,6 +261,26 @@ def test_whether_a_place_changed_from_last_week(at_city: Visitor, city: LongSeri
     assert re.search(interval, at_city.text("#summary"))
 
 
+def test_a_week_whose_numbers_count_something_else_is_not_compared(
+    browser: Any, city: LongSeries, tmp_path: Path
+) -> None:
+    """A place that was another set of stops the week before "changed", with an interval."""
+    series = replace(city, folder=tmp_path / "public/opal", weeks=3)
+    places = [(str(one[0]), str(one[1])) for one in handed(city.folder / site.INDEX)["places"]]
+    with pytest.MonkeyPatch.context() as patch:
+        series.write(patch, places[:20], {})
+    visitor = Visitor(browser, (series.folder / EXPLORER_PAGE).as_uri())
+    visitor.view(1200)
+    assert "Against " in visitor.open().text("#summary")
+    last = max((series.folder / "explore/weeks").iterdir())
+    last.write_text(last.read_text().replace('"format":2', '"format":2,"terms":"other slots"'))
+    said = visitor.open().text("#summary")
+    assert "Not compared with " in said
+    assert "count something else" in said
+    visitor.click("[data-view=changes]")
+    assert "Not compared with " in visitor.text("#changed")
+
+
 def test_changes_of_a_week_are_few_by_chance_and_find_what_changed(
     at_city: Visitor, city: LongSeries
 ) -> None:

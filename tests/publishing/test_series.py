@@ -30,7 +30,7 @@ from turnstile.programme.field_registry import field_of
 from turnstile.publishing.contents_check import unknown_in_series
 from turnstile.publishing.package_reader import Tables
 from turnstile.publishing.series import packages
-from turnstile.publishing.series.dataset import columns_of, series_tables
+from turnstile.publishing.series.dataset import schemas_of, series_tables
 from turnstile.publishing.series.plot import PERIODS_MOST, totals_svg
 from turnstile.settings import Settings
 
@@ -571,7 +571,7 @@ def test_a_plot_shows_the_last_two_years() -> None:
 def test_a_package_is_read_once(public: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before, read = _state(public), []
     monkeypatch.setattr(
-        packages, "columns_of", lambda package: read.append(package) or columns_of(package)
+        packages, "schemas_of", lambda package: read.append(package) or schemas_of(package)
     )
     publish_series("opal")
     assert read == []
@@ -579,6 +579,7 @@ def test_a_package_is_read_once(public: Path, monkeypatch: pytest.MonkeyPatch) -
     for content in (
         b"",
         kept.read_bytes()[:100],
+        kept.read_bytes().replace(b'"schemas"', b'"columns"'),  # as earlier versions kept it
         kept.read_bytes().replace(b"[]", b'["2016-07-25"]'),
     ):
         kept.write_bytes(content)  # not what the index names: read again
@@ -586,27 +587,29 @@ def test_a_package_is_read_once(public: Path, monkeypatch: pytest.MonkeyPatch) -
         assert {name: content for name, (content, _) in _state(public).items()} == {
             name: content for name, (content, _) in before.items()
         }
-    assert len(read) == 3
+    assert len(read) == 4
 
 
-def test_other_columns_are_another_version_and_numbers_stay(tmp_path: Path) -> None:
+def test_other_columns_or_cells_are_another_version_and_numbers_stay(tmp_path: Path) -> None:
     columns = {"a": pa.array([1]), "b": pa.array(["x"])}
     revisions = []
-    for number, names in enumerate((["a", "b"], ["a"], ["a", "b"])):
+    weeks = ((["a", "b"], "1"), (["a"], "1"), (["a", "b"], "1"), (["a", "b"], "2"))
+    for number, (names, cells) in enumerate(weeks):
         key = ReleaseKey("opal", f"2016-W3{number}")
         folder = tmp_path / str(key) / "data"
         folder.mkdir(parents=True)
         pq.write_table(pa.table({n: columns[n] for n in names}), folder / "t.parquet")
         card = {"data": [{"name": "t", "what": "", "unit": "", "sources": []}]}
+        card["domain"] = {"sha256": cells}
         (folder.parent / "release_card.json").write_text(json.dumps(card))
         revisions.append(PublishedRevision(key, "", Fact(number, "", "")))
     read = {
-        revision.key: columns_of(Tables(tmp_path / str(revision.key))) for revision in revisions
+        revision.key: schemas_of(Tables(tmp_path / str(revision.key))) for revision in revisions
     }
     (table,) = series_tables(revisions, revisions, read)
-    assert [version for _, version in table.parts] == [1, 2, 1]
+    assert [version for _, version in table.parts] == [1, 2, 1, 3]
     (later,) = series_tables(revisions[1:], revisions, read)  # the first was withdrawn
-    assert [version for _, version in later.parts] == [2, 1]
+    assert [version for _, version in later.parts] == [2, 1, 3]
 
 
 def test_another_range_of_speeds_moves_no_published_mean(copied_home: Path) -> None:

@@ -14,7 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from turnstile.publishing.package_reader import Tables
-from turnstile.publishing.series.means import four_weeks, typical_week, typical_weekday, weeks_of
+from turnstile.publishing.series.means import (
+    four_weeks,
+    newest_alike,
+    typical_week,
+    typical_weekday,
+    weeks_of,
+)
 
 _CELLS = 2000
 _MONDAY = date(2016, 7, 25)
@@ -70,6 +76,21 @@ def test_four_weeks_are_whole_weeks(packages: Sequence[Tables]) -> None:
     assert set(table["weeks"].to_pylist()) == {3}
     assert 0.92 < _covered(table, 90) < 0.98
     assert table["standard_deviation"].to_pylist()[0] == round(3 * 21**0.5 / 3, 4)
+
+
+def test_means_begin_anew_where_rows_mean_something_else(tmp_path: Path) -> None:
+    """Two weeks of hours and two of half an hour had a mean over four weeks."""
+    weeks = []
+    for number, cells in enumerate("aabb"):
+        folder = tmp_path / str(number)
+        weeks.append(_package(folder, _MONDAY + timedelta(weeks=number), lambda _day, _cell: 1.0))
+        card = json.loads((folder / "release_card.json").read_bytes())
+        card["domain"] = {"sha256": cells}
+        (folder / "release_card.json").write_text(json.dumps(card))
+    alike = newest_alike([Tables(week.folder) for week in weeks], "t")
+    assert [package.folder.name for package in alike] == ["2", "3"]
+    assert len(newest_alike([Tables(week.folder) for week in weeks[:2]], "t")) == 2
+    assert newest_alike(weeks, "absent") == []
 
 
 def test_tables_without_days_or_errors_have_no_mean(tmp_path: Path) -> None:

@@ -30,8 +30,9 @@ import argparse
 import hashlib
 import os
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from contextlib import suppress
+from datetime import date
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
@@ -51,6 +52,7 @@ from sums import (  # noqa: E402
     Way,
     Where,
     conditions,
+    ended,
     labels_of,
     marked,
     places_of,
@@ -62,7 +64,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 WEEKS = 400
 ENDS = (0.05, 0.95, 0.025, 0.975)
-NO_PLACE = "UNKNOWN"
+NO_PLACE, DAY = "UNKNOWN", "service_date"
 MEAN, MEASURED = "mean", "measured"
 LEAST_BUS_DAYS = 5.0  # of their noise: below, plausible means are of next to no bus
 FEW_BUSES = "these rows have too few bus-days for a mean that was drawn: choose more rows"
@@ -196,8 +198,9 @@ class Weeks:
     def __init__(self, folder: str | Path, table: str, column: str = VALUE) -> None:
         self.package = package = Package(folder)
         package.require(table, column, (VALUE, MEASURED))
+        self.every, self.column = package.rows(table), column
         # Of a gap there is no value; of what was not drawn there is nothing measured.
-        self.rows: list[Row] = [row for row in package.rows(table) if row[column]]
+        self.rows: list[Row] = [row for row in self.every if row[column]]
         self.values = np.array([float(row[column]) for row in self.rows])
         self.deviations = np.zeros(self.values.shape)
         self.is_laplace = np.zeros(self.values.shape, bool)
@@ -235,7 +238,11 @@ class Weeks:
 
     def chosen(self, **labels: list[str]) -> NDArray[np.bool_]:
         """Mark the rows whose columns have one of the given labels; there must be some."""
-        return np.array(marked(self.rows, labels), bool)
+        marks = zip(self.every, marked(self.every, labels))
+        chosen = np.array([mark for row, mark in marks if row[self.column]], bool)
+        if not chosen.any():
+            raise ValueError(NO_VALUE)
+        return chosen
 
     def is_told(self, rows: Ints, codes: Ints) -> NDArray[np.bool_]:
         """Mark the groups of rows that have an answer: of sums all."""
@@ -373,6 +380,34 @@ def opened(asked: argparse.Namespace, folders: list[Path]) -> list[Weeks | Means
     return of_folders
 
 
+def days_of(table: Weeks | Means, chosen: NDArray[np.bool_]) -> dict[tuple[int, int], str]:
+    """Return the days with input of the chosen rows, by weekday and which of its kind it is."""
+    card, seen, days = table.package.card, Counter[int](), {}
+    of_rows = {table.rows[n].get(DAY, "") for n in np.flatnonzero(chosen)}
+    known = of_rows if DAY in table.rows[0] else {*card.get("service_days", [])}
+    for day in sorted(known - {*card.get("gaps", [])}):
+        weekday = date.fromisoformat(day).weekday()
+        days[weekday, seen[weekday]] = day
+        seen[weekday] += 1
+    return days
+
+
+def refuse_other_days(
+    since: str, tables: list[Weeks | Means], chosen: list[NDArray[np.bool_]]
+) -> None:
+    """Refuse a change between other days of the week; warn where rows cannot be chosen by day."""
+    of_here, of_there = map(days_of, tables, chosen)
+    if of_here.keys() == of_there.keys():
+        return
+    said = f"{len(of_here)} days with input here less {len(of_there)} in {since}"
+    both = sorted(of_here.keys() & of_there.keys())
+    if DAY not in tables[0].rows[0] or not both:
+        print(f"warning: {said}", file=sys.stderr)
+        return
+    asked = (f"{DAY}={','.join(days[key] for key in both)}" for days in (of_here, of_there))
+    raise ValueError(f"{said}: ask for days that both have: {f' --since {since} '.join(asked)}")
+
+
 def number(table: Weeks | Means, week: Floats, chosen: NDArray[np.bool_]) -> float:
     """Return what a week says of the chosen rows together."""
     rows = np.flatnonzero(chosen)
@@ -390,6 +425,24 @@ def refuse(table: Weeks | Means, marks: list[NDArray[np.bool_]]) -> None:
             raise ValueError(FEW_BUSES)
 
 
+def sides_of(
+    asked: argparse.Namespace, tables: list[Weeks | Means], wheres: list[list[Where]]
+) -> list[list[NDArray[np.bool_]]]:
+    """Return the rows of each side; refuse sides between which there is no change."""
+    for table in tables[1:]:
+        tables[0].package.refuse_other_terms(asked.table, table.package)
+    sides = [[table.chosen(**where) for where in of] for table, of in zip(tables, wheres)]
+    for table, marks in zip(tables, sides):
+        refuse(table, marks)
+    if tables[1:]:
+        first = [marks[0] for marks in sides]
+        if DAY not in wheres[0][0]:
+            refuse_other_days(asked.since[0], tables, first)
+        if first[0].sum() != first[1].sum():
+            print("warning: one side has more rows than the other", file=sys.stderr)
+    return sides
+
+
 def answered(asked: argparse.Namespace) -> tuple[list[tuple[str, Answer]], str, str]:
     """Answer what the command line asks; say of how many rows, and in which unit."""
     is_mean, other, since = asked.column == MEAN, asked.since[:1], asked.since[1:]
@@ -402,9 +455,7 @@ def answered(asked: argparse.Namespace) -> tuple[list[tuple[str, Answer]], str, 
     tables = opened(asked, [Path(__file__).resolve().parents[1], *map(Path, other)])
     if tables[1:] == tables[:1] and wheres[1:] == wheres[:1]:
         raise ValueError("--since names the same rows of this same package: name others")
-    sides = [[table.chosen(**where) for where in of] for table, of in zip(tables, wheres)]
-    for table, marks in zip(tables, sides):
-        refuse(table, marks)
+    sides = sides_of(asked, tables, wheres)
     counted = " less ".join(" over ".join(f"{m.sum():,}" for m in marks) for marks in sides)
     package = tables[0].package
     if not is_mean:
@@ -456,4 +507,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(ended(main))

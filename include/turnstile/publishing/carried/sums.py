@@ -20,9 +20,12 @@ from __future__ import annotations
 
 import csv
 import gzip
+import hashlib
 import io
 import json
 import math
+import os
+import re
 import sys
 from collections import Counter, defaultdict
 from contextlib import suppress
@@ -53,6 +56,8 @@ NO_SUM_ERROR = (
 )
 BOTH_TAPS = "every trip is in tap=on and in tap=off: choose one"
 AXES = ("slot", "location")
+COUNTED_IN = ("service_date", "mode", TAP)  # labels that no public cell decides
+BOUNDS = ("bounded", "records_at_most", "limits", "range")
 
 
 class Sum(NamedTuple):
@@ -225,6 +230,45 @@ def refuse_both_taps(rows: Iterable[Row]) -> None:
         raise ValueError(BOTH_TAPS)
 
 
+def terms_of(card: Any, labels: Iterable[str], made_of: Iterable[str]) -> dict[str, str]:
+    """Return what decides which records a row of a table counts: rows of other terms are others.
+
+    Bounds that hold in public cells, such as one trip of a card in each slot and location, make
+    what is counted depend on the cells too, in tables of days as well.
+
+    Args:
+        card: release card.
+        labels: columns that say what a row is of.
+        made_of: drawn tables that it is made of, or what these are added up to (`on_time_daily`).
+    """
+    stated, guarantee = card.get("terms", {}), card.get("guarantee", {})
+    drawn, names = stated.get("tables", {}), set()
+    for name in made_of:
+        names.add(max((table for table in drawn if name.startswith(table)), key=len, default=""))
+    rules = [drawn[name] for name in sorted(names & drawn.keys())]
+    terms = {
+        "rows": ", ".join(labels),
+        "records": stated.get("records", ""),
+        "rows_outside": stated.get("rows_outside", ""),
+        "without_card": guarantee.get("without_card", ""),
+        "time_zone": card.get("time_zone", ""),
+        # Cards of before service days could begin at another hour state none.
+        "day_starts": (re.findall(r"\d\d:\d\d", guarantee.get("service_day", "")) or ["00:00"])[0],
+    }
+    for bound in BOUNDS:
+        values = {json.dumps(rule[bound], sort_keys=True) for rule in rules if rule.get(bound)}
+        terms[bound] = " and ".join(sorted(values)).replace('"', "")
+    if terms["limits"] or terms["rows_outside"] != "unknown" or {*labels} - {*COUNTED_IN}:
+        terms["public_cells"] = card.get("domain", {}).get("sha256", "")
+        promise = (card.get("estimates") or {}).get("promise", {})
+        if "slot" in terms["rows"] + terms["limits"]:
+            terms["slot_minutes"] = str(promise.get("slot_minutes", ""))
+        if "region" in labels:
+            regions = json.dumps(promise.get("regions"), sort_keys=True)
+            terms["regions"] = hashlib.sha256(regions.encode()).hexdigest()
+    return {name: value for name, value in terms.items() if value}
+
+
 def say_coarser(table: str) -> None:
     """Say which table answers a question more exactly, where there is one."""
     if table:
@@ -254,6 +298,37 @@ def labels_of(row: Row, names: list[str]) -> Row:
     return {**ways, "mode": mode}
 
 
+def standing(release: str, names: set[str]) -> str:
+    """Say that a release was withdrawn or superseded, if it was (as `verify_package.py`).
+
+    Args:
+        release: its key.
+        names: of files of its zone.
+    """
+    period, _, own = release.rpartition("/")
+    gone = {name for name in names if name.startswith(f"{period}/withdrawn-")}
+    here = [
+        int(name.split("/")[2][1:])
+        for name in names
+        if name.startswith(f"{period}/r") and name.split("/")[2][1:].isdigit()
+    ]
+    newest = max((n for n in here if f"{period}/withdrawn-r{n}.json" not in gone), default=-1)
+    in_force = f"{period}/r{newest} is in force" if newest >= 0 else "no revision of it is in force"
+    if (record := f"{period}/withdrawn-{own}.json") in gone:
+        return f"{release} was withdrawn, see {record}; {in_force}"
+    is_older = own[1:].isdigit() and int(own[1:]) < newest
+    return f"{release} was superseded: {in_force}" if is_older else ""
+
+
+def names_beside(folder: Path, release: str) -> set[str]:
+    """Return the names of records and packages that lie beside one in its place, as in its zone."""
+    at, period = folder.resolve(), release.rpartition("/")[0]
+    if f"{at.parent.name}/{at.name}" != release.partition("/")[2]:
+        return set()
+    found = (*at.parent.glob("withdrawn-*.json"), *at.parent.glob("r*/manifest.json"))
+    return {f"{period}/{path.relative_to(at.parent).as_posix()}" for path in found}
+
+
 class Package:
     """A package in a folder."""
 
@@ -264,9 +339,13 @@ class Package:
         if "data" not in self.card:
             raise ValueError(f"{folder}: of package version 1; its own programs read it")
         self.tables = {table["name"]: table for table in self.card["data"]}
-        at = self.folder.resolve()
-        if (withdrawal := at.parent / f"withdrawn-{at.name}.json").exists():
-            print(f"warning: {folder} was withdrawn: see {withdrawal.name}", file=sys.stderr)
+        release = str(self.card.get("release", ""))
+        names, at = names_beside(self.folder, release), self.folder.resolve()
+        with suppress(OSError, ValueError):
+            lines = (at / "../../../zone-index.txt").read_text("utf-8").splitlines()
+            names |= {line.partition("  ")[2] for line in lines}
+        if said := standing(release, names):
+            print(f"note: {said}", file=sys.stderr)
 
     def stated(self) -> Any:
         """Return the release card."""
@@ -282,11 +361,47 @@ class Package:
         with self._opened(table) as file:
             return bytes(file.read())
 
-    def _labels_of_rows(self, table: str) -> set[str]:
+    def _labels_of_rows(self, table: str) -> list[str]:
         """Return the columns that say what a row of a table is of."""
         with self._opened(table) as file:
             names = next(csv.reader([file.readline().decode()]))
-        return set(names[: names.index(VALUE)]) if VALUE in names else set()
+        return names[: names.index(VALUE)] if VALUE in names else []
+
+    def terms(self, table: str) -> dict[str, str]:
+        """Return what decides which records a row of a table counts (`terms_of`)."""
+        made_of = [
+            source.get("draw", "").partition("/")[0]
+            or source.get("unbiased")
+            or source["estimates"]
+            for source in self.tables[table]["sources"]
+        ]
+        return terms_of(self.card, self._labels_of_rows(table), made_of)
+
+    def refuse_other_terms(self, table: str, other: Package) -> None:
+        """Refuse to compare rows of a table with those of another package that count others."""
+        here, there = self.terms(table), other.terms(table)
+        if here == there:
+            return
+        shown = []
+        for name in dict.fromkeys((*here, *there)):
+            if here.get(name) != there.get(name):
+                values = [terms.get(name, "not stated") for terms in (here, there)]
+                if name == "public_cells":
+                    cells = [package.card["domain"] for package in (self, other)]
+                    values = [
+                        f"{domain.get('version')} ({domain['sha256'][:12]})" for domain in cells
+                    ]
+                shown.append(f"{name} is {values[0]} here and {values[1]} there")
+        alike = [
+            name
+            for name in self.tables
+            if name in other.tables and self.terms(name) == other.terms(name)
+        ]
+        raise ValueError(
+            f"rows of {table} count other records in {other.folder}: {'; '.join(shown)}; tables "
+            "that count the same in both: "
+            f"{', '.join(alike) or 'none, so ask each package by itself'}"
+        )
 
     def unit(self, table: str, column: str) -> str:
         """Return the unit of a sum."""
@@ -325,7 +440,7 @@ class Package:
             asked: labels of the rows of each sum, by column.
             by: a further column that the question needs.
         """
-        labels = self._labels_of_rows(table)
+        labels = set(self._labels_of_rows(table))
         needed = {by} - {""} | {name for where in asked for name in where}
         rows = self.rows(table)
         chosen = [[*compress(rows, marked(rows, where))] for where in asked]
@@ -333,7 +448,7 @@ class Package:
         least = math.inf if math.isnan(least) else least
         for other, record in self.tables.items():
             is_of_same = record["unit"] == self.tables[table]["unit"]
-            if not is_of_same or not needed <= self._labels_of_rows(other) < labels:
+            if not is_of_same or not needed <= set(self._labels_of_rows(other)) < labels:
                 continue
             with suppress(ValueError):  # no sums of this column, or other labels
                 self.require(other, column)
@@ -541,6 +656,17 @@ class Package:
         return precisions, shape
 
 
+def ended(program: Callable[[list[str]], int]) -> int:
+    """Run a program; where whoever reads its output has enough, as `head`, it ends as that does."""
+    try:
+        code = program(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141  # as a shell reports it
+    return code
+
+
 def main(arguments: list[str]) -> int:
     """Print the sum of the rows whose columns have the given values."""
     if not arguments or arguments[0] in ("-h", "--help"):
@@ -573,4 +699,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(ended(main))

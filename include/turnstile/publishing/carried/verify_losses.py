@@ -15,6 +15,7 @@ import hashlib
 import itertools
 import json
 import math
+import os
 import re
 import sys
 from collections import defaultdict
@@ -22,7 +23,7 @@ from datetime import date, timedelta
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Iterable, Iterator, Mapping, NamedTuple
+from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple
 
 CARD, ENTRIES, EVER = "release_card.json", "entries.jsonl", 10**6
 # Service days that one instance of a unit can touch (1.1, 1.3); 0: it is a single record.
@@ -620,6 +621,17 @@ def findings(releases: dict[str, Release], ledger: Ledger | None) -> Iterator[st
     summary(book)
 
 
+def ended(program: Callable[[list[str]], int]) -> int:
+    """Run a program; where whoever reads its output has enough, as `head`, it ends as that does."""
+    try:
+        code = program(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141  # as a shell reports it
+    return code
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Compute, print, and name what differs."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
@@ -639,6 +651,8 @@ def main(arguments: list[str] | None = None) -> int:
                 unread.append(f"{path}: {error or type(error).__name__}")
     try:
         problems.extend(findings(releases, Ledger(args.ledger) if args.ledger else None))
+    except BrokenPipeError:  # of what is printed, not of what is read
+        raise
     except (*UNREADABLE, RecursionError) as error:
         unread.append(f"cannot be read: {type(error).__name__} {error}")
     for line in dict.fromkeys([*problems, *unread]):
@@ -651,4 +665,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(ended(main))

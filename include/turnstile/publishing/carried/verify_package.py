@@ -17,6 +17,7 @@ import hashlib
 import io
 import json
 import math
+import os
 import re
 import sys
 import tempfile
@@ -26,7 +27,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import permutations
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 from urllib import parse, request
 
 MANIFEST, SUMS, STATEMENT = "manifest.json", "SHA256SUMS", "statement.intoto.json"
@@ -522,6 +523,59 @@ def elsewhere(folder: Path) -> str:
     return f"; it is {release}, and lies in the place of {place}" if is_other else ""
 
 
+def standing(release: str, names: set[str]) -> str:
+    """Say that a release was withdrawn or superseded, if it was (as `sums.py`).
+
+    Args:
+        release: its key.
+        names: of files of its zone.
+    """
+    period, _, own = release.rpartition("/")
+    gone = {name for name in names if name.startswith(f"{period}/withdrawn-")}
+    here = [
+        int(name.split("/")[2][1:])
+        for name in names
+        if name.startswith(f"{period}/r") and name.split("/")[2][1:].isdigit()
+    ]
+    newest = max((n for n in here if f"{period}/withdrawn-r{n}.json" not in gone), default=-1)
+    in_force = f"{period}/r{newest} is in force" if newest >= 0 else "no revision of it is in force"
+    if (record := f"{period}/withdrawn-{own}.json") in gone:
+        return f"{release} was withdrawn, see {record}; {in_force}"
+    is_older = own[1:].isdigit() and int(own[1:]) < newest
+    return f"{release} was superseded: {in_force}" if is_older else ""
+
+
+def names_beside(folder: Path, release: str) -> set[str]:
+    """Return the names of records and packages that lie beside one in its place, as in its zone."""
+    at, period = folder.resolve(), release.rpartition("/")[0]
+    if f"{at.parent.name}/{at.name}" != release.partition("/")[2]:
+        return set()
+    found = (*at.parent.glob("withdrawn-*.json"), *at.parent.glob("r*/manifest.json"))
+    return {f"{period}/{path.relative_to(at.parent).as_posix()}" for path in found}
+
+
+def noted(address: str, folder: Path) -> str:
+    """Say what its zone says of a package that is as published: an answer is no other for it."""
+    release, names = json.loads((folder / MANIFEST).read_bytes())["key"], set[str]()
+    with suppress(OSError, ValueError):
+        names |= listed_in(address).keys()
+    if not address.startswith(WEB):
+        names |= names_beside(folder, release)
+    said = standing(release, names)
+    return f"; note: {said}" if said else ""
+
+
+def ended(program: Callable[[list[str]], int]) -> int:
+    """Run a program; where whoever reads its output has enough, as `head`, it ends as that does."""
+    try:
+        code = program(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141  # as a shell reports it
+    return code
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Check packages, and print what differs."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
@@ -567,7 +621,8 @@ def main(arguments: list[str] | None = None) -> int:
             problems += [f"{address}: {problem}" for problem in differences]
             signed = f"signed{around}" if key else "signature not checked: no key or no statement"
             signed += ", in a log that grew from yours" if kept else ""
-            said = "differs" if differences else f"as published; {signed}{elsewhere(folder)}"
+            more = "" if differences else elsewhere(folder) + noted(address, folder)
+            said = "differs" if differences else f"as published; {signed}{more}"
             print(f"{address}: {said}")
         if args.series and not problems:
             problems += series_findings(folders)
@@ -576,4 +631,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(ended(main))

@@ -10,6 +10,7 @@ from turnstile.estimates.table_names import PLACES
 from turnstile.publishing.carried.sums import Row, Sum
 from turnstile.publishing.data_tables import DAY, MODE, TAP, VALUE, Layout, labels_of
 from turnstile.publishing.package_reader import where
+from turnstile.publishing.series.dataset import Pairs, terms_in
 from turnstile.publishing.week.sums import Sums, as_texts
 
 _TIMES = ("hour", "slot")
@@ -61,6 +62,12 @@ class PlaceTables:
     def gaps(self) -> tuple[str, ...]:
         """Service days without input."""
         return tuple(self.sums.card["gaps"])
+
+    @property
+    def terms(self) -> list[Pairs]:
+        """What decides which records are counted: weeks of others are not compared."""
+        tables = [table for table in (self.of_places, self.of_hours) if table is not None]
+        return [terms_in(self.sums.published, table.name) for table in tables]
 
     def rows(self, table: Layout | None) -> list[PlaceRow]:
         """Return the rows of boardings, or of all, of a table."""

@@ -24,6 +24,7 @@ from turnstile.publishing.contents import NORMAL_95
 from turnstile.publishing.data_tables import Layout
 from turnstile.publishing.explore.place_tables import PlaceRow, PlaceTables, place_tables
 from turnstile.publishing.package_numbers import read_week
+from turnstile.release.zones import digest_of
 from turnstile.service_calendar import SATURDAY, parse_period
 
 Ends = list[float | None]
@@ -39,7 +40,7 @@ class WeekOfPlaces:
     """One package as plain values for JSON.
 
     Args:
-        about: its days, slots and gaps, and what is counted.
+        about: its days, slots and gaps, what is counted, and a digest of what decides it.
         places: what is known of each place, by mode and label: `week`, `weekday`, `weekend` (a mean
             day), `hours`, each with its 95 % interval, and `test`, the unbiased number of the week
             with its standard deviation.
@@ -72,6 +73,7 @@ def week_of_places(programme: Programme, package: Path, period: str) -> WeekOfPl
         "days": days,
         "slots": slots,
         "gaps": list(tables.gaps),
+        "terms": digest_of(repr(tables.terms).encode()),
         "what": tables.of_places.what,
         "unit": tables.of_places.unit,
         "is_count": is_count,

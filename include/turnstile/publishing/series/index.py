@@ -128,12 +128,15 @@ def _table(table: SeriesTable) -> dict[str, Any]:
             {
                 "version": number,
                 "path": f"series/{DATA}/{table.name}/v{number}",
-                "columns": [{"name": name, "type": kind} for name, kind in (*LABELS, *columns)],
+                "columns": [
+                    {"name": name, "type": kind} for name, kind in (*LABELS, *schema.columns)
+                ],
+                "terms": dict(schema.terms),
                 "periods": [
                     revision.key.period for revision, version in table.parts if version == number
                 ],
             }
-            for number, columns in enumerate(table.versions, start=1)
+            for number, schema in enumerate(table.versions, start=1)
         ],
     }
 

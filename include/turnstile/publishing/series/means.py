@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from itertools import takewhile
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,12 +21,34 @@ from turnstile.publishing.contents import NORMAL_95
 from turnstile.publishing.data_tables import labels_of
 from turnstile.publishing.package_numbers import read_week
 from turnstile.publishing.package_reader import Tables
+from turnstile.publishing.series.dataset import terms_in
 from turnstile.service_calendar import SATURDAY
 
 WEEKS = 4
 _DAYS_OF = {"day": 1, "week": 7}
 _Days = Callable[[list[date]], list[date]]
 _ERROR, _DAY = "standard_deviation", "service_date"
+
+
+class Mean(NamedTuple):
+    """A mean over some weeks: the first of them, and its rows."""
+
+    first: str
+    rows: pa.Table
+
+
+def newest_alike(packages: Sequence[Tables], table: str) -> list[Tables]:
+    """Return the newest weeks, without a break, whose rows of a table mean the same (`terms_in`).
+
+    Args:
+        packages: of the weeks, in order; those without the table are passed over.
+        table: its name.
+    """
+    with_table = [package for package in reversed(packages) if table in package.layouts]
+    alike = takewhile(
+        lambda package: terms_in(package, table) == terms_in(with_table[0], table), with_table
+    )
+    return [*alike][::-1]
 
 
 def weeks_of(packages: Sequence[Tables], table: str) -> tuple[pa.Table, ...]:
@@ -107,8 +131,8 @@ def four_weeks_of_speeds(packages: Sequence[Tables], table: str) -> pa.Table | N
 
 
 def _means(weeks: Sequence[pa.Table], kept: _Days, unit: str) -> pa.Table | None:
-    """Return the means a day or a week; None without a table, or where the tables differ."""
-    if not weeks or any(week.column_names != weeks[0].column_names for week in weeks):
+    """Return the means a day or a week; None without a table."""
+    if not weeks:
         return None
     rows = pa.concat_tables([_of_days(week, kept) for week in weeks])
     labels = [name for name in rows.column_names if name not in {"value", "variance"}]

@@ -1,6 +1,6 @@
 """`series/packages.json`: what the series takes from each package, read from it once.
 
-A published package never changes, so its columns, gaps and totals are kept beside the index by the
+A published package never changes, so its schemas, gaps and totals are kept beside the index by the
 digest of its manifest: a publication reads one package and not all that came before.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.weeks import PublishedRevision
 from turnstile.publishing.describe.manifest import MANIFEST
 from turnstile.publishing.package_reader import Tables
-from turnstile.publishing.series.dataset import Columns, columns_of
+from turnstile.publishing.series.dataset import Schema, schemas_of
 from turnstile.publishing.series.totals import totals_of
 from turnstile.release.zones import digest_of
 
@@ -30,13 +30,13 @@ class PackageFacts:
 
     Args:
         version: of the package.
-        columns: of each table, by name.
+        schemas: of each table, by name.
         gaps: service days without input.
         totals: of its period, by mode (`totals_of`).
     """
 
     version: int
-    columns: Mapping[str, Columns]
+    schemas: Mapping[str, Schema]
     gaps: tuple[str, ...]
     totals: tuple[Mapping[str, object], ...]
 
@@ -68,26 +68,26 @@ def facts_of(
         public: zone of published packages.
         kept: the file that the last publication left, as the last index names it.
     """
-    known = json.loads(kept) if kept else {"packages": {}}
+    known = json.loads(kept) if kept else {}
+    packages = known["packages"] if "schemas" in known else {}  # of this form
     facts = {}
     for revision in revisions:
-        record = known["packages"].get(str(revision.key))
-        is_kept = record is not None and "package_version" in record  # of this form
-        if is_kept and record["manifest_sha256"] == revision.manifest_sha256:
-            facts[revision.key] = _facts(record, known["columns"])
+        record = packages.get(str(revision.key))
+        if record is not None and record["manifest_sha256"] == revision.manifest_sha256:
+            facts[revision.key] = _facts(record, known["schemas"])
         else:
             package = Tables(public / str(revision.key))
             totals, gaps = totals_of(package, revision.key.period), package.card["gaps"]
             facts[revision.key] = PackageFacts(
-                package.version, columns_of(package), tuple(gaps), tuple(totals)
+                package.version, schemas_of(package), tuple(gaps), tuple(totals)
             )
     return facts
 
 
-def _facts(record: Mapping[str, Any], columns: Sequence[Any]) -> PackageFacts:
-    """Return what is kept of a package; tables name their columns by their place in the list."""
+def _facts(record: Mapping[str, Any], schemas: Sequence[Any]) -> PackageFacts:
+    """Return what is kept of a package; tables name their schemas by their place in the list."""
     tables = {
-        name: tuple((column, kind) for column, kind in columns[place])
+        name: Schema(*(tuple(map(tuple, schemas[place][of])) for of in ("columns", "terms")))
         for name, place in record["tables"].items()
     }
     version = record["package_version"]
@@ -97,19 +97,19 @@ def _facts(record: Mapping[str, Any], columns: Sequence[Any]) -> PackageFacts:
 def kept_facts(
     revisions: Sequence[PublishedRevision], facts: Mapping[ReleaseKey, PackageFacts]
 ) -> dict[str, Any]:
-    """Return the facts as plain values for JSON, each list of columns once."""
-    places: dict[Columns, int] = {}
+    """Return the facts as plain values for JSON, each schema once."""
+    places: dict[Schema, int] = {}
     packages = {
         str(revision.key): {
             "manifest_sha256": revision.manifest_sha256,
             "package_version": facts[revision.key].version,
             "tables": {
-                name: places.setdefault(columns, len(places))
-                for name, columns in sorted(facts[revision.key].columns.items())
+                name: places.setdefault(schema, len(places))
+                for name, schema in sorted(facts[revision.key].schemas.items())
             },
             "gaps": list(facts[revision.key].gaps),
             "totals": list(facts[revision.key].totals),
         }
         for revision in revisions
     }
-    return {"columns": list(places), "packages": packages}
+    return {"schemas": [asdict(schema) for schema in places], "packages": packages}

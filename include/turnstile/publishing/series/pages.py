@@ -16,6 +16,7 @@ from markupsafe import Markup
 from turnstile.programme.field_registry import field_of, title_of
 from turnstile.publishing.pages import rendered
 from turnstile.publishing.series.index import EXPLORER_PAGE, FOLDER, INDEX
+from turnstile.publishing.series.means import Mean
 from turnstile.publishing.series.plot import PERIODS_MOST, totals_svg
 from turnstile.publishing.written_text import json_bytes
 
@@ -36,16 +37,16 @@ _MEANS = {
     "typical_weekday": "mean of their Mondays to Fridays, without holidays and gaps",
 }
 Index = Mapping[str, Any]
-Columns = Mapping[str, Sequence[str]]
+Means = Mapping[str, Mean]
 
 
-def programme_files(about: Index, folder: Path, means: Columns) -> dict[str, bytes]:
+def programme_files(about: Index, folder: Path, means: Means) -> dict[str, bytes]:
     """Return page and feeds of a programme, by path below its folder.
 
     Args:
         about: its index.
         folder: of the programme, with its packages.
-        means: columns of each table of means over the last weeks.
+        means: over the last weeks, by path below the series.
     """
     entries = [entry for period in about["periods"] if (entry := _entry(about, period))]
     newest_first = sorted(entries, key=lambda item: item["updated"], reverse=True)
@@ -61,7 +62,7 @@ def catalogue_page(indexes: Sequence[Index]) -> bytes:
     return rendered("catalogue.html.j2", programmes=indexes).encode()
 
 
-def _page(about: Index, folder: Path, means: Columns) -> bytes:
+def _page(about: Index, folder: Path, means: Means) -> bytes:
     """Return the page of a programme: what became of each period, newest first."""
     periods = [
         {"revision": 0, "withdrawn": []}
@@ -84,12 +85,14 @@ def _page(about: Index, folder: Path, means: Columns) -> bytes:
         plot=plot and Markup(plot),  # noqa: S704 - vl-convert escapes
         periods_shown=PERIODS_MOST,
         means=[
-            (path, _MEANS[path.partition("/")[0]], f"{FOLDER}/{path}.parquet")
-            for path in sorted(means)
+            (path, mean.first, _MEANS[path.partition("/")[0]], f"{FOLDER}/{path}.parquet")
+            for path, mean in sorted(means.items())
         ],
         columns=[
             (name, title_of(name), known.description)
-            for name in dict.fromkeys(name for names in means.values() for name in names)
+            for name in dict.fromkeys(
+                name for mean in means.values() for name in mean.rows.column_names
+            )
             if (known := field_of(name)) is not None
         ],
         explorer=EXPLORER_PAGE

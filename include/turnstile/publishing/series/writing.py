@@ -13,8 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from turnstile.durable_files import delete_for_good, exclusively
 from turnstile.errors import IntegrityError
 from turnstile.estimates.labelled import parquet_bytes
@@ -30,8 +28,10 @@ from turnstile.publishing.series.days import Days, days_csv, holidays_of
 from turnstile.publishing.series.index import EXPLORER, EXPLORER_PAGE, FOLDER, INDEX, index
 from turnstile.publishing.series.means import (
     WEEKS,
+    Mean,
     four_weeks,
     four_weeks_of_speeds,
+    newest_alike,
     typical_week,
     typical_weekday,
     weeks_of,
@@ -111,14 +111,14 @@ def _files(
     ]
     known = _known(folder, ledger.public_list())
     facts = facts_of(here, public, as_was(folder, PACKAGES, known))
-    tables = series_tables(in_force, here, {key: of_one.columns for key, of_one in facts.items()})
+    tables = series_tables(in_force, here, {key: of_one.schemas for key, of_one in facts.items()})
     days = Days(
         holidays_of(programme, include), {r.key.period: facts[r.key].gaps for r in in_force}
     )
     means = _means(programme, tables, _last_weeks(in_force), public, days)
     files: dict[str, bytes | Kept] = dict(_parts(tables, folder, public, known))
-    for path, rows in means.items():
-        stem = f"{FOLDER}/{path}"
+    for path, mean in means.items():
+        stem, rows = f"{FOLDER}/{path}", mean.rows
         files |= {f"{stem}.parquet": parquet_bytes(rows), **dict([csv_file(stem, rows)])}
     files[_DAYS] = days_csv(periods, days)
     files |= explorer_files(programme, periods, in_force, folder, include, known)
@@ -134,9 +134,7 @@ def _files(
         versions={key: of_one.version for key, of_one in facts.items()},
         parties=ledger.parties(),
     )
-    files |= programme_files(
-        about, folder, {path: rows.column_names for path, rows in means.items()}
-    )
+    files |= programme_files(about, folder, means)
     return files, about, packages
 
 
@@ -200,19 +198,26 @@ def _means(
     weeks: Sequence[PublishedRevision],
     public: Path,
     days: Days,
-) -> dict[str, pa.Table]:
-    """Return the means over the last weeks, by kind and table."""
+) -> dict[str, Mean]:
+    """Return the means over the last weeks whose rows mean the same, by kind and table."""
     packages = [Tables(public / str(revision.key)) for revision in weeks]
     without = [day for revision in weeks for day in days.gaps[revision.key.period]]
-    means: dict[str, pa.Table | None] = {}
-    for table in tables:
-        name, rows = table.name, weeks_of(packages, table.name)
-        means[f"typical_weekday/{name}"] = typical_weekday(rows, days.holidays, without)
-        means[f"typical_week/{name}"] = typical_week(rows, days.holidays, without)
-        means[f"four_weeks/{name}"] = four_weeks(rows, without)
-    for spec in programme.speeds:
-        means[f"four_weeks/{spec.name}"] = four_weeks_of_speeds(packages, spec.name)
-    return {path: rows for path, rows in means.items() if rows}
+    speeds, means = {spec.name for spec in programme.speeds}, dict[str, Mean]()
+    for name in (table.name for table in tables):
+        alike = newest_alike(packages, name)
+        if not alike:
+            continue
+        rows = weeks_of(alike, name)
+        of_table = {
+            "typical_weekday": typical_weekday(rows, days.holidays, without),
+            "typical_week": typical_week(rows, days.holidays, without),
+            "four_weeks": four_weeks_of_speeds(alike, name)
+            if name in speeds
+            else four_weeks(rows, without),
+        }
+        first = alike[0].folder.parent.name
+        means |= {f"{kind}/{name}": Mean(first, mean) for kind, mean in of_table.items() if mean}
+    return means
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -32,7 +32,7 @@ async function hoursOf(week, place) {
   if (at < 0 || !record.blocks) return null;
   const size = about.places_a_file;
   const block = await file(`explore/days/${named(week)}-${Math.floor(at / size)}.js`);
-  return {days: record.days, slots: record.slots, gaps: record.gaps, hours: block.hours[at % size]};
+  return {days: record.days, slots: record.slots, gaps: record.gaps, terms: record.terms, hours: block.hours[at % size]};
 }
 function cellAt(record, place) {
   record.at ??= new Map(record.places.map((cell, n) => [cell.slice(0, 2).join("\n"), n]));
@@ -249,14 +249,16 @@ function rankWords(one, number) {
   const sure = one.first === one.last ? "told apart from all others" : `between ${one.first} and ${one.last} with certainty of 95 %`;
   return `rank ${one.rank} of ${number}, ${sure}`;
 }
+const OTHERS = "other slots, places, bounds or hours of the day, so its numbers count something else";
 function change(record, earlier, place) {
-  if (!earlier || record.gaps.length || earlier.gaps.length) return null;
+  if (!earlier || record.terms !== earlier.terms || record.gaps.length || earlier.gaps.length) return null;
   const [now, then] = [record, earlier].map((one) => one.test[cellAt(one, place)]);
   return now && then ? minus(now, then) : null;
 }
 function changeWords(record, earlier, place, before) {
   if (!earlier) return "There is no period just before to compare with.";
   const found = change(record, earlier, place), period = about.weeks[before].period;
+  if (record.terms !== earlier.terms) return `Not compared with ${period}: it is of ${OTHERS}.`;
   if (!found) return record.gaps.length || earlier.gaps.length ? `Not compared with ${period}: a day without input.` : `Not compared with ${period}: too little is known.`;
   const [value, low, high] = ends(found), isTold = low > 0 || high < 0;
   return `Against ${period}: ${signed(value)} (${signed(low)} to ${signed(high)}); ${isTold ? "it changed" : "that cannot be told from no change"}.`;
@@ -280,7 +282,7 @@ async function dayHours(place, week, day, before) {
   const record = await weekFile(week);
   if (!about.is_count) {
     const at = cellAt(record, place), own = at < 0 ? [] : record.hours[at];
-    const earlier = before >= 0 ? await weekFile(before) : null, then = earlier ? cellAt(earlier, place) : -1;
+    const earlier = before >= 0 ? await weekFile(before) : null, then = earlier && earlier.terms === record.terms ? cellAt(earlier, place) : -1;
     return {slots: record.slots, now: own, then: then >= 0 ? earlier.hours[then] : null, of: about.weeks[week].period, against: then >= 0 ? about.weeks[before].period : ""};
   }
   const own = await hoursOf(week, place);
@@ -289,7 +291,7 @@ async function dayHours(place, week, day, before) {
   const date = own.days[day], sevenBefore = new Date(Date.parse(date) - 7 * 864e5).toISOString().slice(0, 10);
   const found = {slots: own.slots, now: threes(own.hours[day]), then: null, of: dayName(date), against: ""};
   const same = before >= 0 ? await hoursOf(before, place) : null, at = (same ?? own).days.indexOf(sevenBefore);
-  if (same && at >= 0 && same.slots.join() === own.slots.join()) Object.assign(found, {then: threes(same.hours[at]), against: dayName(sevenBefore)});
+  if (same && at >= 0 && same.terms === own.terms) Object.assign(found, {then: threes(same.hours[at]), against: dayName(sevenBefore)});
   return found;
 }
 const dayName = (date) => `${["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"][new Date(date).getUTCDay()]} ${date}`;
@@ -363,6 +365,7 @@ async function changesView() {
     const table = $("change-table");
     table.replaceChildren();
     if (!earlier) return said($("changed"), ["There is no period just before to compare with."]);
+    if (record.terms !== earlier.terms) return said($("changed"), [`Not compared with ${about.weeks[before].period}: it is of ${OTHERS}.`]);
     if (record.gaps.length || earlier.gaps.length) return said($("changed"), [`Not compared: without input were ${list([...earlier.gaps, ...record.gaps])}.`]);
     const tested = about.places.map((_, place) => ({place, found: change(record, earlier, place)})).filter((one) => one.found);
     for (const one of tested) one.chance = 2 * above(Math.abs(one.found[0] / one.found[1]));
