@@ -129,12 +129,10 @@ def test_a_correction_after_that_needs_its_files_again_and_keeps_them(
     assert (WEEK, "rows") in act(NOW + timedelta(days=2))
 
 
-def test_a_correction_that_was_begun_keeps_everything(
-    published: Deployment, turnstile: Cli
-) -> None:
+def test_a_correction_that_was_begun_keeps_everything(published: Deployment) -> None:
     shutil.move(published.landing("itms"), published.home / "copy")
-    again = ("run", "itms", "--week", WEEK, "--revision", "1", "--reason", "a late file")
-    assert turnstile(*again) == 2
+    correction = context.open_release("itms", WEEK, 1)
+    context.state_revision(correction, reason="a late file", approver="ada")
     assert act() == {}
     soon = NOW + WINDOW + timedelta(hours=1)
     assert act(soon) == {}
