@@ -190,6 +190,7 @@ def test_a_revision_needs_a_reason_and_is_charged_in_full(
         "late rows",
     )
     assert turnstile("run", "itms", "--week", WEEK, "--revision", 1, *said) == 0
+    assert "the same counts get new noise, charged in full" in capsys.readouterr().err
     changes = (reserved.public / "itms" / WEEK / "r1/docs/GUIDE.md").read_text()
     assert "correction: late rows" in changes
     files = [path for path in reserved.public.rglob("*") if path.is_file()]

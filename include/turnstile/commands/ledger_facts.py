@@ -16,6 +16,7 @@ from turnstile.commands.ledger_opened import (
     publish_list,
     publish_series,
     require_is_over,
+    require_not_before,
     set_damage_aside,
 )
 from turnstile.errors import InputError
@@ -173,7 +174,9 @@ def _no_release(args: argparse.Namespace) -> int:
     """State a missing release, in the ledger and in the public zone; an entry is for ever."""
     key = _key(args)
     require_is_over(key)
-    entry = open_to_write().declare_no_release(key, *_said(args))
+    ledger = open_to_write()
+    require_not_before(key, ledger)
+    entry = ledger.declare_no_release(key, *_said(args))
     publish_series(key.programme)
     path = Settings.from_environment().public / key.programme / key.period
     shown = str(path / f"no-release-r{key.revision}.json")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from turnstile.errors import InputError, IntegrityError, StoreError
+from turnstile.service_calendar import parse_period
 from turnstile.settings import Settings, system_clock
 
 if TYPE_CHECKING:
@@ -107,6 +108,19 @@ def require_is_over(key: ReleaseKey) -> None:
     period = period_named(programme, key.period, where=str(key))
     if period.ends_at(programme.time.zone) > system_clock():
         rule = f"{period} is not over yet; state what became of it when it is"
+        raise InputError(where=str(key), field="period", rule=rule)
+
+
+def require_not_before(key: ReleaseKey, ledger: Ledger) -> None:
+    """Refuse a period before the first one of its programme: a statement is for ever.
+
+    Raises:
+        InputError: the ledger knows later ones alone.
+    """
+    known = [parse_period(period) for period in ledger.weeks(key.programme)]
+    first = min(known, key=lambda period: period.first_day, default=None)
+    if first is not None and parse_period(key.period).first_day < first.first_day:
+        rule = f"lies before {first}, the first period that the ledger knows; check the year"
         raise InputError(where=str(key), field="period", rule=rule)
 
 

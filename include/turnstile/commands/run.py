@@ -8,9 +8,15 @@ import logging
 import sys
 
 from turnstile.errors import InputError
-from turnstile.pipeline.context import open_release, state_revision
+from turnstile.pipeline.context import Release, open_release, state_revision
+from turnstile.pipeline.landing.redelivered_files import changed_files
 from turnstile.pipeline.ledger_preview import refusal_before_reading
 from turnstile.pipeline.steps import STEPS, step_named
+
+_UNCHANGED = (
+    "warning: files, programme and public cells are those that it corrects: the same counts get "
+    "new noise, charged in full; stop this unless bytes are lost, or the code counted wrongly"
+)
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -44,6 +50,8 @@ def _run(args: argparse.Namespace) -> int:
     if args.revision:
         approver = args.approver or getpass.getuser()
         with release.copies.in_step(raw=True):
+            if _changes_nothing(release):
+                print(_UNCHANGED, file=sys.stderr)
             note = args.public_note
             state_revision(release, reason=args.reason, approver=approver, public_note=note)
     was_sealed = release.sealed is not None
@@ -54,3 +62,17 @@ def _run(args: argparse.Namespace) -> int:
         print("sealed before: the same bytes, 0 charged", file=sys.stderr)
     print(release.folders.public)
     return 0
+
+
+def _changes_nothing(release: Release) -> bool:
+    """Return whether a correction would be drawn from what it corrects, as if anew."""
+    if release.sealed is not None:
+        return False
+    before = open_release(release.programme.name, str(release.week), release.key.revision - 1)
+    if before.sealed is None or changed_files(before) is not None:
+        return False
+    bound = before.sealed.bindings
+    return (bound.programme_digest, bound.domain_digest) == (
+        release.programme.digest,
+        release.domain.digest,
+    )
