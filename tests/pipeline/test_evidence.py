@@ -49,6 +49,7 @@ def test_a_second_sealed_file_stops_the_week(
 def test_a_sealed_file_that_the_ledger_does_not_know_is_refused_before_a_charge(
     landed: Deployment, turnstile: Cli
 ) -> None:
+    assert landed.nothing_happened()  # in a ledger that is there
     folder = embargoed(landed)
     folder.mkdir(parents=True)
     unknown = folder / "sealed-0123456789abcdef.parquet"

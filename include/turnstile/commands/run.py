@@ -37,13 +37,13 @@ def _run(args: argparse.Namespace) -> int:
     """Run every step and print the package folder."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("turnstile").setLevel(logging.INFO)
+    release = open_release(args.programme, args.week, args.revision)
     if args.revision and not args.reason:
         rule = "a correction is charged in full; say why with --reason TEXT"
         raise InputError(where="turnstile run", field="--reason", rule=rule)
     if (args.reason or args.public_note) and not args.revision:
         rule = "goes with --revision N, a correction's number; a first release has no reason"
         raise InputError(where="turnstile run", field="--reason", rule=rule)
-    release = open_release(args.programme, args.week, args.revision)
     asked = release.ledger, release.programme, release.plan, release.settings
     if refusal := refusal_before_reading(*asked):
         raise refusal

@@ -86,8 +86,13 @@ def _fixed_earlier(
     )
 
 
-def earlier_now(release: Release, numbers: Numbers, promise: Promise) -> tuple[EarlierRelease, ...]:
-    """Return the earlier releases that would go in now; of the numbers, cells and days count."""
+def earlier_now(
+    release: Release, numbers: Numbers, promise: Promise | None = None
+) -> tuple[EarlierRelease, ...]:
+    """Return the earlier releases that would go in now; without a promise, those that may.
+
+    Of the numbers, cells and days count.
+    """
     keys = map(str, islice(_published_keys(release), _LOOKED_AT_MOST))
     return comparable(release.settings.public, keys, numbers, promise)
 

@@ -40,7 +40,7 @@ def numbers_of_package(folder: Path) -> Numbers:
 
 
 def comparable(
-    packages: Path, keys: Iterable[str], now: Numbers, promise: Promise
+    packages: Path, keys: Iterable[str], now: Numbers, promise: Promise | None
 ) -> tuple[EarlierRelease, ...]:
     """Return the first releases that can be compared with a week, as many as estimates take.
 
@@ -52,6 +52,7 @@ def comparable(
         keys: of releases, in the order in which they are asked.
         now: of which cells and days count.
         promise: of the week; who did not draw one of its tables, or over another range, is no help.
+            None where it is not known yet.
     """
     releases: list[EarlierRelease] = []
     for key in keys:
@@ -64,7 +65,9 @@ def comparable(
         except (InputError, OSError):
             continue
         days = parse_period(plan["week"]).days
-        if is_comparable(plan["domain_digest"], days, now) and draws_alike(record, promise):
+        if not is_comparable(plan["domain_digest"], days, now):
+            continue
+        if promise is None or draws_alike(record, promise):
             releases.append(EarlierRelease(key, digest_of(manifest)))
     return tuple(releases)
 

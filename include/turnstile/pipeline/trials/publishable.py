@@ -133,15 +133,13 @@ def _no_attempt(release: Release) -> Attempt:
 
 def _require_earlier(release: Release) -> None:
     """Refuse if a package that estimates would borrow from is not as its manifest says."""
-    from turnstile.estimates.week_to_estimate import promise_of
     from turnstile.pipeline.estimating import earlier_now
     from turnstile.publishing.describe.manifest import differences
     from turnstile.release.numbers import Numbers
 
     days = tuple(release.week.days)
     cells = Numbers(str(release.key), release.domain.digest, days, (), {}, {})
-    promise = promise_of(release.programme, release.domain)
-    for earlier_release in earlier_now(release, cells, promise):
+    for earlier_release in earlier_now(release, cells):
         folder = release.settings.public / earlier_release.key
         if problems := differences(folder):
             raise IntegrityError(

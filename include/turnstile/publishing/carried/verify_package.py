@@ -530,7 +530,7 @@ def standing(release: str, names: set[str]) -> str:
         release: its key.
         names: of files of its zone.
     """
-    period, _, own = release.rpartition("/")
+    period, _, revision = release.rpartition("/")
     gone = {name for name in names if name.startswith(f"{period}/withdrawn-")}
     here = [
         int(name.split("/")[2][1:])
@@ -539,9 +539,9 @@ def standing(release: str, names: set[str]) -> str:
     ]
     newest = max((n for n in here if f"{period}/withdrawn-r{n}.json" not in gone), default=-1)
     in_force = f"{period}/r{newest} is in force" if newest >= 0 else "no revision of it is in force"
-    if (record := f"{period}/withdrawn-{own}.json") in gone:
+    if (record := f"{period}/withdrawn-{revision}.json") in gone:
         return f"{release} was withdrawn, see {record}; {in_force}"
-    is_older = own[1:].isdigit() and int(own[1:]) < newest
+    is_older = revision[1:].isdigit() and int(revision[1:]) < newest
     return f"{release} was superseded: {in_force}" if is_older else ""
 
 
@@ -550,8 +550,8 @@ def names_beside(folder: Path, release: str) -> set[str]:
     at, period = folder.resolve(), release.rpartition("/")[0]
     if f"{at.parent.name}/{at.name}" != release.partition("/")[2]:
         return set()
-    found = (*at.parent.glob("withdrawn-*.json"), *at.parent.glob("r*/manifest.json"))
-    return {f"{period}/{path.relative_to(at.parent).as_posix()}" for path in found}
+    beside = (*at.parent.glob("withdrawn-*.json"), *at.parent.glob("r*/manifest.json"))
+    return {f"{period}/{path.relative_to(at.parent).as_posix()}" for path in beside}
 
 
 def noted(address: str, folder: Path) -> str:

@@ -204,18 +204,18 @@ def _means(
     without = [day for revision in weeks for day in days.gaps[revision.key.period]]
     speeds, means = {spec.name for spec in programme.speeds}, dict[str, Mean]()
     for name in (table.name for table in tables):
-        alike = newest_alike(packages, name)
-        if not alike:
+        comparable = newest_alike(packages, name)
+        if not comparable:
             continue
-        rows = weeks_of(alike, name)
+        rows = weeks_of(comparable, name)
         of_table = {
             "typical_weekday": typical_weekday(rows, days.holidays, without),
             "typical_week": typical_week(rows, days.holidays, without),
-            "four_weeks": four_weeks_of_speeds(alike, name)
+            "four_weeks": four_weeks_of_speeds(comparable, name)
             if name in speeds
             else four_weeks(rows, without),
         }
-        first = alike[0].folder.parent.name
+        first = comparable[0].folder.parent.name
         means |= {f"{kind}/{name}": Mean(first, mean) for kind, mean in of_table.items() if mean}
     return means
 
