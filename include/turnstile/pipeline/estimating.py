@@ -17,14 +17,13 @@ from turnstile.estimates.week_estimates import (
     FOLDER,
     RECORD,
     EarlierRelease,
-    draws_alike,
     estimates_of,
     record_of,
 )
 from turnstile.estimates.week_to_estimate import Promise, WeekToEstimate, promise_of
 from turnstile.ledger.records import ReleaseKey
 from turnstile.pipeline.context import Release
-from turnstile.publishing.package_numbers import comparable, earlier_numbers, estimates_record
+from turnstile.publishing.package_numbers import comparable, drew_alike, earlier_numbers
 from turnstile.release.drawn import Drawn
 from turnstile.release.numbers import Numbers, of_sealed
 from turnstile.release.zones import write_atomically, write_once
@@ -82,7 +81,7 @@ def _fixed_earlier(
     return tuple(
         earlier
         for folder, earlier in places.items()
-        if not folder.is_dir() or draws_alike(estimates_record(folder), promise)
+        if not folder.is_dir() or drew_alike(folder, promise)
     )
 
 

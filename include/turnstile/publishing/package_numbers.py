@@ -45,7 +45,7 @@ def comparable(
     """Return the first releases that can be compared with a week, as many as estimates take.
 
     Their plans and cards are read, and no table: a year of weeks costs little. A package that is
-    not there, or states no estimates, is passed over.
+    not there is passed over.
 
     Args:
         packages: folder in which releases lie by their keys.
@@ -60,16 +60,24 @@ def comparable(
             break
         folder = packages / key
         try:
-            plan, record = _json(folder, "plan.json"), estimates_record(folder)
+            plan = _json(folder, "plan.json")
             manifest = (folder / MANIFEST).read_bytes()
         except (InputError, OSError):
             continue
         days = parse_period(plan["week"]).days
         if not is_comparable(plan["domain_digest"], days, now):
             continue
-        if promise is None or draws_alike(record, promise):
+        if promise is None or drew_alike(folder, promise):
             releases.append(EarlierRelease(key, digest_of(manifest)))
     return tuple(releases)
+
+
+def drew_alike(folder: Path, promise: Promise) -> bool:
+    """Return whether a package states that it drew every table of a promise."""
+    try:
+        return draws_alike(estimates_record(folder), promise)
+    except InputError:  # it states no estimates
+        return False
 
 
 def _numbers(folder: Path, package: Package) -> Numbers:
