@@ -45,7 +45,9 @@ REPAIRS = {
     ),
     "witness": Repair("mount the witness that is named, or what the sentence says", "nothing"),
     "checkpoint": Repair(f"gone or torn: {_REPUBLISH}; else newest ledger, or {_RECOVER}", _LOSSES),
-    "clock": Repair("set the clock, or if it is right: turnstile ledger confirm-clock", "nothing"),
+    "clock": Repair(
+        "set the clock, or if it is right: turnstile ledger confirm-clock --reason TEXT", "nothing"
+    ),
     "space": Repair("free space on the disk that is named", "nothing"),
     "staged": Repair("restore the newest ledger, or " + _RECOVER, _LOSSES),
     "sealed": Repair(f"restore {_RESTORE}; if there is none: move it away, then {_RECOVER}", _GONE),

@@ -174,7 +174,7 @@ def _require_final(release: Release) -> None:
         raise NotFinal(
             f"{release.key}: the clock says that the week is final since {moment:%Y-%m-%d %H:%M} "
             "UTC, and it jumped, or the ledger was quiet for long before; set the clock, or if it "
-            "is right: turnstile ledger confirm-clock"
+            "is right: turnstile ledger confirm-clock --reason TEXT"
         )
 
 

@@ -233,7 +233,7 @@ def clock_findings(last_at: str | None, now: datetime) -> Iterator[Finding]:
     if now < last - _CLOCK_SLACK:
         problem = (
             f"the clock says {instant(now)}, the ledger's last entry is of {last_at}; set "
-            "the clock, or if it is right: turnstile ledger confirm-clock"
+            "the clock, or if it is right: turnstile ledger confirm-clock --reason TEXT"
         )
         yield Finding("clock", None, problem)
 

@@ -345,7 +345,7 @@ class Retention:
         if not self._is_clock_known:
             yield (
                 "the clock jumped, or the ledger was quiet for long; turnstile ledger "
-                "confirm-clock, if it is right"
+                "confirm-clock --reason TEXT, if it is right"
             )
 
     @cached_property
