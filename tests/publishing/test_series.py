@@ -640,7 +640,7 @@ def test_a_withdrawn_correction_says_what_is_in_force_again(
     assert "the same counts" not in capsys.readouterr().err
     assert main(["ledger", "no-release", f"itms/{WEEK}/r3", *who]) == 3
     assert main(["ledger", "no-release", "itms/2014-W30/r0", *who]) == 2
-    assert f"lies before {WEEK}, the first period" in capsys.readouterr().err
+    assert f"lies far before {WEEK}, the first period" in capsys.readouterr().err
     assert main(["ledger", "withdraw", f"itms/{WEEK}/r2", *who]) == 3
     assert "is unknown, not sealed" in capsys.readouterr().err
     assert main(["ledger", "withdraw", key, *who]) == 0

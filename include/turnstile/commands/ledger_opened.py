@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from turnstile.errors import InputError, IntegrityError, StoreError
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from turnstile.ledger.ledger import Ledger
     from turnstile.ledger.records import ReleaseKey
     from turnstile.ledger.tlog.cosigners import Answer
+
+_EARLIER = timedelta(weeks=26)
 
 
 def open_to_read() -> Ledger:
@@ -112,15 +115,16 @@ def require_is_over(key: ReleaseKey) -> None:
 
 
 def require_not_before(key: ReleaseKey, ledger: Ledger) -> None:
-    """Refuse a period before the first one of its programme: a statement is for ever.
+    """Refuse a period far before the first one of its programme: a statement is for ever.
 
     Raises:
-        InputError: the ledger knows later ones alone.
+        InputError: the ledger knows only periods that begin more than half a year later.
     """
     known = [parse_period(period) for period in ledger.weeks(key.programme)]
     first = min(known, key=lambda period: period.first_day, default=None)
-    if first is not None and parse_period(key.period).first_day < first.first_day:
-        rule = f"lies before {first}, the first period that the ledger knows; check the year"
+    day = parse_period(key.period).first_day
+    if first is not None and day < first.first_day - _EARLIER:
+        rule = f"lies far before {first}, the first period that the ledger knows; check the year"
         raise InputError(where=str(key), field="period", rule=rule)
 
 
