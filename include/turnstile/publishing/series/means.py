@@ -45,10 +45,10 @@ def newest_alike(packages: Sequence[Tables], table: str) -> list[Tables]:
         table: its name.
     """
     with_table = [package for package in reversed(packages) if table in package.layouts]
-    newest = takewhile(
-        lambda package: terms_in(package, table) == terms_in(with_table[0], table), with_table
-    )
-    return [*newest][::-1]
+    if not with_table:
+        return []
+    terms = terms_in(with_table[0], table)
+    return [*takewhile(lambda package: terms_in(package, table) == terms, with_table)][::-1]
 
 
 def weeks_of(packages: Sequence[Tables], table: str) -> tuple[pa.Table, ...]:
