@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from watched_place import INCLUDE, Clock, Place
 
+from turnstile.errors import RefusedError
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import Bindings, ReleaseKey, Request
 from turnstile.ledger.revisions import RevisionDecision
@@ -293,6 +295,21 @@ def test_a_week_that_loses_its_data_is_said_until_the_ledger_says_what_became_of
         case _:
             place.publish("2016-W32")
     assert ("its private data" in said()) == (end in {"another week", "before"})
+
+
+@pytest.mark.parametrize("is_sealed", [True, False])
+def test_a_week_that_loses_its_data_is_not_advised_what_the_ledger_refuses(
+    place: Place, tmp_path: Path, *, is_sealed: bool
+) -> None:
+    page = _page(place, tmp_path)
+    if is_sealed:
+        place.seal("2016-W31")
+    place.say(Happening.EXPIRES, "2016-W31", "", day="2016-11-01 04:30")
+    said = page.budget(frozenset({"opal"}), AirflowNow())
+    assert ("or state turnstile ledger no-release" in said) is not is_sealed
+    assert ("approve it, or end its correction" in said) is is_sealed
+    with pytest.raises(RefusedError) if is_sealed else nullcontext():
+        place.ledger.declare_no_release(ReleaseKey("opal", "2016-W31"), "ana", "no files")
 
 
 @pytest.mark.parametrize("gone", ["files", "rows", "published"])

@@ -76,10 +76,13 @@ class Place:
         )
         return self.ledger.reserve(request).attempt_id
 
-    def publish(self, week: str, cost: int = 10) -> None:
+    def seal(self, week: str, cost: int = 10) -> None:
         attempt = self.reserve(week, cost)
         self.ledger.begin_draw(attempt, Bindings("p", "d", "s"))
         self.ledger.seal(attempt, f"bytes of {week}")
+
+    def publish(self, week: str, cost: int = 10) -> None:
+        self.seal(week, cost)
         self.ledger.publish(ReleaseKey("opal", week), f"manifest of {week}")
 
     def say(self, happening: Happening, week: str, run_id: str = "run", **details: object) -> None:

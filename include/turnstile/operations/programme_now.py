@@ -39,6 +39,8 @@ _NEXT_STEP = {
     "missing": "Release it by name.",
     "expires": "Release it by name, or end its correction, before that day (what that charges is"
     " said before the click); or state turnstile ledger no-release.",
+    "expires_sealed": "Its bytes are drawn and charged, so it has a release: approve it, or end its"
+    " correction, before that day. What is assessed may be approved later, too.",
     "stalled": "See to Airflow's scheduler and to the workers of its queue (run_stalled); the run"
     " goes on by itself then, and waiting charges nothing.",
     "overstays": "Do what the sentence names; the runbook goes on (retention_held).",
@@ -216,9 +218,20 @@ def of_retention(journal: Sequence[Line], entries: Sequence[EntryLine]) -> tuple
         if line.happening is Happening.EXPIRES
         and (line.week not in over or over[line.week] < datetime.fromisoformat(line.at))
     }
-    step = _NEXT_STEP["expires"]
+    public = {entry.key for entry in entries if entry.kind is EntryKind.PUBLISHED}
+    drawn = {
+        _week_of(entry)
+        for entry in entries
+        if entry.kind is EntryKind.SEALED and entry.key not in public
+    }
     expiring = (
-        Attention(week, "expires", f"its private data go from {day} UTC on", step, "", week)
+        Attention(
+            week,
+            "expires",
+            f"its private data go from {day} UTC on",
+            _NEXT_STEP["expires_sealed" if week in drawn else "expires"],
+            week=week,
+        )
         for week, day in sorted(days.items())
     )
     return (*expiring, *_overstaying(journal, entries))

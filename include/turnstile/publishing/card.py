@@ -16,7 +16,7 @@ from typing import Any
 from turnstile.estimates.error_bars import error_bar
 from turnstile.estimates.fitting.above_noise import cells_above_noise, sentences
 from turnstile.estimates.trips.stated_errors import stated_errors
-from turnstile.ledger.balances.amounts import AccountLoss, decimal_text
+from turnstile.ledger.balances.amounts import COORDINATES, AccountLoss, decimal_text, word_of
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import AccountBalance, ReleaseKey
 from turnstile.privacy.accounts import Loss, Posting, loss_by_unit, rounded_up
@@ -28,7 +28,6 @@ from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Outside, Programme
 from turnstile.publishing.allowed_contents import LIBRARIES
 from turnstile.publishing.describe.card_terms import (
-    AMOUNTS,
     ledger_text,
     stated_charges,
     stated_terms,
@@ -245,10 +244,9 @@ def _cumulative(plan: ReleasePlan, balances: Iterable[AccountBalance]) -> list[d
     touched = {(posting.unit, posting.scope): posting for posting in plan.postings}
     most_spent: dict[str, AccountBalance] = {}
     for account in balances:
-        known = most_spent.get(account.unit)
-        is_less = known is not None and _order(account) <= _order(known)
-        if (account.unit, account.scope) in touched and not is_less:
-            most_spent[account.unit] = account
+        known = most_spent.get(account.unit, account)
+        if (account.unit, account.scope) in touched:
+            most_spent[account.unit] = max(known, account, key=lambda one: one.spent.rank)
     return [
         {
             "family": account.family,
@@ -260,16 +258,12 @@ def _cumulative(plan: ReleasePlan, balances: Iterable[AccountBalance]) -> list[d
     ]
 
 
-def _order(account: AccountBalance) -> float:
-    """Return where an account stands among others; None is infinite."""
-    return math.inf if account.spent.rho_nano is None else account.spent.rho_nano
-
-
 def _before_and_after(spent: AccountLoss, posting: Posting) -> dict[str, str | None]:
     """Return what an account held before a release's own posting, and what it holds with it."""
     said = {}
-    for name, of in AMOUNTS:
-        after, charged = getattr(spent, of), getattr(posting, of)
+    for coordinate in COORDINATES:
+        name = word_of(coordinate)
+        after, charged = getattr(spent, coordinate), getattr(posting, coordinate)
         before = None if after is None or charged is None else after - charged
         said[f"{name}_before"] = ledger_text(name, before)
         said[f"{name}_after"] = ledger_text(name, after)

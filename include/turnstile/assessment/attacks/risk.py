@@ -32,6 +32,7 @@ from turnstile.assessment.attacks.unit_changes import (
     worst_changes,
 )
 from turnstile.ledger.balances.charged_releases import ChargedRelease
+from turnstile.ledger.presentation import left
 from turnstile.ledger.records import AccountBalance, ReleaseKey
 from turnstile.privacy.accounts import MICRO, NANO, NO_LOSS, Loss, losses
 from turnstile.privacy.events import DrawEvent, one_of_each_label
@@ -483,31 +484,16 @@ def weeks_left(balance: AccountBalance, weekly: Loss) -> int | None:
         balance: of a card or a bus.
         weekly: what one instance loses in a week.
     """
-    cap = balance.cap
-    if not balance.unit.is_lifetime or cap is None:
+    if not balance.unit.is_lifetime:
         return None
+    weekly_parts = {"epsilon_micro": (weekly.epsilon, MICRO), "rho_nano": (weekly.rho, NANO)}
     weeks = [
-        _fitting(limit, taken, None if loss is None else loss * parts)
-        for limit, taken, loss, parts in (
-            (cap.epsilon_micro, _taken(balance, "epsilon_micro"), weekly.epsilon, MICRO),
-            (cap.rho_nano, _taken(balance, "rho_nano"), weekly.rho, NANO),
-        )
-        if limit is not None
+        int(amount // (loss * parts)) if loss else 0
+        for name, amount in (left(balance) or {}).items()
+        if name in weekly_parts
+        for loss, parts in (weekly_parts[name],)
     ]
     return min(weeks, default=None)
-
-
-def _taken(balance: AccountBalance, amount: str) -> int | None:
-    """Return what is spent and held of one amount; None is infinite."""
-    parts = (getattr(balance.spent, amount), getattr(balance.held, amount))
-    return None if None in parts else sum(parts)
-
-
-def _fitting(limit: int, taken: int | None, weekly: Fraction | None) -> int:
-    """Return how many weekly amounts fit below a limit; 0 if any of them is infinite."""
-    if taken is None or weekly is None:
-        return 0
-    return max(0, int((limit - taken) // weekly)) if weekly else 0
 
 
 def averaged(event: DrawEvent, draws: int) -> Averaged:

@@ -184,7 +184,7 @@ def timetable(assessment: Assessment) -> Section:
 def ledger(assessment: Assessment) -> Section:
     """Return the costliest account of each unit and cap; amounts that no unit has are left out."""
     costliest: dict[tuple[str, str], AccountBalance] = {}
-    for account in sorted(assessment.balances, key=_spent):
+    for account in sorted(assessment.balances, key=lambda account: account.spent.rank):
         costliest[str(account.unit), _cap(account)] = account
     shown = [account for account in costliest.values() if account.unit in assessment.losses]
     has_epsilon = any(account.spent.epsilon_micro is not None for account in shown)
@@ -216,13 +216,6 @@ def _verdict(audit: DrawAudit) -> str:
             "twenty; at the certainty that refutes a claim (1 - 1e-9) it lies below"
         )
     return "not refuted"
-
-
-def _spent(account: AccountBalance) -> tuple[float, float]:
-    """Order accounts by what they spent; infinite amounts last."""
-    amounts = (account.spent.rho_nano, account.spent.epsilon_micro)
-    rho, epsilon = (float("inf") if amount is None else float(amount) for amount in amounts)
-    return rho, epsilon
 
 
 def _cap(account: AccountBalance) -> str:

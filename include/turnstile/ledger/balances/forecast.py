@@ -25,9 +25,8 @@ from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.states import ReleaseState
 from turnstile.privacy.accounts import Posting
 from turnstile.privacy.units import ProtectionUnit
+from turnstile.privacy.year_to_date import YEAR_WEEKS
 from turnstile.service_calendar import ServiceWeek, parse_period
-
-YEAR_WEEKS = 52
 
 
 @dataclass(frozen=True, slots=True)

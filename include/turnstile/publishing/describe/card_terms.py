@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from turnstile.ledger.balances.amounts import amount_text
+from turnstile.ledger.balances.amounts import COORDINATES, amount_text, word_of
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.records import AccountBalance, Attempt
 from turnstile.privacy.year_to_date import multiples
@@ -21,7 +21,6 @@ from turnstile.release.carried_weeks import age_in_year
 from turnstile.release.plan import ReleasePlan
 
 _OPENING = (EntryKind.RESERVED, EntryKind.LOSS_DECLARED)
-AMOUNTS = (("epsilon", "epsilon_micro"), ("rho", "rho_nano"), ("delta", "delta_femto"))
 
 
 def stated_terms(programme: Programme, plan: ReleasePlan) -> dict[str, Any]:
@@ -103,7 +102,10 @@ def stated_windows(balances: Iterable[AccountBalance]) -> list[dict[str, Any]]:
             "unit": str(account.unit),
             "weeks": account.cap.window_weeks,
             "window": account.scope,
-            **{name: ledger_text(name, getattr(account.spent, of)) for name, of in AMOUNTS},
+            **{
+                word_of(name): ledger_text(word_of(name), getattr(account.spent, name))
+                for name in COORDINATES
+            },
         }
         for account in balances
         if account.cap is not None and account.cap.window_weeks is not None
