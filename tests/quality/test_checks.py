@@ -274,6 +274,29 @@ def test_the_real_files_pass_where_a_gap_is_allowed_and_stop_where_not(
         assert "clock" in _not_kept(_judged(zones, wrong, week))
 
 
+@pytest.mark.parametrize(
+    ("zone", "quiet_hours", "is_named"),
+    [
+        ("Asia/Kolkata", None, False),
+        ("Asia/Kolkata", (22 * 60, 6 * 60), False),  # over midnight
+        ("Asia/Kolkata", (10 * 60, 14 * 60), True),
+        ("America/Los_Angeles", None, True),  # buses of the night
+        ("America/Los_Angeles", (11 * 60, 16 * 60), False),
+        ("America/Los_Angeles", (22 * 60, 6 * 60), True),
+    ],
+)
+def test_the_clock_is_judged_by_the_hours_that_are_said_to_be_quiet(
+    zones: Any,
+    programme_of: MakeProgramme,
+    zone: str,
+    quiet_hours: tuple[int, int] | None,
+    is_named: bool,  # noqa: FBT001 - a case
+) -> None:
+    zones.sample("itms", WEEK, "--rows", "3000")
+    report = _judged(zones, programme_of("itms", zone=zone, quiet_hours=quiet_hours))
+    assert ("clock" in _not_kept(report)) is is_named
+
+
 def _finding(**fields: Any) -> Finding:
     usual = {"rule": "r", "severity": Severity.ERROR, "passed": False, "sentence": "say so"}
     return Finding(**(usual | fields))

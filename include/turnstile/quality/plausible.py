@@ -23,6 +23,7 @@ from turnstile.programme.domain.public_domain import UNKNOWN, PublicDomain
 from turnstile.programme.fields import STOP
 from turnstile.programme.source_spec import Feed, RowShape, SourceSpec
 from turnstile.programme.spec import Programme
+from turnstile.service_calendar import MINUTES_PER_DAY
 from turnstile.sources.feeds.layout import INSTANTS
 from turnstile.sources.feeds.zoned import ORDERS, day_sql
 from turnstile.sources.ingest.canonical import MINUTE, SPEED_SCALE
@@ -438,7 +439,10 @@ def _off_night(
         return nan
     turns = [math.tau * (hour + 0.5) / _HOURS for hour in quiet]
     middle = math.atan2(sum(map(math.sin, turns)), sum(map(math.cos, turns))) * _HOURS / math.tau
-    night = _NIGHT if quiet_hours is None else sum(quiet_hours) / 120
+    night = _NIGHT
+    if quiet_hours is not None:
+        first, last = quiet_hours
+        night = (first + (last - first) % MINUTES_PER_DAY / 2) / 60  # 22:00-02:00 is of midnight
     apart = (middle - night) % _HOURS
     return min(apart, _HOURS - apart) / _APART
 
