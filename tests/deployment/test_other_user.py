@@ -53,7 +53,7 @@ print(json.dumps({"opened": opened, "closed": closed}))
 COMMAND = """
 from turnstile.cli import main
 *command, = sys.argv[1:]
-assert main(["package", "verify", command[-1]]) == 0  # loads what the other user could not
+main(command)  # loads what the other user could not
 become(user)
 sys.exit(main(command))
 """
@@ -127,6 +127,20 @@ def test_another_user_verifies_what_is_public(home: Path) -> None:
     package = home / "public/itms/2016-W30/r0"
     done = _as(OTHER, COMMAND, ["package", "verify", str(package)], {})
     assert done.returncode == 0, done.stderr
+
+
+def test_another_user_verifies_the_ledger_by_the_public_key_that_they_kept(home: Path) -> None:
+    """A key that they may not read is not called another one, with advice to rotate it."""
+    settings = {"TURNSTILE_HOME": str(home), "TURNSTILE_INCLUDE": str(ROOT / "include")}
+    done = _as(OTHER, COMMAND, ["ledger", "verify"], settings)
+    assert done.returncode == 2, done.stderr
+    assert "ledger-key.pem: key: this login may not read it" in done.stderr
+    kept = shutil.copy(home / "public/ledger.pub", home.parent / "kept.pub")
+    done = _as(OTHER, COMMAND, ["ledger", "verify", "--key", kept], settings)
+    assert done.returncode == 0, done.stderr
+    (home / "ledger-key.pem").write_bytes(b"none")
+    done = _as(OWNER, COMMAND, ["ledger", "verify"], settings)
+    assert done.returncode == 4, done.stderr
 
 
 def test_a_private_zone_that_is_open_would_be_seen(home: Path) -> None:

@@ -77,6 +77,21 @@ def test_a_typo_takes_no_programme_from_page_week_view_digest_and_watchdog(
     assert (told.rule, where in told.sentence) == ("programme_broken", True)
 
 
+def test_a_file_that_cannot_be_opened_takes_no_page_with_it(page: BudgetPage) -> None:
+    """A link of an editor is no programme; one that leads nowhere, or a folder, is broken."""
+    _publish(page, "2026-W40")
+    programmes = page.settings.include / "programmes"
+    (programmes / ".#opal.yaml").symlink_to("olga@desk.4711")
+    (programmes / "opal.yaml").unlink()
+    (programmes / "opal.yaml").symlink_to("nowhere")
+    shown = _words(page.budget(OPAL, AirflowNow()))
+    assert "opal cannot be read" in shown
+    assert "opal.yaml: file: cannot be read (No such file or directory)" in shown
+    assert ".#opal" not in page.names()
+    (told,) = [alert for alert in page.watched(AirflowNow()) if alert.programme == "opal"]
+    assert told.rule == "programme_broken"
+
+
 def test_an_example_is_on_no_page_until_somebody_releases_from_it(page: BudgetPage) -> None:
     names = set(page.names())
     assert {"opal", "itms"} <= names

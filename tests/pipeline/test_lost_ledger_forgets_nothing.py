@@ -13,11 +13,15 @@ import pytest
 from retention_days import ledger_at
 from small_deployment import WEEK, Deployment
 
+from turnstile.ledger.ledger import Ledger
+from turnstile.operations.airflow_now import AirflowNow
+from turnstile.operations.budget_page.page import BudgetPage
 from turnstile.operations.retention_day import RetentionDay
 from turnstile.settings import Settings, system_clock
 
 Cli = Callable[..., int]
 WHO = ("--person", "olga", "--reason", "the disk")
+LOST = "the ledger is gone, or holds nothing, but what it released is there"
 
 
 @pytest.fixture
@@ -92,11 +96,59 @@ def test_no_command_makes_an_empty_ledger_in_the_place_of_a_lost_one(
     published.lose_ledger()
     for command in ("run", "plan"):
         assert turnstile(command, "itms", "--week", "2016-W31") == 4
-        assert "the ledger is gone, but what it released is there" in capsys.readouterr().err
+        assert LOST in capsys.readouterr().err
     for command in ("balance", "weeks", "verify"):
         assert turnstile("ledger", command) == 4
     assert not (published.home / "ledger.sqlite").exists()
     assert turnstile("ledger", "recover", *WHO, "--family", "itms=itms_buses") == 0
+    assert turnstile("ledger", "verify") == 0
+
+
+@pytest.mark.parametrize("left", ["nothing", "no byte", "tables alone"])
+def test_no_command_reads_a_ledger_that_forgot_everything(
+    published: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str], left: str
+) -> None:
+    """Each said that nothing is out yet and that nothing is spent."""
+    published.make_siblings_examples("itms")
+    published.lose_ledger()
+    if left == "no byte":
+        (published.home / "ledger.sqlite").touch()
+    elif left == "tables alone":
+        Ledger.open(f"sqlite:///{published.home}/ledger.sqlite", clock=system_clock)
+    for words in (
+        ("ledger", "weeks"),
+        ("plan", "itms", "--week", "2016-W31"),
+        ("run", "itms", "--week", "2016-W31"),
+        ("dossier", "itms", "--out", str(published.home / "dossier.html")),
+        ("retention",),
+    ):
+        assert turnstile(*words) == 4, words
+        assert "ledger recover" in capsys.readouterr().err, words
+    page = BudgetPage(Settings.from_environment(), system_clock)
+    assert LOST in page.budget(frozenset({"itms"}), AirflowNow())
+    assert turnstile("ledger", "recover", *WHO) == 0
+    assert turnstile("ledger", "weeks") == 0
+
+
+def test_a_mistyped_address_of_the_ledger_is_a_setting_to_mend(
+    published: Deployment,
+    turnstile: Cli,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A recovery made a second ledger, which charged everything again."""
+    with monkeypatch.context() as mistyped:
+        mistyped.setenv("TURNSTILE_LEDGER_URL", f"sqlite:///{published.home}/legder.sqlite")
+        for words, code in (
+            (("doctor",), 4),
+            (("ledger", "recover", *WHO), 2),
+            (("plan", "itms", "--week", "2016-W31"), 2),
+        ):
+            assert turnstile(*words) == code, words
+            said = "".join(capsys.readouterr())
+            assert "TURNSTILE_LEDGER_URL" in said
+            assert "mend the setting" in said
+        assert not (published.home / "legder.sqlite").exists()
     assert turnstile("ledger", "verify") == 0
 
 

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from turnstile.errors import InputError, TurnstileError
+from turnstile.errors import InputError, IntegrityError, TurnstileError
 from turnstile.settings import Settings, sqlite_file, system_clock
 
 
@@ -113,9 +113,9 @@ def findings() -> Iterator[Found]:
         except (OSError, sqlite3.Error) as error:
             yield Found("access", f"{settings.home}: {error}")
         except TurnstileError as error:
-            # what does not answer is not lost
-            is_away = of == "ledger" and settings.ledger_file is None
-            yield Found("access" if is_away and isinstance(error, InputError) else of, str(error))
+            # what does not answer, or may not be read, is not lost
+            is_away = of == "ledger" and isinstance(error, InputError)
+            yield Found("access" if is_away else of, str(error))
 
 
 def _stores(settings: Settings) -> tuple[Found, ...]:
@@ -129,16 +129,12 @@ def _stores(settings: Settings) -> tuple[Found, ...]:
 def _ledger(settings: Settings) -> Iterator[Found]:
     """Look at the database, what it says, and what lies beside it."""
     from turnstile.ledger.custody.custody import clock_known_until
-    from turnstile.ledger.custody.traces import traces
     from turnstile.ledger.database.damaged_database import damage_in
     from turnstile.ledger.of_deployment import open_ledger
 
     file = settings.ledger_file
     if file is not None and not file.exists():
-        if traces(settings.public, settings.embargoed):
-            yield Found("ledger", f"{file} is gone, but what it released is there")
-        else:
-            yield Found("home", f"{settings.home} holds no ledger and no release")
+        yield _without_ledger(settings)
         return
     if file is not None and (damage := damage_in(file)):
         yield Found("database", f"{file} is damaged ({damage})")
@@ -155,6 +151,19 @@ def _ledger(settings: Settings) -> Iterator[Found]:
 
         for finding in private_findings(settings, ledger):
             yield Found("private", finding.problem)
+
+
+def _without_ledger(settings: Settings) -> Found:
+    """Say why there is none: it is lost, elsewhere, or nothing was ever released from here."""
+    from turnstile.ledger.of_deployment import require_not_lost
+
+    try:
+        require_not_lost(settings)
+    except InputError as error:
+        return Found("settings", str(error))
+    except IntegrityError as error:
+        return Found("ledger", str(error))
+    return Found("home", f"{settings.home} holds no ledger and no release")
 
 
 def _airflow(_: Settings) -> Iterator[Found]:

@@ -19,10 +19,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def _dossier(args: argparse.Namespace) -> int:
     """Write the page and name the file."""
+    from turnstile.ledger.of_deployment import require_not_lost
     from turnstile.operations.deployment_state import DeploymentState
     from turnstile.operations.people.dossier import dossier_page
 
-    state = DeploymentState(Settings.from_environment(), system_clock)
+    settings = Settings.from_environment()
+    state = DeploymentState(settings, system_clock)
+    require_not_lost(settings, len(state.snapshot().lines))
     page = dossier_page(state, args.programme)
     out = args.out or Path(f"dossier-{args.programme}.html")
     out.write_text(page, encoding="utf-8")

@@ -35,10 +35,12 @@ def add_weeks(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def _weeks(args: argparse.Namespace) -> int:
     """Show where every programme stands, and its weeks."""
+    from turnstile.ledger.of_deployment import require_not_lost
     from turnstile.operations.budget_page.page import BudgetPage
 
-    open_to_read()  # says what to do where there is none
-    page = BudgetPage(Settings.from_environment(), system_clock)
+    settings, ledger = Settings.from_environment(), open_to_read()  # or says what to do
+    require_not_lost(settings, ledger.head()[0])
+    page = BudgetPage(settings, system_clock)
     airflow = _airflow_now(args, page)
     shown = [spec for spec in page.programmes() if args.programme in {None, spec.name}]
     if args.json:

@@ -188,13 +188,19 @@ class Ledger(ChargingLedger):
 
         Args:
             scope: how far to go; by default every package file by file.
+
+        Raises:
+            InputError: the private key may not be read, and no public one is given.
         """
         if self._store.file and (damage := damage_in(self._store.file)):
             problem = f"the file is damaged ({damage}); stop runs, then turnstile ledger recover"
             return (Finding("database", None, problem),)
         how, version, custody = scope or Scope(), self._store.version(), self._custody
-        if how.trusted and not self._witnesses.has_key:  # a machine that was given no private key
+        if how.trusted and not self._witnesses.may_sign:  # a login that was given no private key
             custody = replace(custody, witnesses=replace(self._witnesses, key=None))
+        elif self._witnesses.has_key and not self._witnesses.may_sign:
+            rule = "this login may not read it; without it verify by --key, a ledger.pub you kept"
+            raise InputError(where=str(self._witnesses.key), field="key", rule=rule)
         return self._store.read(lambda c: tuple(verify_store(c, custody, how, version)))
 
     def forecast(self, family: str | None = None) -> tuple[CapForecast, ...]:

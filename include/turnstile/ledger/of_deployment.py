@@ -7,7 +7,7 @@ import logging
 import shutil
 import tempfile
 
-from turnstile.errors import IntegrityError
+from turnstile.errors import InputError, IntegrityError
 from turnstile.ledger.custody.traces import traces
 from turnstile.ledger.ledger import Ledger
 from turnstile.settings import Settings, system_clock
@@ -26,11 +26,14 @@ def open_ledger(settings: Settings, *, read_only: bool = False, new: bool = Fals
     Raises:
         IntegrityError: it is gone, and what it released is there: an empty one would hide that.
     """
+    is_needed = not (read_only or new)
+    if is_needed and not _may_hold(settings):
+        require_not_lost(settings)
+    if new:
+        _require_named(settings)
     if not read_only:
-        if not new:
-            require_not_lost(settings)
         settings.home.mkdir(parents=True, exist_ok=True)
-    return Ledger.open(
+    ledger = Ledger.open(
         settings.ledger_url,
         clock=system_clock,
         witnesses=settings.witness,
@@ -39,21 +42,51 @@ def open_ledger(settings: Settings, *, read_only: bool = False, new: bool = Fals
         key=settings.ledger_key,
         read_only=read_only,
     )
+    if is_needed:
+        require_not_lost(settings, ledger.head()[0])
+    return ledger
 
 
-def require_not_lost(settings: Settings) -> None:
-    """Refuse where there is no ledger, and something that one released.
+def require_not_lost(settings: Settings, entries: int = 0) -> None:
+    """Refuse where a ledger holds nothing, or is not there, and something is that one released.
+
+    Args:
+        settings: where both lie.
+        entries: that the ledger holds.
 
     Raises:
+        InputError: the settings name another place than the home's own ledger lies in.
         IntegrityError: it is gone.
     """
-    file = settings.ledger_file
-    if file is None or file.exists() or not traces(settings.public, settings.embargoed):
+    if entries or not traces(settings.public, settings.embargoed):
         return
+    _require_named(settings)
     raise IntegrityError(
-        f"{file}: the ledger is gone, but what it released is there; restore it, or bring it back "
-        "by turnstile ledger recover"
+        f"{settings.ledger_file or 'the database'}: the ledger is gone, or holds nothing, but what "
+        "it released is there; restore it, or bring it back by turnstile ledger recover"
     )
+
+
+def _may_hold(settings: Settings) -> bool:
+    """Return whether a ledger can be asked: a server, or a file that is there and not empty."""
+    file = settings.ledger_file
+    return file is None or (file.exists() and file.stat().st_size > 0)
+
+
+def _require_named(settings: Settings) -> None:
+    """Refuse a setting that names no ledger where the home has its own: a second one would charge.
+
+    Raises:
+        InputError: so it is.
+    """
+    beside = settings.home / "ledger.sqlite"
+    if _may_hold(settings) or beside == settings.ledger_file or not beside.exists():
+        return
+    rule = (
+        f"names no ledger, and {beside} is one: mend the setting; if that one is out of use, move "
+        "it away"
+    )
+    raise InputError(where="TURNSTILE_LEDGER_URL", field="ledger", rule=rule)
 
 
 def open_ledger_to_look(settings: Settings) -> Ledger:
@@ -61,11 +94,12 @@ def open_ledger_to_look(settings: Settings) -> Ledger:
 
     A mistyped home gets no ledger, which would verify and forget everything that was released.
     """
-    file = settings.ledger_file
-    if file is None or file.exists():
+    if _may_hold(settings):
         return open_ledger(settings)
     require_not_lost(settings)
-    _log.warning("there is no ledger at %s: shown is what a first release would find", file)
+    _log.warning(
+        "there is no ledger at %s: shown is what a first release would find", settings.ledger_file
+    )
     folder = tempfile.mkdtemp(prefix="turnstile-no-ledger-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Ledger.open(f"sqlite:///{folder}/empty.db", clock=system_clock)

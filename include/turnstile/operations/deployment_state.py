@@ -15,6 +15,7 @@ from typing import Any
 from turnstile.errors import InputError, TurnstileError
 from turnstile.ledger.balances.charged_releases import ChargedRelease
 from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.of_deployment import require_not_lost
 from turnstile.operations.airflow_names import programme_of
 from turnstile.operations.airflow_now import AirflowNow, RunsAsked
 from turnstile.operations.budget_page.plan_view import (
@@ -301,6 +302,10 @@ class DeploymentState:
 
     def trouble(self, snapshot: LedgerSnapshot) -> str:
         """Say what is known to be wrong with the ledger; empty if nothing is."""
+        try:
+            require_not_lost(self.settings, len(snapshot.lines))
+        except TurnstileError as error:
+            return str(error)
         return ledger_trouble(self.verified(snapshot), snapshot)
 
     def marks_of(self, programme: Programme, airflow: AirflowNow) -> tuple[WeekMark, ...]:

@@ -45,14 +45,15 @@ class ProgrammeFile:
         """Text of the file.
 
         Raises:
-            ProgrammeError: it is not UTF-8.
+            ProgrammeError: it is not UTF-8, or cannot be read.
         """
         return read_file(self.path)
 
 
 def programme_files(include: Path) -> tuple[ProgrammeFile, ...]:
-    """List the programmes there are, by name."""
-    return tuple(ProgrammeFile(path) for path in sorted((include / "programmes").glob("*.yaml")))
+    """List the programmes there are, by name; hidden files, as editors leave them, are none."""
+    paths = sorted((include / "programmes").glob("[!.]*.yaml"))
+    return tuple(ProgrammeFile(path) for path in paths)
 
 
 def programme_file(name: str, include: Path) -> ProgrammeFile:

@@ -33,10 +33,13 @@ def read_file(path: Path) -> str:
     """Return the text of a file.
 
     Raises:
-        ProgrammeError: it is not UTF-8.
+        ProgrammeError: it is not UTF-8, or cannot be read.
     """
     try:
         return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        rule = f"cannot be read ({error.strerror}); mend its rights, or take it away"
+        raise ProgrammeError(where=path.name, field="file", rule=rule) from None
     except UnicodeDecodeError:
         rule = "is not UTF-8; save it as UTF-8"
         raise ProgrammeError(where=path.name, field="encoding", rule=rule) from None

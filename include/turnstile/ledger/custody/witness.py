@@ -8,6 +8,7 @@ object lock or a git checkout: nothing in it is ever overwritten but what a loss
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -175,6 +176,11 @@ class Witnesses:
     def has_key(self) -> bool:
         """There is a private key to read."""
         return self.key is not None and self.key.exists()
+
+    @property
+    def may_sign(self) -> bool:
+        """There is a private key that this login may read."""
+        return self.key is not None and os.access(self.key, os.R_OK)
 
     def signs_for(self, parties: Parties) -> bool:
         """Return whether the private key is the one that the ledger names, if it names any.
