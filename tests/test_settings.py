@@ -61,6 +61,32 @@ def test_the_signing_key_may_lie_outside_of_the_home(
     assert Settings.from_environment().ledger_key == tmp_path / "key.pem"
 
 
+@pytest.mark.parametrize(
+    ("name", "given", "words"),
+    [
+        ("TURNSTILE_HOME", "~/var", "a shell alone knows what ~ is"),
+        ("TURNSTILE_LEDGER_KEY", "~olga/key.pem", "a shell alone knows what ~ is"),
+        ("TURNSTILE_WITNESS", "/mnt/one:~/two", "a shell alone knows what ~ is"),
+        ("TURNSTILE_WITNESS", "/mnt/one:HOME/public", "entries name people"),
+        ("TURNSTILE_WITNESS", "HOME/public/kept", "entries name people"),
+        ("TURNSTILE_WITNESS", "HOME/link", "entries name people"),
+    ],
+)
+def test_a_place_that_is_another_than_it_looks_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, given: str, words: str
+) -> None:
+    """A witness in the public zone had every entry published, with who decided what and why."""
+    (tmp_path / "public").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "public")
+    monkeypatch.setenv("TURNSTILE_HOME", str(tmp_path))
+    monkeypatch.setenv("TURNSTILE_WITNESS", f"{tmp_path}/witness")
+    assert Settings.from_environment().witness == (tmp_path / "witness",)
+    monkeypatch.setenv(name, given.replace("HOME", str(tmp_path)))
+    with pytest.raises(InputError, match=words) as refused:
+        Settings.from_environment()
+    assert refused.value.field == name
+
+
 def test_a_process_is_given_some_stores_and_never_without_what_every_step_reads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

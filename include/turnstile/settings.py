@@ -72,13 +72,12 @@ class Settings:
     def from_environment(cls) -> Settings:
         """Read the environment once."""
         env = os.environ  # noqa: TID251 - the one place
+        _require_whole(env)
         home = Path(env.get("TURNSTILE_HOME") or _INCLUDE.parent / "var").resolve()
         return cls(
             home=home,
             ledger_url=_ledger_url(env, home),
-            witness=tuple(
-                Path(folder) for folder in env.get("TURNSTILE_WITNESS", "").split(":") if folder
-            ),
+            witness=_witness(env, home),
             include=Path(env.get("TURNSTILE_INCLUDE") or _INCLUDE).resolve(),
             counting_engine=env.get("TURNSTILE_COUNTING_ENGINE") or "duckdb",
             memory_limit=_memory_limit(env.get("TURNSTILE_MEMORY_LIMIT")),
@@ -118,6 +117,30 @@ class Settings:
     def public(self) -> Path:
         """Zone of published packages."""
         return self.home / "public"
+
+
+def _require_whole(env: Mapping[str, str]) -> None:
+    """Refuse a path that a shell alone would expand: it makes a folder called ~."""
+    for name in (
+        "TURNSTILE_HOME",
+        "TURNSTILE_INCLUDE",
+        "TURNSTILE_LEDGER_KEY",
+        "TURNSTILE_WITNESS",
+    ):
+        if any(path.startswith("~") for path in env.get(name, "").split(":")):
+            rule = "a shell alone knows what ~ is; write the whole path"
+            raise InputError(where="environment", field=name, rule=rule)
+
+
+def _witness(env: Mapping[str, str], home: Path) -> tuple[Path, ...]:
+    """Return the second places; none of them lies in a zone, whose readers are others."""
+    named = env.get("TURNSTILE_WITNESS", "").split(":")
+    zones = [(home / zone).resolve() for zone in ZONES]
+    for folder in (Path(name).resolve() for name in named if name):
+        if any(map(folder.is_relative_to, zones)):
+            rule = f"{folder} lies in a zone; entries name people, so choose one outside of all"
+            raise InputError(where="environment", field="TURNSTILE_WITNESS", rule=rule)
+    return tuple(Path(name) for name in named if name)
 
 
 def _stores(env: Mapping[str, str]) -> tuple[ZoneStore, ...]:

@@ -167,7 +167,7 @@ def test_changed_files_after_sealing_are_noticed_and_change_nothing(
 ) -> None:
     caplog.set_level("INFO", logger="turnstile")
     first = digests(published.public / "itms" / WEEK / "r0")
-    turnstile("sample", "itms", "--weeks", WEEK, "--rows", 20_000, "--seed", 4)
+    turnstile("sample", "itms", "--weeks", WEEK, "--rows", 20_000, "--seed", 4, "--replace")
     assert turnstile("run", "itms", "--week", WEEK) == 0
     assert "files changed since this week was sealed" in caplog.text
     assert f"turnstile run itms --week {WEEK} --revision 1 --reason TEXT" in caplog.text

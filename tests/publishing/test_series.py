@@ -635,7 +635,9 @@ def test_a_withdrawn_correction_says_what_is_in_force_again(
 ) -> None:
     """`withdraw` said nothing of it, and `ledger weeks` named the withdrawn one."""
     who, key = ("--person", "ada", "--reason", "x"), f"itms/{WEEK}/r1"
-    assert main(["sample", "itms", "--weeks", WEEK, "--rows", "3000", "--seed", "9"]) == 0
+    assert (
+        main(["sample", "itms", "--weeks", WEEK, "--rows", "3000", "--seed", "9", "--replace"]) == 0
+    )
     assert main(["run", "itms", "--week", WEEK, "--revision", "1", "--reason", "late rows"]) == 0
     assert "the same counts" not in capsys.readouterr().err
     assert main(["ledger", "no-release", f"itms/{WEEK}/r3", *who]) == 3

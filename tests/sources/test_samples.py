@@ -73,10 +73,26 @@ def test_each_week_of_a_range_has_its_own_folder_and_rows(
     assert len(set(_digests(tmp_path).values())) == 21
 
 
+@pytest.mark.parametrize("delivered", ["opal-2016-07-25.csv", "trips.parquet"])
+def test_files_that_somebody_delivered_stay(tmp_path: Path, delivered: str) -> None:
+    folder = tmp_path / "opal" / WEEK
+    folder.mkdir(parents=True)
+    (folder / delivered).write_text("taps of people\n")
+    asked = ["opal", "--weeks", WEEK, "--rows", "70", "--out", str(tmp_path)]
+    with pytest.raises(InputError, match="holds other files of this week: say --replace"):
+        _sample(*asked)
+    assert [path.read_text() for path in folder.iterdir()] == ["taps of people\n"]
+    assert _sample(*asked, "--replace") == 0
+    made = _digests(folder)
+    assert len(made) == 7
+    assert _sample(*asked) == 0  # the same again is no other file
+    assert _digests(folder) == made
+
+
 def test_a_second_sample_of_a_week_leaves_no_file_of_the_first(tmp_path: Path) -> None:
     _sample("opal", "--weeks", WEEK, "--rows", "700", "--out", str(tmp_path))
     again = ["opal", "--weeks", WEEK, "--rows", "700", "--out", str(tmp_path)]
-    _sample(*again, "--format", "json", "--corruption", "missing-day")
+    _sample(*again, "--format", "json", "--corruption", "missing-day", "--replace")
     names = sorted(path.name for path in (tmp_path / "opal" / WEEK).iterdir())
     assert len(names) == 6
     assert all(name.endswith(".json") for name in names)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from turnstile.durable_files import delete_for_good
+from turnstile.durable_files import delete_for_good, sha256_of
 from turnstile.errors import InputError
 from turnstile.programme.source_spec import Feed
 from turnstile.service_calendar import ServiceWeek
@@ -39,6 +40,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--corruption", default="", help="duplicates,nulls,outliers,late,missing-day,..."
     )
     parser.add_argument("--out", type=Path, help="landing zone (default: the one of the zones)")
+    parser.add_argument(
+        "--replace", action="store_true", help="delete what else lies where a week goes"
+    )
     parser.set_defaults(command=run)
 
 
@@ -68,13 +72,30 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _write(maker: Maker, args: argparse.Namespace, folder: Path, week: ServiceWeek) -> None:
-    """Write one week; files of an earlier sample of that week do not stay beside the new ones."""
+    """Write one week; other files that lie there, perhaps delivered, go only if a person says so.
+
+    Raises:
+        InputError: there are other files, and nobody says so.
+    """
     from turnstile_samples.writing import LandingWeek, SampleForm
 
-    for old in folder.glob(f"{args.programme}-*"):
-        delete_for_good(old)
-    files = maker(LandingWeek(folder, week, SampleForm(args.format)))
+    there, form = sorted(folder.glob("*")), SampleForm(args.format)
+    if there and not args.replace:
+        with tempfile.TemporaryDirectory(prefix="turnstile-sample-") as scratch:
+            files = maker(LandingWeek(Path(scratch), week, form))
+            if _contents(files) != _contents(there):
+                rule = "holds other files of this week: say --replace to delete them, or use --out"
+                raise InputError(where=str(folder), field="sample", rule=rule)
+    else:
+        for old in there:
+            delete_for_good(old)
+        files = maker(LandingWeek(folder, week, form))
     print(f"{args.programme} {week}: {len(files)} files in {folder}")
+
+
+def _contents(files: Iterable[Path]) -> dict[str, str]:
+    """Return the digest of each file by its name."""
+    return {file.name: sha256_of(file) for file in files}
 
 
 def _trips_maker(args: argparse.Namespace, domains: Path) -> Maker:
