@@ -5,13 +5,17 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from signal import SIGHUP, SIGINT, SIGTERM, Signals
 from threading import Barrier
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -22,9 +26,10 @@ from small_deployment import WEEK, Deployment, digests
 from turnstile.errors import TurnstileError
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.records import ReleaseKey
+from turnstile.ledger.states import ReleaseState
 from turnstile.pipeline import after_seal
 from turnstile.pipeline.context import open_release
-from turnstile.pipeline.draw import charged_draw
+from turnstile.pipeline.draw import charged_draw, drawing
 from turnstile.pipeline.steps import STEPS, step_named
 from turnstile.publishing.package_reader import csv_content
 from turnstile.release.zones import write_once
@@ -244,6 +249,46 @@ def test_death_while_drawing_burns_the_charge_and_a_third_draw_needs_a_person(
     assert turnstile("run", "itms", "--week", WEEK) == 3
     assert reserved.spent()["bus_day:2016-07-25"] == 2 * once
     assert not (reserved.public / "itms" / WEEK).exists()
+
+
+@pytest.mark.parametrize(
+    ("number", "is_charged"),
+    [
+        (SIGINT, True),
+        (SIGINT, False),
+        pytest.param(SIGTERM, True, marks=pytest.mark.long),
+        pytest.param(SIGHUP, True, marks=pytest.mark.long),
+    ],
+)
+def test_whoever_stops_a_run_burns_no_draw(
+    turnstile: Cli,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    reserved: Deployment,
+    *,
+    number: Signals,
+    is_charged: bool,
+) -> None:
+    """Ctrl-C in a draw was charged again by the run that it advised, and twice ended the week."""
+    place = (charged_draw, "write_once") if is_charged else (drawing, "ready_to_draw")
+    real = getattr(*place)
+
+    def stop(*given: Any) -> Any:
+        os.kill(os.getpid(), number)
+        return real(*given)
+
+    with monkeypatch.context() as stopped:
+        stopped.setattr(*place, stop)
+        assert turnstile("run", "itms", "--week", WEEK) == 130
+    said = capsys.readouterr().err
+    assert "a draw that is charged goes to its seal; then this stops" in said
+    assert "run the same command again to go on" in said
+    states = [attempt.state for attempt in reserved.ledger.attempts(ReleaseKey("itms", WEEK))]
+    assert states == [ReleaseState.SEALED if is_charged else ReleaseState.RESERVED]
+    assert signal.getsignal(SIGINT) is signal.default_int_handler
+    assert turnstile("run", "itms", "--week", WEEK) == 0
+    card = json.loads((reserved.public / "itms" / WEEK / "r0" / "release_card.json").read_text())
+    assert card["burned_draws"] == 0
 
 
 def test_one_death_while_drawing_is_stated_on_the_card_and_its_bytes_set_aside(

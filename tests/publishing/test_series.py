@@ -630,6 +630,34 @@ def test_another_range_of_speeds_moves_no_published_mean(copied_home: Path) -> N
     assert made() == before
 
 
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_a_programme_file_that_is_gone_or_broken_keeps_no_withdrawal_back(
+    public: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    is_gone: bool,
+) -> None:
+    """It was refused as of no programme, with the page and `latest` as they were."""
+    include = shutil.copytree(Settings.from_environment().include, tmp_path / "mended")
+    monkeypatch.setenv("TURNSTILE_INCLUDE", str(include))
+    file = include / "programmes/opal.yaml"
+    text = file.read_text()
+    file.write_text("name: [")
+    if is_gone:
+        file.rename(file.with_name("opal.yaml.aside"))
+    assert main([*WITHDRAW, "--reason", "wrong unit"]) == 0
+    said = capsys.readouterr().err
+    assert "the record is public, and series stay as they were" in said
+    assert (public / f"opal/{WEEK}/withdrawn-r0.json").is_file()
+    assert f"opal/{WEEK}/withdrawn-r0.json" in (public / "zone-index.txt").read_text()
+    file.write_text(text)
+    assert main(["ledger", "republish"]) == 0
+    assert _index(public)["latest"] is None
+    assert main(["ledger", "verify"]) == 0
+
+
 def test_a_withdrawn_correction_says_what_is_in_force_again(
     copied_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

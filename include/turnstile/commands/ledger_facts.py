@@ -15,6 +15,7 @@ from turnstile.commands.ledger_opened import (
     publish_all_series,
     publish_list,
     publish_series,
+    publish_withdrawal,
     require_is_over,
     require_not_before,
     set_damage_aside,
@@ -163,7 +164,12 @@ def _withdraw(args: argparse.Namespace) -> int:
     key, said = _key(args), _said(args)
     ledger = open_to_write()
     attempt = ledger.withdraw(key, *said, public_note=args.public_note)
-    publish_series(attempt.key.programme)
+    if problem := publish_withdrawal(ledger, attempt.key.programme):
+        print(
+            f"warning: the record is public, and series stay as they were: {problem}; once that is "
+            "mended, turnstile ledger republish",
+            file=sys.stderr,
+        )
     if (now := ledger.week(key.programme, key.period).in_force) is not None:
         too = f"turnstile ledger withdraw {now.key} takes it back too"
         print(f"{now.key} is in force again; {too}", file=sys.stderr)

@@ -150,6 +150,25 @@ def publish_series(programme: str) -> None:
     zones(settings).send_public(lambda: ledger.sign_public_zone(series), programme, None, series)
 
 
+def publish_withdrawal(ledger: Ledger, programme: str) -> str:
+    """Bring a withdrawal to the public zone: its series, or at least the record of it.
+
+    Returns:
+        Why series stay as they were, where the programme's file is gone or broken; else nothing.
+    """
+    from turnstile.publishing.series.writing import write_records
+    from turnstile.release.zone_copies import zones
+
+    try:
+        publish_series(programme)
+    except InputError as error:
+        settings = Settings.from_environment()
+        made = write_records(ledger, settings.public / programme)
+        zones(settings).send_public(lambda: ledger.sign_public_zone(made), programme, None, made)
+        return str(error)
+    return ""
+
+
 def publish_all_series(ledger: Ledger) -> list[str]:
     """Bring notes, and series of every programme that stated anything, to what the ledger says.
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import argparse
 import getpass
 import logging
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from signal import SIG_IGN, SIGHUP, SIGINT, SIGTERM
 
 from turnstile.errors import InputError
 from turnstile.pipeline.context import Release, open_release, state_revision
 from turnstile.pipeline.landing.redelivered_files import changed_files
 from turnstile.pipeline.ledger_preview import refusal_before_reading
-from turnstile.pipeline.steps import STEPS, step_named
+from turnstile.pipeline.steps import STEPS, draw, step_named
 
 _UNCHANGED = (
     "warning: files, programme and public cells are those that it corrects: the same counts get "
@@ -57,11 +61,45 @@ def _run(args: argparse.Namespace) -> int:
     was_sealed = release.sealed is not None
     for place, name in enumerate(STEPS, start=1):
         print(f"[{place}/{len(STEPS)}] {name}", file=sys.stderr)
-        step_named(name)(args.programme, args.week, args.revision)
+        with _to_its_seal() if name == draw.__name__ else nullcontext():
+            step_named(name)(args.programme, args.week, args.revision)
     if was_sealed:
         print("sealed before: the same bytes, 0 charged", file=sys.stderr)
     print(release.folders.public)
     return 0
+
+
+@contextmanager
+def _to_its_seal() -> Iterator[None]:
+    """Let a draw that is charged go to its seal, whatever person or terminal asks meanwhile.
+
+    Raises:
+        KeyboardInterrupt: somebody asked to stop; before the charge at once, else after the seal.
+    """
+    from turnstile.pipeline.draw.drawing import ASKED
+
+    heard: list[int] = []
+
+    def hear(number: int, _: object) -> None:
+        heard.append(number)
+        print("a draw that is charged goes to its seal; then this stops", file=sys.stderr)
+
+    def require_asked() -> None:
+        if heard:
+            raise KeyboardInterrupt
+
+    before = {number: signal.getsignal(number) for number in (SIGINT, SIGTERM, SIGHUP)}
+    before = {number: handler for number, handler in before.items() if handler != SIG_IGN}  # nohup
+    for number in before:
+        signal.signal(number, hear)
+    waited_for = ASKED.set(require_asked)
+    try:
+        yield
+    finally:
+        ASKED.reset(waited_for)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    require_asked()
 
 
 def _changes_nothing(release: Release) -> bool:

@@ -100,6 +100,21 @@ def write_series(
     }
 
 
+def write_records(ledger: Ledger, folder: Path) -> dict[str, str]:
+    """Write the records alone of a programme whose file cannot be read.
+
+    Args:
+        ledger: whose facts say what was withdrawn, or has no release.
+        folder: of the programme, in the public zone.
+
+    Returns:
+        Digests of them by path in the zone, to be signed.
+    """
+    with exclusively(folder / ".series.lock"):
+        records = _written_records(ledger, folder)
+    return {f"{folder.name}/{path}": digest_of(record_bytes(records[path])) for path in records}
+
+
 def _files(
     programme: Programme, ledger: Ledger, folder: Path, include: Path, periods: Sequence[Period]
 ) -> tuple[dict[str, bytes | Kept], dict[str, Any], dict[str, Any]]:
