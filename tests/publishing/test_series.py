@@ -551,6 +551,14 @@ def test_every_field_of_the_index_has_a_source(published: Path) -> None:
     assert len(unknown) == 4
 
 
+def test_the_version_before_passes_over_what_is_kept_of_packages(published: Path) -> None:
+    """It takes a record with a `package_version` up, and then asks for a list of columns."""
+    for programme in ("opal", "itms"):
+        kept = json.loads((published / programme / "series/packages.json").read_bytes())
+        assert kept["packages"]
+        assert not any("package_version" in record for record in kept["packages"].values())
+
+
 def test_a_plot_shows_the_last_two_years() -> None:
     totals = [
         {

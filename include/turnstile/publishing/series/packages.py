@@ -68,12 +68,12 @@ def facts_of(
         public: zone of published packages.
         kept: the file that the last publication left, as the last index names it.
     """
-    known = json.loads(kept) if kept else {}
-    packages = known["packages"] if "schemas" in known else {}  # of this form
+    known = json.loads(kept) if kept else {"packages": {}}
     facts = {}
     for revision in revisions:
-        record = packages.get(str(revision.key))
-        if record is not None and record["manifest_sha256"] == revision.manifest_sha256:
+        record = known["packages"].get(str(revision.key))
+        is_kept = record is not None and "version" in record  # of this form
+        if is_kept and record["manifest_sha256"] == revision.manifest_sha256:
             facts[revision.key] = _facts(record, known["schemas"])
         else:
             package = Tables(public / str(revision.key))
@@ -90,8 +90,7 @@ def _facts(record: Mapping[str, Any], schemas: Sequence[Any]) -> PackageFacts:
         name: Schema(*(tuple(map(tuple, schemas[place][of])) for of in ("columns", "terms")))
         for name, place in record["tables"].items()
     }
-    version = record["package_version"]
-    return PackageFacts(version, tables, tuple(record["gaps"]), tuple(record["totals"]))
+    return PackageFacts(record["version"], tables, tuple(record["gaps"]), tuple(record["totals"]))
 
 
 def kept_facts(
@@ -102,7 +101,7 @@ def kept_facts(
     packages = {
         str(revision.key): {
             "manifest_sha256": revision.manifest_sha256,
-            "package_version": facts[revision.key].version,
+            "version": facts[revision.key].version,  # the version before passes over this key
             "tables": {
                 name: places.setdefault(schema, len(places))
                 for name, schema in sorted(facts[revision.key].schemas.items())
