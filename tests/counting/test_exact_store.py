@@ -56,3 +56,15 @@ def test_a_digest_reveals_nothing_to_somebody_who_guesses_the_counts(
     tables: tuple[ExactTable, ...], tmp_path: Path
 ) -> None:
     assert save_exact(tables, tmp_path) != save_exact(tables, tmp_path)
+
+
+def test_equal_counts_keep_the_file_that_a_hold_names(
+    tables: tuple[ExactTable, ...], tmp_path: Path
+) -> None:
+    digest = save_exact(tables, tmp_path)
+    assert save_exact(tables, tmp_path, digest) == digest
+    assert save_exact(tables[1:], tmp_path, digest) != digest
+    path = tmp_path / f"exact-{digest}.bin"
+    path.write_bytes(b"\0" * 32 + path.read_bytes()[32:])  # another salt: what a digest is of
+    assert save_exact(tables, tmp_path, digest) != digest
+    assert save_exact(tables, tmp_path, "0" * 64) != digest

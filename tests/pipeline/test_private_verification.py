@@ -15,6 +15,7 @@ from small_deployment import WEEK, Deployment
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.pipeline.before_charge import RESTATED
+from turnstile.pipeline.steps import step_named
 
 WHO = ("--person", "olga", "--reason", "the disk died")
 _EXACT, _SNAPSHOT = "exact-*", "snapshot"
@@ -157,3 +158,13 @@ def test_a_plan_that_is_gone_beside_sealed_bytes_is_named_and_made_again_by_a_ru
     assert plan.read_bytes() == whole
     plan.unlink()  # its package has it from now on
     assert turnstile(*command.split()) == 0
+
+
+def test_a_week_that_was_counted_again_under_its_hold_is_as_it_was_reserved(
+    begun_week: BegunWeek, turnstile: Cli
+) -> None:
+    """As after a full disk, or a stop, between reserve and draw: it was accused for ever."""
+    begun_week("itms", "draw")
+    for name in ("count", "reserve", "draw"):
+        step_named(name)("itms", WEEK, 0)
+    assert turnstile("ledger", "verify", "--private") == 0

@@ -1,8 +1,8 @@
 """Exact tables of a week as one file of the private zone, found again by its digest.
 
 The digest travels between tasks, so it must not reveal the counts to somebody who guesses them: the
-file begins with 32 random bytes. A repeated count thus writes another file with another digest and
-the same counts.
+file begins with 32 random bytes. A repeated count keeps the file of before, where that has the same
+counts.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
 
@@ -25,23 +26,29 @@ _HEADER_END = b"\n"
 _NUMBERS = np.dtype("<i8")
 
 
-def save_exact(tables: Sequence[ExactTable], folder: Path) -> str:
+def save_exact(tables: Sequence[ExactTable], folder: Path, before: str = "") -> str:
     """Write all exact tables of a week and return the digest by which they are found again.
 
-    The file appears complete or not at all, readable by its owner only.
+    The file appears complete or not at all, readable by its owner only. Equal counts keep the file
+    of before: a hold names it, and the draw under that hold is compared with it for ever.
 
     Args:
         tables: in the order in which they are to be read back.
         folder: of the private zone; made if need be.
+        before: digest of the last count; empty without one.
     """
     content = b"".join(
         (
-            secrets.token_bytes(_SALT_BYTES),
             json.dumps([_heading(table) for table in tables]).encode(),
             _HEADER_END,
             *(table.reveal_to_mechanism().astype(_NUMBERS).tobytes() for table in tables),
         )
     )
+    with suppress(OSError):
+        kept = _path(folder, before).read_bytes()
+        if kept[_SALT_BYTES:] == content and hashlib.sha256(kept).hexdigest() == before:
+            return before
+    content = secrets.token_bytes(_SALT_BYTES) + content
     digest = hashlib.sha256(content).hexdigest()
     folder.mkdir(parents=True, exist_ok=True)
     replace_durably(_path(folder, digest), content, OWNER_ONLY)

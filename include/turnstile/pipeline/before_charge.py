@@ -112,7 +112,7 @@ def count(release: Release) -> str:
     from turnstile.counting.engines import engine_named
     from turnstile.counting.exact_store import save_exact
 
-    snapshot = current_snapshot(release)
+    snapshot, note = current_snapshot(release), release.folders.private / "exact"
     with tempfile.TemporaryDirectory(dir=release.folders.private, prefix="count-") as work:
         tables = engine_named(release.settings.counting_engine)(
             release.programme,
@@ -124,8 +124,9 @@ def count(release: Release) -> str:
             progress=_log.info,
             memory=release.settings.memory_limit,
         )
-        digest = save_exact(tables, release.folders.private)
-    write_atomically(release.folders.private / "exact", digest.encode())
+        before = note.read_text("ascii") if note.is_file() else ""
+        digest = save_exact(tables, note.parent, before)
+    write_atomically(note, digest.encode())
     release.say("rows counted into the public cells")
     return digest
 
