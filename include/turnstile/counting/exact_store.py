@@ -1,8 +1,8 @@
 """Exact tables of a week as one file of the private zone, found again by its digest.
 
-The digest travels between tasks, so it must not reveal the counts to somebody who guesses them: the
-file begins with 32 random bytes. A repeated count keeps the file of before, where that has the same
-counts.
+The file's name is its digest, which must not reveal the counts to somebody who guesses them: it
+begins with 32 random bytes. A repeated count keeps the file of before, where that has the same
+counts; so the digest stays in the private zone, and in the ledger under a key.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import secrets
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -106,7 +107,7 @@ def plan(release: Release) -> str:
 
 
 def count(release: Release) -> str:
-    """Count the snapshot into exact tables and return their digest."""
+    """Count the snapshot into exact tables and return a name of this count."""
     if release.sealed is not None:
         return "sealed"
     from turnstile.counting.engines import engine_named
@@ -128,7 +129,7 @@ def count(release: Release) -> str:
         digest = save_exact(tables, note.parent, before)
     write_atomically(note, digest.encode())
     release.say("rows counted into the public cells")
-    return digest
+    return secrets.token_hex(16)  # the digest would tell whether a second count is the same
 
 
 def verdicts(release: Release) -> dict[str, str]:
