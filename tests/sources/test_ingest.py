@@ -126,6 +126,41 @@ def test_a_changed_file_makes_another_snapshot_and_both_stay(
         assert load_snapshot(zones.private, "opal", WEEK, snapshot.digest) == snapshot
 
 
+def _grow(file: Path) -> None:
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join([*lines, lines[-1]]))
+
+
+def _deliver_again(file: Path) -> None:
+    lines = file.read_text().splitlines(keepends=True)
+    file.with_name(".new").write_text("".join(lines[:-1]))
+    file.with_name(".new").rename(file)
+
+
+@pytest.mark.parametrize("change", [_grow, _deliver_again, Path.unlink])
+def test_a_file_that_is_written_to_while_it_is_read_leaves_nothing(
+    zones: Any, programme_of: Callable[..., Programme], change: Callable[[Path], object]
+) -> None:
+    """Its rows were sealed under the digest of the file of before, or called a program's fault."""
+    programme = programme_of("opal")
+    zones.deliver(WEEK, {"trips.csv": CLEAN})
+    path = zones.landing / WEEK / "trips.csv"
+
+    def progress(said: str) -> None:
+        if said.startswith("reading "):
+            change(path)
+
+    with pytest.raises(InputError, match=r"trips.csv: file: was written to while it was read"):
+        ingest(
+            programme,
+            ServiceWeek.parse(WEEK),
+            landing=zones.landing,
+            private=zones.private,
+            progress=progress,
+        )
+    assert not list(zones.private.rglob("*.parquet"))
+
+
 def test_another_mapping_makes_another_snapshot(
     zones: Any, programme_of: Callable[..., Programme]
 ) -> None:

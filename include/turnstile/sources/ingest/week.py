@@ -108,6 +108,7 @@ def ingest(  # noqa: PLR0913 - the keyword-only rest is where it runs
     """
     layout = layout_of(programme.source.feed)
     raw_files = find_files(landing, programme.source.landing, week)
+    before = {file: _written(file) for file in raw_files}
     files = tuple((file.name, sha256_of(file.path)) for file in raw_files)
     if (timetable is None) != (programme.source.timetable is None):
         raise ValueError("a programme with a timetable needs its calls, another one has none")
@@ -123,7 +124,10 @@ def ingest(  # noqa: PLR0913 - the keyword-only rest is where it runs
     with tempfile.TemporaryDirectory(prefix=".ingest-", dir=folder.parent) as scratch:
         work = _Work(connect(Path(scratch), memory=memory), programme, week, layout, Path(scratch))
         try:
-            records = _stage_all(work, raw_files, progress)
+            try:
+                records = _stage_all(work, raw_files, progress)
+            finally:  # whatever else half a file seems to be
+                _refuse_written(before)
             if timetable is not None:
                 hold_against(
                     work.connection,
@@ -195,6 +199,26 @@ def snapshot_digest(
     }
     made_from |= {name: value for name, value in since.items() if value}
     return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
+
+
+def _written(file: RawFile) -> tuple[int, ...]:
+    """Return which bytes lie at a name, as far as the disk tells without reading them."""
+    with suppress(OSError):
+        at = file.path.stat()
+        return at.st_ino, at.st_size, at.st_mtime_ns
+    return ()
+
+
+def _refuse_written(before: dict[RawFile, tuple[int, ...]]) -> None:
+    """Refuse files that were written to since: their rows would go by the digest of others.
+
+    Raises:
+        InputError: there is one.
+    """
+    for file, written in before.items():
+        if _written(file) != written:
+            rule = "was written to while it was read; run again when the delivery is complete"
+            raise InputError(where=file.name, field="file", rule=rule)
 
 
 def _stage_all(work: _Work, raw_files: tuple[RawFile, ...], progress: Callable[[str], None]) -> int:
