@@ -82,10 +82,24 @@ def _parser_of(*commands: str) -> argparse.ArgumentParser:
     return parser
 
 
+def _require_text(given: Sequence[str]) -> None:
+    """Refuse words that nobody could print or keep.
+
+    Raises:
+        InputError: a word is not in the encoding of this terminal.
+    """
+    try:
+        "".join(given).encode()
+    except UnicodeEncodeError:
+        rule = "is not UTF-8; write it in UTF-8, or in plain letters"
+        raise InputError(where="turnstile", field="a word that was given", rule=rule) from None
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; a failure is one sentence on standard error."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
+        _require_text(given)
         # only what is asked for: the others import for a second
         asked = given[:1] if given[:1] and given[0] in _COMMANDS else _present()
         args = _parser_of(*asked).parse_args(given)

@@ -15,8 +15,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from turnstile.errors import InputError
 
-_ISO_WEEK = re.compile(r"(\d{4})-W(\d{2})")
-_DAYS_RANGE = re.compile(r"(\d{4}-\d{2}-\d{2})\.\.(\d{4}-\d{2}-\d{2})")
+_ISO_WEEK = re.compile(r"([12][0-9]{3})-W([0-9]{2})")
+_DAYS_RANGE = re.compile(r"([12][0-9]{3}-[0-9]{2}-[0-9]{2})\.\.([12][0-9]{3}-[0-9]{2}-[0-9]{2})")
 DAYS_PER_WEEK, SATURDAY = 7, 5  # as date.weekday() counts
 MINUTES_PER_DAY = 1440
 

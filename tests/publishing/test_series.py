@@ -664,6 +664,9 @@ def test_a_programme_file_that_is_gone_or_broken_keeps_no_withdrawal_back(
     assert main(["ledger", "republish"]) == 0
     assert _index(public)["latest"] is None
     assert main(["ledger", "verify"]) == 0
+    capsys.readouterr()
+    assert main([*WITHDRAW, "--reason", "wrong unit", "--public-note", "too late"]) == 0
+    assert "was withdrawn before: what was said of it then stands" in capsys.readouterr().err
 
 
 def test_a_withdrawn_correction_says_what_is_in_force_again(

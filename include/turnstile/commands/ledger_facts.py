@@ -156,13 +156,20 @@ def _key(args: argparse.Namespace) -> ReleaseKey:
     if args.key is None:
         rule = "name a release, opal/2016-W30/r0, or --older-than HOURS"
         raise InputError(where="ledger", field="key", rule=rule)
-    return ReleaseKey.parse(args.key)
+    try:
+        return ReleaseKey.parse(args.key)
+    except ValueError:  # of letters that no name has
+        rule = f"{args.key!r}: write opal/2016-W30/r0"
+        raise InputError(where="ledger", field="key", rule=rule) from None
 
 
 def _withdraw(args: argparse.Namespace) -> int:
     """Flag a publication, in the ledger and in the public zone."""
     key, said = _key(args), _said(args)
     ledger = open_to_write()
+    published = ledger.week(key.programme, key.period).published
+    if any(revision.withdrawn for revision in published if revision.key == key):
+        print(f"{key} was withdrawn before: what was said of it then stands", file=sys.stderr)
     attempt = ledger.withdraw(key, *said, public_note=args.public_note)
     if problem := publish_withdrawal(ledger, attempt.key.programme):
         print(
