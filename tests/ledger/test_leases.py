@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 import pytest
 from ledger_asks import BINDINGS, ask, noon, spent_micro
 
 from turnstile.errors import DrawGoesOn, RefusedError
 from turnstile.ledger import leases
+from turnstile.ledger.custody.custody import Custody
+from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Attempt
 from turnstile.ledger.states import ReleaseState
@@ -89,3 +95,75 @@ def test_the_chain_knows_nothing_of_leases(ledger: Ledger, url: str) -> None:
     assert list(again.entries()) == entries
     assert again.verify() == ()
     assert all(ELSEWHERE not in str(entry.body) for entry in entries)
+
+
+@pytest.fixture
+def watched(url: str, tmp_path: Path) -> Callable[[], Ledger]:
+    """Opens one ledger that has a witness, as each process does for itself."""
+
+    def opened() -> Ledger:
+        return Ledger.open(
+            url,
+            clock=noon,
+            witnesses=(tmp_path / "witness",),
+            public=tmp_path / "public",
+            embargoed=tmp_path / "embargoed",
+            key=tmp_path / "key.pem",
+        )
+
+    return opened
+
+
+@contextmanager
+def _before_its_start(act: Callable[[], object]) -> Iterator[None]:
+    """Let something happen when a draw is charged, and before it starts."""
+    with pytest.MonkeyPatch.context() as patch:
+        real = Custody.note
+
+        def note(custody: Custody) -> None:
+            real(custody)
+            patch.undo()
+            act()
+
+        patch.setattr(Custody, "note", note)
+        yield
+
+
+def test_a_draw_that_is_charged_is_started_by_nobody_else_while_its_lease_runs(
+    watched: Callable[[], Ledger],
+) -> None:
+    held = watched().reserve(ask())
+
+    def die() -> None:
+        raise OSError
+
+    with _before_its_start(die), pytest.raises(OSError, match="^$"):
+        watched().begin_draw(held.attempt_id, BINDINGS, holder=ELSEWHERE)
+    charged = spent_micro(watched())
+    with pytest.raises(DrawGoesOn, match="being drawn by a process at this moment"):
+        watched().begin_draw(held.attempt_id, BINDINGS, holder=HERE)
+    _end_lease(watched(), held.attempt_id)
+    assert watched().begin_draw(held.attempt_id, BINDINGS, holder=HERE).is_drawing
+    assert spent_micro(watched()) == charged
+
+
+@pytest.mark.parametrize("is_over", [True, False])
+def test_of_two_processes_that_charged_one_draw_one_starts_it(
+    watched: Callable[[], Ledger], *, is_over: bool
+) -> None:
+    """The first was so slow that its lease ended; it finds the other drawing, or sealed."""
+    held = watched().reserve(ask())
+
+    def overtake() -> None:
+        ledger = watched()
+        _end_lease(ledger, held.attempt_id)
+        ledger.begin_draw(held.attempt_id, BINDINGS, holder=HERE)
+        if is_over:
+            ledger.seal(held.attempt_id, "bytes")
+
+    with _before_its_start(overtake), pytest.raises(RefusedError) as refused:
+        watched().begin_draw(held.attempt_id, BINDINGS, holder=ELSEWHERE)
+    assert isinstance(refused.value, DrawGoesOn) is not is_over
+    started = [e for e in watched().entries() if e.kind is EntryKind.DRAW_STARTED]
+    assert len(started) == 1
+    assert {finding.check for finding in watched().verify()} == ({"sealed"} if is_over else set())

@@ -57,6 +57,12 @@ OF_OPAL = (
         "once_per_finest_cell: 1}",
         "units.card_day.once_per_finest_cell",
     ),
+    ("missing_day: refuse", "file: {zone: UTC}", "source.file.zone"),
+    (
+        "once_per_finest_cell: true}",
+        "once_per_finest_cell: true, once_per_cell: true}",
+        "units.card_day.once_per_finest_cell",
+    ),
     ("card_day: {trips", "cardday: {trips", "units.cardday"),
     ("{by: [tap_on_slot]}", "{by: [slot]}", "tables.on_time.by"),
     ("[tap_on_slot]}", "[tap_on_slot, tap_off_slot]}", "tables.on_time.by"),
@@ -129,6 +135,14 @@ OF_ITMS = (
     ("limits_kmh: [40, 60]", "limits_kmh: [fast]", "tables.speeding.limits_kmh"),
     ("clamp_kmh: 65", "clamp_kmh: fast", "tables.speed.clamp_kmh"),
     ('south: "20.5"', 'south: "a"', "source.extent.south"),
+    ("h3_resolution: 7", "h3_resolution: 7\n  h3_coarsest: 8", "domain.h3_coarsest"),
+    ("measure: mean_speed", "trips_at_most: 2, measure: mean_speed", "tables.speed.trips_at_most"),
+    (
+        "  unit: bus_day\n",
+        "  unit: bus_day\n  joint_marginals: true\n",
+        "mechanism.joint_marginals",
+    ),
+    ("time: {zone", "meant_for: [peak_share]\ntime: {zone", "meant_for"),
 )
 CASES = [(OPAL, *case) for case in OF_OPAL] + [(ITMS, *case) for case in OF_ITMS]
 
