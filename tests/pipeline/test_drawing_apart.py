@@ -17,7 +17,7 @@ from deployment_fixtures import BegunWeek
 from row_table import MOMENTS, Row, keep
 from small_deployment import WEEK, Deployment
 
-from turnstile.errors import BudgetExceeded, DrawDied, TurnstileError
+from turnstile.errors import BudgetExceeded, DrawDied, RefusedError, TurnstileError
 from turnstile.ledger.charging import ChargingLedger
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.records import AccountBalance, ReleaseKey
@@ -338,3 +338,37 @@ def test_a_living_draw_of_a_home_is_seen_by_the_page(reserved: Deployment) -> No
     assert living in ({"opal/2016-W30/r0#1"}, frozenset())
     assert reserved.ledger.living_draws() == frozenset()
     assert _drawing_processes(reserved.home) == []
+
+
+def test_a_hold_whose_inputs_changed_is_let_go_and_costs_nothing(reserved: Deployment) -> None:
+    held = reserved.ledger.balance()
+    reserved.edit("opal", "title: ", "title: New ")
+    for name in ("plan", "reserve"):
+        step_named(name)("opal", WEEK)
+    assert _states(reserved) == [ReleaseState.VOID, ReleaseState.RESERVED]
+    assert reserved.ledger.balance() == held
+    step_named("draw")("opal", WEEK)
+    assert _states(reserved) == [ReleaseState.VOID, ReleaseState.SEALED]
+
+
+def test_a_draw_that_was_burned_before_it_drew_touches_nothing_of_the_other(
+    reserved: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was stopped for so long that its lease ended, and somebody drew meanwhile."""
+    real = ChargingLedger.begin_draw
+    other = reserved.home / f"embargoed/opal/{WEEK}/r0/sealed-0000.parquet"
+
+    def begin(ledger: ChargingLedger, attempt_id: str, *given: object, **more: object) -> object:
+        begun = real(ledger, attempt_id, *given, **more)  # type: ignore[arg-type]
+        ledger.end_lease(str(more["holder"]))
+        reserved.ledger.burn(attempt_id, "it looks dead", person="ada")
+        release = open_release("opal", WEEK)
+        release.ledger.reserve(release.request(release.statement))
+        other.write_bytes(b"of the other draw")
+        return begun
+
+    monkeypatch.setattr(ChargingLedger, "begin_draw", begin)
+    with pytest.raises(RefusedError, match="was burned before it drew; another draw has it"):
+        step_named("draw")("opal", WEEK)
+    assert other.read_bytes() == b"of the other draw"
+    assert _states(reserved) == [ReleaseState.BURNED, ReleaseState.RESERVED]
