@@ -57,7 +57,7 @@ class Site:
 
     @property
     def ledger(self) -> Ledger:
-        return open_ledger(Settings.from_environment())
+        return open_ledger(Settings.from_environment(), new=True)  # one that forgot everything, too
 
     def copy_of(self, stores: Stores, root: Path) -> Site:
         """The same site elsewhere, as a backup of everything would hold it."""
