@@ -36,7 +36,7 @@ class SteadySite(Site):
 
     @cached_property
     def ledger(self) -> Ledger:  # type: ignore[override]
-        # One that forgot everything is opened too: what it may not charge is asked of its inner guard.
+        # One that forgot everything, too: its inner guard is asked what it may not charge.
         return open_ledger(Settings.from_environment(), new=True)
 
 

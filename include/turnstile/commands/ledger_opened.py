@@ -156,12 +156,12 @@ def publish_withdrawal(ledger: Ledger, programme: str) -> str:
     Returns:
         Why series stay as they were, where the programme's file is gone or broken; else nothing.
     """
-    from turnstile.publishing.series.writing import write_records
-    from turnstile.release.zone_copies import zones
-
     try:
         publish_series(programme)
     except InputError as error:
+        from turnstile.publishing.series.writing import write_records
+        from turnstile.release.zone_copies import zones
+
         settings = Settings.from_environment()
         made = write_records(ledger, settings.public / programme)
         zones(settings).send_public(lambda: ledger.sign_public_zone(made), programme, None, made)
