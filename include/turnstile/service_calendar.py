@@ -15,8 +15,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from turnstile.errors import InputError
 
-_ISO_WEEK = re.compile(r"([12][0-9]{3})-W([0-9]{2})")
+_ISO_WEEK = re.compile(r"([0-9]{4})-W([0-9]{2})")
 _DAYS_RANGE = re.compile(r"([12][0-9]{3}-[0-9]{2}-[0-9]{2})\.\.([12][0-9]{3}-[0-9]{2}-[0-9]{2})")
+_YEARS = (1900, 2999)
 DAYS_PER_WEEK, SATURDAY = 7, 5  # as date.weekday() counts
 MINUTES_PER_DAY = 1440
 
@@ -41,11 +42,13 @@ class ServiceWeek:
         """Read `2016-W30`.
 
         Raises:
-            InputError: the text is not an ISO week.
+            InputError: the text is not an ISO week of a possible year.
         """
         match = _ISO_WEEK.fullmatch(text)
         rule = f"{text!r} is not an ISO week; write 2016-W30"
-        if match is not None:
+        if match is not None and not _YEARS[0] <= int(match[1]) <= _YEARS[1]:
+            rule = f"{text!r}: a year has to lie between {_YEARS[0]} and {_YEARS[1]}"
+        elif match is not None:
             with suppress(ValueError):
                 return cls(int(match[1]), int(match[2]))
             rule = f"{text!r} is not an ISO week: a year has 52, some have 53"

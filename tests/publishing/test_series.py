@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import getpass
 import json
 import shutil
 from pathlib import Path
@@ -431,6 +432,26 @@ def test_a_withdrawn_week_leaves_a_tombstone_and_its_bytes(
     assert main(["ledger", "verify"]) == 0  # the tombstone is a file of a release
     (package.parent / "withdrawn-r0.txt").write_text("planted")
     assert main(["ledger", "verify"]) == 4
+
+
+def test_whom_the_machine_has_no_name_for_is_asked_for_one(
+    public: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in a container that runs under a number of its own."""
+
+    def nobody() -> str:
+        raise KeyError("getpwuid(): uid not found: 50123")
+
+    monkeypatch.setattr(getpass, "getuser", nobody)
+    again = ["run", "opal", "--week", WEEK, "--revision", "1", "--reason", "a fault"]
+    for words, option in (
+        (["ledger", "confirm-clock", "--reason", "x"], "--person"),
+        (again, "--approver"),
+    ):
+        assert main(words) == 2
+        said = f"{option}: this machine has no name for you; say who you are by this option"
+        assert said in capsys.readouterr().err
+    assert public.exists()
 
 
 def test_a_gap_between_weeks_is_published_as_one(public: Path) -> None:

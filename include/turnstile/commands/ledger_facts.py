@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import getpass
 import json
 import sys
 from datetime import timedelta
@@ -19,6 +18,7 @@ from turnstile.commands.ledger_opened import (
     require_is_over,
     require_not_before,
     set_damage_aside,
+    who_asks,
 )
 from turnstile.errors import InputError
 from turnstile.settings import Settings
@@ -110,7 +110,7 @@ def _words(text: str) -> str:
 
 def _said(args: argparse.Namespace) -> tuple[str, str]:
     """Return person and reason."""
-    return args.person or getpass.getuser(), args.reason
+    return args.person or who_asks("--person"), args.reason
 
 
 def _void(args: argparse.Namespace) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,22 @@ def _opened(*, read_only: bool, new: bool = False) -> Ledger:
         raise InputError(where=str(file), field="ledger", rule=rule)
     zones(settings).refresh(proves=new)
     return open_ledger(settings, read_only=read_only, new=new)
+
+
+def who_asks(option: str) -> str:
+    """Return who runs this command, as the machine calls them.
+
+    Args:
+        option: by which they may say it.
+
+    Raises:
+        InputError: the machine has no name for this user, as in a container.
+    """
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        rule = "this machine has no name for you; say who you are by this option"
+        raise InputError(where="turnstile", field=option, rule=rule) from None
 
 
 def set_damage_aside() -> tuple[str, tuple[Entry, ...]]:

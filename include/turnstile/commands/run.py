@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import getpass
 import logging
 import signal
 import sys
@@ -11,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from signal import SIG_IGN, SIGHUP, SIGINT, SIGTERM
 
+from turnstile.commands.ledger_opened import who_asks
 from turnstile.errors import InputError
 from turnstile.pipeline.context import Release, open_release, state_revision
 from turnstile.pipeline.landing.redelivered_files import changed_files
@@ -52,7 +52,7 @@ def _run(args: argparse.Namespace) -> int:
     if refusal := refusal_before_reading(*asked):
         raise refusal
     if args.revision:
-        approver = args.approver or getpass.getuser()
+        approver = args.approver or who_asks("--approver")
         with release.copies.in_step(raw=True):
             if _changes_nothing(release):
                 print(_UNCHANGED, file=sys.stderr)

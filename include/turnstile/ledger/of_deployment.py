@@ -29,9 +29,8 @@ def open_ledger(settings: Settings, *, read_only: bool = False, new: bool = Fals
     is_needed = not (read_only or new)
     if is_needed and not _may_hold(settings):
         require_not_lost(settings)
-    if new:
-        _require_named(settings)
     if not read_only:
+        _require_named(settings)
         settings.home.mkdir(parents=True, exist_ok=True)
     ledger = Ledger.open(
         settings.ledger_url,

@@ -21,7 +21,6 @@ MOST = 4 * 10**18
 """Largest amount of the ledger: below 2^62, so that a sum of two fits 64 bits."""
 
 PUBLIC_NOTE_CHARACTERS = 500
-_YEARS = (1900, 2999)
 REVISION = r"r(?:0|[1-9][0-9]*)"
 """What the folder of a revision is called, as a pattern; `r01` is none."""
 
@@ -190,9 +189,6 @@ class Request:
         """
         for name in week_names(self.weeks):
             week = ServiceWeek.parse(name, where=str(self.key))
-            if not _YEARS[0] <= week.iso_year <= _YEARS[1]:
-                rule = f"{name}: a year has to lie between {_YEARS[0]} and {_YEARS[1]}"
-                raise InputError(where=str(self.key), field="week", rule=rule)
             if str(week) != name:  # rows are found by name, so a week has one spelling
                 raise InputError(where=str(self.key), field="week", rule=f"write {week}")
         stated: tuple[Posting | Cap, ...] = (*self.postings, *self.caps)
