@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from fractions import Fraction
 from importlib.metadata import version
+from operator import attrgetter
 from typing import Any
 
 from turnstile.estimates.error_bars import error_bar
@@ -246,7 +247,7 @@ def _cumulative(plan: ReleasePlan, balances: Iterable[AccountBalance]) -> list[d
     for account in balances:
         known = most_spent.get(account.unit, account)
         if (account.unit, account.scope) in touched:
-            most_spent[account.unit] = max(known, account, key=lambda one: one.spent.rank)
+            most_spent[account.unit] = max(known, account, key=attrgetter("spent.rank"))
     return [
         {
             "family": account.family,
