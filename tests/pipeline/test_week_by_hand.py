@@ -277,15 +277,19 @@ def test_whoever_stops_a_run_burns_no_draw(
         os.kill(os.getpid(), number)
         return real(*given)
 
-    with monkeypatch.context() as stopped:
-        stopped.setattr(*place, stop)
-        assert turnstile("run", "itms", "--week", WEEK) == 130
+    before = signal.signal(number, signal.default_int_handler)  # where nobody hears it: nohup
+    try:
+        with monkeypatch.context() as stopped:
+            stopped.setattr(*place, stop)
+            assert turnstile("run", "itms", "--week", WEEK) == 130
+        assert signal.getsignal(number) is signal.default_int_handler
+    finally:
+        signal.signal(number, before)
     said = capsys.readouterr().err
     assert "a draw that is charged goes to its seal; then this stops" in said
     assert "run the same command again to go on" in said
     states = [attempt.state for attempt in reserved.ledger.attempts(ReleaseKey("itms", WEEK))]
     assert states == [ReleaseState.SEALED if is_charged else ReleaseState.RESERVED]
-    assert signal.getsignal(SIGINT) is signal.default_int_handler
     assert turnstile("run", "itms", "--week", WEEK) == 0
     card = json.loads((reserved.public / "itms" / WEEK / "r0" / "release_card.json").read_text())
     assert card["burned_draws"] == 0
