@@ -32,7 +32,7 @@ from turnstile.ledger.custody import recovery
 from turnstile.ledger.custody.custody import Custody
 from turnstile.ledger.custody.export import write_export
 from turnstile.ledger.custody.known_history import parties_in, read_history
-from turnstile.ledger.custody.notes import Note, NoteFolder
+from turnstile.ledger.custody.notes import LATEST_NOTE, Note, NoteFolder
 from turnstile.ledger.custody.recovery import Delivered, Recovery
 from turnstile.ledger.custody.signed_note import is_signed_by
 from turnstile.ledger.custody.traces import CARD, TraceKind, package_trace, trace_findings
@@ -379,6 +379,8 @@ class Ledger(ChargingLedger):
         if public is not None and public.is_dir() and self.has_key:
             with naming(public):
                 length, logs = self.head()[0], self._logs()
+                if length and not (public / LATEST_NOTE).exists():
+                    self.noting_again()()  # of a publication that was killed before it was sent
                 log = logs[-1] if logs else None
                 if log is not None:
                     log.write(self._sign_as(log.begun))
