@@ -379,8 +379,9 @@ class Ledger(ChargingLedger):
         if public is not None and public.is_dir() and self.has_key:
             with naming(public):
                 length, logs = self.head()[0], self._logs()
-                if length and not (public / LATEST_NOTE).exists():
-                    self.noting_again()()  # of a publication that was killed before it was sent
+                is_gone = length and not (public / LATEST_NOTE).exists()
+                if is_gone and self._custody.witnesses.signs_for(self.parties()):
+                    self._custody.note()  # of a publication that was killed before it was sent
                 log = logs[-1] if logs else None
                 if log is not None:
                     log.write(self._sign_as(log.begun))
