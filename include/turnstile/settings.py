@@ -134,13 +134,13 @@ def _require_whole(env: Mapping[str, str]) -> None:
 
 def _witness(env: Mapping[str, str], home: Path) -> tuple[Path, ...]:
     """Return the second places; none of them lies in a zone, whose readers are others."""
-    named = env.get("TURNSTILE_WITNESS", "").split(":")
+    folders = tuple(map(Path, filter(None, env.get("TURNSTILE_WITNESS", "").split(":"))))
     zones = [(home / zone).resolve() for zone in ZONES]
-    for folder in (Path(name).resolve() for name in named if name):
-        if any(map(folder.is_relative_to, zones)):
+    for folder in folders:
+        if any(map(folder.resolve().is_relative_to, zones)):
             rule = f"{folder} lies in a zone; entries name people, so choose one outside of all"
             raise InputError(where="environment", field="TURNSTILE_WITNESS", rule=rule)
-    return tuple(Path(name) for name in named if name)
+    return folders
 
 
 def _stores(env: Mapping[str, str]) -> tuple[ZoneStore, ...]:

@@ -135,7 +135,7 @@ def test_a_mended_week_is_released_after_it_was_refused(
         ("run", "opal", "--week", "2016-30"),
         ("plan", "opal", "--week", "soon"),
         ("plan", "opal", "--week", "9999-W52"),
-        ("plan", "opal", "--week", "２０１６-W30"),  # noqa: RUF001 - digits of another width
+        ("plan", "opal", "--week", "\uff12\uff10\uff11\uff16-W30"),  # digits of another width
         ("ledger", "void", f" opal/{WEEK}/r0", "--reason", "a slip"),
         ("ledger", "void", f"opal/{WEEK}/r0", "--reason", "caf\udce9"),  # as of a Latin-1 terminal
         ("package", "verify", "nowhere"),

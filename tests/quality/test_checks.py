@@ -290,7 +290,8 @@ def test_the_clock_is_judged_by_the_hours_that_are_said_to_be_quiet(
     programme_of: MakeProgramme,
     zone: str,
     quiet_hours: tuple[int, int] | None,
-    is_named: bool,  # noqa: FBT001 - a case
+    *,
+    is_named: bool,
 ) -> None:
     zones.sample("itms", WEEK, "--rows", "3000")
     report = _judged(zones, programme_of("itms", zone=zone, quiet_hours=quiet_hours))
