@@ -827,6 +827,40 @@ def test_a_publisher_whose_copy_is_older_lists_what_others_have_published(
     assert command(place, "ledger", "verify") == 0
 
 
+@pytest.mark.parametrize("is_made", [True, False], ids=["series made", "no programme file"])
+def test_the_withdrawal_of_the_only_week_goes_out(
+    public_week: StoredDeployment,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    is_made: bool,
+) -> None:
+    place = public_week.fork(tmp_path / "copy")
+    before = _series_of(place)
+    place.include = shutil.copytree(place.include, tmp_path / "include")
+    programme = place.include / "programmes/itms.yaml"
+    kept = programme.read_bytes()
+    if not is_made:
+        programme.unlink()
+    said = ("--person", "olga", "--reason", "a bus was counted twice")
+    assert command(place, "ledger", "withdraw", KEY, *said) == 0
+    assert ("series stay as they were" in capsys.readouterr().err) is not is_made
+    record = f"itms/{WEEK}/withdrawn-r0.json"
+    assert place.objects("public", record)
+    assert record in place.objects("public", "zone-index.txt")["zone-index.txt"].decode()
+    assert (_series_of(place) == before) is not is_made
+    assert command(place, "ledger", "verify") == 0
+    programme.write_bytes(kept)
+    assert command(place, "ledger", "republish") == 0
+    assert place.objects("public", record)
+    tables = [
+        json.loads(of["itms/series/index.json"])["tables"] for of in (before, _series_of(place))
+    ]
+    assert tables[0]
+    assert not tables[1]
+    assert command(place, "ledger", "verify") == 0
+
+
 def test_retention_deletes_in_the_buckets_too(
     public_week: StoredDeployment, tmp_path: Path
 ) -> None:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -217,9 +218,10 @@ def remove(folder: Path, name: str) -> None:
     path = folder / name
     delete_for_good(path)
     for parent in path.parents:
-        if parent == folder or any(parent.iterdir()):
+        if parent == folder or any(listed(parent)):
             return
-        parent.rmdir()
+        with suppress(FileNotFoundError):  # it went with another of its files
+            parent.rmdir()
 
 
 def _stored(entries: Mapping[str, list[object]]) -> dict[str, Stored]:

@@ -61,6 +61,8 @@ class StoredZones(PrivateCopies):
         programme: str | None = None,
         key: ReleaseKey | None = None,
         series: Mapping[str, str] | None = None,
+        *,
+        records: Mapping[str, str] | None = None,
     ) -> None:
         """Bring a release, then series and pages of its programme, to the store of the public zone.
 
@@ -69,6 +71,7 @@ class StoredZones(PrivateCopies):
             programme: whose series changed; None: of no programme.
             key: of a release that is public here, whose step holds the copies; None: none is new.
             series: digests of what goes beside packages of the programme, by path in the zone.
+            records: digests of files that go alone, before a series names them.
 
         Raises:
             StoreError: the store does not answer, or does not hold what it took.
@@ -79,7 +82,7 @@ class StoredZones(PrivateCopies):
         if zone is None:
             sign()
             return
-        from turnstile_stores.portals.site import send_list
+        from turnstile_stores.portals.site import send_list, send_named
 
         with ExitStack() as held:
             if key is None:
@@ -87,6 +90,7 @@ class StoredZones(PrivateCopies):
             if programme is not None:
                 keys = [] if key is None else [str(key)]
                 send_packages(zone.bucket, public, programme, keys, lambda: series or {})
+            send_named(zone.bucket, zone.bucket.name, public, records or {})
 
             def renew() -> None:
                 zone.fetch(whole_packages)

@@ -181,7 +181,7 @@ def publish_withdrawal(ledger: Ledger, programme: str) -> str:
 
         settings = Settings.from_environment()
         made = write_records(ledger, settings.public / programme)
-        zones(settings).send_public(lambda: ledger.sign_public_zone(made), programme, None, made)
+        zones(settings).send_public(lambda: ledger.sign_public_zone(made), records=made)
         return str(error)
     return ""
 

@@ -107,6 +107,8 @@ class Zones(Protocol):
         programme: str | None = None,
         key: ReleaseKey | None = None,
         series: Mapping[str, str] | None = None,
+        *,
+        records: Mapping[str, str] | None = None,
     ) -> None:
         """Send a release, if one is new, then series and pages of a programme; sign what is public.
 
@@ -115,6 +117,7 @@ class Zones(Protocol):
             programme: whose series changed; None: of no programme, what is signed is.
             key: of a release that a step has in hand.
             series: digests of what goes beside packages of the programme, by path in the zone.
+            records: digests of files that go alone, before a series names them.
         """
 
 
@@ -152,7 +155,7 @@ class _Folders:
     def replace_bounding_key(self) -> tuple[str | None, str]:
         return replace_secret(self.settings)
 
-    def send_public(self, sign: Callable[[], object], *_: object) -> None:
+    def send_public(self, sign: Callable[[], object], *_: object, **__: object) -> None:
         sign()
 
 

@@ -64,6 +64,23 @@ def send_site(
         _put_what_is_there(store, portal, public, (LATEST_NOTE,))  # nobody does after a kill
 
 
+def send_named(store: Store, portal: str, public: Path, named: Named) -> None:
+    """Bring files of the public zone to a store that no index names yet, as they are named.
+
+    Args:
+        store: to write.
+        portal: its name, for messages.
+        public: zone.
+        named: digests by path in the zone.
+
+    Raises:
+        PortalError: the store does not hold what was written.
+    """
+    for path in named:
+        if (content := _named_bytes(public, named, path)) is not None:
+            _put(store, portal, path, content)
+
+
 def send_log(store: Store, portal: str, public: Path, named: Named) -> None:
     """Bring key, newest note, log and signed list in a store to those of the public zone.
 
