@@ -458,7 +458,7 @@ def answered(asked: argparse.Namespace) -> tuple[list[tuple[str, Answer]], str, 
     sides = sides_of(asked, tables, wheres)
     counted = " less ".join(" over ".join(f"{m.sum():,}" for m in marks) for marks in sides)
     package = tables[0].package
-    if not is_mean:
+    if not (is_mean or other):  # errors of two sides may go together in one table and not another
         with suppress(ValueError):  # sums whose error is not known
             by = asked.ranks or ""
             say_coarser(package.coarser(asked.table, asked.column, *wheres[0], by=by))
