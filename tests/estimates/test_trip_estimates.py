@@ -199,6 +199,7 @@ BYTES = {  # of every model; other bytes are another model, on every machine tha
 }
 
 
+@pytest.mark.long
 def test_two_kernels_of_linear_algebra_make_the_bytes_of_the_model() -> None:
     haswell = {"OPENBLAS_CORETYPE": "Haswell", "OPENBLAS_NUM_THREADS": "1"}
     digests = {digest_under(environment) for environment in (haswell, OTHER_MACHINE)}

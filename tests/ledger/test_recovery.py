@@ -140,6 +140,7 @@ def other_machine(site: Site, request: Request, leftovers: str) -> None:
         (folder / f"set-aside/sealed-{name * 16}.parquet").write_bytes(b"noise")
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("machines", [("a", "b"), ("b", "a", "b"), ("a", "ab"), ("ab", "b")])
 def test_draws_that_died_on_two_machines_are_all_charged_again(
     site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch, machines: tuple[str, ...]
@@ -485,6 +486,7 @@ def _break_an_index(file: Path) -> None:
     file.write_bytes(pages)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("stores", ["sqlite"], indirect=True)  # a server looks after its files
 @pytest.mark.parametrize("how", ["garbage in the header", "cut short", "garbage in pages"])
 def test_a_damaged_database_is_said_to_be_and_comes_back(
@@ -708,6 +710,7 @@ def test_a_rotated_key_is_known_again_after_the_database_is_lost(
     assert len(lost.ledger.parties().key_lines) == 2
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("planted_by", ["a thief", "a loss of power", ""])
 def test_a_key_that_signed_nothing_is_no_key_of_a_ledger_that_was_lost(
     stores: Stores,
@@ -843,6 +846,7 @@ def test_a_record_that_reads_as_nothing_is_exit_4_for_whoever_reads_all(
         list(site.ledger.entries())
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("stores", ["sqlite"], indirect=True)  # a note lies beside either
 @pytest.mark.parametrize("signature_characters", [None, 0, 40, 88])
 def test_a_note_that_a_loss_of_power_tore_is_written_again(

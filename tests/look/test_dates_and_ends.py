@@ -45,6 +45,7 @@ def _run(city: Any, week: object) -> tuple[bool, str]:
     return (city.home / f"public/city/{week}/r0").is_dir(), said
 
 
+@pytest.mark.long
 def test_one_depot_of_four_with_the_month_first_stops_the_week(city: Any) -> None:
     _depots(city, *["DD/MM/YYYY"] * (DEPOTS - 1), "MM/DD/YYYY")
     code, said = city.tells("look", "city", "--week", AUGUST)
@@ -63,6 +64,7 @@ def test_depots_of_one_form_go_on(city: Any) -> None:
     city.goes_on(AUGUST)
 
 
+@pytest.mark.long
 def test_a_day_without_service_is_in_no_other_form(city: Any) -> None:
     _depots(city, *["DD/MM/YYYY"] * DEPOTS)
     closed = [replace(tap, at=tap.at + timedelta(days=7)) for tap in taps()]

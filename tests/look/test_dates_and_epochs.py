@@ -69,6 +69,7 @@ def _new(city: Any, file: Path, feed: str, columns: tuple[str, ...], *more: str)
     return str(said)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("form", FORMS)
 def test_dates_in_one_column_with_times_are_asked_proposed_and_read(city: Any, form: str) -> None:
     pattern, right = FORMS[form]
@@ -116,7 +117,7 @@ def test_a_form_of_dates_that_is_given_is_stated_and_one_without_effect_is_refus
     assert "source.date_form: ist_daten has dates of its own" in city.tells("check", "city")[1]
 
 
-@pytest.mark.some(4)  # each form and each unit
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("name", "unit"),
     [

@@ -16,6 +16,7 @@ def _nothing_charged(city: Any) -> bool:
     return not city.is_published and not (code == 0 and "sealed" in said)
 
 
+@pytest.mark.long
 def test_a_volume_that_nobody_states_is_to_be_decided_and_refused_until_it_is(city: Any) -> None:
     city.deliver(taps(), Form())
     said = city.new(taps(), Form(), "--accept-no-gain", "")
@@ -77,6 +78,7 @@ def test_where_no_grain_tells_anything_a_person_says_why(city: Any) -> None:
     assert city.tells("check", "city")[0] == 0
 
 
+@pytest.mark.long
 def test_vehicles_of_another_mode_than_bus_are_judged_alike(city: Any) -> None:
     city.deliver(readings(), Form())
     said = city.new(readings(), Form(), "--speed-unit", "km/h", "--mode", "tram", "--buses", "500")

@@ -130,6 +130,7 @@ def test_utf_8_under_a_stated_latin_1_is_no_silent_other_name(city: Any) -> None
     assert "to decide: source.file: " in said
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("stated", "named", "reads"),
     [

@@ -49,6 +49,7 @@ def test_files_that_name_nobody_are_looked_at(
     assert "## Fields" in page.read_text()
 
 
+@pytest.mark.long
 def test_files_without_a_question_are_ready_and_the_week_is_published(city: Any) -> None:
     said = city.new(taps(), Form())
     assert f"put the files of a week into {city.home}/landing/city/WEEK/" in said
@@ -421,6 +422,7 @@ def _as_parquet(file: Path, rows_of_group: int) -> None:
     file.unlink()
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("form", ["csv", "csv.gz", "csv.zst", "parquet"])
 def test_a_refusal_names_file_column_and_kind_and_the_page_the_line_or_row_group(
     city: Any, form: str

@@ -131,6 +131,7 @@ def _of_feed(city: Any, feed: str, rows: Rows, *, booth: bool = True) -> None:
     _new(city, _deliver(city, header, rows), "--feed", feed, *pairs)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("since_midnight", [False, True])
 def test_counters_that_go_on_are_no_counts_of_intervals(city: Any, since_midnight: bool) -> None:  # noqa: FBT001
     # not far apart: each record would be thousands of passengers
@@ -143,6 +144,7 @@ def test_counts_of_intervals_are_no_counters(city: Any) -> None:
     _stops(city, "source.feed", "numbers: gates have numbers", "unknown_numbers")
 
 
+@pytest.mark.long
 def test_gates_of_several_booths_are_not_one(city: Any) -> None:
     rows = [[f"g{int(str(row[0])[1:]) % 3}", *row[1:]] for row in _counters()]
     rows = [[gate, booth, STOPS[0][0], *rest] for gate, booth, _, *rest in rows]
@@ -152,6 +154,7 @@ def test_gates_of_several_booths_are_not_one(city: Any) -> None:
     assert city.tells("run", "city", "--week", WEEK)[0] == 0  # a decision that states it
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("feed", "rows"), [("gate_counts", _intervals), ("gate_counters", _counters)]
 )
@@ -168,6 +171,7 @@ def test_the_total_of_a_station_is_no_gate_of_it(
     _stops(city, "source.feed", "the sum of all others of their place", "unknown_numbers")
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("every", "times", "stops"), [(9, 20, True), (10_000, 1, False)])
 def test_numbers_of_gates_that_are_none_are_few(
     city: Any,
@@ -193,6 +197,7 @@ def test_booths_that_are_named_tell_gates_apart(city: Any) -> None:
     assert _goes_on(city)
 
 
+@pytest.mark.long
 def test_honest_intervals_and_honest_counters_count_the_same_passengers(city: Any) -> None:
     _of_feed(city, "gate_counts", _intervals())
     assert _publishes(city) == sum(int(str(n)) for row in _intervals() for n in row[4:])
@@ -245,6 +250,7 @@ def test_events_with_a_number_under_another_name_are_not_read_as_one_each(city: 
     assert _goes_on(city) == sum(int(str(row[-1])) for row in rows)
 
 
+@pytest.mark.long
 def test_events_of_the_standard_go_on_and_without_a_number_each_is_what_is_stated(
     city: Any,
 ) -> None:
@@ -318,6 +324,7 @@ def test_delays_in_thousandths_are_not_read_as_seconds(city: Any) -> None:
     _stops(city, "source.delay_unit", "many are above two hours")
 
 
+@pytest.mark.long
 def test_delays_in_seconds_go_on_and_are_no_minutes(city: Any) -> None:
     _delays(city, _late)
     _state(city, "delay_unit: min")
@@ -331,6 +338,7 @@ def test_vehicles_that_wait_at_an_end_are_early_and_not_reversed(city: Any) -> N
     assert city.look()[0] == 0
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("unit", "seconds"), [("s_reversed", 1), ("min_reversed", 60)])
 def test_late_below_0_is_not_read_as_early(city: Any, unit: str, seconds: int) -> None:
     _delays(city, lambda n: -round(_late(n) / seconds))
@@ -340,6 +348,7 @@ def test_late_below_0_is_not_read_as_early(city: Any, unit: str, seconds: int) -
     assert 480 < _figure(city, "avg(delay_s)") < 540
 
 
+@pytest.mark.long
 def test_vehicles_that_are_so_punctual_are_what_somebody_says(city: Any) -> None:
     _delays(city, lambda n: n % 40 - 10)
     _stops(city, "source.delay_unit")
@@ -368,6 +377,7 @@ def _calls(city: Any, *, cancelled: Sequence[str], status: Sequence[str] = ("REA
     return len(ran)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("cancelled", [("0", "1"), ("false", "true"), ("False", "True")])
 def test_cancelled_runs_are_not_counted_however_it_is_written(
     city: Any, cancelled: Sequence[str]
@@ -376,6 +386,7 @@ def test_cancelled_runs_are_not_counted_however_it_is_written(
     assert _goes_on(city) == ran
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("cancelled", "status"), [(("nein", "ja"), ["REAL"]), (("false", "true"), ["REAL", "ISTZEIT"])]
 )
@@ -395,6 +406,7 @@ def test_calls_whose_status_has_another_name_are_refused(city: Any, column: str)
     assert (code, f"{column}: the column is missing" in said) == (2, True)
 
 
+@pytest.mark.long
 def test_forecasts_are_set_aside_as_ever(city: Any) -> None:
     ran = _calls(city, cancelled=("false", "true"), status=["REAL", "PROGNOSE"])
     assert _publishes(city) == ran
@@ -437,6 +449,7 @@ def test_actions_of_all_records_go_on(city: Any) -> None:
     assert _goes_on(city) == sum(tap.enters for tap in taps())
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("column", "words"),
     [("status", ("OK", "ANULADO")), ("estado", ("OK", "ANULADO")), ("anulada", ("0", "1"))],
@@ -486,6 +499,7 @@ def test_equal_taps_of_the_hour_with_an_id_are_several(city: Any) -> None:
     assert _goes_on(city) > sum(tap.enters for tap in taps())
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "card",
     [
@@ -547,6 +561,7 @@ def test_equal_trips_of_the_hour_without_an_id_are_not_one_in_silence(city: Any)
     _stops(city, "source.columns", "duplicates_without_id")
 
 
+@pytest.mark.long
 def test_equal_trips_of_the_hour_with_an_id_are_several(city: Any) -> None:
     trips = _hired(city, ids=True)
     assert _publishes(city) == trips
@@ -565,6 +580,7 @@ def test_trips_that_were_cancelled_are_not_counted(city: Any) -> None:
     assert _goes_on(city) == trips - len(range(0, trips, 8))
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("word", ["0", "NULL"])
 def test_a_word_for_no_card_is_no_card_of_many_trips(city: Any, word: str) -> None:
     rows = [
@@ -589,6 +605,7 @@ def test_dates_alone_are_no_taps_of_midnight(city: Any) -> None:
     _stops(city, "source.file.zone", "most times are midnight")
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("first", [0, 1])
 def test_a_clock_of_twelve_hours_without_am_and_pm_stops_the_week(city: Any, first: int) -> None:
     def folded(tap: Any) -> str:
@@ -619,6 +636,7 @@ def _of_service_days(city: Any, shift: int) -> None:
     _new(city, _deliver(city, [*header, "stop_id"], rows), "--protect", "day")
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("shift", [1, -1])
 def test_a_service_date_that_is_a_day_off_the_times_stops_the_week(city: Any, shift: int) -> None:
     _of_service_days(city, shift)

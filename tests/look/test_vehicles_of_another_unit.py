@@ -29,7 +29,7 @@ def _wide() -> str:
     return "\n".join(["stop_id,stop_lat,stop_lon", *lines]) + "\n"
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("step_s", [30, 300, 120])
 def test_three_buses_of_ten_in_miles_an_hour_stop_the_week(city: Any, step_s: int) -> None:
     _new(city, _some("mph", 3, step_s))
@@ -50,6 +50,7 @@ def test_three_buses_of_ten_in_miles_an_hour_stop_the_week(city: Any, step_s: in
     assert not city.is_published
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("step_s", [30, 300])
 def test_buses_of_one_unit_go_on_and_a_stated_share_too(city: Any, step_s: int) -> None:
     """Negative control."""
@@ -61,6 +62,7 @@ def test_buses_of_one_unit_go_on_and_a_stated_share_too(city: Any, step_s: int) 
     assert city.look()[0] == 0
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("step_s", "named", "shared"),
     [
@@ -92,6 +94,7 @@ def test_ids_that_are_not_one_vehicle_stop_the_week(
     assert "ids: ids" not in city.look()[1]  # of those minutes apart speeds say nothing either
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("fault", ["times of minutes", "one receiver that jumps"])
 def test_vehicles_that_are_one_each_go_on(city: Any, fault: str) -> None:
     some = readings(10, step_s=30)

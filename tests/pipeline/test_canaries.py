@@ -85,6 +85,7 @@ def audits_of_now(name: str, *counted_alike: str) -> tuple[DrawAudit, ...]:
     return tuple(audit for plan in plans for audit in audit_release(plan.events, unit, copy=copy))
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "name",
     [
@@ -215,12 +216,14 @@ def test_a_weekly_bound_that_is_applied_by_day_is_refuted() -> None:
     assert all(audit.is_refuted for audit in audits_of_now("opal_year"))
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", ["opal", "itms", "opal_year", "opal_flows", "itms_delays"])
 @pytest.mark.usefixtures("without_bound")
 def test_a_skipped_bound_is_refuted(name: str) -> None:
     assert all(audit.is_refuted for audit in audits_of_now(name, *COUNTED_ALIKE.get(name, ())))
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", ["opal", "itms", "opal_trip", "opal_flows", "itms_delays"])
 @pytest.mark.usefixtures("counted_twice")
 def test_a_wrong_sensitivity_is_refuted(name: str) -> None:
@@ -233,12 +236,14 @@ def test_a_halved_scale_is_refuted(name: str) -> None:
     assert all(audit.is_refuted for audit in draw_audits)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", [*CASES, "opal_trip"])
 def test_a_table_drawn_twice_is_refuted(name: str) -> None:
     draw_audits = audits(name, lambda e, x: (draw(e, x), draw(e, x)))
     assert all(audit.is_refuted for audit in draw_audits)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", [*CASES, "opal_trip", "opal_2017", "opal_year"])
 def test_the_code_as_it_is_is_not_refuted_and_measured_near_its_claim(name: str) -> None:
     for audit in audits(name):

@@ -58,6 +58,7 @@ def _wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.long
 def test_it_answers_with_the_digest_that_is_sealed_and_leaves_nothing(reserved: Deployment) -> None:
     digest = draw_apart("opal", WEEK)
     assert _states(reserved) == [ReleaseState.SEALED]
@@ -78,6 +79,7 @@ def _begin_drawing_with(patch: pytest.MonkeyPatch, folder: Path, *lines: str) ->
     patch.setenv("PYTHONPATH", str(folder))
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("tenths", [3, 12, 20])
 def test_a_task_that_is_killed_burns_nothing_and_the_next_one_waits_for_the_seal(
     reserved: Deployment, tenths: int
@@ -237,6 +239,7 @@ def test_a_drawing_process_that_is_killed_is_burned_between_its_beginning_and_it
     assert sum(moment.charges == 2 for moment in moments) >= (5 if since == "charge" else 0)
 
 
+@pytest.mark.long
 def test_a_draw_that_nobody_waits_for_any_more_charges_nothing_and_burns_nothing(
     reserved: Deployment,
 ) -> None:
@@ -330,6 +333,7 @@ def test_what_nobody_foresaw_is_kept_in_the_private_zone_alone(
     assert list((reserved.home / "private/draws").iterdir()) == []
 
 
+@pytest.mark.long
 def test_a_living_draw_of_a_home_is_seen_by_the_page(reserved: Deployment) -> None:
     with subprocess.Popen([sys.executable, "-c", ASK], start_new_session=True) as task:  # noqa: S603 - our own words
         _wait_for(lambda: reserved.ledger.living_draws() or task.poll() is not None)

@@ -69,6 +69,7 @@ def story(name: str, site: Deployment, made: Path, request: pytest.FixtureReques
     return told
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     "name",
     [
@@ -88,6 +89,7 @@ def test_a_week_of_a_feature(
         story.send(package)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("name", "lists"),
     [

@@ -76,6 +76,7 @@ def test_a_week_of_buses_is_of_the_days_with_input(landed: Deployment, turnstile
     assert turnstile("estimates", "verify", package) == 0
 
 
+@pytest.mark.long
 def test_a_week_of_buses_with_service_on_one_day_is_published(
     landed: Deployment, turnstile: Cli
 ) -> None:
@@ -91,6 +92,7 @@ def test_a_week_of_buses_with_service_on_one_day_is_published(
     assert turnstile("package", "verify", package) == 0
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("has_file", [True, False])
 def test_no_trip_decides_whether_a_day_is_a_gap(landed: Deployment, *, has_file: bool) -> None:
     """Its file is a header alone, or is not there; then one trip of the day, in any file, more."""

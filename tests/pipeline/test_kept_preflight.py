@@ -68,6 +68,7 @@ def test_the_next_home_of_the_same_programme_tries_nothing(
     assert tried == ["tried"]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("changed", ["programme", "domain", "code"])
 def test_another_programme_domain_or_code_is_tried_anew(
     kept: KeptPreflight,

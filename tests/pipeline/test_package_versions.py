@@ -102,6 +102,7 @@ def test_its_values_intervals_and_draws_are_those_that_it_published(kept: Path) 
     assert total.value == drawn["count"].sum()
 
 
+@pytest.mark.long
 def test_what_is_staged_is_published_as_it_stands(
     kept: Path, staged_published: MadeHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,6 +114,7 @@ def test_what_is_staged_is_published_as_it_stands(
     assert main(["ledger", "verify"]) == 0
 
 
+@pytest.mark.long
 def test_what_is_sealed_and_not_staged_and_every_correction_is_of_version_2(kept: Path) -> None:
     staged = kept.parent / f"embargoed/opal/{STAGED}/r0/package"
     staged.rename(kept.parent / "aside")  # as if it had only been sealed, by earlier sources

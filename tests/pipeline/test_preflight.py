@@ -78,6 +78,7 @@ def test_a_draw_that_is_not_as_declared_is_refused(
         preflight.require_preflight(open_release("itms", WEEK))
 
 
+@pytest.mark.long
 def test_a_week_is_tried_once_and_the_assessment_reads_it(
     landed: Deployment, tried: list[str]
 ) -> None:

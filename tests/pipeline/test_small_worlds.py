@@ -69,6 +69,7 @@ def farthest(movements: tuple[Movement, ...], vector: str, unit: ProtectionUnit)
     return max(candidates, key=lambda movement: movement.bound)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("outside", Outside)
 def test_a_pair_of_taps_and_a_ride_move_nothing_farther_than_composed(outside: Outside) -> None:
     """Nor does a record of a shipped programme, as `check` finds in `test_keys`."""

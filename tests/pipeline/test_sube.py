@@ -48,6 +48,7 @@ def released(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> Ite
         yield made
 
 
+@pytest.mark.long
 def test_a_day_of_which_nobody_said_what_the_trains_words_mean_is_not_charged(
     released: Deployment,
     tmp_path: Path,

@@ -251,6 +251,7 @@ def test_death_while_drawing_burns_the_charge_and_a_third_draw_needs_a_person(
     assert not (reserved.public / "itms" / WEEK).exists()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("number", "is_charged"),
     [
@@ -379,6 +380,7 @@ def test_a_week_that_is_not_over_is_refused(deployment: Deployment, turnstile: C
     assert deployment.nothing_happened()
 
 
+@pytest.mark.long
 def test_a_programme_that_asks_for_two_people_publishes_after_both_have_said_yes(
     asked: Deployment, turnstile: Cli
 ) -> None:

@@ -46,6 +46,8 @@ from turnstile_stores.public_zone import send_packages
 from turnstile_stores.zone_stores import fetch_landing, plain_zone, refresh, unit_zone
 from turnstile_stores.zones import StoredZones
 
+pytestmark = pytest.mark.long
+
 BEFORE_DRAW = STEPS[: STEPS.index("draw")]
 BEFORE_PUBLISH = STEPS[STEPS.index("draw") : STEPS.index("publish")]
 
@@ -127,7 +129,6 @@ def test_a_week_is_released_by_workers_that_keep_nothing(
     assert "secret-of-" not in caplog.text
 
 
-@pytest.mark.long
 def test_what_was_put_is_what_the_ledger_names(
     public_week: StoredDeployment, tmp_path: Path
 ) -> None:
@@ -171,7 +172,6 @@ def test_policies_are_as_the_zones_demand() -> None:
     assert writers["embargoed"] == {"worker", "worker-private"}
 
 
-@pytest.mark.long
 def test_only_publish_writes_the_public_bucket(
     assessed_week: StoredDeployment, tmp_path: Path
 ) -> None:
@@ -215,7 +215,6 @@ PUBLISH_KILLS = (
 )
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("keeps_folder", [False, True])
 @pytest.mark.parametrize(("kill", "put"), DRAW_KILLS)
 def test_a_draw_that_is_killed_is_charged_and_never_used(
@@ -281,7 +280,6 @@ def away(*_: object) -> None:
     raise StoreError("s3://embargoed", "away")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("keeps_folder", [False, True])
 def test_a_publication_that_is_killed_goes_on_to_the_same_bytes(
     assessed_week: StoredDeployment, tmp_path: Path, *, keeps_folder: bool
@@ -301,7 +299,6 @@ def test_a_publication_that_is_killed_goes_on_to_the_same_bytes(
     assert command(place, "ledger", "verify") == 0
 
 
-@pytest.mark.long
 def test_of_two_publishers_one_package_is_public(
     assessed_week: StoredDeployment, tmp_path: Path
 ) -> None:
@@ -319,7 +316,6 @@ def test_of_two_publishers_one_package_is_public(
     assert place.kinds().count("published") == 1
 
 
-@pytest.mark.long
 def test_a_store_that_is_away_after_a_charge_is_waited_for(
     reserved: StoredDeployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -342,7 +338,6 @@ def test_a_store_that_is_away_after_a_charge_is_waited_for(
     assert (place.kinds().count("sealed"), place.kinds().count("burned")) == (1, 0)
 
 
-@pytest.mark.long
 def test_a_store_that_takes_nothing_is_seen_before_the_charge(
     reserved: StoredDeployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -356,7 +351,6 @@ def test_a_store_that_takes_nothing_is_seen_before_the_charge(
     place.step("draw")
 
 
-@pytest.mark.long
 def test_another_object_in_place_of_a_public_file_is_never_overwritten(
     assessed_week: StoredDeployment, tmp_path: Path
 ) -> None:
@@ -399,7 +393,6 @@ def test_files_that_arrive_in_the_bucket_are_waited_for(
     assert arrival().missing
 
 
-@pytest.mark.long
 def test_a_public_bucket_that_lost_a_package_is_refused_and_every_copy_stays(
     public_week: StoredDeployment, tmp_path: Path
 ) -> None:
@@ -596,7 +589,6 @@ def test_what_was_drawn_is_recovered_from_a_store_on_a_machine_that_has_nothing(
     assert command(place, "ledger", "verify") == 0
 
 
-@pytest.mark.long
 def test_a_folder_that_was_the_zone_is_put_into_its_store(
     published: Deployment, store: ObjectStore, tmp_path: Path
 ) -> None:
@@ -621,7 +613,6 @@ def test_a_folder_that_was_the_zone_is_put_into_its_store(
     assert place.kinds().count("draw_begun") == 1
 
 
-@pytest.mark.long
 def test_a_correction_by_hand_is_explained_in_the_store(
     public_week: StoredDeployment, tmp_path: Path
 ) -> None:
@@ -632,7 +623,6 @@ def test_a_correction_by_hand_is_explained_in_the_store(
     assert command(place, "ledger", "verify") == 0
 
 
-@pytest.mark.long
 def test_what_a_command_states_is_public_too(public_week: StoredDeployment, tmp_path: Path) -> None:
     place = public_week.fork(tmp_path / "copy")
     words = ["ledger", "no-release", "itms/2016-W31/r0", "--reason", "strike"]
@@ -641,7 +631,6 @@ def test_what_a_command_states_is_public_too(public_week: StoredDeployment, tmp_
     assert command(place, "ledger", "verify") == 0
 
 
-@pytest.mark.long
 def test_what_is_private_is_compared_from_a_home_that_holds_none_of_it(
     public_week: StoredDeployment, tmp_path: Path
 ) -> None:
@@ -654,7 +643,6 @@ def test_what_is_private_is_compared_from_a_home_that_holds_none_of_it(
     assert command(place, "ledger", "verify", "--private", user="worker-private") == 4
 
 
-@pytest.mark.long
 def test_a_new_signing_key_signs_the_list_in_the_bucket_too(
     public_week: StoredDeployment, tmp_path: Path
 ) -> None:

@@ -38,6 +38,7 @@ def designs() -> dict[tuple[str, str], DesignErrors]:
     return {(row.varied, row.design): row for row in rows}
 
 
+@pytest.mark.long
 def test_every_choice_has_an_alternative(designs: dict[tuple[str, str], DesignErrors]) -> None:
     assert {varied for varied, _ in designs} == {
         "as written", "split", "bound", "mechanism", "unit", "slots", "places"

@@ -120,6 +120,7 @@ def test_every_field_of_every_feed_has_a_role() -> None:
     assert fields <= set(ROLES)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("file", "text", "options"),
     [
@@ -310,6 +311,7 @@ def measures_of(include: Path) -> set[str]:
     return told | {str(table.measure) for table in programme.tables}
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("text", "wanted", "lists"),
     [

@@ -73,6 +73,7 @@ def test_the_explorer_knows_which_weeks_count_the_same(home: MadeHome) -> None:
     assert terms[0] != terms[1] == terms[2]
 
 
+@pytest.mark.long
 def test_a_change_between_other_slots_is_refused_and_says_what_differs(home: MadeHome) -> None:
     public = home.home / "public/opal"
     tool = public / f"{CHANGED}/r0/tools/draws.py"

@@ -124,6 +124,7 @@ def coverage(folder: Path, noise: Noise, table: str, *, alone: bool = False) -> 
     return dict(zip(KINDS, np.mean(shares, axis=0), strict=True))
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("noise", "table"), [(OPAL, "location"), (YEARLY, HOURS)])
 def test_nine_of_ten_intervals_hold_the_truth(noise: Noise, table: str, tmp_path: Path) -> None:
     # 240 answers of each kind, 40 ranks (of hours half as many); coins are fixed, so a run that
@@ -134,6 +135,7 @@ def test_nine_of_ten_intervals_hold_the_truth(noise: Noise, table: str, tmp_path
     assert table == HOURS or all(shares[kind] <= 0.98 for kind in KINDS[:5]), shares
 
 
+@pytest.mark.long
 def test_errors_that_go_together_must_be_known_to(tmp_path: Path) -> None:
     assert coverage(tmp_path, YEARLY, HOURS, alone=True)["sums"] < 0.8
 
@@ -182,6 +184,7 @@ def test_plausible_weeks_vary_as_sums_do(monkeypatch: pytest.MonkeyPatch) -> Non
     assert apart(7, blind) > 1
 
 
+@pytest.mark.some(1)
 def test_the_file_in_the_package_answers_by_itself(package: Path, tmp_path: Path) -> None:
     shutil.copytree(package, tmp_path / "alone")
     file = tmp_path / "alone/tools/draws.py"

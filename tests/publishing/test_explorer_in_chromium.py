@@ -205,6 +205,7 @@ def test_five_hundred_weeks_are_seen_within_a_second_and_no_other_host_is_asked(
     visitor.wait(lambda: bool(browser.get_log("browser")))  # refused, and the check would see it
 
 
+@pytest.mark.long
 def test_a_publication_reads_one_package_and_writes_what_it_changed(city: LongSeries) -> None:
     assert float((city.folder.parents[1] / "seconds").read_text()) < 10
 

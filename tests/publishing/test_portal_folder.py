@@ -167,6 +167,7 @@ def test_what_somebody_did_to_a_series_at_a_portal_is_put_right(
     assert main(["portal", "verify", *to]) == 0
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("kind", ["hidden", "dangling", "folder", "file", "index", "part", "whole"])
 def test_links_and_hidden_files_at_a_portal_are_put_right(
     copied_home: Path, tmp_path: Path, kind: str
@@ -208,6 +209,7 @@ def test_links_and_hidden_files_at_a_portal_are_put_right(
 PAGES = ["explore.html", "index.html", "feed.atom", "feed.json", "../index.html", "../ledger.pub"]
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("is_other", [True, False], ids=["other bytes", "the same bytes"])
 @pytest.mark.parametrize("page", PAGES)
 def test_links_in_the_place_of_pages_at_a_portal_are_put_right(
@@ -476,6 +478,7 @@ UNREADABLE = ["[]", "7", "null", "[", "[" * 100_000]
 NO_NUMBERS = [f'{{"ledger_sequence": {n}, "files": 7}}' for n in ("1e999", "50.5", "-1", "true")]
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("text", UNREADABLE + NO_NUMBERS)
 def test_an_index_that_is_none_shows_nothing_at_a_portal(
     copied_home: Path, tmp_path: Path, text: str

@@ -97,6 +97,7 @@ def test_a_second_time_nothing_is_written(public: Path) -> None:
     assert set(_state(public)) == set(before)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("damage", [b"", b'{"files": [', b"[]", b'{"files": 7}'])
 def test_a_damaged_index_is_made_again(public: Path, damage: bytes) -> None:
     signed = "zone-index.sig.json"  # says how long the ledger was
@@ -179,6 +180,7 @@ def test_that_a_week_has_no_release_waits_for_no_package_of_another(public: Path
     assert (public / "opal/2016-W31/no-release-r0.json").is_file()
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     "name",
     ["feed.atom", "series/index.json", "*.parquet", "explore/weeks/*.js", "explore/days/*.js"],
@@ -211,6 +213,7 @@ def test_an_altered_or_missing_series_is_made_anew_by_the_command_that_is_named(
     assert main(["ledger", "verify"]) == 0
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("kind", ["dangling", "folder", "part", "whole", "explorer", "page"])
 def test_links_in_a_series_are_put_right_and_what_they_lead_to_stays(
     public: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, kind: str
@@ -288,6 +291,7 @@ def test_notes_are_looked_after_by_one_reading_of_the_history(
     assert main(["ledger", "verify"]) == 0
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("text", "over"),
     [
@@ -332,6 +336,7 @@ def with_records(public: Path) -> Path:
     return public
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", BESIDE)
 def test_what_the_ledger_can_make_again_is_not_asked_of_a_backup(
     with_records: Path, capsys: pytest.CaptureFixture[str], name: str

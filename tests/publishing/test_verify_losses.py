@@ -626,6 +626,7 @@ EDITS: dict[str, tuple[Edit, int, str]] = {
 }
 
 
+@pytest.mark.some(20)
 @pytest.mark.parametrize("name", EDITS)
 def test_a_card_edited_by_hand_is_named(
     name: str, honest: History, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -714,6 +715,7 @@ def test_it_imports_pythons_library_alone() -> None:
     assert {name.partition(".")[0] for name in named} <= sys.stdlib_module_names
 
 
+@pytest.mark.long
 def test_published_packages_agree_with_python_alone_and_with_the_ledger(
     copied_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

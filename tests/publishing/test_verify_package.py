@@ -415,6 +415,7 @@ OF_A_FOLDER = ("foreign file", "series removed", "linked folder")
 """What a web address does not show."""
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("name", FORGED_WITHOUT_A_KEY)
 def test_who_kept_key_and_checkpoint_sees_what_is_done_without_a_key(
     name: str, zone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

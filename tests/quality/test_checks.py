@@ -232,6 +232,7 @@ def test_exact_figures_do_not_print_and_cannot_be_pickled(
         pickle.dumps(metrics)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("week", "files", "zone"),
     [

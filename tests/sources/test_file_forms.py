@@ -169,6 +169,7 @@ FORMS = [
 ]
 
 
+@pytest.mark.some(30)
 @pytest.mark.parametrize(("encoding", "delimiter", "packed", "clock"), FORMS)
 def test_a_file_of_every_form_is_read_as_the_plain_one(
     rows: Any, encoding: Encoding, delimiter: Delimiter | None, packed: str, clock: str
@@ -482,6 +483,7 @@ WRITTEN: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.some(10)
 @pytest.mark.parametrize("written", WRITTEN)
 def test_an_instant_of_every_form_is_read_right_or_not_at_all(rows: Any, written: str) -> None:
     content = f"card_id;mode;tapped_at;place\nc;bus;{written};A\n".encode()

@@ -256,6 +256,7 @@ def formed(ids: list[str], form: IdForm, work: Path) -> list[str | None]:
     return [row[0] for row in rows]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("case", LetterCase)
 def test_a_form_hides_nothing_and_is_its_own_form_for_every_character(
     case: LetterCase, tmp_path: Path

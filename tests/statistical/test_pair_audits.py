@@ -91,6 +91,7 @@ def epsilon_bound(drawn: DrawEvent, pair: Pair, delta: float) -> float:
     return math.log(max(low - delta, 1e-300) / high)
 
 
+@pytest.mark.some(1)
 @each_pair_in_time
 def test_laplace_draws_stay_below_the_claim_and_near_it(pair: Pair) -> None:
     scale = Fraction(pair.sensitivity.l1)  # epsilon 1
@@ -117,7 +118,7 @@ def test_gaussian_draws_stay_below_the_claim(pair: Pair) -> None:
     assert epsilon_bound(drawn, pair, float(DELTA)) <= claim
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @each_pair
 def test_gaussian_draws_of_half_the_scale_are_caught(pair: Pair) -> None:
     sigma = Fraction(math.isqrt(pair.sensitivity.l2_squared * 4))

@@ -55,6 +55,7 @@ RAW = (
 )
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("family", DISTRIBUTIONS)
 @pytest.mark.parametrize("kind", RAW)
 def test_a_declared_scale_is_never_refuted_whatever_the_counts(
@@ -91,6 +92,7 @@ def test_scattered_counts_hide_a_smaller_scale_and_the_interval_says_so() -> Non
     assert log_evidence(halved, family, scale) < math.log(20)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("family", DISTRIBUTIONS)
 def test_an_interval_holds_the_scale_and_not_every_scale(family: NoiseFamily) -> None:
     scale = DISTRIBUTIONS[family][1]

@@ -151,6 +151,7 @@ def test_scores_that_know_nothing_give_nothing() -> None:
     assert audit(shuffled, run.is_in, confidence=1 - 1e-9).epsilon < 0.1
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("scale", "change"), [("1", 1), ("2", 1), ("6", 3)])
 def test_pair_audits_reach_the_claim_and_catch_a_halved_scale(scale: str, change: int) -> None:
     # At 40,000 runs the bound of scale 6 is below 0.7 of the claim with a chance of 2e-9; at 50,000

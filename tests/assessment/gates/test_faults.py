@@ -50,6 +50,7 @@ def test_a_fault_is_caught_before_and_after_a_publication(case: Case, fault: obj
     assert failed(after(spoiled))
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("name", "fault", "size"),
     [

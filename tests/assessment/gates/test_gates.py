@@ -160,6 +160,7 @@ def test_neighbors_that_share_their_noise_stop_a_release_of_seven_days() -> None
     assert "drawn_once" in failed(case.with_vectors(shared))
 
 
+@pytest.mark.long
 def test_half_of_the_noise_on_one_day_stops_a_release_of_seven() -> None:
     case = case_of("opal_year")
     assert failed(case.drawn) == set()

@@ -184,6 +184,7 @@ def _mixed(case: Case, correlation: float) -> Drawn:
     return case.with_vectors(vectors)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("name", "least"), [("opal_trip", 0.3), ("opal", 0.3), ("opal", -0.3)])
 def test_days_that_are_alike_in_part_are_found_in_totals_minus_parts(
     name: str, least: float
@@ -221,6 +222,7 @@ def test_a_week_of_another_programme_of_the_group_is_looked_at() -> None:
     assert drawn_once(judged_release(case.drawn, [week])).passed
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("counts", [0, 9])
 @pytest.mark.parametrize(("family", "scale"), [(LAPLACE, 1), (LAPLACE, 3), (GAUSSIAN, 12)])
 def test_fresh_noise_is_refused_no_more_often_than_stated(
