@@ -28,6 +28,7 @@ def _by_days(city: Any, form: Form, *, of_day: int) -> None:
         city.deliver(_of_day(number), form if number == of_day else Form(), f"{day}.csv")
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("of_day", [1, 5])
 def test_one_day_of_seven_in_utc_stops_the_week(city: Any, of_day: int) -> None:
     _by_days(city, UTC_CLOCK, of_day=of_day)

@@ -74,6 +74,7 @@ def test_a_day_without_service_is_in_no_other_form(city: Any) -> None:
     assert "dates: " not in _run(city, AUGUST)[1]
 
 
+@pytest.mark.long
 def test_a_file_of_a_whole_year_is_in_no_other_form(city: Any) -> None:
     _depots(city, "DD/MM/YYYY")
     days = [date(2016, 1, 1) + timedelta(days=n) for n in range(240)]

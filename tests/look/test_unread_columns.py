@@ -55,6 +55,7 @@ def test_new_asks_for_a_column_that_is_called_as_modes_are(city: Any) -> None:
     assert "tren" not in said
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", ["a.csv", "a.ndjson"])
 def test_words_of_modes_are_found_in_a_column_of_any_name_and_no_week_is_charged(
     city: Any, name: str

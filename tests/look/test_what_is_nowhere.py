@@ -58,6 +58,7 @@ def test_buses_with_exchanged_coordinates_stop_without_an_extent(city: Any) -> N
     assert "latitude and longitude exchanged?" in _stops(city)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("every", [33, 75])
 def test_two_in_a_hundred_may_be_nowhere_and_a_stated_share_may_be_more(
     city: Any, every: int

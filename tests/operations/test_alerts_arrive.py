@@ -215,6 +215,7 @@ def test_every_rule_has_a_cause_here() -> None:
     assert set(CAUSES) == set(WATCHED)
 
 
+@pytest.mark.some(12)
 @pytest.mark.parametrize("rule", WATCHED)
 def test_an_alert_arrives_at_every_receiver_once_for_its_week_without_a_value(
     place: Place, receivers: Receivers, rule: str

@@ -129,6 +129,7 @@ def test_what_is_sealed_and_not_staged_and_every_correction_is_of_version_2(kept
         assert main(["package", "verify", str(package)]) == 0
 
 
+@pytest.mark.long
 def test_a_series_holds_both_and_says_from_which_week_on(
     all_published: MadeHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -117,6 +117,7 @@ def trips_by_pandas(shared_data: Path, modes: dict[str, str]) -> pd.DataFrame:
     return trips[trips.kind == 0].rename(columns={"id_tarjeta": "card"})
 
 
+@pytest.mark.long
 def test_every_cell_agrees_with_pandas(released: Deployment, shared_data: Path) -> None:
     """The whole day counted anew by pandas and hmac: joined, bounded, cell by cell."""
     programme = load_programme("sube", released.include)

@@ -45,6 +45,7 @@ def test_every_choice_has_an_alternative(designs: dict[tuple[str, str], DesignEr
     }  # fmt: skip
 
 
+@pytest.mark.long
 def test_more_for_the_cells_makes_cells_better_and_days_worse(
     designs: dict[tuple[str, str], DesignErrors],
 ) -> None:
@@ -168,6 +169,7 @@ def test_two_in_a_slot_and_a_joint_bound_make_slots_and_places_better(
     assert joint.time < 0.8 * written.time
 
 
+@pytest.mark.long
 def test_a_programme_of_a_year_has_alternatives_too() -> None:
     rows = compared(load_programme("opal_year", INCLUDE), domain_of, INCLUDE, mode="ferry")
     assert {"card-week of 10", "card-week of 40"} <= {row.design for row in rows}

@@ -15,6 +15,7 @@ _TABLE = 'limits_kmh: [40, 60] -> limits_kmh: [40, 60, 80]; "7/10" -> "6/10"'
 _TABLE += '; over_60: "1/10" -> over_60: "1/10"\n    speeding/over_80: "1/10"'
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("edits", "borrows"),
     [(_SAME, True), (_RANGE, False), (_TABLE, False)],

@@ -395,6 +395,7 @@ def test_a_click_on_the_map_takes_the_nearest_place(at_city: Visitor, browser: A
     assert browser.find_element(By.ID, "name").get_attribute("value") == asked
 
 
+@pytest.mark.long
 def test_what_is_seen_is_downloaded_as_csv(
     at_city: Visitor, city: LongSeries, browser: Any, tmp_path: Path
 ) -> None:

@@ -57,6 +57,7 @@ def farthest(axes: tuple[int, ...], *, drops: bool) -> Sensitivity:
 ON, OFF, FLOW = ("tap_on_location",), ("tap_off_location",), ("origin_zone", "destination_zone")
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("by", "axes", "others", "outside", "reached"),
     [

@@ -38,6 +38,7 @@ def test_a_seed_does_the_same_again() -> None:
     assert first.trace() == again.trace() != other.trace()
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("seed", [0, 1, 3, 10])
 def test_a_world_without_memory_does_the_same(seed: int) -> None:
     """Of one with stores and two machines too: no answer is remembered beyond what it is of."""

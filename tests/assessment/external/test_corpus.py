@@ -58,7 +58,7 @@ def test_the_corpus_has_120_tables() -> None:
     assert len(tables()) == OF_CORPUS + OF_RULES
 
 
-@pytest.mark.some(60)
+@pytest.mark.some(120)
 @pytest.mark.parametrize("number", range(OF_CORPUS + OF_RULES))
 def test_nothing_false_is_said_of_a_made_table(number: int) -> None:
     made = [*in_corpus(), *made_by_rules()][number]
@@ -86,6 +86,7 @@ def test_what_was_done_is_said_where_it_shows() -> None:
         assert any(of[feature]), feature
 
 
+@pytest.mark.long
 def test_of_counts_that_stand_for_more_the_factor_is_said() -> None:
     whole = [made for made in made_by_rules() if made.truth.factor is not None]
     assert len(whole) > 10
