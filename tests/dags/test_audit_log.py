@@ -34,6 +34,10 @@ def _backfill(first: datetime, last: datetime) -> dict[str, Any]:
     return _line("create_backfill", run_id=None, extra=extra)
 
 
+def _users(module: ModuleType, line: dict[str, Any]) -> frozenset[str]:
+    return frozenset(module.users_in(module.lines_about([line], DAG, RUN, WEEK)))
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -52,7 +56,7 @@ def _backfill(first: datetime, last: datetime) -> dict[str, Any]:
     ],
 )
 def test_who_set_the_run_going_again_is_named(module: ModuleType, line: dict[str, Any]) -> None:
-    assert module.users_in([line], DAG, RUN, WEEK) == {"olga"}
+    assert _users(module, line) == {"olga"}
 
 
 @pytest.mark.parametrize(
@@ -70,7 +74,7 @@ def test_who_set_the_run_going_again_is_named(module: ModuleType, line: dict[str
     ],
 )
 def test_who_did_something_else_is_not(module: ModuleType, line: dict[str, Any]) -> None:
-    assert module.users_in([line], DAG, RUN, WEEK) == frozenset()
+    assert _users(module, line) == frozenset()
 
 
 def test_a_log_that_cannot_be_read_lets_nobody_approve_a_run_that_was_cleared(
@@ -84,6 +88,33 @@ def test_a_log_that_cannot_be_read_lets_nobody_approve_a_run_that_was_cleared(
     lines = SimpleNamespace(events=lambda _: [_line("clear_dag_run")])
     monkeypatch.setattr(module, "airflow_api", lambda: lines)
     assert module.who_set_going_again(run) == {"olga"}
+
+
+def test_who_started_another_week_is_not_asked_for(module: ModuleType) -> None:
+    assert "trigger_dag_run" not in module.SETS_GOING  # its line names no run
+
+
+def test_a_run_that_somebody_set_going_whom_no_line_names_lets_nobody_approve(
+    module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Airflow 3.3 writes no line where several tasks are marked at once."""
+    run = SimpleNamespace(dag_id=DAG, run_id=RUN, logical_date=WEEK, clear_number=2)
+    asked_again = _line("post_clear_task_instances", owner="ada", extra={"task_ids": ["ask"]})
+    lines = SimpleNamespace(events=lambda _: [_line("clear_dag_run"), asked_again])
+    monkeypatch.setattr(module, "airflow_api", lambda: lines)
+    assert module.who_set_going_again(run) == {"olga"}
+    run.clear_number = 3
+    with pytest.raises(NotApproved, match="Delete the run"):
+        module.who_set_going_again(run)
+
+
+def test_a_backfill_is_of_no_run_that_names_its_week_in_a_field(
+    module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = SimpleNamespace(dag_id=DAG, run_id=RUN, logical_date=None, clear_number=1)
+    log = [_backfill(WEEK - timedelta(days=7), WEEK), _line("clear_dag_run", owner="eve")]
+    monkeypatch.setattr(module, "airflow_api", lambda: SimpleNamespace(events=lambda _: log))
+    assert module.who_set_going_again(run) == {"eve"}
 
 
 def test_people_are_distinguished_by_user_name_where_ids_are_numbers(bag: Any) -> None:

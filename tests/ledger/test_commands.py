@@ -86,6 +86,16 @@ class TestTheCommand:
         _, out, _ = run(capsys, "entries", "--key", "opal/2016-W31/r0")
         assert [line.split()[2] for line in out.splitlines()] == ["reserved", "draw_begun"]
 
+    def test_a_reason_of_several_lines_is_one_entry_and_turns_no_text_around(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        reason = "wrong files\n     9  2026-01-01  published  \u202eopal \x1b[2J"
+        assert run(capsys, "burn", "opal/2016-W31/r0", "--reason", reason)[0] == 0
+        _, out, _ = run(capsys, "entries")
+        assert len(out.splitlines()) == len(run(capsys, "entries", "--json")[1].splitlines())
+        assert "wrong files\\u000a     9" in out
+        assert out.replace("\n", "").isprintable()
+
     def test_forecast_names_the_week_in_which_a_cap_is_reached(
         self, capsys: pytest.CaptureFixture[str], tmp_path: Path
     ) -> None:

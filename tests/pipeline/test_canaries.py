@@ -108,6 +108,20 @@ def test_units_reach_what_is_declared_and_never_pass_it(name: str) -> None:
             assert other_move is None or bound is None or other_move.is_within(bound)
 
 
+@pytest.mark.parametrize("trips_at_most", [1, 3])
+def test_a_bound_below_the_number_of_modes_is_not_called_passed(trips_at_most: int) -> None:
+    """Others have more taps on some days than it lets count; that is no unit's doing."""
+    programme, domain, _ = case("opal")
+    (bound,) = programme.units
+    few = replace(programme, units=(replace(bound, contributions_max=trips_at_most),))
+    assert trips_at_most < len(domain.modes)
+    moves = observed_sensitivities(few, domain, seed=1)
+    for event in make_plan(few, domain, ServiceWeek(2016, 30)).events:
+        declared = dict(event.sensitivities)[few.mechanism.unit]
+        assert declared is not None
+        assert moves[event.label, few.mechanism.unit].is_within(declared)
+
+
 def test_flows_never_pass_what_is_declared() -> None:
     """Units of theirs are not full in every cell, so what is declared is not always reached."""
     programme, _, plan = case("opal_flows")

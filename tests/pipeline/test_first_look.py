@@ -10,6 +10,7 @@ from small_deployment import WEEK, Deployment
 
 from turnstile.errors import BudgetExceeded, RefusedError, TurnstileError
 from turnstile.pipeline import steps
+from turnstile.pipeline.before_charge import plan
 from turnstile.pipeline.context import Release, open_release
 from turnstile.pipeline.ledger_preview import refusal_before_reading
 
@@ -172,8 +173,9 @@ def test_a_programme_of_another_family_is_not_told_how_to_forget_its_losses(
     assert "write family: opal_cards in its file again" in out
     assert "admit-family" not in out + err
     assert "ingest" not in err
-    release = open_release("opal", WEEK)
+    release = open_release("opal", WEEK, 1)
+    plan(release)
     with pytest.raises(RefusedError, match=said):
-        release.ledger.reserve(release.request(release.statement))
+        release.ledger.reserve(release.request(("files came again", "olga", "")))
     deployment.edit("opal", "family: opal_people", "family: opal_cards")
     assert _refusal("opal", "2016-W31") is None

@@ -106,7 +106,7 @@ def test_no_trip_decides_whether_a_day_is_a_gap(landed: Deployment, *, has_file:
         if not has_file:
             monday.unlink()
             tuesday.write_text(f"{rest}{more}")
-        for step in ("ingest", "validate", "count"):
+        for step in ("ingest", "validate", "plan", "count"):
             step_named(step)("opal", WEEK, 0)
         release = open_release("opal", WEEK)
         outcomes.append((gaps_of(release), verdicts(release)))

@@ -25,6 +25,7 @@ def test_each_step_keeps_to_the_memory_that_it_is_given(
         step_named("ingest")("opal", WEEK, 0)
     monkeypatch.setenv(LIMIT, "200MB")
     step_named("ingest")("opal", WEEK, 0)
+    step_named("validate")("opal", WEEK, 0)
     monkeypatch.setenv(LIMIT, "1MB")
     with pytest.raises(IntegrityError, match=LIMIT):
         step_named("count")("opal", WEEK, 0)

@@ -11,6 +11,9 @@ from pathlib import Path
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import AccountBalance
+from turnstile.pipeline.before_charge import plan
+from turnstile.pipeline.context import open_release
+from turnstile.pipeline.draw.planned_release import COUNTED_AS
 from turnstile.settings import Settings
 from turnstile.sources.ingest.snapshot import Snapshot, folder_of, write_record
 
@@ -70,6 +73,9 @@ class Deployment:
             (revision_folder / "snapshot").write_text(digest)
             (revision_folder / "exact").write_text("made up")
             (revision_folder / "files").write_text("\n".join(files))
+            release = open_release(programme, WEEK, revision)
+            (revision_folder / COUNTED_AS).write_bytes(release.counted_as)
+            plan(release)
 
     def make_siblings_examples(self, programme: str) -> None:
         """Leave no programme in use that reads the same files as one of the shipped two."""

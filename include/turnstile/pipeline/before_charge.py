@@ -13,19 +13,20 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from turnstile.errors import InputError, NotFinal
+from turnstile.errors import InputError, NotFinal, TurnstileError
 from turnstile.ledger.custody.custody import clock_known_until
 from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.records import Attempt
 from turnstile.look.file_form import has_records
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.draw.current_snapshot import current_snapshot
+from turnstile.pipeline.draw.planned_release import COUNTED_AS
 from turnstile.pipeline.landing.first_look import require_decided
 from turnstile.pipeline.landing.redelivered_files import changed_files
 from turnstile.pipeline.private_zone.bounding_key import require_known_key
 from turnstile.programme.calendar.release_schedule import final_at
 from turnstile.programme.gtfs.timetable import read_calls
-from turnstile.quality.findings import Finding
+from turnstile.quality.findings import Finding, QualityReport
 from turnstile.release.plan import ReleasePlan, require_service
 from turnstile.release.zones import bounding_secret, commitment, write_atomically
 from turnstile.sources.ingest.landing import RawFile, form_of
@@ -87,12 +88,17 @@ def validate(release: Release) -> str:
     )
     for finding in report.warnings:
         release.say(f"warning: {finding.rule}: {finding.sentence}")
+    _require_passed(release, report)
+    return "warn" if report.warnings else "pass"
+
+
+def _require_passed(release: Release, report: QualityReport) -> None:
+    """Refuse a week that a rule of severity error stops."""
     stops = {finding.rule for finding in report.findings if finding.stops}
     if stops and stops <= _INCOMPLETE:
         raise NotFinal(report.refusal())
     if stops:
         raise InputError(where=str(release.key), field="rows", rule=report.refusal())
-    return "warn" if report.warnings else "pass"
 
 
 def plan(release: Release) -> str:
@@ -107,13 +113,26 @@ def plan(release: Release) -> str:
 
 
 def count(release: Release) -> str:
-    """Count the snapshot into exact tables and return a name of this count."""
+    """Count the snapshot into exact tables and return a name of this count.
+
+    Raises:
+        TurnstileError: `validate` has not judged these rows.
+        NotFinal: it found that a service day is missing.
+        InputError: it found that a rule is broken.
+    """
     if release.sealed is not None:
         return "sealed"
     from turnstile.counting.engines import engine_named
     from turnstile.counting.exact_store import save_exact
+    from turnstile.quality.checks import load_report
 
     snapshot, note = current_snapshot(release), release.folders.private / "exact"
+    report = load_report(snapshot)
+    if report is None:
+        raise TurnstileError(
+            f"{release.key}: these rows were not judged; run the step validate first"
+        )
+    _require_passed(release, report)
     with tempfile.TemporaryDirectory(dir=release.folders.private, prefix="count-") as work:
         tables = engine_named(release.settings.counting_engine)(
             release.programme,
@@ -128,6 +147,7 @@ def count(release: Release) -> str:
         before = note.read_text("ascii") if note.is_file() else ""
         digest = save_exact(tables, note.parent, before)
     write_atomically(note, digest.encode())
+    write_atomically(note.with_name(COUNTED_AS), release.counted_as)
     release.say("rows counted into the public cells")
     return secrets.token_hex(16)  # the digest would tell whether a second count is the same
 

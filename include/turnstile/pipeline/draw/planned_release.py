@@ -6,6 +6,7 @@ this one record. Who opened it, and from where, is the pipeline's business.
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Self
 
-from turnstile.errors import TurnstileError
+from turnstile.errors import RefusedError, TurnstileError
 from turnstile.ledger.charging import ChargingLedger
 from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.records import Attempt, Bindings, ReleaseKey, Request
@@ -34,6 +35,8 @@ from turnstile.service_calendar import ServicePeriod, parse_period
 from turnstile.settings import Settings
 
 _log = logging.getLogger("turnstile")
+COUNTED_AS = "counted_as.json"
+"""Name of the note that says what a count is of."""
 Statement = tuple[str | None, str | None, str]
 """Reason and approver of a correction, None for a first release, and what the public is told."""
 
@@ -106,8 +109,36 @@ class PlannedRelease:
             raise TurnstileError(f"{self.key}: step {step} has not run; run it first")
         return path.read_text()
 
+    @property
+    def counted_as(self) -> bytes:
+        """What a count is of: its rows, cells and the terms by which they are bounded and drawn."""
+        rows = self.recorded("snapshot", step="ingest")
+        of = {"snapshot": rows, "domain": self.domain.digest, "terms": self.terms}
+        return json.dumps(of, sort_keys=True).encode()
+
+    def require_counted_so(self) -> None:
+        """Refuse counts of other rows, cells or terms: the loss is stated for the present ones.
+
+        Raises:
+            RefusedError: they, or the plan, are others than when they were written down.
+        """
+        plan, note = self.folders.embargoed / "plan.json", self.folders.private / COUNTED_AS
+        planned = json.loads(plan.read_bytes())["plan_digest"] if plan.exists() else ""
+        counted = note.read_bytes() if note.exists() else b""
+        if (planned, counted) != (self.plan.digest, self.counted_as):
+            raise RefusedError(
+                f"{self.key}: the programme's file, its cells or the rows changed since the week "
+                "was planned and counted, so nothing is charged; clear its run from ingest on, or "
+                f"run it again: turnstile run {self.key.programme} --week {self.key.period}"
+            )
+
     def request(self, statement: Statement) -> Request:
-        """Return what the ledger has to know."""
+        """Return what the ledger has to know.
+
+        Raises:
+            RefusedError: what was counted is not what would be charged.
+        """
+        self.require_counted_so()
         reason, approver, public_note = statement
         secret = bounding_secret(self.settings)
         return Request(

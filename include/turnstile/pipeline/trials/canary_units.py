@@ -150,7 +150,10 @@ def _of_cards(programme: Programme, domain: PublicDomain, turn: int) -> list[Tri
     if bound is not None:
         groups = _groups(programme, domain, bound.unit)
         make = _Trips(programme, domain, turn, groups)
-        trials.append(Trial(bound.unit, groups, make.of_cards(bound.unit), make.others))
+        # On the evening before, a unit's card has a tap in each of its modes.
+        are_alike = bound.contributions_max >= len(domain.modes)
+        records = make.of_cards(bound.unit)
+        trials.append(Trial(bound.unit, groups, records, make.others, are_alike=are_alike))
     if unit.is_record:
         groups = _groups(programme, domain, unit)
         make = _Trips(programme, domain, turn, groups)

@@ -1,0 +1,80 @@
+"""What was judged and counted is what is charged: marks, lone steps and edits between do not count.
+
+Airflow runs the steps apart, so that a file may be edited, or a step cleared or marked by itself,
+between any two of them.
+"""
+
+from __future__ import annotations
+
+import pytest
+from deployment_fixtures import BegunWeek
+from small_deployment import WEEK, Deployment
+
+from turnstile.errors import RefusedError, TurnstileError
+from turnstile.pipeline.steps import STEPS, step_named
+
+BEFORE = STEPS[: STEPS.index("reserve")]
+
+
+@pytest.fixture
+def reserved(begun_week: BegunWeek) -> Deployment:
+    return begun_week("opal", "draw")
+
+
+def _do(*names: str) -> None:
+    for name in names:
+        step_named(name)("opal", WEEK)
+
+
+@pytest.mark.parametrize("step", ["reserve", "draw"])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("trips_at_most: 6", "trips_at_most: 4"), ('rho: "1/12"', 'rho: "1/13"')],
+    ids=["bound", "loss"],
+)
+def test_a_programme_that_was_edited_after_the_count_charges_and_draws_nothing(
+    reserved: Deployment, step: str, old: str, new: str
+) -> None:
+    before = reserved.ledger.balance()
+    reserved.edit("opal", old, new)
+    with pytest.raises(RefusedError, match=f"turnstile run opal --week {WEEK}"):
+        _do(step)
+    assert reserved.ledger.balance() == before
+    _do(*BEFORE, "reserve", "draw")  # as the sentence says
+
+
+def test_a_plan_of_before_an_edit_is_not_drawn(reserved: Deployment) -> None:
+    reserved.edit("opal", 'rho: "1/12"', 'rho: "1/13"')
+    _do("count")  # that alone was cleared
+    with pytest.raises(RefusedError, match="planned and counted"):
+        _do("reserve")
+
+
+def test_rows_that_were_read_after_the_count_are_not_drawn_by_it(reserved: Deployment) -> None:
+    file = min(reserved.landing("opal").iterdir())
+    file.write_text("\n".join(file.read_text().splitlines()[:-1]) + "\n")
+    _do("ingest")
+    with pytest.raises(RefusedError, match="rows changed"):
+        _do("draw")
+    with pytest.raises(TurnstileError, match="step validate"):
+        _do("count")
+    _do(*BEFORE, "draw")
+
+
+def test_an_edit_of_words_alone_needs_the_plan_again_and_no_count(reserved: Deployment) -> None:
+    reserved.edit("opal", "title: ", "title: New ")
+    _do("plan", "draw")
+
+
+def test_rows_that_failed_are_not_counted_by_whoever_marks_the_judgement_a_success(
+    begun_week: BegunWeek,
+) -> None:
+    place = begun_week("opal", "reserve")
+    place.edit(
+        "opal", "missing_day: refuse", "missing_day: refuse\n  rows_per_day_at_least: 10000000"
+    )
+    with pytest.raises(TurnstileError, match="stops at validation") as judged:
+        _do("validate")
+    with pytest.raises(type(judged.value), match="stops at validation"):
+        _do("count")
+    assert place.nothing_happened()
