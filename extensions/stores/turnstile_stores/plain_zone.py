@@ -88,7 +88,8 @@ class PlainZone:
             )
         is_wanted = wanted(frozenset(listed))
         for name in () if self.is_whole else objects.keys() - listed.keys():
-            if not name.endswith("/") and is_wanted("/".join(filter(None, name.split("/")))):
+            meant = "/".join(filter(None, name.split("/")))
+            if not name.endswith("/") and _is_file(meant) and is_wanted(meant):
                 rule = "holds an empty name of a folder ('//'); put it there under a name without"
                 raise InputError(where=self.bucket.name, field=name, rule=rule)
         chosen = set(filter(is_wanted, listed))
