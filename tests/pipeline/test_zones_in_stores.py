@@ -28,9 +28,11 @@ from turnstile.cli import main
 from turnstile.commands.doctor import findings
 from turnstile.durable_files import sha256_of
 from turnstile.errors import InputError, IntegrityError, RefusedError, StoreError
+from turnstile.ledger import verification
 from turnstile.ledger.custody import zone_index
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import open_ledger
+from turnstile.ledger.records import ReleaseKey
 from turnstile.pipeline import after_seal
 from turnstile.pipeline.draw import charged_draw
 from turnstile.pipeline.landing.arrival import QUIET_FOR, arrival_of
@@ -866,3 +868,252 @@ def test_retention_deletes_in_the_buckets_too(
     assert not [name for name in place.objects("landing") if name.startswith("itms/")]
     assert [name for name in place.objects("landing") if name.startswith("opal/")]
     assert command(place, "ledger", "verify") == 0
+
+
+def kept_home(place: StoredDeployment, home: Path, *, whole: bool = False) -> Path:
+    """A home that has fetched what an audit of everything reads, or all there is."""
+    with place.process("root", home):
+        assert main(["ledger", "verify", "--private"]) == 0
+        if whole:
+            refresh(Settings.from_environment(), ReleaseKey("itms", WEEK))
+    return home
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_a_copy_of_one_store_is_adopted_into_another_whole_or_not_at_all(
+    public_week: StoredDeployment,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    is_whole: bool,
+) -> None:
+    """It was said to be in the store, of which nothing was written."""
+    place = public_week.fork(tmp_path / "copy")
+    home = kept_home(place, tmp_path / "home", whole=is_whole)
+    other = StoredDeployment(place.store, tmp_path / "other", place.include)
+    shutil.copytree(place.base, other.base)
+    with other.process("root", home):
+        assert main(["stores", "adopt"]) == (0 if is_whole else 2)
+    if not is_whole:
+        assert "copy the objects of that store into this one" in capsys.readouterr().err
+        assert not other.objects("private") | other.objects("embargoed") | other.objects("public")
+        return
+    for zone in ("private", "embargoed"):
+        assert len(other.objects(zone)) == len(place.objects(zone))
+    assert command(other, "ledger", "verify", "--private", user="root") == 0
+    with other.process("root", home):
+        assert main(["ledger", "verify", "--private"]) == 0
+
+
+@pytest.mark.parametrize("puts", [10, 40, 150])
+def test_folders_that_are_in_their_stores_in_part_go_on(
+    public_week: StoredDeployment, tmp_path: Path, puts: int
+) -> None:
+    """The private zone was there, and the same command refused its store as not empty."""
+    place = public_week.fork(tmp_path / "copy")
+    home = kept_home(place, tmp_path / "home", whole=True)
+    for zone in ZONES:
+        shutil.rmtree(home / zone / ".store")
+    other = StoredDeployment(place.store, tmp_path / "other", place.include)
+    shutil.copytree(place.base, other.base)
+    left, put = [puts], Bucket._of_put
+
+    def of_put(bucket: Bucket, path: str) -> dict[str, str]:
+        left[0] -= 1
+        if left[0] < 0:
+            away()
+        return put(bucket, path)
+
+    with other.process("root", home):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Bucket, "_of_put", of_put)
+            assert main(["stores", "adopt"]) == 1
+        assert main(["stores", "adopt"]) == 0
+        assert main(["ledger", "verify", "--private"]) == 0
+        assert main(["stores", "adopt"]) == 2
+    for name in ("private", "embargoed", "public"):
+        assert len(other.objects(name)) >= len(place.objects(name))
+    assert command(other, "ledger", "verify", "--private", user="root") == 0
+
+
+def test_a_public_bucket_of_the_day_before_a_withdrawal_is_named(
+    public_week: StoredDeployment,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Its list agrees with what lies there, and shows the release as good."""
+    place, said = public_week.fork(tmp_path / "copy"), ("--person", "olga", "--reason", "a drill")
+    before = place.objects("public")
+    assert command(place, "ledger", "withdraw", KEY, *said) == 0
+    assert command(place, "ledger", "no-release", "itms/2016-W29/r0", *said) == 0
+    for name in place.objects("public").keys() - before.keys():
+        place.root.delete_object(Bucket=bucket_of("public"), Key=f"{place.prefix}/{name}")
+    for name, content in before.items():
+        place.plant("public", name, content)
+    monkeypatch.setattr(verification, "_IN_CHANGE", timedelta(0))  # an hour has passed
+    records = [f"itms/{WEEK}/withdrawn-r0.json", "itms/2016-W29/no-release-r0.json"]
+    for words in (["ledger", "verify"], ["doctor"]):
+        assert command(place, *words) == 4
+        told = capsys.readouterr().out
+        for record in records:
+            missing = f"{record} is missing, which the ledger states; turnstile ledger republish"
+            assert missing in told
+    assert command(place, "ledger", "republish") == 0
+    assert {*records} <= place.objects("public").keys()
+    assert command(place, "ledger", "verify") == 0
+
+
+def test_a_copy_is_no_zone_while_no_store_is_named(
+    assessed_week: StoredDeployment, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A package that was published into it went at the next fetch, and it was the only one."""
+    place = assessed_week.fork(tmp_path / "copy")
+    home = kept_home(place, tmp_path / "home")
+
+    def without_stores(*words: str) -> int:
+        with place.process("root", home), pytest.MonkeyPatch.context() as patch:
+            for zone in ZONES:
+                patch.delenv(f"TURNSTILE_{zone.upper()}_STORE")
+            return main([*words])
+
+    for words in (["run", "itms", "--week", WEEK], ["ledger", "verify"], ["doctor"]):
+        assert without_stores(*words) in {2, 4}
+        assert "Back to folders" in "".join(capsys.readouterr())
+    assert "published" not in place.kinds()
+    for zone in ZONES:  # as that chapter says
+        shutil.rmtree(home / zone / ".store")
+    assert without_stores("ledger", "verify", "--private") == 0
+    assert without_stores("run", "itms", "--week", WEEK) == 0
+    assert without_stores("ledger", "verify", "--private") == 0
+
+
+@pytest.mark.parametrize("inner", ["{public}", "{public}/embargoed"])
+def test_no_zone_lies_in_the_store_of_another(
+    reserved: StoredDeployment, tmp_path: Path, capsys: pytest.CaptureFixture[str], inner: str
+) -> None:
+    place = reserved.fork(tmp_path / "copy")
+    stores = place.store.environment("root", place.prefix)
+    with place.process("root"), pytest.MonkeyPatch.context() as patch:
+        address, _, options = stores["TURNSTILE_PUBLIC_STORE"].partition("?")
+        named = f"{inner.format(public=address)}?{options}"
+        patch.setenv("TURNSTILE_EMBARGOED_STORE", named)
+        for words in (["stores", "check"], ["run", "itms", "--week", WEEK], ["doctor"]):
+            assert main(words) in {2, 4}
+            told = "".join(capsys.readouterr())
+            assert "TURNSTILE_EMBARGOED_STORE: lies in the store of public" in told
+    assert not place.objects("public")
+
+
+@pytest.mark.parametrize("content", [None, b"bytes of another"], ids=["deleted", "altered"])
+@pytest.mark.parametrize("zone", ["private", "embargoed"])
+def test_an_object_that_somebody_deleted_or_altered_comes_back_from_a_home_that_has_it(
+    assessed_week: StoredDeployment,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    zone: str,
+    content: bytes | None,
+) -> None:
+    place = assessed_week.fork(tmp_path / "copy")
+    home = kept_home(place, tmp_path / "home")
+    unit, begin = (KEY, "sealed-") if zone == "embargoed" else (f"itms/{WEEK}", "r0/exact-")
+    index = json.loads(place.objects(zone)[f"index/{unit}.json"])["files"]
+    (name,) = [name for name in index if name.startswith(begin)]
+    if content is None:
+        key = f"{place.prefix}/{index[name][0]}"
+        place.root.delete_object(Bucket=bucket_of(zone), Key=key)
+    else:
+        place.plant(zone, index[name][0], content)
+    assert command(place, "doctor", user="worker-private") == 4
+    told = capsys.readouterr().out
+    assert "turnstile stores restore" in told
+    assert "ledger recover" not in told  # of what could not be fetched nothing is missing
+    with place.process("root", home):
+        assert main(["stores", "restore"]) == 0
+        assert f"{zone}: {unit}: 1 files are back in the store" in capsys.readouterr().out
+        assert main(["stores", "restore"]) == 0
+        assert "nothing to restore" in capsys.readouterr().out
+    assert command(place, "ledger", "verify", "--private", user="worker-private") == 0
+    with place.process("worker", home):
+        assert main(["doctor"]) == 0
+
+
+def test_a_bounding_key_goes_into_a_private_zone_or_nowhere(
+    public_week: StoredDeployment, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place, said = public_week.fork(tmp_path / "copy"), ("--person", "olga", "--reason", "seen")
+    assert command(place, "ledger", "rotate-bounding-key", *said) == 2
+    assert "TURNSTILE_PRIVATE_STORE: is not named" in capsys.readouterr().err
+    assert command(place, "ledger", "verify", "--private", user="worker-private") == 0
+    assert command(place, "ledger", "rotate-bounding-key", *said, user="worker-private") == 0
+    assert command(place, "ledger", "verify", "--private", user="worker-private") == 0
+
+
+def test_doctor_looks_into_a_private_bucket_and_knows_its_repair(
+    public_week: StoredDeployment, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = public_week.fork(tmp_path / "copy")
+    home = kept_home(place, tmp_path / "home")
+    for name in place.objects("private"):
+        place.root.delete_object(Bucket=bucket_of("private"), Key=f"{place.prefix}/{name}")
+    assert command(place, "doctor", user="worker-private") == 4
+    assert "private: private/bounding.key is gone" in capsys.readouterr().out
+    with place.process("worker-private", home):
+        assert main(["doctor"]) == 4
+        told = capsys.readouterr().out
+        assert re.search(r"store: .* is gone, which was there", told)
+        assert "ledger recover" not in told
+        assert main(["stores", "restore"]) == 0
+    assert command(place, "doctor", user="worker-private") == 0
+
+
+@pytest.mark.parametrize("words", [["rotate-key"], ["begin-log", "--origin", "example.org/next"]])
+def test_what_is_in_force_and_was_not_sent_is_not_asked_for_again(
+    public_week: StoredDeployment,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+) -> None:
+    place, said = public_week.fork(tmp_path / "copy"), ("--person", "olga", "--reason", "a year")
+    assert command(place, "ledger", *words, *said, user="page") == 1
+    told = capsys.readouterr().err
+    assert "is in force, and not public yet" in told
+    assert "run the same command again" not in told
+    assert command(place, "ledger", "republish") == 0
+    assert command(place, "ledger", "verify") == 0
+
+
+@pytest.mark.parametrize("name", [f"itms//{WEEK}/itms.csv", f"/itms/{WEEK}/itms.csv"])
+def test_what_was_delivered_under_no_name_of_a_file_is_named(
+    reserved: StoredDeployment, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    place = reserved.fork(tmp_path / "copy")
+    place.plant("landing", f"itms/{WEEK}/", b"")  # the mark of a folder is no file
+    place.step("ingest")
+    place.plant("landing", name, b"x")
+    assert command(place, "run", "itms", "--week", WEEK, user="root") == 2
+    assert f"{name}: holds an empty name of a folder" in capsys.readouterr().err
+
+
+def test_made_up_files_are_not_said_to_be_in_a_bucket(
+    reserved: StoredDeployment, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = reserved.fork(tmp_path / "copy")
+    words = ["sample", "itms", "--weeks", "2016-W33", "--rows", "200"]
+    assert command(place, *words, user="worker-private") == 2
+    assert "say --out FOLDER" in capsys.readouterr().err
+    assert command(place, *words, "--out", str(tmp_path / "out"), user="worker-private") == 0
+
+
+def test_a_portal_learns_of_a_withdrawal_though_the_programme_file_is_gone(
+    public_week: StoredDeployment, tmp_path: Path
+) -> None:
+    place, portal = public_week.fork(tmp_path / "copy"), tmp_path / "portal"
+    send = ["portal", "send", "itms", "--to", f"file://{portal}"]
+    assert command(place, *send) == 0
+    place.include = shutil.copytree(place.include, tmp_path / "include")
+    (place.include / "programmes/itms.yaml").unlink()
+    said = ("--person", "olga", "--reason", "a bus was counted twice")
+    assert command(place, "ledger", "withdraw", KEY, *said) == 0
+    assert command(place, *send) == 0
+    assert (portal / f"itms/{WEEK}/withdrawn-r0.json").is_file()

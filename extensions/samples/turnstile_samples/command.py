@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     """Write the files and name their folders; exit code 0.
 
     Raises:
-        InputError: weeks, rows or corruptions that cannot be.
+        InputError: weeks, rows or corruptions that cannot be, or the landing zone is a store.
     """
     from turnstile_samples import apc, tides
 
@@ -59,6 +59,9 @@ def run(args: argparse.Namespace) -> int:
         rule = "rows are at least 1 and a seed at least 0"
         raise InputError(where="sample", field="--rows, --seed", rule=rule)
     settings = Settings.from_environment()
+    if args.out is None and any(store.zone == "landing" for store in settings.stores):
+        rule = "is a store, and this writes a folder: say --out FOLDER, and copy it there"
+        raise InputError(where="sample", field="the landing zone", rule=rule)
     landing = args.out or settings.landing
     domains = settings.include / "domains"
     maker = _MAKERS[args.programme](args, domains)

@@ -44,6 +44,12 @@ class StoreAddress:
         """What messages call the store."""
         return f"s3://{self.bucket}/{self.prefix}"
 
+    def holds(self, other: StoreAddress) -> bool:
+        """Return whether another store is this one, or lies in it."""
+        within = f"{self.prefix}/" if self.prefix else ""
+        is_same = (self.endpoint, self.bucket) == (other.endpoint, other.bucket)
+        return is_same and f"{other.prefix}/".startswith(within)
+
 
 def store_address(store: ZoneStore) -> StoreAddress:
     """Read an address.

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 from turnstile.durable_files import require_not_sealed, sha256_of
-from turnstile.errors import StoreError
+from turnstile.errors import InputError, StoreError
 from turnstile_stores.address import StoreAddress
 
 T = TypeVar("T")
@@ -106,13 +106,17 @@ class Bucket:
         in_answers = inner.get_component("response_parser_factory")
         in_answers.set_parser_defaults(timestamp_parser=_instant)
         session = boto3.Session(botocore_session=inner, **credentials)
-        self._client = session.client(
-            "s3",
-            endpoint_url=address.endpoint,
-            config=config,
-            # a store with an endpoint of its own has no regions; a signature needs one
-            region_name=session.region_name or "us-east-1",
-        )
+        try:
+            self._client = session.client(
+                "s3",
+                endpoint_url=address.endpoint,
+                config=config,
+                # a store with an endpoint of its own has no regions; a signature needs one
+                region_name=session.region_name or "us-east-1",
+            )
+        except ValueError:
+            rule = "is no address of a service; write https://s3.example"
+            raise InputError(where=self.name, field="endpoint", rule=rule) from None
 
     @property
     def name(self) -> str:
@@ -245,5 +249,5 @@ class Bucket:
             if status in answers and code != "NoSuchBucket":
                 return meaning
             raise self.ERROR(self.name, f"{path}: {status} {code}") from None
-        except BotoCoreError as error:
+        except (BotoCoreError, RecursionError) as error:  # sent on and on, by a page to log in
             raise self.ERROR(self.name, f"{path}: {type(error).__name__}") from None

@@ -74,9 +74,11 @@ class PlainZone:
 
         Raises:
             StoreError: the store does not answer, or was written to meanwhile.
+            InputError: what was delivered has a name that no file can have.
             IntegrityError: a package was there and is there no more; the copies stay.
         """
-        listed = {name: entry for name, entry in self.bucket.listed("").items() if _is_file(name)}
+        objects = self.bucket.listed("")
+        listed = {name: entry for name, entry in objects.items() if _is_file(name)}
         copies = self._copies()
         before = dict(copies)
         if gone := self._gone(copies, listed.keys()):
@@ -84,7 +86,13 @@ class PlainZone:
                 f"{self.bucket.name}: {gone[0]} is gone, which was there; find out who deleted it, "
                 "or if a backup was put back: turnstile stores restore on this machine, that saw it"
             )
-        chosen = set(filter(wanted(frozenset(listed)), listed))
+        is_wanted = wanted(frozenset(listed))
+        for name in () if self.is_whole else objects.keys() - listed.keys():
+            meant = "/".join(filter(None, name.split("/")))
+            if not name.endswith("/") and _is_file(meant) and is_wanted(meant):
+                rule = "holds an empty name of a folder ('//'); put it there under a name without"
+                raise InputError(where=self.bucket.name, field=name, rule=rule)
+        chosen = set(filter(is_wanted, listed))
         missing = [
             name
             for name, entry in listed.items()

@@ -14,7 +14,7 @@ from turnstile.ledger.custody.traces import MANIFEST
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.publishing.series.index import INDEX
 from turnstile.settings import Settings
-from turnstile_stores.zone_stores import adopting, plain_zone, zone_of_files
+from turnstile_stores.zone_stores import plain_zone, store_of, zone_of_files
 
 if TYPE_CHECKING:
     from turnstile_stores.bucket import Bucket
@@ -42,25 +42,23 @@ def adopt_public(settings: Settings) -> Iterator[str]:
     """Put a folder that was the public zone into its store; yield each programme that is there.
 
     Raises:
-        InputError: the store holds something that is not from here.
-        StoreError: it does not answer.
+        StoreError: the store does not answer.
         IntegrityError: a package here is not as its manifest says.
     """
-    store = next((candidate for candidate in settings.stores if candidate.zone == "public"), None)
+    store = store_of(settings, "public")
     if store is None:
         return
     from turnstile_stores.portals.site import send_log
 
     bucket, public = zone_of_files(settings, store).bucket, settings.public
-    with adopting(bucket, public):
-        for index in sorted(public.glob(f"*/{INDEX}")):
-            list_of = open_ledger(settings, read_only=True).public_list
-            programme = index.relative_to(public).parts[0]
-            keys = (key for key, _ in release_folders(public))
-            programme_keys = [key for key in keys if key.startswith(f"{programme}/")]
-            send_packages(bucket, public, programme, programme_keys, list_of)
-            send_log(bucket, bucket.name, public, list_of())
-            yield programme
+    for index in sorted(public.glob(f"*/{INDEX}")):
+        list_of = open_ledger(settings, read_only=True).public_list
+        programme = index.relative_to(public).parts[0]
+        keys = (key for key, _ in release_folders(public))
+        programme_keys = [key for key in keys if key.startswith(f"{programme}/")]
+        send_packages(bucket, public, programme, programme_keys, list_of)
+        send_log(bucket, bucket.name, public, list_of())
+        yield programme
 
 
 def restore_public(settings: Settings) -> Iterator[str]:

@@ -131,6 +131,23 @@ class UnitZone:
         if after != before:  # most steps change nothing in a zone: no write, no sync
             after.write(self._state(unit))
 
+    def adopt(self, unit: str) -> None:
+        """Put a unit of a folder that was the zone, or another store's copy, into an empty store.
+
+        Raises:
+            StoreError: the store does not answer; a repeat goes on.
+        """
+        if self._index(unit).tag is None:
+            UnitState().write(self._state(unit))  # what is known is of another store
+        self.put(unit)
+
+    def elsewhere(self) -> Iterator[str]:
+        """Yield what is not here and in the store alone of which this folder is the copy."""
+        for unit in self._units_known():
+            for name in UnitState.read(self._state(unit)).files:
+                if not (self._place(unit) / name).is_file():
+                    yield self._path_in_zone(unit, name)
+
     def keep_sealed(self, unit: str, digest: str) -> None:
         """Put sealed bytes that lie here alone: their draw died before it put them.
 
@@ -176,7 +193,8 @@ class UnitZone:
     def restore(self) -> Iterator[tuple[str, int, int]]:
         """Put back what is here and lost in the store, of every unit whose index is older.
 
-        Where others went on from an older index, what they wrote stays.
+        And of every unit whose objects somebody deleted or altered. Where others went on from an
+        older index, what they wrote stays.
 
         Yields:
             the unit, how many files came back, and how many differ and stay as others wrote them.
@@ -194,6 +212,24 @@ class UnitZone:
                 elif back := self._lacked(unit, there):  # by whoever restored it before
                     self._given_back(unit, there)
                     yield unit, len(back), 0
+                elif torn := self._torn(unit, there):
+                    self._given(unit, there, torn)
+                    yield unit, len(torn), 0
+
+    def _torn(self, unit: str, there: UnitState) -> dict[str, str]:
+        """Return what is here of an index whose objects somebody deleted or altered."""
+        here = {
+            name: stored
+            for name, stored in there.files.items()
+            if _is_that(self._place(unit) / name, stored.sha256)
+        }
+        with ThreadPoolExecutor(AT_ONCE) as threads:
+            read = threads.map(lambda stored: self.bucket.read_back(stored.object), here.values())
+            return {
+                name: stored.sha256
+                for (name, stored), back in zip(here.items(), read, strict=True)
+                if back is None or back[0] != stored.sha256
+            }
 
     def _restore(self, unit: str, seen: UnitState, there: UnitState) -> tuple[int, int]:
         """Put back a unit; return how many files came back, and how many stay as they are there."""
@@ -360,12 +396,16 @@ class UnitZone:
         try:
             digest = self.bucket.fetch(stored.object, arriving)
             if digest is None:
-                problem = f"{target.name} went while it was fetched"
+                problem = (
+                    f"{target.name}, which its index names, is not there; where a repeat says so, "
+                    "turnstile stores restore on a machine that has it, or bring it from a backup"
+                )
                 raise StoreError(self.bucket.name, problem)
             if digest != stored.sha256:
                 raise IntegrityError(
-                    f"{self.bucket.name}: {target.name} is not what its index says; restore it "
-                    "and look for who changed it"
+                    f"{self.bucket.name}: {target.name} is not what its index says; look for who "
+                    "changed it, and restore it: turnstile stores restore on a machine that has "
+                    "it, or from a backup"
                 )
             arriving.chmod(self._mode_of(target.name))
             arriving.replace(target)

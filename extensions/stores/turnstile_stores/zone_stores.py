@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,28 +13,46 @@ from turnstile.errors import InputError
 from turnstile.ledger.landing_paths import fixed_part
 from turnstile.ledger.records import ReleaseKey, revision_of
 from turnstile.programme.source_spec import SourceSpec
-from turnstile.release.zone_copies import changed_here
+from turnstile.release.zone_copies import ADOPTING, changed_here, is_copy
 from turnstile.service_calendar import ServicePeriod
 from turnstile.settings import Settings, ZoneStore
+from turnstile_stores.address import store_address
 from turnstile_stores.unit import STATE
 
 if TYPE_CHECKING:
-    from turnstile_stores.bucket import Bucket
     from turnstile_stores.plain_zone import PlainZone
     from turnstile_stores.unit_zone import UnitZone
 
 _OF_TRACES = ("/plan.json", "/package/manifest.json", "/package/release_card.json")
-_ADOPTING = "adopting"
 _PARTS_OF_PACKAGE = 4  # opal/2016-W30/r0/manifest.json
 
 
 def unit_zone(settings: Settings, zone: str) -> UnitZone | None:
     """Return the private or embargoed zone with its store, if it has one."""
-    store = next((candidate for candidate in settings.stores if candidate.zone == zone), None)
+    store = store_of(settings, zone)
     if store is None:
         return None
     _require_a_copy(settings.home / zone, zone)
     return _unit_zone(settings, store)
+
+
+def store_of(settings: Settings, zone: str) -> ZoneStore | None:
+    """Return the store of a zone, if it has one.
+
+    Raises:
+        InputError: an address is none, or one zone lies in the store of another.
+    """
+    places = [(store.zone, store_address(store)) for store in settings.stores]
+    for (inner, place), (outer, around) in permutations(places, 2):
+        if around.holds(place):
+            rule = (
+                f"lies in the store of {outer}, whose readers are others; name a bucket or a "
+                "prefix that holds no other zone and lies in none"
+            )
+            raise InputError(
+                where="environment", field=f"TURNSTILE_{inner.upper()}_STORE", rule=rule
+            )
+    return next((candidate for candidate in settings.stores if candidate.zone == zone), None)
 
 
 def _unit_zone(settings: Settings, store: ZoneStore) -> UnitZone:
@@ -46,7 +65,7 @@ def _unit_zone(settings: Settings, store: ZoneStore) -> UnitZone:
 
 def plain_zone(settings: Settings, zone: str) -> PlainZone | None:
     """Return the landing or public zone with its store, if it has one."""
-    store = next((candidate for candidate in settings.stores if candidate.zone == zone), None)
+    store = store_of(settings, zone)
     if store is None:
         return None
     if zone == "public":
@@ -67,18 +86,33 @@ def adopt_units(settings: Settings, zone: str) -> Iterator[str]:
     """Put a folder that was a zone of its own into its store; yield each unit that is there.
 
     Raises:
-        InputError: the store holds something that is not here.
         StoreError: it does not answer.
     """
-    store = next((candidate for candidate in settings.stores if candidate.zone == zone), None)
+    store = store_of(settings, zone)
     if store is None:
         return
     opened_zone = _unit_zone(settings, store)
-    with adopting(opened_zone.bucket, opened_zone.folder):
-        for unit in opened_zone.units():
-            with opened_zone.working_on(unit):
-                opened_zone.put(unit)
-            yield unit
+    for unit in opened_zone.units():
+        with opened_zone.working_on(unit):
+            opened_zone.adopt(unit)
+        yield unit
+
+
+def require_all_here(settings: Settings) -> None:
+    """Check that folders which were copies of other stores hold all of them.
+
+    Raises:
+        InputError: a file is in such a store alone.
+    """
+    for zone in ("private", "embargoed"):
+        if store := store_of(settings, zone):
+            copy = _unit_zone(settings, store)
+            if not copy.bucket.listed("") and (lacking := next(copy.elsewhere(), None)):
+                rule = (
+                    f"is the copy of another store, which alone holds {lacking}; copy the objects "
+                    "of that store into this one with any S3 client, and name a new TURNSTILE_HOME"
+                )
+                raise InputError(where=str(copy.folder), field="store", rule=rule)
 
 
 def restore_units(settings: Settings, zone: str) -> Iterator[tuple[str, int, int]]:
@@ -93,21 +127,28 @@ def restore_units(settings: Settings, zone: str) -> Iterator[tuple[str, int, int
 
 
 @contextmanager
-def adopting(bucket: Bucket, folder: Path) -> Iterator[None]:
-    """Make a folder the copy of a store while the block puts it there; a repeat goes on.
+def adopting(settings: Settings) -> Iterator[None]:
+    """Make folders the copies of empty stores while the block puts them there; a repeat goes on.
 
     Raises:
-        InputError: the store holds something, and not from here.
+        InputError: a store holds something, and not from here.
     """
-    mark = folder / STATE / _ADOPTING
-    if not mark.exists():
-        if bucket.listed(""):
-            rule = f"{bucket.name} is not empty; name an empty one, or another TURNSTILE_HOME"
-            raise InputError(where=str(folder), field="store", rule=rule)
-        mark.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        mark.touch()
+    from turnstile_stores.opened import opened
+
+    stores = [store for store in settings.stores if store.zone != "landing"]
+    marks = [settings.home / store.zone / STATE / ADOPTING for store in stores]
+    if not any(mark.exists() for mark in marks):
+        for store in stores:
+            if (bucket := opened(store)).listed(""):
+                rule = f"{bucket.name} is not empty; name an empty one, or another TURNSTILE_HOME"
+                where = str(settings.home / store.zone)
+                raise InputError(where=where, field="store", rule=rule)
+        for mark in marks:
+            mark.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            mark.touch()
     yield
-    mark.unlink()
+    for mark in marks:
+        mark.unlink(missing_ok=True)
 
 
 def refresh(settings: Settings, key: ReleaseKey | None = None, *, proves: bool = False) -> None:
@@ -198,11 +239,9 @@ def _require_a_copy(folder: Path, zone: str) -> None:
     Raises:
         InputError: it was never a copy of a store.
     """
-    state = folder / STATE
-    is_copy = state.exists() and not (state / _ADOPTING).exists()
-    if not is_copy and any(folder.glob("[!.]*/[!.]*/[!.]*")):
+    if not is_copy(folder) and any(folder.glob("[!.]*/[!.]*/[!.]*")):
         rule = (
-            f"holds a {zone} zone that is no copy of the store; put it there by turnstile stores "
-            "adopt, or name another TURNSTILE_HOME"
+            f"holds the {zone} zone, and is no copy of the store; put it there by turnstile "
+            "stores adopt, or name another TURNSTILE_HOME"
         )
         raise InputError(where=str(folder), field=f"TURNSTILE_{zone.upper()}_STORE", rule=rule)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-from turnstile.errors import TurnstileError
+from turnstile.errors import InputError, TurnstileError
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
 from turnstile.programme.source_spec import SourceSpec
@@ -51,7 +51,17 @@ class StoredZones(PrivateCopies):
                     yield f"{key}: {error}"
 
     def replace_bounding_key(self) -> tuple[str | None, str]:
-        """Take up a new bounding key; return the names of the old one, if it is there, and it."""
+        """Take up a new bounding key; return the names of the old one, if it is there, and it.
+
+        Raises:
+            InputError: this process has no private zone, in which it would stay.
+        """
+        if unit_zone(self.settings, "private") is None and not self.settings.private.is_dir():
+            rule = (
+                "is not named, and no private zone lies here in which the key would stay; run this "
+                "where private data are read, under Compose in worker-private"
+            )
+            raise InputError(where="environment", field="TURNSTILE_PRIVATE_STORE", rule=rule)
         with bounding_key_of_store(self.settings):
             return replace_secret(self.settings)
 

@@ -8,10 +8,13 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from turnstile.errors import InputError, IntegrityError, TurnstileError
+from turnstile.errors import InputError, IntegrityError, StoreError, TurnstileError
 from turnstile.settings import Settings, sqlite_file, system_clock
+
+if TYPE_CHECKING:
+    from turnstile.ledger.ledger import Ledger
 
 
 class Repair(NamedTuple):
@@ -107,7 +110,10 @@ def findings() -> Iterator[Found]:
     except TurnstileError as error:
         yield Found("settings", str(error))
         return
+    away = False
     for of, look in (("store", _stores), ("ledger", _ledger), ("ledger", _airflow)):
+        if away and look is _ledger:
+            continue  # of what could not be fetched nobody can say that it is missing
         try:
             yield from look(settings)
         except (OSError, sqlite3.Error) as error:
@@ -115,7 +121,9 @@ def findings() -> Iterator[Found]:
         except TurnstileError as error:
             # what does not answer, or may not be read, is not lost
             is_away = of == "ledger" and isinstance(error, InputError)
-            yield Found("access" if is_away else of, str(error))
+            away |= of == "store"
+            is_set = of == "store" and isinstance(error, InputError)
+            yield Found("access" if is_away else "settings" if is_set else of, str(error))
 
 
 def _stores(settings: Settings) -> tuple[Found, ...]:
@@ -146,11 +154,19 @@ def _ledger(settings: Settings) -> Iterator[Found]:
         yield Found(finding.check, str(finding.problem))
     if clock_known_until(ledger.entries(), now) < now:
         yield Found("clock", "it jumped, or the ledger was quiet for long: nothing is deleted")
-    if settings.private.is_dir():
-        from turnstile.pipeline.private_zone.private_verification import private_findings
+    if settings.private.is_dir() or any(store.zone == "private" for store in settings.stores):
+        yield from _private(settings, ledger)
 
+
+def _private(settings: Settings, ledger: Ledger) -> Iterator[Found]:
+    """Look at the private zone, whose store may be the one that is older."""
+    from turnstile.pipeline.private_zone.private_verification import private_findings
+
+    try:
         for finding in private_findings(settings, ledger):
             yield Found("private", finding.problem)
+    except (IntegrityError, StoreError) as error:
+        yield Found("store" if settings.stores else "ledger", str(error))
 
 
 def _without_ledger(settings: Settings) -> Found:

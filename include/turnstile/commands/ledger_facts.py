@@ -20,12 +20,13 @@ from turnstile.commands.ledger_opened import (
     set_damage_aside,
     who_asks,
 )
-from turnstile.errors import InputError
+from turnstile.errors import InputError, StoreError, TurnstileError
 from turnstile.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from turnstile.ledger.ledger import Ledger
     from turnstile.ledger.records import Attempt, ReleaseKey
 
     Actions = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - no public name
@@ -235,7 +236,7 @@ def _rotate_key(args: argparse.Namespace) -> int:
     """Take up a new key."""
     ledger = open_to_write()
     line = ledger.rotate_key(*_said(args)).strip()
-    publish_list(ledger)
+    _send_once(ledger, "the new key")
     return _print(args, {"public_key": line})
 
 
@@ -243,8 +244,23 @@ def _begin_log(args: argparse.Namespace) -> int:
     """Begin another transparency log."""
     ledger = open_to_write()
     begun = ledger.begin_log(*_said(args), args.origin)
-    publish_list(ledger)
+    _send_once(ledger, f"the log {begun.origin}")
     return _print(args, {"origin": begun.origin, "public_key": begun.public_line.strip()})
+
+
+def _send_once(ledger: Ledger, what: str) -> None:
+    """Sign the list under what is new, and send it.
+
+    Raises:
+        TurnstileError: a store does not take it: not to be asked for a second time.
+    """
+    try:
+        publish_list(ledger)
+    except StoreError as error:
+        why = str(error).partition("; what is there stays")[0]
+        problem = f"{what} is in force, and not public yet: {why}"
+        once = "turnstile ledger republish where the store can be written; do not run this again"
+        raise TurnstileError(f"{problem}; {once}") from None
 
 
 def _republish(args: argparse.Namespace) -> int:

@@ -27,7 +27,7 @@ from turnstile.ledger.custody.notes import LATEST_NOTE, TrustedAt, note_findings
 from turnstile.ledger.custody.release_files import file_findings
 from turnstile.ledger.custody.shipped import entry_findings, last_shipped
 from turnstile.ledger.custody.traces import trace_findings, traces
-from turnstile.ledger.custody.vouched_files import beside_package
+from turnstile.ledger.custody.vouched_files import beside_package, public_records
 from turnstile.ledger.custody.zone_index import ZoneState, zone_findings
 from turnstile.ledger.database.database_tables import ATTEMPT, ENTRY
 from turnstile.ledger.database.guards import guard_findings
@@ -134,6 +134,7 @@ def _zone_findings(
         is_wanted=any("zone_index" in entry.body for entry in told),
         may_be_gone=frozenset(gone),
         in_change=in_change,
+        stated=frozenset(public_records(told)),
     )
     yield from zone_findings(public, state)
     witnesses = custody.witnesses

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from turnstile.errors import InputError
 from turnstile.extensions import ZONES, brought
 from turnstile.ledger.custody.traces import STORE_ASIDE
 from turnstile.ledger.records import ReleaseKey
@@ -23,6 +24,10 @@ from turnstile.settings import Settings
 ChangedAt = Callable[[Path], float]
 ASIDE = Path(STORE_ASIDE)
 """Below a zone: what a copy of a store kept back where the store lost it, unit by unit."""
+
+ADOPTING = "adopting"
+"""Beside it, while a folder that is the zone is put into its store."""
+_BOOKS = ("copies.json", "units")  # beside it, what came from a store
 
 
 class Copies(Protocol):
@@ -163,13 +168,29 @@ def zones(settings: Settings) -> Zones:
     """Return the zones of a deployment.
 
     Raises:
-        InputError: one lies in a store, and the extension for those is not installed.
+        InputError: one lies in a store, and the extension for those is not installed; or none
+            does, and a folder is the copy of a store, which would lose what is written here.
     """
     if not settings.stores:
+        for zone in (settings.embargoed, settings.public):
+            books = any((zone / ASIDE.parent / name).exists() for name in _BOOKS)
+            if books and is_copy(zone):
+                name = f"TURNSTILE_{zone.name.upper()}_STORE"
+                rule = (
+                    f"is not set, and {zone} is the copy of a store; set it as it was, or if the "
+                    "zones leave their stores: docs/OPERATIONS.md, Back to folders"
+                )
+                raise InputError(where="environment", field=name, rule=rule)
         return _Folders(settings)
     named = f"TURNSTILE_{settings.stores[0].zone.upper()}_STORE"
     stored: Zones = brought(ZONES, "stores", asked_by=named)(settings)
     return stored
+
+
+def is_copy(folder: Path) -> bool:
+    """Return whether the folder of a zone was ever the copy of a store, and is not put there."""
+    state = folder / ASIDE.parent
+    return state.exists() and not (state / ADOPTING).exists()
 
 
 def changed_here(path: Path) -> float:

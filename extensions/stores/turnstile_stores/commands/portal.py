@@ -80,11 +80,11 @@ def _deliveries(args: argparse.Namespace) -> Iterator[Delivery]:
     from turnstile_stores.portals.delivery import Delivery
 
     settings = Settings.from_environment()
-    programme = load_programme(args.programme, settings.include)
-    addresses = args.to or programme.publish.to
+    # one whose file is gone has releases that were withdrawn, which a portal has to be told
+    addresses = args.to or load_programme(args.programme, settings.include).publish.to
     if not addresses:
         rule = "has no portal; name one with --to, or in its file under publish.to"
-        raise InputError(where="turnstile portal", field=programme.name, rule=rule)
+        raise InputError(where="turnstile portal", field=args.programme, rule=rule)
     ledger = open_to_write()
     for portal in [portal_address(address) for address in addresses]:
-        yield Delivery(programme.name, portal, ledger, settings.public, settings.ckan_token, print)
+        yield Delivery(args.programme, portal, ledger, settings.public, settings.ckan_token, print)

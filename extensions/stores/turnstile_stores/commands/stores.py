@@ -18,7 +18,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     adopt.set_defaults(command=_adopt)
     restore = commands.add_parser(
-        "restore", help="put back what is here and lost in a store that a backup made older"
+        "restore", help="put back what is here and lost, or altered, in a store"
     )
     restore.set_defaults(command=_restore)
 
@@ -30,13 +30,15 @@ def _check(_: argparse.Namespace) -> int:
         StoreError: one does not answer, or refuses.
     """
     from turnstile_stores.opened import opened
+    from turnstile_stores.zone_stores import store_of
 
-    named = {store.zone: store for store in Settings.from_environment().stores}
+    settings = Settings.from_environment()
     for zone in ZONES:
-        if zone not in named:
+        store = store_of(settings, zone)
+        if store is None:
             print(f"{zone}: no store is named here")
             continue
-        bucket = opened(named[zone])
+        bucket = opened(store)
         bucket.listed("index/")
         print(f"{zone}: {bucket.name} answers")
     return 0
@@ -46,19 +48,21 @@ def _adopt(_: argparse.Namespace) -> int:
     """Put every zone that is a folder so far into its store.
 
     Raises:
-        InputError: a store holds something already.
+        InputError: a store holds something already, or another one something that is not here.
         StoreError: one does not answer; the same command goes on.
     """
     from turnstile_stores.public_zone import adopt_public, require_listed
-    from turnstile_stores.zone_stores import adopt_units
+    from turnstile_stores.zone_stores import adopt_units, adopting, require_all_here
 
     settings = Settings.from_environment()
+    require_all_here(settings)
     require_listed(settings)
-    for zone in ("private", "embargoed"):
-        for unit in adopt_units(settings, zone):
-            print(f"{zone}: {unit} is in the store")
-    for name in adopt_public(settings):
-        print(f"public: {name} is in the store, every byte read back")
+    with adopting(settings):
+        for zone in ("private", "embargoed"):
+            for unit in adopt_units(settings, zone):
+                print(f"{zone}: {unit} is in the store")
+        for name in adopt_public(settings):
+            print(f"public: {name} is in the store, every byte read back")
     return 0
 
 
@@ -82,5 +86,5 @@ def _restore(_: argparse.Namespace) -> int:
             print(f"{zone}: {unit}: {back} files are back in the store{others}")
             units += 1
     if not units:
-        print("no store is older than what was seen here: nothing to restore")
+        print("no store lacks what was seen here and is here: nothing to restore")
     return 0

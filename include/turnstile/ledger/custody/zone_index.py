@@ -64,12 +64,15 @@ class ZoneState:
         may_be_gone: release keys whose packages were withdrawn or declared lost, and paths of
             proofs of entries that are lost.
         in_change: programmes of which something was published a moment ago, by the list's length.
+        stated: records of withdrawn and missing releases that have to be there, whatever the list
+            says: the zone of an earlier day lacks them in its list, too.
     """
 
     trusted: tuple[str, ...]
     is_wanted: bool
     may_be_gone: frozenset[str]
     in_change: Callable[[int], frozenset[str]]
+    stated: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,18 +170,18 @@ def zone_findings(public: Path, state: ZoneState) -> Iterator[Finding]:
     listed, here, changing = _listed(public), _here(public), state.in_change(length)
     if not any(map(_LOG_KEY.fullmatch, listed)):  # a list of before they stood in it
         here = {name: digest for name, digest in here.items() if not _LOG_KEY.fullmatch(name)}
-    for path in sorted(listed.keys() | here.keys()):
-        if path.partition("/")[0] in changing or listed.get(path) == here.get(path):
+    for path in sorted(listed.keys() | here.keys() | state.stated):
+        if path.partition("/")[0] in changing or listed.get(path) == here.get(path) is not None:
             continue
-        if path not in listed:
+        if path in here and path not in listed:
             problem = "is a file that nobody published; find out what it holds"
             yield _finding(public / path, problem + _anew(path))
         elif path in here:
             problem = f"was altered since it was published; {_way_back(path, 'take it away, and ')}"
             yield _finding(public / path, problem)
         elif not state.may_be_gone & {path, str(PurePosixPath(path).parent)}:
-            problem = f"is missing since it was published; {_way_back(path)}"
-            yield _finding(public / path, problem)
+            why = " since it was published" if path in listed else ", which the ledger states"
+            yield _finding(public / path, f"is missing{why}; {_way_back(path)}")
 
 
 def _is_signed_already(public: Path, text: str, line: str) -> bool:
