@@ -11,6 +11,7 @@ from deployment_fixtures import BegunWeek
 from small_deployment import WEEK, Deployment
 
 from turnstile.errors import RefusedError, TurnstileError
+from turnstile.pipeline.draw.planned_release import COUNTED_AS
 from turnstile.pipeline.steps import STEPS, step_named
 
 BEFORE = STEPS[: STEPS.index("reserve")]
@@ -48,6 +49,16 @@ def test_a_plan_of_before_an_edit_is_not_drawn(reserved: Deployment) -> None:
     _do("count")  # that alone was cleared
     with pytest.raises(RefusedError, match="planned and counted"):
         _do("reserve")
+
+
+def test_a_count_of_before_the_note_goes_on_by_its_plan(reserved: Deployment) -> None:
+    """As a week that the version before began; an edit since its plan is refused all the same."""
+    (reserved.home / f"private/opal/{WEEK}/r0" / COUNTED_AS).unlink()
+    reserved.edit("opal", "trips_at_most: 6", "trips_at_most: 4")
+    with pytest.raises(RefusedError, match="planned and counted"):
+        _do("draw")
+    reserved.edit("opal", "trips_at_most: 4", "trips_at_most: 6")
+    _do("draw")
 
 
 def test_rows_that_were_read_after_the_count_are_not_drawn_by_it(reserved: Deployment) -> None:
