@@ -107,8 +107,15 @@ class Entry:
 
     @property
     def particulars(self) -> tuple[tuple[str, str], ...]:
-        """What a list shows of the body beside the key, by name: no events, no postings."""
-        return tuple((name, str(self.body[name])) for name in _REPORTED if self.body.get(name))
+        """What a list shows of the body beside the key, by name: no events, no postings.
+
+        What a person wrote ends no line and turns no text around.
+        """
+        said = ((name, str(self.body[name])) for name in _REPORTED if self.body.get(name))
+        return tuple(
+            (name, "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in words))
+            for name, words in said
+        )
 
 
 def instant(at: datetime) -> str:

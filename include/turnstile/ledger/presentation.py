@@ -142,11 +142,10 @@ def balance_json(balance: AccountBalance) -> dict[str, Any]:
 
 
 def entry_line(entry: Entry) -> str:
-    """Write an entry as one line; what a person wrote ends no line and turns no text around."""
+    """Write an entry as one line."""
     said = (f"{name}={value}" for name, value in entry.particulars)
-    words = "  ".join([entry.key or entry.body.get("programme", ""), *said])
-    shown = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in words)
-    return f"{entry.sequence:>6}  {entry.at}  {entry.kind.value:<17}  {shown}"
+    words = [entry.key or entry.body.get("programme", ""), *said]
+    return f"{entry.sequence:>6}  {entry.at}  {entry.kind.value:<17}  {'  '.join(words)}"
 
 
 def entry_json(entry: Entry) -> dict[str, Any]:
