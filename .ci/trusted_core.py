@@ -19,9 +19,9 @@ LIST = ".ci/trusted_core.txt"
 # units of delays, words of status, days and numbers in another sense, 45 for one reading of states,
 # 1 for the guard, which is asked for objects of buckets too,
 # 35 for a witness in a zone, equal counts and files that are written to while they are read,
-# 17 for counts that are of another programme, of other cells or rows than what is charged,
+# 24 for counts that are of another programme, of other cells or rows than what is charged,
 # 4 for what a person wrote, which ends no line
-LINES_AT_MOST = 8_528
+LINES_AT_MOST = 8_535
 # of modules that only programmes of their own feed rest on, all together
 FEEDS_AT_MOST = 900
 _OF_A_FEED = "# of its feed"

@@ -66,12 +66,14 @@ def who_set_going_again(dag_run: Any) -> frozenset[str]:  # noqa: ANN401 - Airfl
             "it, then clear this task"
         ) from None
     about = lines_about(lines, dag_run.dag_id, dag_run.run_id, dag_run.logical_date)
-    if len(about) < dag_run.clear_number:
+    named = sum(map(_sets_going, about))
+    if named < dag_run.clear_number:
         raise NotApproved(
             f"this run was set going again {dag_run.clear_number} times, and Airflow's audit log "
-            f"names who did it {len(about)} times: whoever marks tasks from their list or clears "
-            "by the airflow command stands nowhere. Delete the run in Airflow, and let somebody "
-            "who will not approve the week release it by name; its bytes stand, 0 charged"
+            f"names who did it {named} times: whoever marks tasks from their list or clears by "
+            "the airflow command stands nowhere, nor does what the log keeps no longer. Delete the "
+            "run in Airflow, and let somebody who will not approve the week release it by name; "
+            "its bytes stand, 0 charged"
         )
     return users_in(about)
 
@@ -100,6 +102,19 @@ def _concerns(line: Mapping[str, Any], run_id: str, logical_date: datetime | Non
             return False  # of a run by hand that names its week in a field: no backfill takes it
         return _instant(extra["from_date"]) <= logical_date <= _instant(extra["to_date"])
     return line["run_id"] in {run_id, None, "~"}
+
+
+def _sets_going(line: Mapping[str, Any]) -> bool:
+    """Return whether a line is of what sets a run going again; the others name people alone.
+
+    A note, a run that is marked, and the backfill that made a run raise its `clear_number` not.
+    """
+    event, extra = str(line["event"]), json.loads(line["extra"] or "{}")
+    if event.startswith("patch_task"):
+        return "new_state" in extra
+    if event == "create_backfill":
+        return extra.get("reprocess_behavior") not in {None, "none"}
+    return event.startswith(("clear_", "post_clear_")) and extra.get("reset_dag_runs", True)
 
 
 def _asks_again(line: Mapping[str, Any]) -> bool:

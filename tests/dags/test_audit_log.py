@@ -104,8 +104,20 @@ def test_a_run_that_somebody_set_going_whom_no_line_names_lets_nobody_approve(
     monkeypatch.setattr(module, "airflow_api", lambda: lines)
     assert module.who_set_going_again(run) == {"olga"}
     run.clear_number = 3
-    with pytest.raises(NotApproved, match="Delete the run"):
-        module.who_set_going_again(run)
+    for other in (  # that set nothing going, and hide nobody
+        _backfill(WEEK - timedelta(days=7), WEEK),
+        _line("patch_task_instance", extra={"note": "looks odd"}),
+        _line("patch_dag_run", extra={"state": "failed"}),
+        _line("bulk_dag_runs", run_id="~"),
+    ):
+        log = [_line("clear_dag_run"), asked_again, other]
+        monkeypatch.setattr(
+            module, "airflow_api", lambda log=log: SimpleNamespace(events=lambda _: log)
+        )
+        with pytest.raises(NotApproved, match="Delete the\n? ?run"):
+            module.who_set_going_again(run)
+    log[-1] = _line("patch_task_instance", extra={"new_state": "success"})
+    assert module.who_set_going_again(run) == {"olga"}
 
 
 def test_a_backfill_is_of_no_run_that_names_its_week_in_a_field(

@@ -6,11 +6,14 @@ between any two of them.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from deployment_fixtures import BegunWeek
 from small_deployment import WEEK, Deployment
 
 from turnstile.errors import RefusedError, TurnstileError
+from turnstile.pipeline import before_charge
 from turnstile.pipeline.draw.planned_release import COUNTED_AS
 from turnstile.pipeline.steps import STEPS, step_named
 
@@ -65,11 +68,42 @@ def test_rows_that_were_read_after_the_count_are_not_drawn_by_it(reserved: Deplo
     file = min(reserved.landing("opal").iterdir())
     file.write_text("\n".join(file.read_text().splitlines()[:-1]) + "\n")
     _do("ingest")
-    with pytest.raises(RefusedError, match="rows changed"):
+    with pytest.raises(RefusedError, match="rows or bounding key are others"):
         _do("draw")
     with pytest.raises(TurnstileError, match="step validate"):
         _do("count")
     _do(*BEFORE, "draw")
+
+
+def test_a_count_that_was_stopped_is_nobodys(
+    reserved: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its tables are of the text of then, and everything else is of now."""
+    reserved.edit("opal", "trips_at_most: 6", "trips_at_most: 12")
+    write = before_charge.write_atomically
+
+    def is_full(path: Path, content: bytes) -> None:
+        if path.name == "exact":
+            raise OSError(28, "No space left on device")
+        write(path, content)
+
+    with monkeypatch.context() as patches:
+        patches.setattr(before_charge, "write_atomically", is_full)
+        with pytest.raises(TurnstileError, match="disk is full"):
+            _do("count")
+    reserved.edit("opal", "trips_at_most: 12", "trips_at_most: 6")
+    before = reserved.ledger.balance()
+    with pytest.raises(TurnstileError):
+        _do("reserve", "draw")
+    assert reserved.ledger.balance() == before
+    _do(*BEFORE, "draw")
+
+
+def test_counts_under_another_bounding_key_are_not_drawn(reserved: Deployment) -> None:
+    key = reserved.home / "private/bounding.key"
+    key.write_bytes(bytes(reversed(key.read_bytes())))
+    with pytest.raises(TurnstileError):
+        _do("draw")
 
 
 def test_an_edit_of_words_alone_needs_the_plan_again_and_no_count(reserved: Deployment) -> None:

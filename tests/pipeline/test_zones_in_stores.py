@@ -851,6 +851,40 @@ def test_the_withdrawal_of_the_only_week_goes_out(
     assert command(place, "ledger", "verify") == 0
 
 
+def test_a_record_that_is_gone_is_sent_again_though_its_programme_file_is_gone(
+    public_week: StoredDeployment, tmp_path: Path
+) -> None:
+    place = public_week.fork(tmp_path / "copy")
+    place.include = shutil.copytree(place.include, tmp_path / "include")
+    (place.include / "programmes/itms.yaml").unlink()
+    said = ("--person", "olga", "--reason", "a bus was counted twice")
+    assert command(place, "ledger", "withdraw", KEY, *said) == 0
+    record = f"itms/{WEEK}/withdrawn-r0.json"
+    place.root.delete_object(Bucket=bucket_of("public"), Key=f"{place.prefix}/{record}")
+    assert command(place, "ledger", "republish") == 4  # the series stay as they were
+    assert place.objects("public", record)
+    assert command(place, "ledger", "verify") == 0
+
+
+def test_a_private_copy_without_its_store_is_no_zone(
+    public_week: StoredDeployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, home = public_week.fork(tmp_path / "copy"), tmp_path / "home"
+    with place.process("worker-private", home):
+        assert main(["ledger", "verify", "--private"]) == 0
+        monkeypatch.delenv("TURNSTILE_PRIVATE_STORE")
+        with pytest.raises(InputError, match="PRIVATE_STORE: is not set, and .* is the copy"):
+            step_named("ingest")("itms", WEEK, 0)
+
+
+def test_a_foreign_object_without_a_name_stops_nothing_of_a_programme(
+    public_week: StoredDeployment, tmp_path: Path
+) -> None:
+    place = public_week.fork(tmp_path / "copy")
+    place.plant("landing", "notes//readme.txt", b"read me")
+    assert command(place, "ledger", "verify", "--private", user="worker-private") == 0
+
+
 def test_retention_deletes_in_the_buckets_too(
     public_week: StoredDeployment, tmp_path: Path
 ) -> None:

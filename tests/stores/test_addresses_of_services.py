@@ -9,6 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from turnstile.cli import main
+from turnstile.settings import ZoneStore
+from turnstile_stores.address import store_address
 
 
 class _Login(BaseHTTPRequestHandler):
@@ -52,6 +54,22 @@ def test_an_endpoint_that_is_none_is_refused(
     told = capsys.readouterr().err
     assert "endpoint: is no address of a service; write https://s3.example" in told
     assert "hunter2" not in told
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("https://s3.example", "https://S3.example:443/"),
+        ("http://s3.example", "http://s3.example:80"),
+    ],
+)
+def test_a_service_is_one_however_it_is_written(one: str, other: str) -> None:
+    around = store_address(ZoneStore("public", f"s3://b/city?endpoint={one}", None))
+    within = store_address(ZoneStore("embargoed", f"s3://b/city/e?endpoint={other}", None))
+    elsewhere = store_address(ZoneStore("embargoed", f"s3://b/city/e?endpoint={one}:9000", None))
+    assert around.holds(within)
+    assert not within.holds(around)
+    assert not around.holds(elsewhere)
 
 
 def test_a_service_that_sends_on_and_on_does_not_answer(

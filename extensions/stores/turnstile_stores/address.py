@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import configparser
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit
 
@@ -19,6 +20,7 @@ from turnstile.errors import InputError
 from turnstile.settings import ZoneStore
 
 _OPTIONS = frozenset({"endpoint", "encryption", "kms_key"})
+_AMAZON = "https://s3.amazonaws.com"
 _ENCRYPTIONS = frozenset({"AES256", "aws:kms"})
 _KEYS = ("aws_access_key_id", "aws_secret_access_key")
 
@@ -47,8 +49,16 @@ class StoreAddress:
     def holds(self, other: StoreAddress) -> bool:
         """Return whether another store is this one, or lies in it."""
         within = f"{self.prefix}/" if self.prefix else ""
-        is_same = (self.endpoint, self.bucket) == (other.endpoint, other.bucket)
+        is_same = (self._service, self.bucket) == (other._service, other.bucket)
         return is_same and f"{other.prefix}/".startswith(within)
+
+    @property
+    def _service(self) -> tuple[str, int]:
+        """Host and port of the service, however its address is written."""
+        with suppress(ValueError):  # of what is no address, which whoever opens it refuses
+            place = urlsplit(self.endpoint or _AMAZON)
+            return place.hostname or "", place.port or (80 if place.scheme == "http" else 443)
+        return self.endpoint or "", 0
 
 
 def store_address(store: ZoneStore) -> StoreAddress:

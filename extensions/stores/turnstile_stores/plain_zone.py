@@ -66,11 +66,12 @@ class PlainZone:
                 left.unlink()
             yield
 
-    def fetch(self, wanted: Callable[[frozenset[str]], Wanted]) -> None:
+    def fetch(self, wanted: Callable[[frozenset[str]], Wanted], *, delivers: bool = False) -> None:
         """Bring what is wanted here as it is in the store; call it `alone`.
 
         Args:
             wanted: given all names in the store, says of each whether it is needed.
+            delivers: whether what is wanted was delivered: then a name of no file is refused.
 
         Raises:
             StoreError: the store does not answer, or was written to meanwhile.
@@ -87,7 +88,7 @@ class PlainZone:
                 "or if a backup was put back: turnstile stores restore on this machine, that saw it"
             )
         is_wanted = wanted(frozenset(listed))
-        for name in () if self.is_whole else objects.keys() - listed.keys():
+        for name in objects.keys() - listed.keys() if delivers else ():
             meant = "/".join(filter(None, name.split("/")))
             if not name.endswith("/") and _is_file(meant) and is_wanted(meant):
                 rule = "holds an empty name of a folder ('//'); put it there under a name without"

@@ -13,7 +13,7 @@ from turnstile.errors import InputError
 from turnstile.ledger.landing_paths import fixed_part
 from turnstile.ledger.records import ReleaseKey, revision_of
 from turnstile.programme.source_spec import SourceSpec
-from turnstile.release.zone_copies import ADOPTING, changed_here, is_copy
+from turnstile.release.zone_copies import ADOPTING, changed_here, is_copy, require_no_copy
 from turnstile.service_calendar import ServicePeriod
 from turnstile.settings import Settings, ZoneStore
 from turnstile_stores.address import store_address
@@ -31,6 +31,7 @@ def unit_zone(settings: Settings, zone: str) -> UnitZone | None:
     """Return the private or embargoed zone with its store, if it has one."""
     store = store_of(settings, zone)
     if store is None:
+        require_no_copy(settings.home / zone)
         return None
     _require_a_copy(settings.home / zone, zone)
     return _unit_zone(settings, store)
@@ -206,7 +207,7 @@ def fetch_landing(
         return name in markers or any(name.startswith(prefix) for prefix in prefixes)
 
     with zone.alone():
-        zone.fetch(lambda _: wanted)
+        zone.fetch(lambda _: wanted, delivers=True)
     return lambda path: zone.put_at(path) or changed_here(path)
 
 

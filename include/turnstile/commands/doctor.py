@@ -166,7 +166,8 @@ def _private(settings: Settings, ledger: Ledger) -> Iterator[Found]:
         for finding in private_findings(settings, ledger):
             yield Found("private", finding.problem)
     except (IntegrityError, StoreError) as error:
-        yield Found("store" if settings.stores else "ledger", str(error))
+        in_store = any(store.zone == "private" for store in settings.stores)
+        yield Found("store" if in_store else "ledger", str(error))
 
 
 def _without_ledger(settings: Settings) -> Found:

@@ -205,7 +205,8 @@ def publish_all_series(ledger: Ledger) -> list[str]:
     for programme in sorted(told):
         note_again()  # what is not sent yet goes where a bucket is fetched
         try:
-            publish_series(programme)
+            if problem := publish_withdrawal(ledger, programme):
+                left.append(f"{programme}: {problem}")
         except Exception as error:  # noqa: BLE001 - the ledger is back, whatever lies there
             left.append(f"{programme}: {str(error) or type(error).__name__}")
     try:

@@ -146,8 +146,9 @@ def count(release: Release) -> str:
         )
         before = note.read_text("ascii") if note.is_file() else ""
         digest = save_exact(tables, note.parent, before)
+    # What it is of comes first: tables whose count was stopped here are nobody's.
+    write_atomically(note.with_name(COUNTED_AS), release.counted_as(digest))
     write_atomically(note, digest.encode())
-    write_atomically(note.with_name(COUNTED_AS), release.counted_as)
     release.say("rows counted into the public cells")
     return secrets.token_hex(16)  # the digest would tell whether a second count is the same
 

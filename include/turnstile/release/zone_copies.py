@@ -172,19 +172,29 @@ def zones(settings: Settings) -> Zones:
             does, and a folder is the copy of a store, which would lose what is written here.
     """
     if not settings.stores:
-        for zone in (settings.embargoed, settings.public):
-            books = any((zone / ASIDE.parent / name).exists() for name in _BOOKS)
-            if books and is_copy(zone):
-                name = f"TURNSTILE_{zone.name.upper()}_STORE"
-                rule = (
-                    f"is not set, and {zone} is the copy of a store; set it as it was, or if the "
-                    "zones leave their stores: docs/OPERATIONS.md, Back to folders"
-                )
-                raise InputError(where="environment", field=name, rule=rule)
+        for zone in (settings.private, settings.embargoed, settings.public):
+            require_no_copy(zone)
         return _Folders(settings)
     named = f"TURNSTILE_{settings.stores[0].zone.upper()}_STORE"
     stored: Zones = brought(ZONES, "stores", asked_by=named)(settings)
     return stored
+
+
+def require_no_copy(zone: Path) -> None:
+    """Refuse the copy of a store in the place of a zone: what is written there would go.
+
+    Raises:
+        InputError: the zone's store is not named, and its folder was fetched from one.
+    """
+    books = any((zone / ASIDE.parent / name).exists() for name in _BOOKS)
+    if books and is_copy(zone):
+        rule = (
+            f"is not set, and {zone} is the copy of a store; set it as it was. If weeks were "
+            "released here without it, or the zones leave their stores, first read "
+            "docs/OPERATIONS.md, Back to folders: the next fetch takes away what no store has"
+        )
+        name = f"TURNSTILE_{zone.name.upper()}_STORE"
+        raise InputError(where="environment", field=name, rule=rule)
 
 
 def is_copy(folder: Path) -> bool:

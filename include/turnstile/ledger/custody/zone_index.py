@@ -174,14 +174,20 @@ def zone_findings(public: Path, state: ZoneState) -> Iterator[Finding]:
         if path.partition("/")[0] in changing or listed.get(path) == here.get(path) is not None:
             continue
         if path in here and path not in listed:
-            problem = "is a file that nobody published; find out what it holds"
-            yield _finding(public / path, problem + _anew(path))
+            yield _finding(public / path, _unlisted(path, state.stated))
         elif path in here:
             problem = f"was altered since it was published; {_way_back(path, 'take it away, and ')}"
             yield _finding(public / path, problem)
         elif not state.may_be_gone & {path, str(PurePosixPath(path).parent)}:
             why = " since it was published" if path in listed else ", which the ledger states"
             yield _finding(public / path, f"is missing{why}; {_way_back(path)}")
+
+
+def _unlisted(path: str, stated: frozenset[str]) -> str:
+    """Say what is wrong with a file that the signed list does not name."""
+    if path in stated:
+        return "is not in the signed list; turnstile ledger republish lists it again"
+    return f"is a file that nobody published; find out what it holds{_anew(path)}"
 
 
 def _is_signed_already(public: Path, text: str, line: str) -> bool:

@@ -109,28 +109,39 @@ class PlannedRelease:
             raise TurnstileError(f"{self.key}: step {step} has not run; run it first")
         return path.read_text()
 
-    @property
-    def counted_as(self) -> bytes:
-        """What a count is of: its rows, cells and the terms by which they are bounded and drawn."""
-        rows = self.recorded("snapshot", step="ingest")
-        of = {"snapshot": rows, "domain": self.domain.digest, "terms": self.terms}
+    def counted_as(self, exact: str) -> bytes:
+        """Return what a count is of: its rows, cells, key, and terms by which it bounds and draws.
+
+        Args:
+            exact: digest of its tables.
+        """
+        of = {
+            "snapshot": self.recorded("snapshot", step="ingest"),
+            "domain": self.domain.digest,
+            "terms": self.terms,
+            "bounding_key": name_of_secret(bounding_secret(self.settings)),
+            "exact": exact,
+        }
         return json.dumps(of, sort_keys=True).encode()
 
     def require_counted_so(self) -> None:
-        """Refuse counts of other rows, cells or terms: the loss is stated for the present ones.
+        """Refuse counts of other rows, cells, terms or keys: the loss is that of the present ones.
 
         Raises:
             RefusedError: they, or the plan, are others than when they were written down.
         """
         plan, note = self.folders.embargoed / "plan.json", self.folders.private / COUNTED_AS
         planned = json.loads(plan.read_bytes())["plan_digest"] if plan.exists() else ""
+        present = self.counted_as(self.recorded("exact", step="count"))
         # Of a week that a version before this note began, the plan alone tells.
-        counted = note.read_bytes() if note.exists() else self.counted_as
-        if (planned, counted) != (self.plan.digest, self.counted_as):
+        counted = note.read_bytes() if note.exists() else present
+        if (planned, counted) != (self.plan.digest, present):
+            again = f"turnstile run {self.key.programme} --week {self.key.period}"
+            again += f" --revision {self.key.revision} --reason TEXT" if self.key.revision else ""
             raise RefusedError(
-                f"{self.key}: the programme's file, its cells or the rows changed since the week "
-                "was planned and counted, so nothing is charged; clear its run from ingest on, or "
-                f"run it again: turnstile run {self.key.programme} --week {self.key.period}"
+                f"{self.key}: programme, cells, rows or bounding key are others than when the week "
+                "was planned and counted, or that was stopped, so nothing is charged; clear its "
+                f"run from ingest on, or run it again: {again}"
             )
 
     def request(self, statement: Statement) -> Request:
