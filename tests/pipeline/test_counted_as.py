@@ -52,6 +52,10 @@ def test_a_plan_of_before_an_edit_is_not_drawn(reserved: Deployment) -> None:
     _do("count")  # that alone was cleared
     with pytest.raises(RefusedError, match="planned and counted"):
         _do("reserve")
+    plan = reserved.home / f"embargoed/opal/{WEEK}/r0/plan.json"
+    plan.write_bytes(plan.read_bytes()[:99])  # as a loss of power does
+    with pytest.raises(RefusedError, match="planned and counted"):
+        _do("reserve")
 
 
 def test_a_count_of_before_the_note_goes_on_by_its_plan(reserved: Deployment) -> None:

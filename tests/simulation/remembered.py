@@ -284,14 +284,15 @@ class Remembered:
         return fetch
 
     def _plain_fetch(self, real: Callable[..., None]) -> Callable[..., None]:
-        def fetch(zone: PlainZone, wanted: Any) -> None:
+        def fetch(zone: PlainZone, wanted: Any, *, delivers: bool = False) -> None:
             place = str(zone.folder)
             asked = _told(wanted)
             if self._machine.is_twin or asked is None:
-                real(zone, wanted)
+                real(zone, wanted, delivers=delivers)
                 return
             state = (_state_of(zone.bucket), self._changes.of(place))
-            self.ask((real, place, asked, state), real, zone, wanted)
+            key = (real, place, asked, delivers, state)
+            self.ask(key, partial(real, delivers=delivers), zone, wanted)
 
         return fetch
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -131,7 +132,9 @@ class PlannedRelease:
             RefusedError: they, or the plan, are others than when they were written down.
         """
         plan, note = self.folders.embargoed / "plan.json", self.folders.private / COUNTED_AS
-        planned = json.loads(plan.read_bytes())["plan_digest"] if plan.exists() else ""
+        planned = ""
+        with suppress(ValueError, FileNotFoundError):  # never written, or cut by a loss of power
+            planned = json.loads(plan.read_bytes())["plan_digest"]
         present = self.counted_as(self.recorded("exact", step="count"))
         # Of a week that a version before this note began, the plan alone tells.
         counted = note.read_bytes() if note.exists() else present
