@@ -7,7 +7,7 @@ folders are the zones themselves; where it names one, an extension fetches and p
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -186,7 +186,9 @@ def require_no_copy(zone: Path) -> None:
     Raises:
         InputError: the zone's store is not named, and its folder was fetched from one.
     """
-    books = any((zone / ASIDE.parent / name).exists() for name in _BOOKS)
+    books = False
+    with suppress(PermissionError):  # of others: this login writes nothing there
+        books = any((zone / ASIDE.parent / name).exists() for name in _BOOKS)
     if books and is_copy(zone):
         rule = (
             f"is not set, and {zone} is the copy of a store; set it as it was. If weeks were "
