@@ -93,6 +93,10 @@ class Settings:
         """File of the ledger's database; None of a server."""
         return sqlite_file(self.ledger_url)
 
+    def store_of(self, zone: str) -> ZoneStore | None:
+        """Return the store that a zone lies in; None where it is a folder, as far as is known."""
+        return next((store for store in self.stores if store.zone == zone), None)
+
     @property
     def landing(self) -> Path:
         """Where the authority drops its files."""

@@ -114,7 +114,7 @@ def test_a_run_that_somebody_set_going_whom_no_line_names_lets_nobody_approve(
         monkeypatch.setattr(
             module, "airflow_api", lambda log=log: SimpleNamespace(events=lambda _: log)
         )
-        with pytest.raises(NotApproved, match="Delete the\n? ?run"):
+        with pytest.raises(NotApproved, match="Delete the run"):
             module.who_set_going_again(run)
     log[-1] = _line("patch_task_instance", extra={"new_state": "success"})
     assert module.who_set_going_again(run) == {"olga"}

@@ -394,7 +394,6 @@ TABLE: dict[str, tuple[Change, str]] = {
 }
 
 
-@pytest.mark.some(188)
 @pytest.mark.parametrize("name", TABLE)
 def test_verification_finds_it_names_it_and_exits_4(
     name: str, site: Site, stores: Stores, capsys: pytest.CaptureFixture[str]

@@ -12,6 +12,7 @@ import pytest
 from deployment_fixtures import BegunWeek
 from small_deployment import WEEK, Deployment
 
+from turnstile.cli import main
 from turnstile.errors import RefusedError, TurnstileError
 from turnstile.pipeline import before_charge
 from turnstile.pipeline.draw.planned_release import COUNTED_AS
@@ -103,11 +104,14 @@ def test_a_count_that_was_stopped_is_nobodys(
     _do(*BEFORE, "draw")
 
 
-def test_counts_under_another_bounding_key_are_not_drawn(reserved: Deployment) -> None:
-    key = reserved.home / "private/bounding.key"
-    key.write_bytes(bytes(reversed(key.read_bytes())))
-    with pytest.raises(TurnstileError):
-        _do("draw")
+def test_counts_under_another_bounding_key_are_not_drawn(begun_week: BegunWeek) -> None:
+    place = begun_week("opal", "reserve")
+    said = ("--person", "olga", "--reason", "a year is over")
+    assert main(["ledger", "rotate-bounding-key", *said]) == 0
+    with pytest.raises(RefusedError, match="rows or bounding key are others"):
+        _do("reserve", "draw")
+    assert place.nothing_happened()
+    _do(*BEFORE, "reserve", "draw")
 
 
 def test_an_edit_of_words_alone_needs_the_plan_again_and_no_count(reserved: Deployment) -> None:

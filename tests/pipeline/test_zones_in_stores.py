@@ -817,6 +817,15 @@ def test_a_publisher_whose_copy_is_older_lists_what_others_have_published(
     assert command(place, "ledger", "verify") == 0
 
 
+def withdraw(place: StoredDeployment, include: Path, *, has_file: bool = False) -> None:
+    """Withdraw the week where its programme has its file, or has none any more."""
+    place.include = shutil.copytree(place.include, include)
+    if not has_file:
+        (include / "programmes/itms.yaml").unlink()
+    said = ("--person", "olga", "--reason", "a bus was counted twice")
+    assert command(place, "ledger", "withdraw", KEY, *said) == 0
+
+
 @pytest.mark.parametrize("is_made", [True, False], ids=["series made", "no programme file"])
 def test_the_withdrawal_of_the_only_week_goes_out(
     public_week: StoredDeployment,
@@ -827,20 +836,15 @@ def test_the_withdrawal_of_the_only_week_goes_out(
 ) -> None:
     place = public_week.fork(tmp_path / "copy")
     before = _series_of(place)
-    place.include = shutil.copytree(place.include, tmp_path / "include")
-    programme = place.include / "programmes/itms.yaml"
-    kept = programme.read_bytes()
-    if not is_made:
-        programme.unlink()
-    said = ("--person", "olga", "--reason", "a bus was counted twice")
-    assert command(place, "ledger", "withdraw", KEY, *said) == 0
+    kept = (place.include / "programmes/itms.yaml").read_bytes()
+    withdraw(place, tmp_path / "include", has_file=is_made)
     assert ("series stay as they were" in capsys.readouterr().err) is not is_made
     record = f"itms/{WEEK}/withdrawn-r0.json"
     assert place.objects("public", record)
     assert record in place.objects("public", "zone-index.txt")["zone-index.txt"].decode()
     assert (_series_of(place) == before) is not is_made
     assert command(place, "ledger", "verify") == 0
-    programme.write_bytes(kept)
+    (place.include / "programmes/itms.yaml").write_bytes(kept)
     assert command(place, "ledger", "republish") == 0
     assert place.objects("public", record)
     tables = [
@@ -855,10 +859,7 @@ def test_a_record_that_is_gone_is_sent_again_though_its_programme_file_is_gone(
     public_week: StoredDeployment, tmp_path: Path
 ) -> None:
     place = public_week.fork(tmp_path / "copy")
-    place.include = shutil.copytree(place.include, tmp_path / "include")
-    (place.include / "programmes/itms.yaml").unlink()
-    said = ("--person", "olga", "--reason", "a bus was counted twice")
-    assert command(place, "ledger", "withdraw", KEY, *said) == 0
+    withdraw(place, tmp_path / "include")
     record = f"itms/{WEEK}/withdrawn-r0.json"
     place.root.delete_object(Bucket=bucket_of("public"), Key=f"{place.prefix}/{record}")
     assert command(place, "ledger", "republish") == 4  # the series stay as they were
@@ -1145,9 +1146,6 @@ def test_a_portal_learns_of_a_withdrawal_though_the_programme_file_is_gone(
     place, portal = public_week.fork(tmp_path / "copy"), tmp_path / "portal"
     send = ["portal", "send", "itms", "--to", f"file://{portal}"]
     assert command(place, *send) == 0
-    place.include = shutil.copytree(place.include, tmp_path / "include")
-    (place.include / "programmes/itms.yaml").unlink()
-    said = ("--person", "olga", "--reason", "a bus was counted twice")
-    assert command(place, "ledger", "withdraw", KEY, *said) == 0
+    withdraw(place, tmp_path / "include")
     assert command(place, *send) == 0
     assert (portal / f"itms/{WEEK}/withdrawn-r0.json").is_file()

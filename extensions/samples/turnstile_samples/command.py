@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         rule = "rows are at least 1 and a seed at least 0"
         raise InputError(where="sample", field="--rows, --seed", rule=rule)
     settings = Settings.from_environment()
-    if args.out is None and any(store.zone == "landing" for store in settings.stores):
+    if args.out is None and settings.store_of("landing"):
         rule = "is a store, and this writes a folder: say --out FOLDER, and copy it there"
         raise InputError(where="sample", field="the landing zone", rule=rule)
     landing = args.out or settings.landing

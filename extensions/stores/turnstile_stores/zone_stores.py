@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,7 +44,18 @@ def store_of(settings: Settings, zone: str) -> ZoneStore | None:
     Raises:
         InputError: an address is none, or one zone lies in the store of another.
     """
-    places = [(store.zone, store_address(store)) for store in settings.stores]
+    _require_apart(settings.stores)
+    return settings.store_of(zone)
+
+
+@cache  # every step asks for its zones a dozen times
+def _require_apart(stores: tuple[ZoneStore, ...]) -> None:
+    """Refuse zones in the store of another.
+
+    Raises:
+        InputError: one is, or an address is none.
+    """
+    places = [(store.zone, store_address(store)) for store in stores]
     for (inner, place), (outer, around) in permutations(places, 2):
         if around.holds(place):
             rule = (
@@ -53,7 +65,6 @@ def store_of(settings: Settings, zone: str) -> ZoneStore | None:
             raise InputError(
                 where="environment", field=f"TURNSTILE_{inner.upper()}_STORE", rule=rule
             )
-    return next((candidate for candidate in settings.stores if candidate.zone == zone), None)
 
 
 def _unit_zone(settings: Settings, store: ZoneStore) -> UnitZone:

@@ -154,7 +154,7 @@ def _ledger(settings: Settings) -> Iterator[Found]:
         yield Found(finding.check, str(finding.problem))
     if clock_known_until(ledger.entries(), now) < now:
         yield Found("clock", "it jumped, or the ledger was quiet for long: nothing is deleted")
-    if settings.private.is_dir() or any(store.zone == "private" for store in settings.stores):
+    if settings.private.is_dir() or settings.store_of("private"):
         yield from _private(settings, ledger)
 
 
@@ -166,8 +166,7 @@ def _private(settings: Settings, ledger: Ledger) -> Iterator[Found]:
         for finding in private_findings(settings, ledger):
             yield Found("private", finding.problem)
     except (IntegrityError, StoreError) as error:
-        in_store = any(store.zone == "private" for store in settings.stores)
-        yield Found("store" if in_store else "ledger", str(error))
+        yield Found("store" if settings.store_of("private") else "ledger", str(error))
 
 
 def _without_ledger(settings: Settings) -> Found:

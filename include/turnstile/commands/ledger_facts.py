@@ -14,7 +14,7 @@ from turnstile.commands.ledger_opened import (
     publish_all_series,
     publish_list,
     publish_series,
-    publish_withdrawal,
+    publish_series_or_records,
     require_is_over,
     require_not_before,
     set_damage_aside,
@@ -172,7 +172,7 @@ def _withdraw(args: argparse.Namespace) -> int:
     if any(revision.withdrawn for revision in published if revision.key == key):
         print(f"{key} was withdrawn before: what was said of it then stands", file=sys.stderr)
     attempt = ledger.withdraw(key, *said, public_note=args.public_note)
-    if problem := publish_withdrawal(ledger, attempt.key.programme):
+    if problem := publish_series_or_records(ledger, attempt.key.programme):
         print(
             f"warning: the record is public, and series stay as they were: {problem}; once that is "
             "mended, turnstile ledger republish",

@@ -167,8 +167,8 @@ def publish_series(programme: str) -> None:
     zones(settings).send_public(lambda: ledger.sign_public_zone(series), programme, None, series)
 
 
-def publish_withdrawal(ledger: Ledger, programme: str) -> str:
-    """Bring a withdrawal to the public zone: its series, or at least the record of it.
+def publish_series_or_records(ledger: Ledger, programme: str) -> str:
+    """Bring what the ledger says of a programme to the public zone: series, or at least records.
 
     Returns:
         Why series stay as they were, where the programme's file is gone or broken; else nothing.
@@ -205,7 +205,7 @@ def publish_all_series(ledger: Ledger) -> list[str]:
     for programme in sorted(told):
         note_again()  # what is not sent yet goes where a bucket is fetched
         try:
-            if problem := publish_withdrawal(ledger, programme):
+            if problem := publish_series_or_records(ledger, programme):
                 left.append(f"{programme}: {problem}")
         except Exception as error:  # noqa: BLE001 - the ledger is back, whatever lies there
             left.append(f"{programme}: {str(error) or type(error).__name__}")

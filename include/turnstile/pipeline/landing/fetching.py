@@ -86,7 +86,7 @@ def address_of(programme: str, settings: Settings) -> Address | None:
         raise InputError(where="environment", field=SETTING, rule=rule)
     if programme not in pairs:
         return None
-    if any(store.zone == "landing" for store in settings.stores):
+    if settings.store_of("landing"):
         rule = "copies files into a folder, and the landing zone is a store; use one of the two"
         raise InputError(where="environment", field=SETTING, rule=rule)
     kind, _, rest = pairs[programme].partition("://")
