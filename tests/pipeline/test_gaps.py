@@ -121,6 +121,25 @@ def test_no_trip_decides_whether_a_day_is_a_gap(landed: Deployment, *, has_file:
     assert drawn_of(sealed, sealed_attempt(sealed)).artefact.gaps == gaps
 
 
+def test_no_trip_decides_what_ingest_logs_and_how_many_files_the_ledger_is_told(
+    landed: Deployment, caplog: pytest.LogCaptureFixture
+) -> None:
+    landed.edit("opal", MISSING, "missing_day: publish_with_gap")
+    monday = next(landed.landing("opal").glob(f"*{MONDAY}*"))
+    header, trip, *_ = monday.read_text().splitlines(keepends=True)
+    tuesday = next(path for path in monday.parent.iterdir() if path != monday)
+    caplog.set_level("INFO", logger="turnstile")
+    outcomes = []
+    for content in (header, header + trip, tuesday.read_text()):
+        monday.write_text(content)
+        caplog.clear()
+        step_named("ingest")("opal", WEEK, 0)
+        noted = open_release("opal", WEEK).recorded("files", step="ingest")
+        outcomes.append((caplog.messages.copy(), len(set(noted.split()))))
+    assert outcomes[0] == outcomes[1] == outcomes[2]
+    assert outcomes[0][1] == len(list(monday.parent.iterdir()))
+
+
 @pytest.mark.parametrize("command", ["plan", "run"])
 def test_a_week_without_a_day_of_service_is_refused(
     command: str, landed: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]

@@ -7,14 +7,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from deployment_fixtures import BegunWeek
 from retention_days import Cli
 from small_deployment import WEEK, Deployment
 
+from turnstile.counting.exact_store import load_exact
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.pipeline.before_charge import RESTATED
+from turnstile.pipeline.context import open_release
 from turnstile.pipeline.steps import step_named
 
 WHO = ("--person", "olga", "--reason", "the disk died")
@@ -169,4 +172,28 @@ def test_a_week_that_was_counted_again_under_its_hold_is_as_it_was_reserved(
     assert first != again  # whether counts are those of before is told to nobody
     for name in ("reserve", "draw"):
         step_named(name)("itms", WEEK, 0)
+    assert turnstile("ledger", "verify", "--private") == 0
+
+
+def test_a_delivery_with_the_same_counts_is_told_to_nobody(
+    begun_week: BegunWeek, turnstile: Cli
+) -> None:
+    """The ledger was told the same commitment: whether a card's records moved a count, unnoised."""
+    delivered = next(begun_week("itms", "draw").landing("itms").iterdir())
+    release = open_release("itms", WEEK)
+    exact = [release.recorded("exact", step="count")]
+    lines = delivered.read_text().splitlines(keepends=True)
+    delivered.unlink()  # it is a link
+    delivered.write_text("".join((*lines, lines[-1])))  # what came twice counts once
+    for name in ("ingest", "validate", "count", "reserve"):
+        step_named(name)("itms", WEEK, 0)
+    exact.append(release.recorded("exact", step="count"))
+    of_tables = [load_exact(release.folders.private, digest) for digest in exact]
+    assert all(
+        np.array_equal(a.reveal_to_mechanism(), b.reveal_to_mechanism())
+        for a, b in zip(*of_tables, strict=True)
+    )
+    told = [e.body["exact"] for e in release.ledger.entries() if e.kind is EntryKind.RESERVED]
+    assert len(set(told)) == len(told) == len(set(exact)) == 2
+    step_named("draw")("itms", WEEK, 0)
     assert turnstile("ledger", "verify", "--private") == 0

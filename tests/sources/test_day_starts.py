@@ -52,6 +52,20 @@ def test_a_trip_of_the_night_is_of_the_service_day_before(ingested: Read) -> Non
     ]
 
 
+@pytest.mark.parametrize("end", ["on", "off"])
+def test_a_night_before_the_first_of_all_days_costs_its_own_record(
+    ingested: Read, end: str
+) -> None:
+    header = "card_id,mode,tap_on_date,tap_on_time,tap_on_location,"
+    header += "tap_off_date,tap_off_time,tap_off_location"
+    first = "5877642-06-25 (BC),01:00"
+    on, off = (first if end == name else "2016-07-26,08:00" for name in ("on", "off"))
+    hostile, good = f"x,bus,{on},A,{off},B", "c,bus,2016-07-26,08:00,A,,,"
+    rows, counts = ingested(good, hostile, header=header, read="card_id", day_starts=FOUR)
+    assert rows == [("c",)]
+    assert (counts["rows_in"], counts["rows_out"]) == (2, 1)
+
+
 def test_an_observation_of_the_night_too(ingested: Read) -> None:
     header = "license_plate,observationDateTime,speed,latitude,longitude"
     times = ["2016-07-27T03:59:59+05:30", "2016-07-26T22:30:00Z", "2016-07-26T03:59:00+05:30"]

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from ingested_weeks import Read, Zones
 from turnstile.counting.exact_tables import count
 from turnstile.errors import ProgrammeError
 from turnstile.programme.domain.files import load_domain
+from turnstile.programme.id_form import IdForm, IdKind, LetterCase
 from turnstile.programme.loading import parse_programme
 from turnstile.programme.source_spec import DateForm, Feed, TapAction, WithoutCard
 from turnstile.programme.spec import Programme
@@ -69,6 +71,15 @@ def test_a_trip_without_a_card_is_a_unit_that_nothing_else_belongs_to(ingested: 
     assert units.pop("c") == 2
     assert list(units.values()) == [1, 1, 1]
     assert "card_id_missing" not in counts
+
+
+def test_no_card_has_the_name_of_a_row_without_one(ingested: Read) -> None:
+    nobody = "bus,2016-07-25,08:00,A,,,"
+    form = {"card_form": IdForm(IdKind.TEXT, case=LetterCase.KEEP)}
+    read = partial(ingested, header=HEADER, read="card_id", without_card=OWN, **form)
+    ((name,),), _ = read(f",{nobody}")
+    rows, _ = read(f",{nobody}", f"{name},{nobody.replace('08', '09')}")
+    assert len({unit for (unit,) in rows}) == 2
 
 
 def test_where_they_are_dropped_the_same_rows_are_set_aside(ingested: Read) -> None:

@@ -50,12 +50,18 @@ def test_entries_and_exits_are_rows_of_one_end(gates: Read) -> None:
 
 
 def test_numbers_that_are_none_are_set_aside_and_a_flood_is_a_full_gate(gates: Read) -> None:
-    bad = ["x,1", "1,", "-1,1", "1.5,1", "1e9,0", "99999999999999999999,0"]
+    bad = ["x,1", "1,", "-1,1", "1.5,1", "1e9,0"]
     lines = [f"g{n},A,2016-07-25T08:00:00,{pair}" for n, pair in enumerate(bad)]
     flood, twice = "f,A,2016-07-25T08:00:00,99999999,0", "t,A,2016-07-25T08:00:00"
     rows, counts = gates(*lines, flood, f"{twice},3,0", f"{twice},3,0", f"{twice},2,0")
     assert len(rows) == MOST_OF_RECORD + 3
     assert (counts["no_riders"], counts["duplicates"]) == (len(bad), 2)
+
+
+@pytest.mark.parametrize("number", [10**15 - 1, 2**63 - 1, 10**30, 10**60])
+def test_one_ride_more_makes_no_number_none(gates: Read, number: int) -> None:
+    lines = [f"g,A,2016-07-25T08:00:00,{n},0" for n in (number, number + 1)]
+    assert {len(gates(line)[0]) for line in lines} == {MOST_OF_RECORD}
 
 
 def reading(
@@ -89,13 +95,15 @@ def test_the_next_weeks_first_reading_ends_the_weeks_last_interval(counters: Rea
     assert counters(last)[0] == []
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(8))
 def test_one_ride_more_is_one_row_more_or_none(counters: Read, seed: int) -> None:
     """Every later reading of its gate is one more; set back, flooded, anything (rides, R2)."""
     chance = random.Random(seed)  # noqa: S311 - made-up readings
     total, before = 0, []
     for hour in range(0, 24, 2):
-        total = chance.choice([total, total + 3, 0, 40_000, total + MOST_OF_RECORD])
+        total = chance.choice(
+            [total, total + 3, 0, 40_000, total + MOST_OF_RECORD, 10**15 - 2, 2**63 - 1]
+        )
         before.append((hour, total))
     ride = chance.randrange(24)
     after = [(hour, count + (hour > ride)) for hour, count in before]

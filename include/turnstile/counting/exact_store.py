@@ -1,8 +1,8 @@
 """Exact tables of a week as one file of the private zone, found again by its digest.
 
 The file's name is its digest, which must not reveal the counts to somebody who guesses them: it
-begins with 32 random bytes. A repeated count keeps the file of before, where that has the same
-counts; so the digest stays in the private zone, and in the ledger under a key.
+begins with 32 random bytes. A repeated count of the same rows keeps the file of before; the digest
+stays in the private zone, and in the ledger under a key.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def save_exact(tables: Sequence[ExactTable], folder: Path, before: str = "") -> 
     Args:
         tables: in the order in which they are to be read back.
         folder: of the private zone; made if need be.
-        before: digest of the last count; empty without one.
+        before: digest of the last count of the same rows; empty without one.
     """
     content = b"".join(
         (

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from turnstile.programme.spec import Programme
+from turnstile.sources.feeds.layout import NO_CARD
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -67,7 +68,7 @@ def ids_that_bound_nothing(
             SELECT count(*) AS n, count(DISTINCT service_date) AS days,
                 regexp_matches({unit}, $cut) AS is_cut
             FROM rows_read
-            WHERE hash({unit}) % $parts = 0 AND NOT starts_with({unit}, 'without card ')
+            WHERE hash({unit}) % $parts = 0 AND NOT starts_with({unit}, '{NO_CARD}')
             GROUP BY {unit}
         )""",
         {"cut": _CUT, "parts": rows // _ROWS_LOOKED_AT + 1},

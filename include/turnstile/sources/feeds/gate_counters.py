@@ -3,7 +3,8 @@
 A reading says how often a gate was passed since it was made. Who passed between a reading and the
 gate's next one counts where and when the interval begins: the difference, at least 0 (a counter
 that was set back, or runs backwards) and at most `gate_counts.MOST_OF_RECORD`. One more ride moves
-every later reading of its gate by one, and so one difference by one at most. The interval of a
+every later reading of its gate by one, and so one difference by one at most, as long as no counter
+begins again after its last digit (FEEDS says what to deliver then). The interval of a
 gate's last reading ends with the first one of the next week, if that is delivered too. Columns are
 those of the files of the Metropolitan Transportation Authority where a programme names no others.
 """

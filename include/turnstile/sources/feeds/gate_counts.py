@@ -36,14 +36,15 @@ _NAMES = (
     ("exits", "exits"),
     ("mode", "mode"),
 )
-_NUMBER = r"[0-9]{1,15}(\.0*)?"
+_NUMBER = r"[0-9]+(\.0*)?"
+_LARGEST = 10**30  # a larger number is this: one ride more makes no number none
 _NEEDED, _ENDS = ("gate", "place", "entries", "exits"), ("entries", "exits")
 _GATE = "card_id, mode, tap_on_location, side"
 NUMBERS = f"""
     WITH said AS (
         SELECT DISTINCT card_id, mode, tap_on_location, service_date, tapped_at_utc,
             unnest(['entries', 'exits']) AS side,
-            unnest([split_part(riders, '/', 1), split_part(riders, '/', 2)])::BIGINT AS number
+            unnest([split_part(riders, '/', 1), split_part(riders, '/', 2)])::HUGEINT AS number
         FROM staged WHERE broken_rule IS NULL AND contains(riders, '/')
     ), step AS (
         SELECT *, number - lag(number) OVER of_gate AS of_week,
@@ -96,7 +97,10 @@ def gates_sql(programme: Programme, week: ServicePeriod, gate: str, fields: tupl
         fields: columns that are the record as it came.
     """
     are_some = " AND ".join(f"regexp_full_match({end}, '{_NUMBER}')" for end in _ENDS)
-    pair = " || '/' || ".join(f"split_part({end}, '.', 1)" for end in _ENDS)
+    pair = " || '/' || ".join(
+        f"least(coalesce(TRY_CAST(split_part({end}, '.', 1) AS HUGEINT), {_LARGEST}), {_LARGEST})"
+        for end in _ENDS
+    )
     relation = f"""(
         SELECT * REPLACE ({TAPPED_AT} AS tapped_at),
             {gate} AS card_id, {gate} AS tap_id, 'enter' AS action,
@@ -108,7 +112,7 @@ def gates_sql(programme: Programme, week: ServicePeriod, gate: str, fields: tupl
 
 def numbers_of(riders: str) -> tuple[str, str]:
     """Return SQL of entries and exits, as they are staged together."""
-    entries, exits = (f"CAST(split_part({riders}, '/', {n}) AS BIGINT)" for n in (1, 2))
+    entries, exits = (f"CAST(split_part({riders}, '/', {n}) AS HUGEINT)" for n in (1, 2))
     return entries, exits
 
 
@@ -141,7 +145,8 @@ def rows_of(connection: DuckDBPyConnection, counted: str) -> Joined:
             SELECT * EXCLUDE (entries, exits, number)
                 REPLACE (card_id || ' {end} ' || tapped_at_utc || ' ' || number AS card_id,
                     {replaced})
-            FROM (SELECT *, unnest(range(least({end}, {MOST_OF_RECORD}))) AS number FROM gate)
+            FROM (SELECT *, unnest(range(least({end}, {MOST_OF_RECORD})::BIGINT)) AS number
+                FROM gate)
         """)
     once = number_of(connection, "SELECT count(*) FROM gate")
     rows = number_of(connection, "SELECT count(*) FROM staged WHERE broken_rule IS NULL")

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 _WRONG_CLOCK_AFTER = timedelta(days=31)
 _TRIP, _A_DAY_S = "trip", 86_400
 _SECONDS_LATE = dict(zip(DelayUnit, (1, 60, -1, -60), strict=True))
+NO_CARD = " without card "
+"""How the name of a row begins that is a unit of its own: no id begins with a blank."""
 NUMBERS = ("latitude", "longitude", "speed", "delay")
 INSTANTS = ("tapped_at", "observed_at", "ended_at")
 
@@ -256,8 +258,8 @@ def unit_sql(programme: Programme, fields: tuple[str, ...]) -> str:
     """Return SQL of the card that bounds a row's contribution; NULL where a row has none.
 
     A row without a card that is a unit of its own is named by the digest of its fields, so that it
-    has the same name in every file, order and retry. Rows that are equal in all fields cannot be
-    distinguished from one that came twice and count once, as with cards.
+    has the same name in every file, order and retry, and no card has it. Rows that are equal in
+    all fields cannot be distinguished from one that came twice and count once, as with cards.
 
     Args:
         programme: says what happens to rows without a card, and which categories rows carry.
@@ -265,7 +267,8 @@ def unit_sql(programme: Programme, fields: tuple[str, ...]) -> str:
     """
     if programme.source.without_card is WithoutCard.DROP:
         return "card_id"
-    return f"coalesce(card_id, 'without card ' || sha256({as_it_came(fields + programme.listed)}))"
+    own = f"'{NO_CARD}' || sha256({as_it_came(fields + programme.listed)})"
+    return f"coalesce(card_id, {own})"
 
 
 def mode_sql(source: SourceSpec) -> str:

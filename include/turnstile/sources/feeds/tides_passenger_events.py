@@ -66,8 +66,10 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
         FROM (
             SELECT * REPLACE ({actions} AS action),
                 CASE WHEN passengers IS NULL THEN {each} WHEN TRY_CAST(passengers AS BIGINT) > 0
-                    THEN least(TRY_CAST(passengers AS BIGINT), {MOST_OF_RECORD}) ELSE 0 END
-                    AS riders
+                    THEN least(TRY_CAST(passengers AS BIGINT), {MOST_OF_RECORD})
+                    WHEN regexp_full_match(passengers, '[0-9]{{19,}}')
+                        AND TRY_CAST(passengers AS BIGINT) IS NULL THEN {MOST_OF_RECORD}
+                    ELSE 0 END AS riders
             FROM raw
         )
     )"""

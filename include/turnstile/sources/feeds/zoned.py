@@ -137,7 +137,8 @@ class ServiceClock:
         """SQL of the service day of a date and a minute on its clock."""
         if not self.starts:
             return date
-        return f"({date} - CASE WHEN {of_clock} < {self.starts} THEN 1 ELSE 0 END)"
+        # what would be before the engine's first day stays: it is no fault of the whole file
+        return f"coalesce(TRY({date} - ({of_clock} < {self.starts})::INTEGER), {date})"
 
 
 def stamped_sql(

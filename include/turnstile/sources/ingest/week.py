@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 # Raised whenever the same bytes would become other rows: a new version is another snapshot.
-PARSER_VERSION = 7
+PARSER_VERSION = 8
 _KEY_COLUMNS = 4  # card or vehicle, when, where: rows that are equal are equal in these
 _GOOD = "FROM staged WHERE broken_rule IS NULL"
 # Places, modes and buses by number, and no other column: a dictionary is begun for each, and given
@@ -391,8 +391,8 @@ def _write(
     hours = f"SELECT file, {MINUTE[work.layout.shape]} // 60 AS hour, count(*) AS rows {_GOOD}"
     _copy(work, f"{hours} GROUP BY ALL", work.folder / "snapshot" / HOURS_FILE)
     rows_out = 0
+    progress("writing rows by day")  # not by name: which days have one is told by rows
     for day, rows in rows_of_day.items():
-        progress(f"writing {day}")
         folder = work.folder / "snapshot" / "rows" / f"service_date={day}"
         rows_out += _copy(work, _rows_once(work, day, rows), folder / "part-000.parquet")
     rule_counts = work.connection.execute("SELECT broken_rule, count(*) FROM staged GROUP BY 1")
