@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -68,6 +70,28 @@ class TestEncoding:
     @given(CAPS)
     def test_of_a_cap_reads_back(self, cap: Cap) -> None:
         assert decode_cap(encode_cap(cap)) == cap
+
+    @pytest.mark.parametrize(
+        "later",
+        [
+            {"joint": "places/count"},
+            {"own_records": True},
+            {"mechanism": "dense_laplace"},
+            {"step": 3, "carried": ((date(2016, 7, 18), 2),)},
+        ],
+    )
+    def test_of_what_later_versions_added_reads_back(self, later: dict[str, Any]) -> None:
+        event = DrawEvent(
+            table="on_time",
+            statistic="count",
+            noise=NoiseFamily.DISCRETE_GAUSSIAN,
+            scale=Fraction(5, 2),
+            blocks=(),
+            sensitivities=((TRIP, Sensitivity(1, 1, 1, 1)),),
+        )
+        changed = replace(event, **later)
+        assert encode_event(changed).items() > encode_event(event).items()
+        assert decode_event(encode_event(changed)) == changed
 
     @pytest.mark.parametrize("threshold", [None, 17])
     def test_of_an_event_reads_back(self, threshold: int | None) -> None:

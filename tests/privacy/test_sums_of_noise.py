@@ -16,6 +16,7 @@ from turnstile.privacy.noise import (
     integer_pmf,
     pmf,
     tail,
+    two_laplace_tails,
     variance_of,
 )
 from turnstile.privacy.noise_families import NoiseFamily
@@ -134,3 +135,19 @@ def test_a_term_needs_a_positive_scale_and_number() -> None:
 def test_a_confidence_of_one_is_refused() -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
         half_width([Term(LAPLACE, 1.0)], 1.0)
+
+
+@pytest.mark.parametrize("other", [0.0, 0.5, 1.4, 1.9, 2.0, 2.1, 3.0, 40.0])
+def test_the_tails_of_two_laplace_deviates_are_those_of_their_convolution(other: float) -> None:
+    scale, reach, deviates = 2.0, np.linspace(0.1, 30, 7), np.linspace(-400, 400, 800_001)
+    density = np.exp(-np.abs(deviates) / scale) / (2 * scale) * (deviates[1] - deviates[0])
+    for at, of in enumerate(reach):
+        if other:
+            over, under = (deviates - of) / other, (deviates + of) / other
+            above = np.where(over > 0, 1 - np.exp(-np.abs(over)) / 2, np.exp(-np.abs(over)) / 2)
+            below = np.where(under < 0, 1 - np.exp(-np.abs(under)) / 2, np.exp(-np.abs(under)) / 2)
+            outside = float((density * (above + below)).sum())
+        else:
+            outside = math.exp(-of / scale)
+        told = two_laplace_tails(reach, scale, np.full(reach.shape, other))[at]
+        assert told == pytest.approx(outside, rel=2e-3, abs=1e-9)

@@ -12,7 +12,7 @@ import io
 import itertools
 import json
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -36,6 +36,8 @@ from turnstile.programme.source_spec import (
     TimeForm,
 )
 from turnstile.programme.spec import Programme
+from turnstile.sources.ingest.landing import RawFile, form_of
+from turnstile.sources.ingest.worksheet import as_parquet
 
 WEEK = "2016-W30"
 HEADER = "tap_id,card_id,mode,action,tapped_at,place,remark"
@@ -557,3 +559,23 @@ def test_a_column_of_too_many_levels_is_refused_by_name(rows: Any, levels: int) 
     else:
         with pytest.raises(InputError, match="'extra' is more than 12 levels deep; deliver plain"):
             rows("taps.parquet", sink.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("formats", "shown"),
+    [
+        (range(14, 18), "2016-07-25"),
+        (range(18, 22), "06:00:00"),
+        ((22,), "2016-07-25 06:00:00"),
+        ((0, 1, 2, 49), "42576.25"),
+    ],
+)
+def test_numbers_of_a_workbook_are_what_their_usual_format_shows(
+    formats: Sequence[int], shown: str, tmp_path: Path
+) -> None:
+    for number in formats:
+        style = f"<styleSheet><cellXfs><xf numFmtId='{number}'/></cellXfs></styleSheet>"
+        book = tmp_path / f"{number}.xlsx"
+        book.write_bytes(workbook([["at"], [42576.25]], xl__styles=style))
+        table = as_parquet(RawFile(book.name, book, form_of(book.name)), tmp_path / "rows", 1)
+        assert pq.read_table(table).column("at").to_pylist() == [shown]

@@ -7,11 +7,13 @@ from collections import Counter
 from datetime import date
 from functools import partial
 
+import duckdb
 import pytest
-from ingested_weeks import Read
+from ingested_weeks import Read, Zones
 
 from turnstile.programme.source_spec import DateForm, Feed, WithoutCard
 from turnstile.sources.feeds.gate_counts import MOST_OF_RECORD
+from turnstile.sources.ingest.snapshot import NUMBERS_FILE
 
 MONDAY = date(2016, 7, 25)
 READ = "service_date, tap_on_minute, tap_on_location, tap_off_minute, tap_off_location"
@@ -93,6 +95,15 @@ def test_the_next_weeks_first_reading_ends_the_weeks_last_interval(counters: Rea
     assert rows == [(date(2016, 7, 31), 1200, "R1", None, None)] * 2
     assert counts["outside_week"] == 1
     assert counters(last)[0] == []
+
+
+def test_a_gate_at_rest_neither_falls_nor_changes(counters: Read, zones: Zones) -> None:
+    clocks = {"00:00:00": 7, "04:00:00": 7, "08:00:00": 9, "12:00:00": 9, "16:00:00": 3}
+    counters(*(reading("a", clock, entries) for clock, entries in clocks.items()))
+    (kept,) = zones.private.rglob(NUMBERS_FILE)
+    asked = "changes, falls, changes_of_day, falls_of_day, filled"
+    sides = duckdb.sql(f"SELECT {asked} FROM read_parquet('{kept}') ORDER BY ALL").fetchall()
+    assert sides == [(0, 0, 0, 0, 0), (2, 1, 2, 1, 5)]
 
 
 @pytest.mark.parametrize("seed", range(8))
