@@ -42,7 +42,7 @@ def test_migrations_make_the_tables_that_the_code_names(stores: Stores) -> None:
 
 def test_a_newer_database_is_refused(stores: Stores, url: str) -> None:
     stores.tamper(url, "UPDATE ledger_version SET version_num = '9999'")
-    with pytest.raises(InputError, match="newer"):
+    with pytest.raises(InputError, match="is newer than this turnstile"):
         Ledger.open(url, clock=noon)
 
 
@@ -59,7 +59,7 @@ def test_a_store_that_cannot_be_used_says_so_without_its_password(url: str) -> N
 
 def test_a_folder_that_cannot_be_made_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="folder"):
+    with pytest.raises(InputError, match="its folder cannot be made"):
         Store(f"sqlite:///{tmp_path}/file/ledger.sqlite")
 
 
