@@ -166,6 +166,7 @@ def runs_now(
         asked: names of runs by DAG.
         period_of: names the period of a run, from its DAG, logical date and the form's field.
     """
+    from airflow.models.backfill import Backfill
     from airflow.models.dagrun import DagRun
     from airflow.models.taskinstance import TaskInstance
     from airflow.utils.session import create_session
@@ -175,7 +176,9 @@ def runs_now(
     wanted = select(
         *(DagRun.dag_id, DagRun.run_id, DagRun.run_type, DagRun.state),
         *(DagRun.logical_date, DagRun.conf, DagRun.queued_at, DagRun.start_date),
-    ).where(
+        Backfill.is_paused,
+    )
+    wanted = wanted.outerjoin(Backfill, Backfill.id == DagRun.backfill_id).where(
         DagRun.dag_id.in_(tuple(asked)),
         or_(DagRun.state.in_(tuple(UNDER_WAY)), DagRun.run_id.in_(tuple(named))),
     )
@@ -200,7 +203,8 @@ def runs_now(
         period = period_of(run.dag_id, run.logical_date, week)
         known = tasks.get((run.dag_id, run.run_id), {})
         since = latest((run.queued_at, run.start_date))
-        runs_by_dag[run.dag_id].append(RunNow(run.run_id, period, _word(run.state), known, since))
+        now = RunNow(run.run_id, period, _word(run.state), known, since, bool(run.is_paused))
+        runs_by_dag[run.dag_id].append(now)
     return {dag_id: tuple(ones) for dag_id, ones in runs_by_dag.items()}
 
 
@@ -217,15 +221,17 @@ def scheduler_heard() -> datetime | None:
 
 def runs_by_start(dag_id: str) -> dict[datetime, KnownRun]:
     """Return the runs of a DAG by their logical date; in the API server."""
+    from airflow.models.backfill import Backfill
     from airflow.models.dagrun import DagRun
     from airflow.utils.session import create_session
     from sqlalchemy import select
 
-    known = select(DagRun.logical_date, DagRun.run_id, DagRun.state)
+    known = select(DagRun.logical_date, DagRun.run_id, DagRun.state, Backfill.is_paused)
+    known = known.outerjoin(Backfill, Backfill.id == DagRun.backfill_id)  # canceling pauses it
     known = known.where(DagRun.dag_id == dag_id, DagRun.logical_date.is_not(None))
     with create_session() as session:
         return {
-            row.logical_date: KnownRun(row.run_id, _word(row.state))
+            row.logical_date: KnownRun(row.run_id, _word(row.state), bool(row.is_paused))
             for row in session.execute(known)
         }
 

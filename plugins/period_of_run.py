@@ -9,10 +9,15 @@ skipped or cleared.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from turnstile.errors import InputError
-from turnstile.programme.calendar.release_schedule import period_of_interval, starts_at
+from turnstile.programme.calendar.release_schedule import (
+    period_containing,
+    period_of_interval,
+    starts_at,
+)
 from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod, parse_period
@@ -49,6 +54,7 @@ def programme_and_period(name: str, context: Mapping[str, Any]) -> tuple[Program
     if is_by_hand:
         if named:
             period = parse_period(named, where="run")
+            _require_no_date_of_another(period, getattr(dag_run, "logical_date", None), programme)
             interval = (starts_at(period, zone), period.ends_at(zone))
         elif interval[0] is None or interval[0] != getattr(dag_run, "logical_date", None):
             raise InputError(where="run", field="week", rule=BY_HAND)
@@ -61,6 +67,26 @@ def programme_and_period(name: str, context: Mapping[str, Any]) -> tuple[Program
         )
         raise InputError(where="run", field="week", rule=rule)
     return programme, period
+
+
+def _require_no_date_of_another(
+    period: ServicePeriod, logical_date: datetime | None, programme: Programme
+) -> None:
+    """Refuse a run by hand at the first instant of another period than it names.
+
+    Airflow keeps one run for each date: it would take the place of that period's own run, and
+    whoever asked for that period would be given this one.
+    """
+    zone = programme.time.zone
+    if logical_date is None:
+        return
+    other = period_containing(logical_date.astimezone(zone).date(), programme.schedule)
+    if other != period and starts_at(other, zone) == logical_date:
+        rule = (
+            f"it names {period}, and its logical date is that of {other}, whose run it would be "
+            f"taken for, so nothing is charged; delete this run, and release {period} by name"
+        )
+        raise InputError(where="run", field="week", rule=rule)
 
 
 def revision_of(programme: Programme, period: ServicePeriod) -> int:

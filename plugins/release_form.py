@@ -6,7 +6,7 @@ Airflow's rights and its audit log hold as if they had started it in Airflow.
 """
 # No `from __future__ import annotations`: FastAPI reads the annotations of the routes below.
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from airflow_interfaces import current_user, may_change_runs, runs_by_start
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from turnstile.operations.airflow_now import AirflowNow
     from turnstile.operations.budget_page.page import BudgetPage
-    from turnstile.operations.week_requests import WeekRequest
+    from turnstile.operations.week_requests import KnownRun, WeekRequest
 
 _FIELDS = ("programme", "first", "last")
 
@@ -78,11 +78,24 @@ def add_release_form(
                 "until it is adopted (include/examples.yaml); a new file has one within a minute."
             )
             return HTMLResponse(shown(seen, wanted, may=True, note=note))
-        asked = week_requests(
-            spec, periods_asked_for(spec, wanted), runs_by_start(dag_of(programme))
-        )
+        known = runs_by_start(dag_of(programme))
+        asked = week_requests(spec, periods_asked_for(spec, wanted), known)
+        if held := _held(asked, known.values()):
+            return HTMLResponse(shown(seen, wanted, may=True, note=held))
         note = await _ask(request, asked)
         return HTMLResponse(shown(seen, wanted, may=True, note=note))
+
+
+def _held(asked: "tuple[WeekRequest, ...]", known: "Iterable[KnownRun]") -> str:
+    """Say which runs Airflow would never begin; empty if it would begin all."""
+    held = {run.run_id for run in known if run.is_held_back}
+    if not (names := ", ".join(week.run_id for week in asked if week.run_id in held)):
+        return ""
+    return (
+        "Airflow begins no run of a backfill that is paused or was canceled, so nothing was asked "
+        f"for: {names}. Unpause the backfill in Airflow; if it was canceled, delete these runs "
+        "there, then ask again: what is sealed stands, uncharged."
+    )
 
 
 async def _ask(request: "Request", asked: "tuple[WeekRequest, ...]") -> str:

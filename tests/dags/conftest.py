@@ -56,11 +56,11 @@ def auth(airflow_home: Path) -> Iterator[Any]:
         patching.setenv("AIRFLOW__API_AUTH__JWT_SECRET", "tests only, " * 8)
         warnings.simplefilter("ignore")  # Airflow's own, of its own migration
         models = importlib.import_module("airflow.models.dag")
-        for name in ("revoked_token", "trigger", "tasklog", "dagrun", "taskinstance"):
+        for name in ("revoked_token", "trigger", "tasklog", "dagrun", "taskinstance", "backfill"):
             importlib.import_module(f"airflow.models.{name}")
         importlib.import_module("airflow.jobs.job")
         settings = importlib.import_module("airflow.settings")
-        runs = ("log_template", "dag_run", "task_instance")
+        runs = ("log_template", "backfill", "dag_run", "task_instance")
         for table in ("revoked_token", "dag_bundle", "dag", "job", *runs):
             models.DagModel.metadata.tables[table].create(settings.engine)
         app = importlib.import_module("airflow.api_fastapi.app")

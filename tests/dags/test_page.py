@@ -6,6 +6,7 @@ import importlib
 import json
 import re
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -384,6 +385,27 @@ def test_a_click_asks_airflow_for_each_week_by_name_in_the_persons_name(
     assert {token for token, _ in asked} == {headers["Authorization"]}
     assert asked[0][1]["logical_date"] == "2016-07-31T14:00:00+00:00"
     assert "Asked for: opal_2016-W31. Airflow refused opal_2016-W32 (409): no room" in answer.text
+
+
+def test_a_run_of_a_canceled_backfill_is_not_asked_for(
+    site: Any, bearer: Callable[[str], dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, page = importlib.import_module("release_form"), importlib.import_module("privacy_page")
+    asking = importlib.import_module("asking_airflow")
+    requests = importlib.import_module("turnstile.operations.week_requests")
+    monkeypatch.setattr(asking, "application_of_airflow", lambda: pytest.fail("Airflow was asked"))
+    monkeypatch.setattr(page, "paused_by_dag", lambda _: {"release_opal": False})
+    start = datetime(2016, 7, 31, 14, tzinfo=UTC)
+    held = requests.KnownRun("backfill__1", "failed", is_held_back=True)
+    monkeypatch.setattr(module, "runs_by_start", lambda _: {start: held})
+    wanted = WANTED | {"first": "2016-W31"}
+    shown = _get(site, "/release", params=wanted, headers=bearer("admin")).text
+    seen = re.search(r'name="seen" value="(\w+)"', shown)
+    assert seen is not None
+    form = wanted | {"seen": seen[1]}
+    answer = site.post("/privacy-budget/release", data=form, headers=bearer("admin"))
+    assert "so nothing was asked for: backfill__1." in answer.text
+    assert "delete these runs there, then ask again" in answer.text
 
 
 def test_the_application_is_built_in_the_api_server_only(airflow_home: Path) -> None:

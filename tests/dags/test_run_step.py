@@ -245,7 +245,12 @@ def test_a_week_that_nobody_could_approve_is_refused_before_it_is_read(
 
 @pytest.mark.parametrize(
     ("week", "logical", "expected"),
-    [("2016-W31", None, "2016-W31"), ("2016-W31", START, "2016-W31"), ("", START, "2016-W30")],
+    [
+        ("2016-W31", None, "2016-W31"),
+        ("2016-W31", END + timedelta(hours=3), "2016-W31"),
+        ("2016-W30", START, "2016-W30"),
+        ("", START, "2016-W30"),
+    ],
 )
 def test_a_run_by_hand_names_its_week_in_the_form_or_by_the_weeks_first_instant(
     step_task: ModuleType, week: str, logical: datetime | None, expected: str
@@ -254,6 +259,17 @@ def test_a_run_by_hand_names_its_week_in_the_form_or_by_the_weeks_first_instant(
     module = importlib.import_module("period_of_run")
     _, period = module.programme_and_period("opal", _by_hand(week, logical))
     assert str(period) == expected
+
+
+def test_a_run_by_hand_does_not_take_the_place_of_another_weeks_run(
+    wait_task: ModuleType, exceptions: ModuleType, home: Path
+) -> None:
+    # Release weeks finds the run of a week by its date: it would clear this one for 2016-W30.
+    task = wait_task.WaitUntilFinal(task_id="wait", programme="opal")
+    told = "it names 2016-W31, and its logical date is that of 2016-W30"
+    with pytest.raises(exceptions.AirflowFailException, match=told):
+        task.execute(_by_hand("2016-W31", START))
+    assert not (home / "operations").exists()
 
 
 @pytest.mark.parametrize(

@@ -94,10 +94,48 @@ def test_every_run_is_known_though_airflow_hands_out_a_hundred_at_once(
     httpserver.expect_request(tasks).respond_with_json({"task_instances": []})
     health = {"scheduler": {"latest_scheduler_heartbeat": None}}
     httpserver.expect_request("/api/v2/monitor/health").respond_with_json(health)
+    httpserver.expect_request("/api/v2/backfills").respond_with_json(
+        {"backfills": [], "total_entries": 0}
+    )
     assert len(api.runs("release_opal")) == 250
     now = api.now(RunsAsked({"opal": frozenset({"249"})}, {}), lambda *_: "")
     assert now.runs is not None
     assert len(now.runs["opal"]) == 250
+
+
+@pytest.mark.parametrize(
+    ("last_is_paused", "run_type", "is_held_back"),
+    [(True, "backfill", True), (False, "backfill", False), (True, "manual", False)],
+)
+def test_a_run_whose_last_backfill_is_paused_is_held(
+    api: AirflowApi,
+    httpserver: HTTPServer,
+    run_type: str,
+    *,
+    last_is_paused: bool,
+    is_held_back: bool,
+) -> None:
+    run = {"dag_run_id": "r", "state": "queued", "run_type": run_type}
+    run |= {"logical_date": "2016-07-24T14:00:00Z"}
+    days = {"from_date": "2016-07-18T00:00:00Z", "to_date": "2016-08-10T00:00:00Z"}
+    later = {"from_date": "2016-08-01T00:00:00Z", "to_date": "2016-08-10T00:00:00Z"}
+    backfills = [
+        {"id": 9, "is_paused": last_is_paused, **days},
+        {"id": 10, "is_paused": not last_is_paused, **later},
+        {"id": 8, "is_paused": not last_is_paused, **days},
+    ]
+    path = "/api/v2/dags/release_opal"
+    answers: dict[str, dict[str, Any]] = {
+        path: {"is_stale": False, "is_paused": False},
+        f"{path}/dagRuns": {"dag_runs": [run], "total_entries": 1},
+        f"{path}/dagRuns/r/taskInstances": {"task_instances": []},
+        "/api/v2/backfills": {"backfills": backfills, "total_entries": 3},
+        "/api/v2/monitor/health": {"scheduler": {"latest_scheduler_heartbeat": None}},
+    }
+    for address, answer in answers.items():
+        httpserver.expect_request(address).respond_with_json(answer)
+    now = api.now(RunsAsked({"opal": frozenset()}, {}), lambda *_: "")
+    assert [found.is_held_back for found in (now.runs or {})["opal"]] == [is_held_back]
 
 
 def test_runs_without_a_week_are_left_out_and_the_rest_is_in_order(

@@ -11,7 +11,7 @@ from watched_place import MONDAY, Place
 
 from turnstile.ledger.entries import instant
 from turnstile.ledger.records import Bindings, ReleaseKey
-from turnstile.operations.airflow_now import AirflowNow, RunNow
+from turnstile.operations.airflow_now import HELD, AirflowNow, RunNow
 from turnstile.operations.budget_page.page import BudgetPage
 from turnstile.operations.journal import Happening, Journal, Line
 from turnstile.operations.week_states import STATES, WeekMark
@@ -108,6 +108,29 @@ def test_a_correction_that_failed_is_not_hidden_by_the_public_week(place: Place)
     assert _mark(place, "failed").state == "published"
     (shown,) = place.now(place.airflow("failed")).attention
     assert shown.state == "dead"
+
+
+@pytest.mark.parametrize(("state", "looks"), [("success", []), ("failed", ["dead"])])
+def test_a_task_of_a_public_week_that_was_cleared_alone_leaves_no_dead_run(
+    place: Place, state: str, looks: list[str]
+) -> None:
+    place.publish("2016-W30")
+    place.clock.now += timedelta(hours=1)
+    place.say(Happening.RESUMED, "2016-W30", step="validate")
+    airflow = place.airflow(state, {"validate": state, "audit": "success"})
+    assert [shown.state for shown in place.now(airflow).attention] == looks
+
+
+def test_a_run_of_a_backfill_that_was_canceled_is_said_never_to_begin(place: Place) -> None:
+    place.say(Happening.BEGUN, "2016-W30")
+    (run,) = (place.airflow("queued").runs or {})["opal"]
+    assert place.now(place.airflow("queued")).attention == ()
+    held = AirflowNow({"opal": False}, {"opal": (replace(run, is_held_back=True),)})
+    mark = next(mark for mark in place.marks(held) if mark.week == "2016-W30")
+    assert (mark.state, mark.reason) == ("held_up", HELD)
+    (shown,) = place.now(held).attention
+    assert (shown.state, shown.reason) == ("stalled", HELD)
+    assert "delete this run there and release its week by name" in shown.next_step
 
 
 def test_a_queued_run_of_a_paused_dag_is_said_once_its_week_is_late(place: Place) -> None:

@@ -157,6 +157,7 @@ class AirflowApi:
             path = f"/api/v2/dags/{dag_id}/dagRuns"
             living = [("state", state) for state in sorted(UNDER_WAY)]
             rows = {row["dag_run_id"]: row for row in self._pages(path, "dag_runs", living)}
+            backfills = self._pages("/api/v2/backfills", "backfills", [("dag_id", dag_id)])
             for run_id in set(ids) - rows.keys():
                 with suppress(LookupError):
                     rows[run_id] = self._request("GET", f"{path}/{quote(run_id)}")
@@ -169,7 +170,8 @@ class AirflowApi:
                     for instance in of_run["task_instances"]
                 }
                 period, since = period_of(dag_id, starts, named), _last(row, *_OF_RUN)
-                dag_runs.append(RunNow(run_id, period, row["state"], tasks, since))
+                is_held_back = _is_held(row, backfills)
+                dag_runs.append(RunNow(run_id, period, row["state"], tasks, since, is_held_back))
             runs[name] = tuple(dag_runs)
         heard = _last(self._request("GET", "/api/v2/monitor/health")["scheduler"], _HEARD)
         return AirflowNow(paused, runs, heard, asked)
@@ -249,6 +251,15 @@ def _refusal(answer: httpx.Response, method: str, path: str) -> str:
     if answer.status_code < _SERVER_ERROR:
         raise TurnstileError(message)
     return message
+
+
+def _is_held(run: Mapping[str, Any], backfills: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether the last backfill over a run of one is paused; canceling pauses it, too."""
+    if run["run_type"] != "backfill":
+        return False
+    at = _instant(run["logical_date"])
+    over = [b for b in backfills if _instant(b["from_date"]) <= at <= _instant(b["to_date"])]
+    return bool(over) and bool(max(over, key=lambda b: int(b["id"]))["is_paused"])
 
 
 def _task_now(row: Mapping[str, Any]) -> TaskNow:

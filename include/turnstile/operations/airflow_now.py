@@ -20,6 +20,7 @@ _GOES_ON = frozenset({"running", "restarting", "up_for_retry", "up_for_reschedul
 """States of a task that a worker, a clock or a person has."""
 SILENT_AFTER = timedelta(minutes=5)
 STALLED_AFTER = timedelta(minutes=15)
+HELD = "it is queued, and Airflow begins no run of a backfill that is paused or was canceled"
 
 
 def named_week(run_type: str, conf: Mapping[str, object] | None) -> str:
@@ -62,6 +63,7 @@ class RunNow:
         state: Airflow's word.
         tasks: by their names, in their order.
         since: when it was queued or begun, aware; None if that is not known.
+        is_held_back: whether its backfill is paused or was canceled: Airflow begins no run of one.
     """
 
     run_id: str
@@ -69,6 +71,7 @@ class RunNow:
     state: str
     tasks: Mapping[str, TaskNow] = field(default_factory=dict)
     since: datetime | None = None
+    is_held_back: bool = False
 
     @property
     def still_since(self) -> datetime | None:
@@ -149,6 +152,8 @@ class AirflowNow:
             return ""
         if silence := self.silence(now):
             return f"{silence}; nothing begins or ends without it"
+        if run.state == "queued" and run.is_held_back:
+            return HELD
         is_behind = run.state == "queued" and self.working(programme) is not None
         since = run.still_since
         if is_behind or since is None or now - since <= STALLED_AFTER:

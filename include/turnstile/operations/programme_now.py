@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from turnstile.ledger.entries import EntryKind
-from turnstile.operations.airflow_now import AirflowNow
+from turnstile.operations.airflow_now import HELD, AirflowNow
 from turnstile.operations.calendar_of_weeks import (
     OVERDUE_AFTER,
     behind,
@@ -43,6 +43,8 @@ _NEXT_STEP = {
     " correction, before that day. What is assessed may be approved later, too.",
     "stalled": "See to Airflow's scheduler and to the workers of its queue (run_stalled); the run"
     " goes on by itself then, and waiting charges nothing.",
+    "of_backfill": "Unpause the backfill in Airflow; if it was canceled, delete this run there and"
+    " release its week by name (run_stalled). What is sealed stands, uncharged.",
     "overstays": "Do what the sentence names; the runbook goes on (retention_held).",
     "disagrees": "Stop releasing, keep every copy, and run turnstile ledger verify; the runbook"
     " goes on (After a disaster).",
@@ -371,7 +373,8 @@ def _stalled(
     for mark in (week_mark.current for week_mark in marks if week_mark.current.state in LIVE):
         run = airflow.run_of(programme, mark.week, mark.run_id)
         if run is not None and (why := airflow.stall(programme, run, now)):
-            yield Attention(mark.week, "stalled", why, _NEXT_STEP["stalled"], run.run_id, mark.week)
+            step = _NEXT_STEP["of_backfill" if why == HELD else "stalled"]
+            yield Attention(mark.week, "stalled", why, step, run.run_id, mark.week)
             return
 
 

@@ -22,10 +22,11 @@ from turnstile.service_calendar import ServicePeriod
 
 @dataclass(frozen=True, slots=True)
 class KnownRun:
-    """A run that Airflow has for a period."""
+    """A run that Airflow has for a period; held if its backfill is paused or was canceled."""
 
     run_id: str
     state: str
+    is_held_back: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from turnstile.errors import NotArrived, RefusedError
 from turnstile.ledger.weeks import Revision, Week
-from turnstile.operations.airflow_now import WAITS, AirflowNow, RunNow
+from turnstile.operations.airflow_now import HELD, WAITS, AirflowNow, RunNow
 from turnstile.operations.journal import Happening, Line, error_of
 from turnstile.programme.approval_rule import ApprovalStanding
 
@@ -169,6 +169,9 @@ def _judged(
         return _of_live_run(mark, last, run, standing, evidence.airflow.working(programme))
     if any(attempt.attempt_id in evidence.drawing for attempt in revision.attempts):
         return replace(mark, state="under_way", reason=_DRAWS_ON)
+    has_ended_well = run is not None and run.state == "success" and revision.standing == "public"
+    if has_ended_well and last is not None and last.happening in TURNS:
+        return mark  # some of its tasks were cleared alone, and nothing of it is left to do
     is_gone = was_asked and run is None  # somebody deleted it in Airflow
     is_ending = run is not None and run.is_live
     mark = replace(mark, is_ending=is_ending, run_id="" if is_gone else run_id)
@@ -212,6 +215,8 @@ def _of_live_run(
     """Say how far a run is."""
     said = last.happening if last is not None and _is_of(last, run) else None
     sentence = _sentence(last) if last is not None else ""
+    if run is not None and run.state == "queued" and run.is_held_back:
+        return replace(mark, state="held_up", reason=HELD)
     if run is not None and run.state == "queued":
         behind = working.period or working.run_id if working and working != run else ""
         why = f"queued behind the run of {behind}" if behind else "queued; Airflow begins it next"
