@@ -208,13 +208,13 @@ def runs_now(
     return {dag_id: tuple(ones) for dag_id, ones in runs_by_dag.items()}
 
 
-def scheduler_heard() -> datetime | None:
-    """Return when any scheduler gave a sign of life last; in the API server."""
+def last_heard(part: str) -> datetime | None:
+    """Return when any `Scheduler` or `Triggerer` gave a sign of life last; in the API server."""
     from airflow.jobs.job import Job
     from airflow.utils.session import create_session
     from sqlalchemy import func, select
 
-    beats = select(func.max(Job.latest_heartbeat)).where(Job.job_type == "SchedulerJob")
+    beats = select(func.max(Job.latest_heartbeat)).where(Job.job_type == f"{part}Job")
     with create_session() as session:
         return session.scalar(beats)
 

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from airflow.plugins_manager import AirflowPlugin
 from airflow_interfaces import (
     current_user,
+    last_heard,
     may_read_dag,
     paused_by_dag,
     runs_now,
-    scheduler_heard,
 )
 from answer_form import add_desk
 from release_form import add_release_form
@@ -193,8 +193,9 @@ def _airflow_now(budget: "BudgetPage", programmes: frozenset[str]) -> "AirflowNo
     return AirflowNow(
         {programme_of(dag_id): is_paused for dag_id, is_paused in paused.items()},
         {programme_of(dag_id): ones for dag_id, ones in runs.items()},
-        scheduler_heard(),
+        last_heard("Scheduler"),
         asked,
+        last_heard("Triggerer"),
     )
 
 

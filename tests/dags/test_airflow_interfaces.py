@@ -154,17 +154,20 @@ def test_the_page_sees_runs_that_live_and_those_it_names_each_with_its_tasks(
     assert told == {}
 
 
-def test_the_page_hears_when_a_scheduler_lived_last(interfaces: ModuleType, auth: Any) -> None:
+def test_the_page_hears_when_scheduler_and_triggerer_lived_last(
+    interfaces: ModuleType, auth: Any
+) -> None:
     assert auth is not None
     job = importlib.import_module("airflow.jobs.job").Job
     session = importlib.import_module("airflow.utils.session")
-    assert interfaces.scheduler_heard() is None
+    assert interfaces.last_heard("Scheduler") is None
     at = datetime(2026, 11, 25, 12, tzinfo=UTC)
     beats = {"SchedulerJob": at, "TriggererJob": at + timedelta(hours=1)}
     with session.create_session() as opened:
         opened.add_all(job(job_type=kind, latest_heartbeat=beat) for kind, beat in beats.items())
     try:
-        assert interfaces.scheduler_heard() == at
+        assert interfaces.last_heard("Scheduler") == at
+        assert interfaces.last_heard("Triggerer") == at + timedelta(hours=1)
     finally:
         with session.create_session() as opened:
             opened.query(job).delete()

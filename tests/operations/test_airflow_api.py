@@ -138,6 +138,31 @@ def test_a_run_whose_last_backfill_is_paused_is_held(
     assert [found.is_held_back for found in (now.runs or {})["opal"]] == [is_held_back]
 
 
+def test_a_reader_who_may_list_no_backfills_is_told_the_rest(
+    api: AirflowApi, httpserver: HTTPServer
+) -> None:
+    run = {"dag_run_id": "r", "state": "queued", "run_type": "backfill"}
+    path, heard = "/api/v2/dags/release_opal", "2026-11-29T06:30:00Z"
+    answers: dict[str, dict[str, Any]] = {
+        path: {"is_stale": False, "is_paused": False},
+        f"{path}/dagRuns": {
+            "dag_runs": [run | {"logical_date": "2016-07-24T14:00:00Z"}],
+            "total_entries": 1,
+        },
+        f"{path}/dagRuns/r/taskInstances": {"task_instances": []},
+        "/api/v2/monitor/health": {
+            "scheduler": {"latest_scheduler_heartbeat": None},
+            "triggerer": {"latest_triggerer_heartbeat": heard},
+        },
+    }
+    for address, answer in answers.items():
+        httpserver.expect_request(address).respond_with_json(answer)
+    httpserver.expect_request("/api/v2/backfills").respond_with_data("", 403)
+    now = api.now(RunsAsked({"opal": frozenset()}, {}), lambda *_: "")
+    assert [found.is_held_back for found in (now.runs or {})["opal"]] == [False]
+    assert (now.heard, now.triggerer_heard) == (None, datetime.fromisoformat(heard))
+
+
 def test_runs_without_a_week_are_left_out_and_the_rest_is_in_order(
     api: AirflowApi, httpserver: HTTPServer
 ) -> None:

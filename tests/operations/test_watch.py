@@ -130,6 +130,22 @@ def test_a_run_that_nothing_holds_up_and_that_does_not_go_on_is_said_to_stall(
     assert run.state != "queued" or behind.stall("opal", run, now) == ""
 
 
+@pytest.mark.parametrize(("state", "minutes"), [("deferred", 6), ("deferred", 4), ("running", 6)])
+def test_a_week_that_waits_while_nothing_wakes_its_task_is_said_to_stall(
+    state: str, minutes: int, place: Place
+) -> None:
+    """Its sentence went on: files are still written to."""
+    place.say(Happening.BEGUN, "2016-W30")
+    now = place.clock.now = _AT + timedelta(minutes=minutes)
+    run = replace(_FIRST, tasks={"wait": TaskNow(state)})
+    airflow = AirflowNow({"opal": False}, {"opal": (run,)}, heard=now, triggerer_heard=_AT)
+    told = [a.reason for a in place.now(airflow).attention if a.state == "stalled"]
+    is_stalled = (state, minutes) == ("deferred", 6)
+    assert [reason.startswith("Airflow's triggerer was last heard") for reason in told] == [
+        True
+    ] * is_stalled
+
+
 def test_a_run_that_said_why_it_failed_is_not_to_be_cleared_before_airflow_has_ended_it(
     place: Place,
 ) -> None:

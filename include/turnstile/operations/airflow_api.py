@@ -157,7 +157,7 @@ class AirflowApi:
             path = f"/api/v2/dags/{dag_id}/dagRuns"
             living = [("state", state) for state in sorted(UNDER_WAY)]
             rows = {row["dag_run_id"]: row for row in self._pages(path, "dag_runs", living)}
-            backfills = self._pages("/api/v2/backfills", "backfills", [("dag_id", dag_id)])
+            backfills = self._backfills(dag_id)
             for run_id in set(ids) - rows.keys():
                 with suppress(LookupError):
                     rows[run_id] = self._request("GET", f"{path}/{quote(run_id)}")
@@ -173,13 +173,23 @@ class AirflowApi:
                 is_held_back = _is_held(row, backfills)
                 dag_runs.append(RunNow(run_id, period, row["state"], tasks, since, is_held_back))
             runs[name] = tuple(dag_runs)
-        heard = _last(self._request("GET", "/api/v2/monitor/health")["scheduler"], _HEARD)
-        return AirflowNow(paused, runs, heard, asked)
+        health = self._request("GET", "/api/v2/monitor/health")
+        scheduler, triggerer = (
+            _last(health.get(part) or {}, f"latest_{part}_heartbeat")
+            for part in ("scheduler", "triggerer")
+        )
+        return AirflowNow(paused, runs, scheduler, asked, triggerer)
 
     def events(self, names: Iterable[str]) -> tuple[dict[str, Any], ...]:
         """Return the lines of the audit log about some kinds of events, oldest first."""
         asked = [*(("included_events", name) for name in names), ("order_by", "event_log_id")]
         return tuple(self._pages("/api/v2/eventLogs", "event_logs", asked))
+
+    def _backfills(self, dag_id: str) -> list[dict[str, Any]]:
+        """Return the backfills of a DAG; none to a reader who may not list them."""
+        with suppress(TurnstileError):
+            return self._pages("/api/v2/backfills", "backfills", [("dag_id", dag_id)])
+        return []
 
     def _pages(
         self, path: str, name: str, query: Sequence[tuple[str, str]]
@@ -267,7 +277,6 @@ def _task_now(row: Mapping[str, Any]) -> TaskNow:
     return TaskNow(row["state"], _last(row, "start_date"), _last(row, *_OF_TASK))
 
 
-_HEARD = "latest_scheduler_heartbeat"
 _OF_RUN = ("queued_at", "start_date")
 _OF_TASK = ("scheduled_when", "queued_when", "start_date", "end_date")
 

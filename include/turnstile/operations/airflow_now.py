@@ -38,6 +38,13 @@ def latest(moments: Iterable[datetime | None]) -> datetime | None:
     return max((moment for moment in moments if moment is not None), default=None)
 
 
+def _silence(name: str, heard: datetime | None, now: datetime) -> str:
+    """Say that a part of Airflow is not heard; empty while it is, or if that is not known."""
+    if heard is None or now - heard <= SILENT_AFTER:
+        return ""
+    return f"Airflow's {name} was last heard on {heard:%Y-%m-%d at %H:%M} UTC"
+
+
 @dataclass(frozen=True, slots=True)
 class TaskNow:
     """One task of a run.
@@ -123,12 +130,14 @@ class AirflowNow:
             None if nobody was asked.
         heard: when its scheduler gave a sign of life last, aware; None if that is not known.
         asked: what it answered; None where everything in the journal is older than the answer.
+        triggerer_heard: when what wakes waiting tasks gave one, aware; None if that is not known.
     """
 
     paused: Mapping[str, bool] = field(default_factory=dict)
     runs: Mapping[str, tuple[RunNow, ...]] | None = None
     heard: datetime | None = None
     asked: RunsAsked | None = None
+    triggerer_heard: datetime | None = None
 
     def is_older(self, programme: str, period: str, turns: int) -> bool:
         """Return whether the journal has said more of a period than when this was asked for.
@@ -139,9 +148,7 @@ class AirflowNow:
 
     def silence(self, now: datetime) -> str:
         """Say that its scheduler is not heard; empty while it is, or if that is not known."""
-        if self.heard is None or now - self.heard <= SILENT_AFTER:
-            return ""
-        return f"Airflow's scheduler was last heard on {self.heard:%Y-%m-%d at %H:%M} UTC"
+        return _silence("scheduler", self.heard, now)
 
     def stall(self, programme: str, run: RunNow, now: datetime) -> str:
         """Say that a run does not go on though nothing holds it up; empty if it may yet.
@@ -152,16 +159,19 @@ class AirflowNow:
             return ""
         if silence := self.silence(now):
             return f"{silence}; nothing begins or ends without it"
+        if run.has_task(WAITS):
+            silence = _silence("triggerer", self.triggerer_heard, now)
+            return silence and f"{silence}; its task waits, and nothing wakes it"
         if run.state == "queued" and run.is_held_back:
             return HELD
         is_behind = run.state == "queued" and self.working(programme) is not None
-        since = run.still_since
-        if is_behind or since is None or now - since <= STALLED_AFTER:
+        if is_behind or (since := run.still_since) is None or now - since <= STALLED_AFTER:
             return ""
         at = f"since {since:%Y-%m-%d %H:%M} UTC"
-        if run.works_on is not None:
-            return f"its task {run.works_on[0]} waits for a worker {at}; none takes it"
-        return f"it is {run.state} {at}; Airflow schedules no task of it"
+        of_task = (
+            run.works_on and f"its task {run.works_on[0]} waits for a worker {at}; none takes it"
+        )
+        return of_task or f"it is {run.state} {at}; Airflow schedules no task of it"
 
     @property
     def was_asked(self) -> bool:

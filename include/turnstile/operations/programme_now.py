@@ -41,8 +41,8 @@ _NEXT_STEP = {
     " said before the click); or state turnstile ledger no-release.",
     "expires_sealed": "Its bytes are drawn and charged, so it has a release: approve it, or end its"
     " correction, before that day. What is assessed may be approved later, too.",
-    "stalled": "See to Airflow's scheduler and to the workers of its queue (run_stalled); the run"
-    " goes on by itself then, and waiting charges nothing.",
+    "stalled": "See to Airflow's scheduler, its triggerer and the workers of its queue"
+    " (run_stalled); the run goes on by itself then, and waiting charges nothing.",
     "of_backfill": "Unpause the backfill in Airflow; if it was canceled, delete this run there and"
     " release its week by name (run_stalled). What is sealed stands, uncharged.",
     "overstays": "Do what the sentence names; the runbook goes on (retention_held).",
