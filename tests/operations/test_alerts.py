@@ -221,3 +221,10 @@ def test_people_are_notified_when_they_are_asked_and_reminded_once_a_day() -> No
     assert rules(timedelta(hours=49), answered) == [first]
     (_, reminder) = of_questions([asked], NOW + timedelta(hours=49))
     assert str(reminder).endswith("2 day(s) ago, and nobody has answered: May it be published?")
+
+
+def test_what_a_person_wrote_ends_no_line_of_a_message() -> None:
+    written = "holiday\n[now] itms 2016-W31: all is well\u202e"
+    alert = Alert("week_refused", "opal", "2016-W30", sentence=written)
+    assert str(alert).isprintable()
+    assert str(alert).endswith("holiday\\u000a[now] itms 2016-W31: all is well\\u202e")

@@ -107,15 +107,19 @@ class Entry:
 
     @property
     def particulars(self) -> tuple[tuple[str, str], ...]:
-        """What a list shows of the body beside the key, by name: no events, no postings.
-
-        What a person wrote ends no line and turns no text around.
-        """
+        """What a list shows of the body beside the key, by name: no events, no postings."""
         said = ((name, str(self.body[name])) for name in _REPORTED if self.body.get(name))
-        return tuple(
-            (name, "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in words))
-            for name, words in said
-        )
+        return tuple((name, in_one_line(words)) for name, words in said)
+
+
+def in_one_line(words: str) -> str:
+    r"""Return what a person wrote so that it ends no line and turns no text around.
+
+    Examples:
+        >>> print(in_one_line("late, sorry\n[now] opal: all is well"))
+        late, sorry\u000a[now] opal: all is well
+    """
+    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in words)
 
 
 def instant(at: datetime) -> str:

@@ -14,6 +14,7 @@ from enum import StrEnum
 
 from turnstile.ledger.balances.amounts import cap_text
 from turnstile.ledger.balances.forecast import CapForecast
+from turnstile.ledger.entries import in_one_line
 from turnstile.operations.journal import Happening, Line, error_of
 
 RUNBOOK = "docs/RUNBOOK.md"
@@ -99,7 +100,7 @@ class Alert:
         """Say what happened, in one line."""
         about = f" ({self.subject})" if self.subject else ""
         said = self.sentence or f"{RULES[self.rule].sentence}{about}"
-        return f"[{self.severity}] {self.programme} {self.week}: {said}"
+        return in_one_line(f"[{self.severity}] {self.programme} {self.week}: {said}")
 
 
 def of_run(lines: Sequence[Line], run_id: str) -> tuple[Alert, ...]:
