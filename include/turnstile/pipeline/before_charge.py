@@ -238,8 +238,8 @@ def _digests_of_records(release: Release, snapshot: Snapshot) -> Iterator[str]:
     for name, digest in snapshot.files:
         path = landing / name
         is_empty = path.is_file() and not has_records(RawFile(name, path, form_of(name)), spec)
-        own = hashlib.sha256(f"{release.key} {name} {digest}".encode()).hexdigest()
-        yield own if is_empty or digest in named else digest
+        of_file = hashlib.sha256(f"{release.key} {name} {digest}".encode()).hexdigest()
+        yield of_file if is_empty or digest in named else digest
         named.add(digest)
 
 

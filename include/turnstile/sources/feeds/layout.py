@@ -267,8 +267,8 @@ def unit_sql(programme: Programme, fields: tuple[str, ...]) -> str:
     """
     if programme.source.without_card is WithoutCard.DROP:
         return "card_id"
-    own = f"'{NO_CARD}' || sha256({as_it_came(fields + programme.listed)})"
-    return f"coalesce(card_id, {own})"
+    no_card = f"'{NO_CARD}' || sha256({as_it_came(fields + programme.listed)})"
+    return f"coalesce(card_id, {no_card})"
 
 
 def mode_sql(source: SourceSpec) -> str:
