@@ -140,6 +140,21 @@ def test_no_trip_decides_what_ingest_logs_and_how_many_files_the_ledger_is_told(
     assert outcomes[0][1] == len(list(monday.parent.iterdir()))
 
 
+@pytest.mark.parametrize("has_trip", [False, True])
+def test_a_file_has_one_commitment_in_its_group_whether_it_holds_a_record_or_not(
+    landed: Deployment, *, has_trip: bool
+) -> None:
+    monday = next(landed.landing("opal").glob(f"*{MONDAY}*"))
+    header, trip, *_ = monday.read_text().splitlines(keepends=True)
+    monday.write_text(f"{header}{trip * has_trip}")
+    noted = []
+    for programme in ("opal", "opal_trip"):
+        landed.edit(programme, MISSING, "missing_day: publish_with_gap")
+        step_named("ingest")(programme, WEEK, 0)
+        noted.append(open_release(programme, WEEK).recorded("files", step="ingest"))
+    assert noted[0] == noted[1]
+
+
 @pytest.mark.parametrize("command", ["plan", "run"])
 def test_a_week_without_a_day_of_service_is_refused(
     command: str, landed: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]

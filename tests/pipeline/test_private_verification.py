@@ -197,3 +197,25 @@ def test_a_delivery_with_the_same_counts_is_told_to_nobody(
     assert len(set(told)) == len(told) == len(set(exact)) == 2
     step_named("draw")("itms", WEEK, 0)
     assert turnstile("ledger", "verify", "--private") == 0
+
+
+@pytest.mark.parametrize("changed", ["delivery", "text"])
+def test_a_hold_whose_inputs_changed_and_came_back_is_as_its_counts_are(
+    begun_week: BegunWeek, turnstile: Cli, changed: str
+) -> None:
+    """It kept the commitment of the first count, and was accused for ever."""
+    begun = begun_week("itms", "draw")
+    file = next(begun.landing("itms").iterdir())
+    file = begun.include / "programmes/itms.yaml" if changed == "text" else file
+    before = file.read_text()
+    other = before.replace('epsilon: "8"\n', 'epsilon: "7"\n', 1)
+    other = other if changed == "text" else before + before.splitlines(keepends=True)[-1]
+    assert other != before
+    for content in (other, before):
+        file.unlink()
+        file.write_text(content)
+        for name in ("ingest", "validate", "plan", "count"):
+            step_named(name)("itms", WEEK, 0)
+    for name in ("reserve", "draw"):
+        step_named(name)("itms", WEEK, 0)
+    assert turnstile("ledger", "verify", "--private") == 0

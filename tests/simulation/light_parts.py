@@ -28,6 +28,7 @@ from turnstile.pipeline.context import Release
 from turnstile.pipeline.private_zone.bounding_key import require_known_key
 from turnstile.pipeline.trials.publishable import require_place
 from turnstile.publishing.describe.manifest import MANIFEST, manifest_bytes
+from turnstile.publishing.series.writing import write_records
 from turnstile.release.sealed import Artefact, NoisyTable, day_of_draw
 from turnstile.release.zones import digest_of
 from turnstile.sources.ingest.landing import fingerprints
@@ -234,7 +235,11 @@ def light_parts(noise: Noise) -> Iterator[None]:
         _module("turnstile.assessment.report.page", write_report=write_report),
         _module("turnstile.pipeline.evidence", evidence_of=lambda _: None),
         _module("turnstile.publishing.package", build_package=build_package),
-        _module("turnstile.publishing.series.writing", write_series=write_series),
+        _module(
+            "turnstile.publishing.series.writing",
+            write_records=write_records,
+            write_series=write_series,
+        ),
         _module("turnstile.privacy.mechanisms.dispatch", draw=noise),
         _module("turnstile.privacy.mechanisms.dense", agree=lambda _: None),
     ]

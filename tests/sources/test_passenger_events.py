@@ -69,9 +69,10 @@ def test_a_record_that_came_twice_counts_once_and_a_flood_as_a_full_vehicle(even
     assert counts == {"rows_in": 4 + 2 + MOST_OF_RECORD - 1, "rows_out": len(rows), "duplicates": 2}
 
 
+@pytest.mark.parametrize("written", ["{}", "+{}", "{}.0", "{:e}"])
 @pytest.mark.parametrize("number", [2**63 - 1, 10**30])
-def test_one_passenger_more_makes_no_count_none(events: Read, number: int) -> None:
-    lines = [f"1,{AT},{ON},A,{n},t,1" for n in (number, number + 1)]
+def test_one_passenger_more_makes_no_count_none(events: Read, number: int, written: str) -> None:
+    lines = [f"1,{AT},{ON},A,{written.format(n)},t,1" for n in (number, number + 1)]
     assert {len(events(line)[0]) for line in lines} == {MOST_OF_RECORD}
 
 

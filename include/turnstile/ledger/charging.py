@@ -127,6 +127,11 @@ class ChargingLedger:
 
         return self._store.read(read)
 
+    def exact_of(self, attempt: Attempt) -> str:
+        """Return the commitment to the exact tables for which an attempt was reserved."""
+        entry = self._store.read(lambda c: facts.entry_at(c, attempt.reserved_sequence))
+        return "" if entry is None else str(entry.body.get("exact", ""))
+
     def reserve(self, request: Request, *, holder: str = "") -> Attempt:
         """Hold what a release will cost, or return the attempt that exists already.
 

@@ -162,7 +162,7 @@ def _counted_before(release: Release) -> str:
     note = release.folders.private / "exact"
     before = note.read_text("ascii") if note.is_file() else ""
     of = note.with_name(COUNTED_AS)
-    # A version before this note wrote none: what it holds is counted again as it is.
+    # A version before this note wrote none: what it holds is compared by its counts, as then.
     return "" if of.is_file() and of.read_bytes() != release.counted_as(before) else before
 
 
@@ -231,14 +231,14 @@ def _digests_of_records(release: Release, snapshot: Snapshot) -> Iterator[str]:
     """Yield one digest a file, so that the ledger tells nobody how many hold a record, or differ.
 
     A header alone is of no people, and names no other group that has read it: it, and a file that
-    came twice, are named by week, file and content.
+    came twice, are named by their group, too; so they are named alike whenever others are.
     """
     spec, landing = release.programme.source.written, release.settings.landing
-    named: set[str] = set()
+    family, named = release.programme.family, set[str]()
     for name, digest in snapshot.files:
         path = landing / name
         is_empty = path.is_file() and not has_records(RawFile(name, path, form_of(name)), spec)
-        of_file = hashlib.sha256(f"{release.key} {name} {digest}".encode()).hexdigest()
+        of_file = hashlib.sha256(f"{family} {name} {digest}".encode()).hexdigest()
         yield of_file if is_empty or digest in named else digest
         named.add(digest)
 

@@ -60,13 +60,10 @@ def reserved(release: PlannedRelease, statement: Statement, holder: str) -> Atte
     """Hold what a release costs; a hold whose inputs changed before it was drawn is let go."""
     request = release.request(statement)
     attempt = release.ledger.find(release.key)
-    promised = (request.bindings, request.plan_digest)
-    if (
-        attempt is not None
-        and attempt.is_held
-        and (attempt.bindings, attempt.plan_digest) != promised
-    ):
-        release.ledger.void(attempt.attempt_id, "inputs changed before anything was drawn")
+    if attempt is not None and attempt.is_held:
+        held = (attempt.bindings, attempt.plan_digest, release.ledger.exact_of(attempt))
+        if held != (request.bindings, request.plan_digest, request.exact):
+            release.ledger.void(attempt.attempt_id, "inputs changed before anything was drawn")
     return release.ledger.reserve(request, holder=holder)
 
 

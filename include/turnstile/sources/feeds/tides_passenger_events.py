@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 MOST_OF_RECORD = 1000  # no vehicle holds more; a larger count counts as this
+_TOO_LONG = "regexp_full_match(passengers, '[0-9]+') OR TRY_CAST(passengers AS DOUBLE) > 9e18"
+"""One more passenger makes no count none because its number is too long."""
 _ALWAYS = ("tap_id", "service_date", "tapped_at", "action", "place")
 _MAYBE = ("passengers", "mode", "scheduled_trip", "stop_sequence")
 _FIELDS = (*_ALWAYS, *_MAYBE)
@@ -67,8 +69,8 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
             SELECT * REPLACE ({actions} AS action),
                 CASE WHEN passengers IS NULL THEN {each} WHEN TRY_CAST(passengers AS BIGINT) > 0
                     THEN least(TRY_CAST(passengers AS BIGINT), {MOST_OF_RECORD})
-                    WHEN regexp_full_match(passengers, '[0-9]{{19,}}')
-                        AND TRY_CAST(passengers AS BIGINT) IS NULL THEN {MOST_OF_RECORD}
+                    WHEN TRY_CAST(passengers AS BIGINT) IS NULL AND ({_TOO_LONG})
+                    THEN {MOST_OF_RECORD}
                     ELSE 0 END AS riders
             FROM raw
         )
