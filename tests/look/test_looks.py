@@ -335,10 +335,12 @@ def test_a_file_of_a_header_alone_holds_no_record(tmp_path: Path, name: str) -> 
 def test_a_file_of_a_header_alone_is_no_common_budget(city: Any) -> None:
     city.new(taps(), Form())
     file = city.deliver(taps(), Form())
-    (file.parent / "b.csv").write_bytes(file.read_bytes().splitlines(keepends=True)[0])
+    header = file.parent / "b.csv"
+    header.write_bytes(file.read_bytes().splitlines(keepends=True)[0])
     steps.step_named("ingest")("city", str(WEEK), 0)
-    used = (city.home / f"private/city/{WEEK}/r0/files").read_text().split()
-    assert used == [sha256_of(file)]
+    whole, of_header = (city.home / f"private/city/{WEEK}/r0/files").read_text().split()
+    assert whole == sha256_of(file)
+    assert of_header != sha256_of(header)  # a group that reads the same one has another name of it
 
 
 def test_a_refusal_names_rule_key_folder_and_look(city: Any) -> None:
