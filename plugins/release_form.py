@@ -88,13 +88,14 @@ def add_release_form(
 
 def _held(asked: "tuple[WeekRequest, ...]", known: "Iterable[KnownRun]") -> str:
     """Say which runs Airflow would never begin; empty if it would begin all."""
+    from turnstile.operations.airflow_now import NOT_BEGUN
+
     held = {run.run_id for run in known if run.is_held_back}
     if not (names := ", ".join(week.run_id for week in asked if week.run_id in held)):
         return ""
     return (
-        "Airflow begins no run of a backfill that is paused or was canceled, so nothing was asked "
-        f"for: {names}. Unpause the backfill in Airflow; if it was canceled, delete these runs "
-        "there, then ask again: what is sealed stands, uncharged."
+        f"{NOT_BEGUN}, so nothing was asked for: {names}. Unpause the backfill in Airflow; if it "
+        "was canceled, delete these runs there, then ask again: what is sealed stands, uncharged."
     )
 
 

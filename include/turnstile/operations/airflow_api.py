@@ -157,10 +157,11 @@ class AirflowApi:
             path = f"/api/v2/dags/{dag_id}/dagRuns"
             living = [("state", state) for state in sorted(UNDER_WAY)]
             rows = {row["dag_run_id"]: row for row in self._pages(path, "dag_runs", living)}
-            backfills = self._backfills(dag_id)
             for run_id in set(ids) - rows.keys():
                 with suppress(LookupError):
                     rows[run_id] = self._request("GET", f"{path}/{quote(run_id)}")
+            is_of_backfill = any(row["run_type"] == "backfill" for row in rows.values())
+            backfills = self._backfills(dag_id) if is_of_backfill else []
             for run_id, row in rows.items():
                 starts = row["logical_date"] and _instant(row["logical_date"])
                 named = named_week(row["run_type"], row.get("conf"))

@@ -20,7 +20,8 @@ _GOES_ON = frozenset({"running", "restarting", "up_for_retry", "up_for_reschedul
 """States of a task that a worker, a clock or a person has."""
 SILENT_AFTER = timedelta(minutes=5)
 STALLED_AFTER = timedelta(minutes=15)
-HELD = "it is queued, and Airflow begins no run of a backfill that is paused or was canceled"
+NOT_BEGUN = "Airflow begins no run of a backfill that is paused or was canceled"
+HELD = f"it is queued, and {NOT_BEGUN}"
 
 
 def named_week(run_type: str, conf: Mapping[str, object] | None) -> str:
@@ -86,6 +87,11 @@ class RunNow:
         if not self.is_live or any(task.state in _GOES_ON for task in self.tasks.values()):
             return None
         return latest((self.since, *(task.moved for task in self.tasks.values())))
+
+    @property
+    def never_begins(self) -> bool:
+        """Whether it waits for its turn in a backfill that Airflow does not go on with."""
+        return self.state == "queued" and self.is_held_back
 
     @property
     def is_live(self) -> bool:
@@ -162,7 +168,7 @@ class AirflowNow:
         if run.has_task(WAITS):
             silence = _silence("triggerer", self.triggerer_heard, now)
             return silence and f"{silence}; its task waits, and nothing wakes it"
-        if run.state == "queued" and run.is_held_back:
+        if run.never_begins:
             return HELD
         is_behind = run.state == "queued" and self.working(programme) is not None
         if is_behind or (since := run.still_since) is None or now - since <= STALLED_AFTER:

@@ -215,7 +215,7 @@ def _of_live_run(
     """Say how far a run is."""
     said = last.happening if last is not None and _is_of(last, run) else None
     sentence = _sentence(last) if last is not None else ""
-    if run is not None and run.state == "queued" and run.is_held_back:
+    if run is not None and run.never_begins:
         return replace(mark, state="held_up", reason=HELD)
     if run is not None and run.state == "queued":
         behind = working.period or working.run_id if working and working != run else ""

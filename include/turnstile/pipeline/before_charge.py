@@ -161,9 +161,7 @@ def _counted_before(release: Release) -> str:
     """
     note = release.folders.private / "exact"
     before = note.read_text("ascii") if note.is_file() else ""
-    of = note.with_name(COUNTED_AS)
-    # A version before this note wrote none: what it holds is compared by its counts, as then.
-    return "" if of.is_file() and of.read_bytes() != release.counted_as(before) else before
+    return before if release.is_counted_so(before) else ""
 
 
 def verdicts(release: Release) -> dict[str, str]:

@@ -125,20 +125,26 @@ class PlannedRelease:
         }
         return json.dumps(of, sort_keys=True).encode()
 
+    def is_counted_so(self, exact: str) -> bool:
+        """Return whether tables were counted from the present rows and terms, under this key.
+
+        Args:
+            exact: digest of the tables; a version before the note wrote none, and is believed.
+        """
+        note = self.folders.private / COUNTED_AS
+        return not note.is_file() or note.read_bytes() == self.counted_as(exact)
+
     def require_counted_so(self) -> None:
         """Refuse counts of other rows, cells, terms or keys: the loss is that of the present ones.
 
         Raises:
             RefusedError: they, or the plan, are others than when they were written down.
         """
-        plan, note = self.folders.embargoed / "plan.json", self.folders.private / COUNTED_AS
-        planned = ""
+        plan, planned = self.folders.embargoed / "plan.json", ""
         with suppress(ValueError, FileNotFoundError):  # never written, or cut by a loss of power
             planned = json.loads(plan.read_bytes())["plan_digest"]
-        present = self.counted_as(self.recorded("exact", step="count"))
-        # Of a week that a version before this note began, the plan alone tells.
-        counted = note.read_bytes() if note.exists() else present
-        if (planned, counted) != (self.plan.digest, present):
+        exact = self.recorded("exact", step="count")
+        if planned != self.plan.digest or not self.is_counted_so(exact):
             again = f"turnstile run {self.key.programme} --week {self.key.period}"
             again += f" --revision {self.key.revision} --reason TEXT" if self.key.revision else ""
             raise RefusedError(
