@@ -16,7 +16,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = "include/turnstile"
 EXTENSIONS = "extensions"
-CORE_AT_MOST, EXTENSIONS_AT_MOST = 37_457, 8_381
 _SILENT = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
     tokenize.ENCODING, tokenize.ENDMARKER,
@@ -72,11 +71,8 @@ def main(root: Path = ROOT) -> int:
         above = "" if counted[room] <= most else "  above its budget: raise it, and say why"
         print(f"{room:20} {counted[room]:6,} of {most:6,}{above}")
     beside = sum(lines for room, lines in counted.items() if room.startswith(EXTENSIONS))
-    core = counted.total() - beside
-    print(f"{'core':20} {core:6,} of {CORE_AT_MOST:6,} lines of code")
-    print(f"{EXTENSIONS:20} {beside:6,} of {EXTENSIONS_AT_MOST:6,}")
-    is_above = any(lines > allowed.get(room, 0) for room, lines in counted.items())
-    return 1 if is_above or core > CORE_AT_MOST or beside > EXTENSIONS_AT_MOST else 0
+    print(f"{'core':20} {counted.total() - beside:6,}\n{EXTENSIONS:20} {beside:6,}")
+    return 1 if any(lines > allowed.get(room, 0) for room, lines in counted.items()) else 0
 
 
 if __name__ == "__main__":
