@@ -8,8 +8,9 @@ import sys
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import psycopg
 import pytest
 from postgresql_server import postgresql_server as server_of_this_machine
 from postgresql_server import run_as_server
@@ -31,13 +32,7 @@ if TYPE_CHECKING:
 NUMBERS = count()
 KINDS = ("sqlite", "postgresql")
 GUARDED = ("entry", "attempt", "account", "head", "caps")
-RESET = (
-    *(f"ALTER TABLE {name} DISABLE TRIGGER ALL" for name in GUARDED),
-    "TRUNCATE entry, head, family, caps, attempt, account, draw_lease",
-    *(f"ALTER TABLE {name} ENABLE TRIGGER ALL" for name in GUARDED),
-    f"INSERT INTO head VALUES (1, 0, '{'0' * 64}')",
-    f"UPDATE ledger_version SET version_num = '{LATEST}'",
-)
+TABLES = ("entry", "head", "family", "caps", "attempt", "account", "draw_lease")
 
 
 @pytest.fixture(scope="session")
@@ -59,12 +54,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class Stores:
-    """Makes, copies and removes databases of one kind; each new one is migrated already."""
+    """Makes and copies databases of one kind; each new one is migrated already."""
 
     def __init__(self, kind: str, folder: Path, server: str | None) -> None:
         self.kind, self.folder, self.server = kind, folder, server
         self.made: list[str] = []
         self.free: list[str] = []
+        self.tampered: set[str] = set()
         self.template = self.empty()
         Ledger.open(self.template, clock=noon)
 
@@ -81,22 +77,12 @@ class Stores:
 
     def new(self) -> str:
         """A database with tables, nothing in them."""
-        if not self.free:
-            return self.copy_of(self.template)
-        url = self.free.pop()
-        run_as_server(url, *RESET)
-        return url
+        return self.copy_of(self.template)
 
     def give_back(self, url: str) -> None:
-        """Let another test have a server's database: making and dropping one takes long.
-
-        One whose guards were touched stays away: what empties it leaves them as they are.
-        """
-        if self.server is None:
-            return
-        with create_engine(url, poolclass=NullPool).connect() as connection:
-            if not any(guard_findings(connection, LATEST)):
-                self.free.append(url)
+        """Let another test have a server's database: making and dropping one takes long."""
+        if self.server is not None and self._is_as_migrated(url):
+            self.free.append(url)
 
     def copy_of(self, url: str) -> str:
         """An exact copy, as a backup would hold it."""
@@ -105,8 +91,20 @@ class Stores:
         if self.server is None:
             shutil.copytree(Path(source).parent, self.folder / name)
             return f"sqlite:///{self.folder / name / 'ledger.sqlite'}"
+        if self.free and self._is_as_migrated(url):
+            copy = self.free.pop()
+            _fill(copy, url)
+            return copy
         run_as_server(self.server, f"CREATE DATABASE {name} TEMPLATE {source}")
         return self._made(name)
+
+    def _is_as_migrated(self, url: str) -> bool:
+        """Whether a server's database has the newest tables, and its guards stand."""
+        if url in self.tampered:
+            return False
+        with create_engine(url, poolclass=NullPool).connect() as connection:
+            version = connection.execute(text("SELECT version_num FROM ledger_version")).scalar()
+            return version == LATEST and not any(guard_findings(connection, LATEST))
 
     def _made(self, name: str) -> str:
         self.made.append(name)
@@ -125,7 +123,26 @@ class Stores:
         else:
             off = [f"ALTER TABLE {name} DISABLE TRIGGER ALL" for name in GUARDED]
             on = [f"ALTER TABLE {name} ENABLE TRIGGER ALL" for name in GUARDED]
+            self.tampered.add(url)
         run_as_server(url, *off, *statements, *on)
+
+
+def _fill(copy: str, url: str) -> None:
+    """Put the rows of a server's database into another one, in the place of its own."""
+    with _psycopg(url) as source, _psycopg(copy) as target:
+        target.execute("SET session_replication_role = replica")  # no trigger, no foreign key
+        for table in TABLES:
+            target.execute(f"DELETE FROM {table}")  # few rows; TRUNCATE makes files
+            with (
+                source.cursor().copy(f"COPY {table} TO STDOUT") as rows,
+                target.cursor().copy(f"COPY {table} FROM STDIN") as into,
+            ):
+                for row in rows:
+                    into.write(row)
+
+
+def _psycopg(url: str) -> psycopg.Connection[Any]:
+    return psycopg.connect(url.replace("postgresql+psycopg", "postgresql"))
 
 
 def _guards_of(url: str) -> dict[str, str]:
@@ -135,16 +152,27 @@ def _guards_of(url: str) -> dict[str, str]:
         return {row.name: row.sql for row in connection.execute(query)}
 
 
-@pytest.fixture(scope="session", params=KINDS)
-def stores(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+@pytest.fixture(scope="session")
+def sqlite_stores(tmp_path_factory: pytest.TempPathFactory) -> Stores:
+    """Files of this worker."""
+    return Stores("sqlite", tmp_path_factory.mktemp("ledgers"), None)
+
+
+@pytest.fixture(scope="session")
+def postgresql_stores(
+    postgresql_server: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Stores]:
-    """Databases of one kind; every test that asks runs once on each kind."""
-    is_server = request.param == "postgresql"
-    server = request.getfixturevalue("postgresql_server") if is_server else None
-    made = Stores(request.param, tmp_path_factory.mktemp("ledgers"), server)
+    """Databases of this worker: what one module made serves the next."""
+    made = Stores("postgresql", tmp_path_factory.mktemp("ledgers"), postgresql_server)
     yield made
     made.drop_all()
+
+
+@pytest.fixture(scope="session", params=KINDS)
+def stores(request: pytest.FixtureRequest) -> Stores:
+    """Databases of one kind; every test that asks runs once on each kind."""
+    made: Stores = request.getfixturevalue(f"{request.param}_stores")
+    return made
 
 
 @pytest.fixture
