@@ -43,7 +43,9 @@ def test_a_password_file_that_is_missing_is_named(file: Path) -> None:
         Settings.from_environment()
 
 
-@pytest.mark.parametrize("url", ["sqlite:///ledger.sqlite", URL.replace("release@", "release:x@")])
+@pytest.mark.parametrize(
+    "url", ["sqlite:////var/ledger.sqlite", URL.replace("release@", "release:x@")]
+)
 def test_a_password_file_beside_an_address_that_needs_none_is_refused(
     file: Path, monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:
@@ -67,6 +69,10 @@ def test_the_signing_key_may_lie_outside_of_the_home(
         ("TURNSTILE_HOME", "~/var", "a shell alone knows what ~ is"),
         ("TURNSTILE_LEDGER_KEY", "~olga/key.pem", "a shell alone knows what ~ is"),
         ("TURNSTILE_WITNESS", "/mnt/one:~/two", "a shell alone knows what ~ is"),
+        ("TURNSTILE_HOME", "var", "var is elsewhere for each folder"),
+        ("TURNSTILE_INCLUDE", "./include", "./include is elsewhere for each folder"),
+        ("TURNSTILE_WITNESS", "/mnt/one:two", "two is elsewhere for each folder"),
+        ("TURNSTILE_LEDGER_URL", "sqlite:///ledger.sqlite", "is elsewhere for each folder"),
         ("TURNSTILE_WITNESS", "/mnt/one:HOME/public", "entries name people"),
         ("TURNSTILE_WITNESS", "HOME/public/kept", "entries name people"),
         ("TURNSTILE_WITNESS", "HOME/link", "entries name people"),

@@ -14,6 +14,7 @@ from turnstile.errors import InputError
 
 _INCLUDE = Path(__file__).resolve().parents[1]
 ZONES = ("landing", "private", "embargoed", "public")
+_PATHS = ("TURNSTILE_HOME", "TURNSTILE_INCLUDE", "TURNSTILE_LEDGER_KEY", "TURNSTILE_WITNESS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +125,20 @@ class Settings:
 
 
 def _require_whole(env: Mapping[str, str]) -> None:
-    """Refuse a path that a shell alone would expand: it makes a folder called ~."""
-    for name in (
-        "TURNSTILE_HOME",
-        "TURNSTILE_INCLUDE",
-        "TURNSTILE_LEDGER_KEY",
-        "TURNSTILE_WITNESS",
-    ):
-        if any(path.startswith("~") for path in env.get(name, "").split(":")):
-            rule = "a shell alone knows what ~ is; write the whole path"
-            raise InputError(where="environment", field=name, rule=rule)
+    """Refuse a path that is another place for whoever reads it next.
+
+    A shell alone expands `~`; without it there is a folder of that name. A relative path begins
+    where a command is run, and a task of Airflow runs elsewhere: it would find an empty home.
+    """
+    given = {name: env.get(name, "").split(":") for name in _PATHS}
+    given["TURNSTILE_LEDGER_URL"] = [str(sqlite_file(env.get("TURNSTILE_LEDGER_URL", "")) or "")]
+    for name, paths in given.items():
+        for path in filter(None, paths):
+            if not path.startswith("/"):
+                why = f"{path} is elsewhere for each folder that a command is run in"
+                why = "a shell alone knows what ~ is" if path.startswith("~") else why
+                rule = f"{why}; write the whole path"
+                raise InputError(where="environment", field=name, rule=rule)
 
 
 def _witness(env: Mapping[str, str], home: Path) -> tuple[Path, ...]:
