@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 from turnstile.privacy.noise import (
     NoiseDistribution,
     Term,
+    Weighted,
     half_width,
     integer_pmf,
     pmf,
     tail,
     two_laplace_tails,
     variance_of,
+    weighted_half_widths,
 )
 from turnstile.privacy.noise_families import NoiseFamily
 from turnstile_lab.baselines import discrete_laplace, naive_laplace, uniforms
@@ -135,6 +137,16 @@ def test_a_term_needs_a_positive_scale_and_number() -> None:
 def test_a_confidence_of_one_is_refused() -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
         half_width([Term(LAPLACE, 1.0)], 1.0)
+
+
+@pytest.mark.parametrize("noise", [LAPLACE, DISCRETE])
+def test_half_widths_of_weighted_noises_are_those_of_their_sum(noise: NoiseDistribution) -> None:
+    for weights, same in (([1.0], Term(noise, 900.0)), ([1.0, 1.0], Term(noise, 900.0, 2))):
+        deviation, widths = weighted_half_widths(
+            [Weighted(Term(noise, 900.0), np.array(weights))], (0.90, 0.95)
+        )
+        assert deviation == pytest.approx(math.sqrt(len(weights) * variance_of(Term(noise, 900.0))))
+        assert widths == pytest.approx([half_width([same], c) for c in (0.90, 0.95)], rel=1e-3)
 
 
 @pytest.mark.parametrize("other", [0.0, 0.5, 1.4, 1.9, 2.0, 2.1, 3.0, 40.0])

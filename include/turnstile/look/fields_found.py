@@ -142,11 +142,12 @@ def _words(words: list[Word], filled: int) -> Iterator[str]:
 
 def _forms(connection: DuckDBPyConnection, field: str, filled: int) -> Iterator[str]:
     """Yield how values are spelt: 9 stands for a digit, A and a for letters, with one example."""
-    letters = f"regexp_replace({field}, '[[:upper:]]', 'A', 'g')"
+    letters = "regexp_replace(value, '[[:upper:]]', 'A', 'g')"
     shape = f"regexp_replace(regexp_replace({letters}, '[[:lower:]]', 'a', 'g'), '[0-9]', '9', 'g')"
+    values = f"SELECT {field} AS value, count(*) AS times FROM said GROUP BY ALL"  # spelt once
     select = (
-        f"SELECT {shape}, count(*), min({field}), max({field}) FROM said "
-        f"WHERE {field} IS NOT NULL GROUP BY 1 ORDER BY 2 DESC LIMIT {_FORMS_LISTED}"
+        f"SELECT {shape}, sum(times), min(value), max(value) FROM ({values}) "
+        f"WHERE value IS NOT NULL GROUP BY 1 ORDER BY 2 DESC LIMIT {_FORMS_LISTED}"
     )
     for form, count, least, most in connection.execute(select).fetchall():
         yield f"  - {form!r}: {_share(count, filled)}, from {least!r} to {most!r}"

@@ -168,10 +168,10 @@ def vectors(events: Sequence[DrawEvent]) -> tuple[tuple[DrawEvent, ...], ...]:
     Raises:
         ValueError: pieces of one vector differ in noise, scale or sensitivities.
     """
-    pieces: dict[tuple[str | None, int], list[DrawEvent]] = {}
+    pieces: dict[str | int, list[DrawEvent]] = {}
     for number, event in enumerate(events):
-        pieces.setdefault((event.joint, -1 if event.joint else number), []).append(event)
-    for (joint, _), group in pieces.items():
+        pieces.setdefault(event.joint or number, []).append(event)
+    for joint, group in pieces.items():
         if any(_noise_of(piece) != _noise_of(group[0]) for piece in group[1:]):
             raise ValueError(f"the pieces of {joint} differ in noise, scale or sensitivities")
     return tuple(tuple(vector) for vector in pieces.values())
