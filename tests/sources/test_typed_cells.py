@@ -48,6 +48,11 @@ HOSTILE: dict[str, Columns] = {
     "most milliseconds": instants("ms", "UTC", 10**3, LARGEST),
     "microseconds": instants("us", None, 10**6, -LARGEST - 1),
     "nanoseconds": instants("ns", "UTC", 10**9, -LARGEST - 1),
+    "milliseconds that nobody reads": {
+        "license_plate": ["other", ""],
+        "more": pa.array([0, -LARGEST - 1], pa.timestamp("ms")),
+    },
+    "a text that nobody reads": {"license_plate": ["other", ""], "more": texts(b"", b"\xff")},
     "a place within": {
         "location": pa.StructArray.from_arrays(
             [texts(b"[72.75, 21.25]", b"\xff"), pa.array(["x", None])], ["coordinates", "type"]

@@ -28,12 +28,12 @@ def as_readable(file: Path, target: Path, wanted: tuple[str, ...]) -> Path:
         file: of Parquet; one that is damaged, or has times of UTC, which a copy would lose, is
             left to the engine.
         target: where a copy is written.
-        wanted: columns that are read.
+        wanted: columns that are read; of instants the engine looks at all, in its plan.
     """
     with suppress(pa.ArrowException, OSError), pq.ParquetFile(file) as parquet:
         if _TIME_OF_UTC in str(parquet.schema):
             return file
-        columns = [name for name in parquet.schema_arrow.names if name in wanted]
+        columns = [f.name for f in parquet.schema_arrow if f.name in wanted or _has_times(f.type)]
         batches = parquet.iter_batches(columns=columns)
         if not all(readable(cells) is cells for batch in batches for cells in batch.columns):
             write_readable(parquet.schema_arrow, parquet.iter_batches(), target)
@@ -73,6 +73,10 @@ def readable(cells: pa.Array) -> pa.Array:
     if pa.types.is_time(kind) or pa.types.is_timestamp(kind):
         return _within_limits(cells)
     return cells
+
+
+def _has_times(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_temporal(kind) or pa.types.is_struct(kind))
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
