@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from city_week import BUS_COLUMNS, WEEK, ZONE, Form, readings, taps, written
 
@@ -42,6 +45,21 @@ def _as_ndjson(content: bytes) -> bytes:
     return "\n".join(json.dumps(dict(zip(header, one, strict=True))) for one in lines).encode()
 
 
+def _as_parquet(content: bytes) -> bytes:
+    """The same as a table of texts, whose last one of each column that nobody reads is no UTF-8."""
+    header, *lines = [line.split(b",") for line in content.splitlines()]
+    lines.append(
+        [b"\xff" if name == b"ramo" else cell for name, cell in zip(header, lines[0], strict=True)]
+    )
+    table = {
+        name.decode(): pa.array(cells, pa.binary()).view(pa.string())
+        for name, *cells in zip(header, *lines, strict=True)
+    }
+    written_bytes = io.BytesIO()
+    pq.write_table(pa.table(table), written_bytes)
+    return written_bytes.getvalue()
+
+
 def test_new_asks_for_a_column_that_is_called_as_modes_are(city: Any) -> None:
     said = _new(city, _deliver(city, _half_are_trains()), TAPS, "taps")
     assert "to decide: source.columns.mode" in said
@@ -74,6 +92,16 @@ def test_words_of_modes_are_found_in_a_column_of_any_name_and_no_week_is_charged
     city.edit("\nsource:\n", "\nsource:\n  without_mode: bus\n")  # a decision that states it
     assert "source.columns.mode" not in city.look()[1]
     city.goes_on()
+
+
+def test_one_cell_that_cannot_be_read_hides_no_column_that_nobody_reads(city: Any) -> None:
+    content = _half_are_trains().replace(b"modo", b"ramo")
+    _new(city, _deliver(city, content), TAPS, "taps")
+    _deliver(city, _as_parquet(content), "a.parquet")
+    (city.home / f"landing/city/{WEEK}/a.csv").unlink()
+    said = city.look()[1]
+    assert "cannot be read" not in said
+    assert "to decide: source.columns.mode: " in said
 
 
 def test_vehicles_of_several_modes_are_asked_about(city: Any) -> None:

@@ -104,6 +104,31 @@ def test_whatever_a_unit_sends_the_rows_of_others_are_the_same(
     assert form != "protobuf" or "malformed_line" in seen
 
 
+def test_what_stands_before_a_text_that_is_too_long_does_not_cut_it(
+    zones: Any, programme_of: Callable[..., Programme], rows_of: Any
+) -> None:
+    """A parser hands on a text in pieces, which end where its buffers do."""
+    programme = programme_of("itms", feed=Feed.SIRI_VM, speed_unit=SpeedUnit.MS)
+    long = activity("other 1").replace("21.25", "21.25" + " " * 70_000)
+    assert long != activity("other 1")
+    for records in range(0, 700, 100):
+        unit = [activity("unit")] * records
+        zones.deliver(WEEK, {"a.xml": document(*unit, long, activity("other 2"))})
+        rows = rows_of(zones.ingest(programme, WEEK), READ)
+        assert [row for row in rows if row[0] != "unit"] == [("other 2", 480, 21.25, 36_000)]
+
+
+def test_elements_in_elements_take_no_longer_than_they_are(
+    zones: Any, programme_of: Callable[..., Programme], rows_of: Any
+) -> None:
+    """The path of each was put together: two megabytes of one record took hours."""
+    programme = programme_of("itms", feed=Feed.SIRI_VM, speed_unit=SpeedUnit.MS)
+    deep = activity("unit", "<a>" * 300_000 + "</a>" * 300_000)
+    zones.deliver(WEEK, {"a.xml": document(deep, activity("other"))})
+    rows = rows_of(zones.ingest(programme, WEEK), "vehicle_id")
+    assert rows == [("other",), ("unit",)]
+
+
 BROKEN = {
     "cut off within an entity": ("a.pb", message(entity("a"), entity("b"))[:-3]),
     "no message": ("a.pb", b"<html>no such file</html>"),
@@ -151,6 +176,8 @@ def test_files_of_every_form_lie_together(
         ("P1D", 86_400),
         ("PT1H1M", 3660),
         ("PT2.5S", 2),
+        ("P999999999999999999D", 86_400),
+        ("-P1DT9223372036854775807S", -86_400),
         ("PT", None),
         ("9", None),
     ],

@@ -11,6 +11,7 @@ import gzip
 import io
 import itertools
 import json
+import re
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -453,6 +454,24 @@ DAYS_FIRST, MONTHS_FIRST = {"date_form": DateForm.DAY_FIRST}, {"date_form": Date
 OF_UTC = {"file": FileSpec(zone=ZoneInfo("UTC"))}
 OF_SYDNEY = {"file": FileSpec(zone=ZoneInfo("Australia/Sydney"))}
 OF_SECONDS, OF_MS = ({"file": FileSpec(times=TimeForm(one))} for one in ("epoch_s", "epoch_ms"))
+
+
+@pytest.mark.parametrize("others", [RECORDS[:1], RECORDS])
+def test_a_shared_text_before_the_first_one_is_none(rows: Any, others: list[list[str]]) -> None:
+    """It was the last one: whoever's that was."""
+    cells = ["9", "x", "bus", "enter", "2016-07-25 08:00:00", "here"]
+    content = workbook([HEADER.split(","), *others, cells])
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        sheet = archive.read("xl/worksheets/sheet1.xml").decode()
+    row = f'<row r="{len(others) + 2}">'
+    before, own = sheet.split(row)
+    edited = re.sub(r'<c r="F\d+".*?</c>', '<c t="s" r="F9"><v>-1</v></c>', own)
+    assert edited != own
+    parts = {"xl__worksheets__sheet1": before + row + edited}
+    content = workbook([HEADER.split(","), *others, cells], **parts)
+    assert [tap for tap in rows("taps.xlsx", content) if tap[0] == "x"] == []
+
+
 WRITTEN: dict[str, dict[str, Any]] = {
     "25/07/2016 08:00": DAYS_FIRST,
     "25/7/2016 8:00:10": DAYS_FIRST,

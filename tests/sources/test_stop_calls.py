@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from turnstile.errors import ProgrammeError
+from turnstile.errors import InputError, ProgrammeError
+from turnstile.programme.id_form import IdForm, IdKind, LetterCase
 from turnstile.programme.loading import parse_programme
 from turnstile.programme.source_spec import Feed
 from turnstile.programme.spec import Programme
@@ -78,6 +82,67 @@ def test_an_update_is_observed_once_its_time_has_come(
     ]  # fmt: skip
     counts = counts_of(snapshot)
     assert (counts["not_observed"], counts["duplicates"]) == (4, 3)
+
+
+def calls_of(trip: str, *seconds: int, vehicle: str = "") -> bytes:
+    entity = message_of("FeedEntity")(id=b"1")
+    update = entity.trip_update
+    update.trip.trip_id, update.timestamp = trip.encode(), SECONDS
+    if vehicle:
+        update.vehicle.id = vehicle.encode()
+    for second in seconds:
+        update.stop_time_update.add(stop_id=b"A").arrival.time = second
+    return bytes(entity.SerializeToString())
+
+
+@pytest.mark.parametrize("second", [-(2**63), 2**63 - 1, -1, 0, 10_000_000_000])
+def test_an_arrival_at_no_time_costs_itself(
+    zones: Any, programme_of: Callable[..., Programme], rows_of: Any, second: int
+) -> None:
+    entities = [calls_of("t1", SECONDS), calls_of("t2", second)]
+    zones.deliver(WEEK, {"a.pb": message_of("FeedMessage")(entity=entities).SerializeToString()})
+    programme = by_stop(programme_of("itms_delays", feed=Feed.GTFS_TRIP_UPDATES))
+    assert rows_of(zones.ingest(programme, WEEK), READ) == [("t1", 480, "A", None)]
+
+
+@pytest.mark.parametrize(
+    ("form", "spellings", "name"),
+    [
+        (IdForm(IdKind.DIGITS, length=4), ["7", "0007", " 7", "7.0", "\u200b7"], "0007"),
+        (IdForm(IdKind.TEXT, case=LetterCase.UPPER), ["t a", "T  A", "\u200bt a\t"], "T A"),
+    ],
+)
+def test_a_trip_that_names_itself_has_one_spelling_as_vehicles_have(
+    zones: Any,
+    programme_of: Callable[..., Programme],
+    rows_of: Any,
+    form: IdForm,
+    spellings: list[str],
+    name: str,
+) -> None:
+    """Else each spelling would be a vehicle of its own, with bounds of its own."""
+    entities = [calls_of(trip, SECONDS - 60 * n) for n, trip in enumerate(spellings)]
+    entities += [calls_of("7e+2", SECONDS), calls_of("[t]", SECONDS, vehicle="7e+2")]
+    zones.deliver(WEEK, {"a.pb": message_of("FeedMessage")(entity=entities).SerializeToString()})
+    programme = programme_of("itms_delays", feed=Feed.GTFS_TRIP_UPDATES, vehicle_form=form)
+    snapshot = zones.ingest(by_stop(programme), WEEK)
+    assert rows_of(snapshot, "vehicle_id") == [(name,)] * len(spellings)
+    assert counts_of(snapshot)["vehicle_id_of_another_form"] == 2
+
+
+def test_trips_of_floats_name_no_vehicle(
+    zones: Any, programme_of: Callable[..., Programme]
+) -> None:
+    paths: dict[str, list[object]] = {"trip.trip_id": [7.0], "stop_time_update.stop_id": ["A"]}
+    paths |= {"stop_time_update.arrival.time": [SECONDS], "stop_time_update.arrival.delay": [5]}
+    written = io.BytesIO()
+    columns = {f"trip_update.{path}": cells for path, cells in paths.items()}
+    pq.write_table(pa.table(columns), written)
+    zones.deliver(WEEK, {"a.parquet": written.getvalue()})
+    form = IdForm(IdKind.TEXT, case=LetterCase.KEEP)
+    programme = programme_of("itms_delays", feed=Feed.GTFS_TRIP_UPDATES, vehicle_form=form)
+    with pytest.raises(InputError, match=r"trip_update\.trip\.trip_id.*DOUBLE"):
+        zones.ingest(by_stop(programme), WEEK)
 
 
 @pytest.mark.parametrize(

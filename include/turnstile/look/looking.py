@@ -214,6 +214,9 @@ class _Looking:
             relation = open_source(self.connection, file, columns, apart).relation
         names = names_in_source(layout_of(programme.source.feed), programme)
         asked = decisions.needs(programme, names, columns)
+        if asked and source.kinds:  # cells that cannot be read are empty in what is read alone
+            apart = self.folder / f"kinds-{len(list(self.folder.iterdir()))}"
+            relation = open_source(self.connection, file, columns, apart).relation
         others = [column for column in columns if column not in {*names.values()}]
         for field, column in fields_that_may_be(self.connection, relation, others if asked else ()):
             if field in asked:

@@ -3,8 +3,9 @@
 An update says of each stop of a trip when the vehicle was there or will be. It is observed if its
 arrival (its departure, where there is none) is not later than the update itself, or than its
 message where an update states no time; what is still to come, skipped or without data is set aside.
-A trip without a vehicle is named by itself. Polls say the same call again: it counts once, and a
-call that is corrected is another observation of its vehicle, whose mean it enters.
+A trip without a vehicle is named by itself, in the form that ids of vehicles have. Polls say the
+same call again: it counts once, and a call that is corrected is another observation of its vehicle,
+whose mean it enters.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ _NAMES = (
     ("route", f"{_UPDATE}.trip.route_id"),
     ("direction", f"{_UPDATE}.trip.direction_id"),
 )
+_LATEST = 9_999_999_999  # seconds: of the year 2286
 _SCHEDULED, _OTHERS = ("0", "SCHEDULED"), ("1", "2", "3", "SKIPPED", "NO_DATA", "UNSCHEDULED")
 
 
@@ -53,10 +55,12 @@ def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[
     for field in ("trip", "observed_at", "stop"):
         if names[field] not in columns:
             raise ColumnMissing(names[field])
-    return tuple(
-        (field, name(column) if column in columns else "CAST(NULL AS VARCHAR)")
+    sql = {
+        field: name(column) if column in columns else "CAST(NULL AS VARCHAR)"
         for field, column in names.items()
-    )
+    }
+    named_by = f"coalesce({sql['vehicle_id']}, {sql['trip']})"  # before ids are brought to a form
+    return tuple((sql | {"vehicle_id": named_by}).items())
 
 
 def typed_sql(programme: Programme, week: ServicePeriod) -> str:
@@ -70,8 +74,8 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
         programme,
         week,
         f"""(
-            SELECT * REPLACE (coalesce(vehicle_id, trip) AS vehicle_id,
-                CASE WHEN abs({at}) < 10000000000 THEN {written} END AS observed_at,
+            SELECT * REPLACE (
+                CASE WHEN {at} BETWEEN -{_LATEST} AND {_LATEST} THEN {written} END AS observed_at,
                 CASE WHEN observed_at IS NULL THEN departure_delay ELSE delay END AS delay),
                 {at} <= coalesce({said}, {polled})
                     AND coalesce(relation IN {_SCHEDULED}, true) AS is_observed,
@@ -103,6 +107,7 @@ LAYOUT = FeedLayout(
     typed_sql=typed_sql,
     made=made,
     composed={
+        "vehicle_id": ("vehicle_id", "trip"),
         "delay_s": ("delay",),
         "stop": ("stop",),
         "route": ("route",),

@@ -105,7 +105,8 @@ class FeedLayout:
         joining: for a feed in which a row is several records.
         id_field: field that tells equal records apart, of a feed whose rows may lack a unit.
         other_columns: columns beside those of the names that a record may have in their place.
-        composed: what rows may be asked to carry that `typed_sql` makes of these fields.
+        composed: what rows may be asked to carry that `typed_sql` makes of these fields; of an id
+            the fields any of which may be it.
         spellings: the columns any of which may hold what a name of a field stands for.
     """
 

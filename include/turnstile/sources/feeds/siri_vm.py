@@ -37,7 +37,7 @@ def seconds_sql(duration: str) -> str:
     """Return SQL of the seconds of a duration, as text; NULL of a text that is none."""
     parts = f"regexp_extract({duration}, '{_DURATION}', {list(_PARTS)})"
     total = " + ".join(
-        f"{each} * coalesce(TRY_CAST(nullif(({parts}).{part}, '') AS BIGINT), 0)"
+        f"{each} * coalesce(TRY_CAST(nullif(({parts}).{part}, '') AS DOUBLE), 0)"
         for part, each in _SECONDS.items()
     )
     sign = f"CASE WHEN ({parts}).sign = '-' THEN -1 ELSE 1 END"

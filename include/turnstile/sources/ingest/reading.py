@@ -105,13 +105,16 @@ def raised_as_input_error(file: RawFile) -> Iterator[None]:
         InputError: the file cannot be read to its end, or there is too little memory or disk.
     """
     import duckdb
+    import pyarrow as pa
 
     try:
         yield
     except duckdb.OutOfMemoryException:
         rule = f"{file.name} does not fit into what the engine may take; allow it more, or disk"
         raise InputError(where="environment", field="TURNSTILE_MEMORY_LIMIT", rule=rule) from None
-    except (duckdb.Error, OSError, EOFError, UnicodeError, zlib.error) as error:
+    except (
+        *(duckdb.Error, pa.ArrowException, OSError, EOFError, UnicodeError, zlib.error),
+    ) as error:
         refuse_if_full(error)
         rule = f"cut off or damaged: it does not read as {file.form} to its end"
         rule += f"{_unreadable_part(file)}; deliver it again"
@@ -166,7 +169,7 @@ def open_source(
             source = _parquet(connection, replace(file, path=table.path))
             source = replace(source, records=table.records, rejected=table.rejected)
         else:
-            source = _parquet(connection, _as_parquet(file, folder, spec))
+            source = _parquet(connection, _as_parquet(file, wanted, folder, spec))
     names = {column.lower() for column in source.columns}  # the engine's, whatever the case
     if file.form is not FileForm.JSON and len(names) < len(source.columns):
         rule = "a column is named twice, or two differ in capitals alone; name each column once"
@@ -310,25 +313,21 @@ def _levels(kind: str) -> int:
     return kind.count("(") + kind.count("[")
 
 
-def _as_parquet(file: RawFile, folder: Path, spec: FileSpec) -> RawFile:
-    """Return a file of Arrow (feather) or a workbook as one of Parquet; Parquet as it is."""
-    if file.form is FileForm.WORKBOOK:
-        folder.mkdir(parents=True)
-        return replace(file, path=as_parquet(file, folder / "sheet.parquet", spec.header_row))
-    if file.form is not FileForm.ARROW:
-        return file
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+def _as_parquet(file: RawFile, wanted: tuple[str, ...], folder: Path, spec: FileSpec) -> RawFile:
+    """Return a file of Arrow (feather) or a workbook as one of Parquet that the engine reads."""
+    made = folder / "readable.parquet"
     folder.mkdir(parents=True)
-    made = folder / "arrow.parquet"
-    with (
-        pa.memory_map(str(file.path)) as stream,
-        pa.ipc.open_file(stream) as batches,
-        pq.ParquetWriter(made, batches.schema) as written,
-    ):
-        for number in range(batches.num_record_batches):
-            written.write_batch(batches.get_batch(number))
+    if file.form is FileForm.WORKBOOK:
+        return replace(file, path=as_parquet(file, made, spec.header_row))
+    from turnstile.sources.ingest.typed_cells import as_readable, write_readable
+
+    if file.form is not FileForm.ARROW:
+        return replace(file, path=as_readable(file.path, made, wanted))
+    import pyarrow as pa
+
+    with pa.memory_map(str(file.path)) as stream, pa.ipc.open_file(stream) as batches:
+        numbers = range(batches.num_record_batches)
+        write_readable(batches.schema, (batches.get_batch(n) for n in numbers), made)
     return replace(file, path=made)
 
 

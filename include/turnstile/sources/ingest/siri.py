@@ -47,10 +47,12 @@ class _Records:
 
     def _end(self, _: str) -> None:
         if self._path:
-            path, text = ".".join(self._path), "".join(self._text).strip()
-            if text and path in self._wanted:
-                self._record.setdefault(path, text)
-            self._text = []
+            # how the parser cuts a long text depends on what stands before it: such one is none
+            if len(self._path) <= _DEEPEST and self._size <= _LONGEST:
+                path, text = ".".join(self._path), "".join(self._text).strip()
+                if text and path in self._wanted:
+                    self._record.setdefault(path, text)
+            self._text, self._size = [], 0
             self._path.pop()
         elif self._path is not None:
             self.records.append(self._record)

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 # Raised whenever the same bytes would become other rows: a new version is another snapshot.
-PARSER_VERSION = 8
+PARSER_VERSION = 9
 _KEY_COLUMNS = 4  # card or vehicle, when, where: rows that are equal are equal in these
 _GOOD = "FROM staged WHERE broken_rule IS NULL"
 # Places, modes and buses by number, and no other column: a dictionary is begun for each, and given
@@ -290,7 +290,9 @@ def open_fields(
     names = names_in_source(layout, programme)
     source = open_source(connection, file, layout.columns_of(names), folder, spec)
     fields = _fields(programme, file, frozenset(source.columns))
-    ids = layout.spellings(names.get(programme.source.id_field, ""))
+    id_field = programme.source.id_field
+    id_fields = layout.composed.get(id_field, (id_field,))
+    ids = tuple(c for field in id_fields for c in layout.spellings(names.get(field, "")))
     refuse_inexact(programme.source, ids, source.kinds, file.name)
     as_texts = ", ".join(f"{source.as_text(column)} AS {name(column)}" for column in source.columns)
     as_fields = ", ".join(f"{as_usual(field, sql, spec)} AS {field}" for field, sql in fields)

@@ -1,0 +1,161 @@
+"""Parquet and Arrow: a cell that the engine cannot read is empty, and costs nobody else."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import feather
+
+from turnstile.errors import InputError
+from turnstile.programme.source_spec import Feed
+from turnstile.programme.spec import Programme
+from turnstile.sources.ingest.snapshot import counts_of
+from turnstile.sources.ingest.typed_cells import as_readable, write_readable
+
+WEEK, SECONDS = "2016-W30", 1_469_413_800  # 2016-07-25 02:30 UTC
+READ, OTHER = "vehicle_id, latitude", [("other", 21.25)]
+LARGEST = 2**63 - 1
+Columns = dict[str, Any]
+
+
+def texts(*values: bytes) -> pa.Array:
+    return pa.array(values, pa.binary()).view(pa.string())
+
+
+def instants(unit: str, zone: str | None, units: int, hostile: int) -> Columns:
+    kind = pa.timestamp(unit, zone)
+    return {"observationDateTime": pa.array([SECONDS * units, hostile], kind)}
+
+
+def words(*values: bytes) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int32()), texts(*values))
+
+
+HOSTILE: dict[str, Columns] = {
+    "an id that is no UTF-8": {"license_plate": texts(b"other", b"\xff\xfe")},
+    "an id of a dictionary": {"license_plate": words(b"other", b"\xff\xfe")},
+    "a time that is no UTF-8": {
+        "observationDateTime": texts(b"2016-07-25T02:30:00Z", b"2016\xff"),
+    },
+    "milliseconds": instants("ms", "UTC", 10**3, -LARGEST - 1),
+    "most milliseconds": instants("ms", "UTC", 10**3, LARGEST),
+    "microseconds": instants("us", None, 10**6, -LARGEST - 1),
+    "nanoseconds": instants("ns", "UTC", 10**9, -LARGEST - 1),
+    "milliseconds that nobody reads": {
+        "license_plate": ["other", ""],
+        "more": pa.array([0, -LARGEST - 1], pa.timestamp("ms")),
+    },
+    "a text that nobody reads": {"license_plate": ["other", ""], "more": texts(b"", b"\xff")},
+    "a place within": {
+        "location": pa.StructArray.from_arrays(
+            [texts(b"[72.75, 21.25]", b"\xff"), pa.array(["x", None])], ["coordinates", "type"]
+        )
+    },
+}
+OF_ARROW = {
+    "seconds": instants("s", "UTC", 1, LARGEST),
+    "fewest seconds": instants("s", "UTC", 1, -LARGEST - 1),
+    "seconds that nobody reads": {
+        "license_plate": ["other", ""],
+        "more": pa.array([0, LARGEST], pa.timestamp("s")),
+    },
+}
+
+
+def table_of(hostile: Columns) -> pa.Table:
+    """Two records, one of which has a hostile cell."""
+    columns: Columns = {
+        "license_plate": ["other", "unit"],
+        "observationDateTime": ["2016-07-25T02:30:00Z"] * 2,
+        "speed": [10.0, 10.0],
+        "latitude": [21.25, 21.25],
+        "longitude": [72.75, 72.75],
+    }
+    if "location" in hostile:
+        del columns["latitude"], columns["longitude"]
+    return pa.table(columns | hostile)
+
+
+def parquet(table: pa.Table) -> bytes:
+    written = io.BytesIO()
+    pq.write_table(table, written)
+    return written.getvalue()
+
+
+def arrow(table: pa.Table) -> bytes:
+    written = io.BytesIO()
+    feather.write_feather(table, written, compression="uncompressed")
+    return written.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "case"),
+    [
+        *(("a.parquet", case) for case in HOSTILE),
+        *(("a.feather", case) for case in (*HOSTILE, *OF_ARROW)),
+    ],
+)
+def test_a_cell_that_cannot_be_read_costs_its_own_record(
+    zones: Any, programme_of: Callable[..., Programme], rows_of: Any, name: str, case: str
+) -> None:
+    table = table_of((HOSTILE | OF_ARROW)[case])
+    zones.deliver(WEEK, {name: parquet(table) if name == "a.parquet" else arrow(table)})
+    snapshot = zones.ingest(programme_of("itms", feed=Feed.ITMS), WEEK)
+    assert rows_of(snapshot, READ) == OTHER
+    counts = counts_of(snapshot)
+    assert (counts["rows_in"], counts["rows_out"]) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"ARROW1 is what it says", arrow(table_of({}))[:-9]],
+    ids=["no Arrow", "cut off"],
+)
+def test_damaged_arrow_is_refused_without_any_of_its_content(
+    zones: Any, programme_of: Callable[..., Programme], content: bytes
+) -> None:
+    zones.deliver(WEEK, {"a.arrow": content})
+    with pytest.raises(InputError, match=r"a\.arrow: file: cut off or damaged"):
+        zones.ingest(programme_of("itms", feed=Feed.ITMS), WEEK)
+
+
+KINDS = """'x' AS a, uuid() AS b, 1::UTINYINT AS c, 2::UBIGINT AS d, 3::HUGEINT AS e,
+    1.5::DECIMAL(10, 3) AS f, 1.5::FLOAT AS g, DATE '2016-07-25' AS h, TIME '08:00:00.5' AS i,
+    TIMESTAMP '2016-07-25 08:00:00.25' AS j, TIMESTAMPTZ '2016-07-25 08:00:00+00' AS k,
+    TIMESTAMP_NS '2016-07-25 08:00:00.123456789' AS l, TIMESTAMP_MS '2016-07-25 08:00:00' AS m,
+    {'id': '7', 'at': TIMESTAMP '2016-07-25 08:00:00'} AS n, [1.5, 2.5] AS o, true AS p,
+    'abc'::BLOB AS q, NULL AS r"""
+
+
+def test_a_copy_says_what_the_file_says(tmp_path: Path) -> None:
+    """Whether a file is copied is decided by a hostile cell, and changes nobody else's."""
+    file, copy = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    connection.execute(f"COPY (SELECT {KINDS} FROM range(3)) TO '{file}' (FORMAT parquet)")
+    with pq.ParquetFile(file) as delivered:
+        write_readable(delivered.schema_arrow, delivered.iter_batches(), copy)
+    for asked in ("DESCRIBE FROM", "SELECT CAST(COLUMNS(*) AS VARCHAR) FROM"):
+        of_file, of_copy = (
+            connection.execute(f"{asked} '{path}'").fetchall() for path in (file, copy)
+        )
+        assert of_copy == of_file
+    assert as_readable(file, tmp_path / "c.parquet", ("a", "j", "n")) == file
+
+
+def test_times_of_utc_are_left_to_the_engine(tmp_path: Path) -> None:
+    """A copy would not say that they are."""
+    file = tmp_path / "a.parquet"
+    kept = {"at": pa.array([0, LARGEST], pa.time64("us")), "id": texts(b"a", b"\xff")}
+    pq.write_table(pa.table(kept), file, write_time_adjusted_to_utc=True)
+    assert as_readable(file, tmp_path / "b.parquet", ("at", "id")) == file
+    pq.write_table(pa.table(kept), file)
+    copy = as_readable(file, tmp_path / "b.parquet", ("at", "id"))
+    assert pq.read_table(copy).to_pylist()[1] == {"at": None, "id": None}
