@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = "include/turnstile"
 EXTENSIONS = "extensions"
-CORE_AT_MOST, EXTENSIONS_AT_MOST = 37_486, 8_380
+CORE_AT_MOST, EXTENSIONS_AT_MOST = 37_495, 8_380
 _SILENT = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
     tokenize.ENCODING, tokenize.ENDMARKER,
