@@ -18,7 +18,7 @@ from airflow_interfaces import write_note
 
 from turnstile.operations.airflow_names import programme_of
 from turnstile.operations.airflow_now import AirflowNow, RunNow
-from turnstile.operations.journal import FOLDER
+from turnstile.operations.journal import FOLDER, Journal
 from turnstile.settings import Settings, system_clock
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class ReportKilled(BaseNotifier):
         from run_reports import send_alerts
 
         from turnstile.operations.budget_page.page import BudgetPage
+        from turnstile.operations.watchdog.watch import of_unheard
 
         settings = Settings.from_environment()
         if not (settings.home / FOLDER).is_dir():
@@ -50,7 +51,10 @@ class ReportKilled(BaseNotifier):
         # Without Airflow's API it is known at least that the run which just failed did.
         failed = AirflowNow(runs={self.programme: (RunNow(run_id, "", "failed"),)})
         alerts = page.watched(airflow_of_api(page, page.ever_known()) or failed)
-        send_alerts((alert for alert in alerts if alert.run_id == run_id), settings)
+        lines = Journal.of(settings).of_programme(self.programme)
+        unheard = of_unheard(self.programme, run_id, lines)
+        about = (alert for alert in alerts if alert.run_id == run_id)
+        send_alerts((*about, *unheard), settings)
 
 
 @hookimpl

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import signal
 import subprocess
+from contextlib import nullcontext
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -77,3 +79,33 @@ def test_what_is_asked_for_is_adopted_in_that_airflow_and_nothing_else(
     assert weekly_release.main(["--programme", "opal_year", "--programme", "itms"]) == 0
     assert given == [{"opal_year", "itms"}]
     assert Settings.from_environment().adopted == frozenset()
+
+
+class _Airflow:
+    """An Airflow of which only what is asked of it is known, and its processes."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_, **__: self.asked.append(name) or ()
+
+
+@pytest.mark.parametrize("are_out", [False, True])
+def test_a_database_that_is_new_has_the_pool_and_what_waits_lives_on_where_nothing_is_asked_for(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch, *, are_out: bool
+) -> None:
+    airflow, package = _Airflow(), SimpleNamespace(digest="ab" if are_out else None)
+    monkeypatch.setattr(weekly_release, "AirflowApi", lambda *_: airflow)
+    monkeypatch.setattr(weekly_release, "NativeStack", lambda *_: nullcontext(airflow))
+    monkeypatch.setattr(weekly_release, "find_packages", lambda *_: (package,))
+    monkeypatch.setattr(weekly_release, "found_database", lambda _: None)
+    monkeypatch.setattr(weekly_release, "above_noise_lines", lambda _: ())
+    monkeypatch.setattr(weekly_release, "summary_lines", lambda *_: ())
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: None)
+    order = weekly_release.parse_order(["--programme", "opal", "--stay", "--port", "0"])
+    settings = Settings.from_environment()
+    opal = load_programme("opal", deployment.include)
+    weekly_release._release(order, settings, (opal,), (ServiceWeek(2016, 30),))
+    assert "make_pool" in airflow.asked
+    assert ("abandon_unfinished" in airflow.asked) == (not are_out)

@@ -176,7 +176,7 @@ def test_runs_without_a_week_are_left_out_and_the_rest_is_in_order(
     assert [run.run_id for run in api.runs("release_opal")] == ["2", "0"]
 
 
-def test_what_was_left_behind_is_cancelled_and_failed(
+def test_what_was_left_behind_is_failed_and_no_backfill_is_canceled(
     api: AirflowApi, httpserver: HTTPServer
 ) -> None:
     asked: list[str] = []
@@ -185,26 +185,41 @@ def test_what_was_left_behind_is_cancelled_and_failed(
         asked.append(f"{request.method} {request.path}")
         return Response("{}", content_type="application/json")
 
-    backfills = [{"id": 1, "completed_at": "2026-01-01"}, {"id": 2, "completed_at": None}]
     start = datetime(2016, 7, 24, 14, tzinfo=UTC).isoformat()
     rows = [
         {"dag_run_id": state, "state": state, "data_interval_start": start}
         for state in ("success", "running", "queued", "failed")
     ]
-    httpserver.expect_ordered_request("/api/v2/backfills").respond_with_json(
-        {"backfills": backfills}
-    )
-    httpserver.expect_ordered_request("/api/v2/backfills/2/cancel").respond_with_handler(answer)
     runs = "/api/v2/dags/release_opal/dagRuns"
     httpserver.expect_ordered_request(runs).respond_with_json(_all(rows))
     for state in ("running", "queued"):
         httpserver.expect_ordered_request(f"{runs}/{state}").respond_with_handler(answer)
     api.abandon_unfinished("release_opal")
-    assert asked == [
-        "PUT /api/v2/backfills/2/cancel",
-        f"PATCH {runs}/running",
-        f"PATCH {runs}/queued",
-    ]
+    assert asked == [f"PATCH {runs}/running", f"PATCH {runs}/queued"]
+
+
+@pytest.mark.parametrize("is_held", [False, True])
+def test_a_run_that_airflow_would_never_begin_gives_way_to_one_that_it_does(
+    api: AirflowApi, httpserver: HTTPServer, *, is_held: bool
+) -> None:
+    asked: list[str] = []
+
+    def answer(request: Request) -> Response:
+        asked.append(f"{request.method} {request.path.partition('/dagRuns')[2]}")
+        return Response("{}", content_type="application/json")
+
+    at = dict.fromkeys(("data_interval_start", "logical_date"), "2016-07-24T14:00:00Z")
+    rows = [{"dag_run_id": "backfill__x", "state": "failed", "run_type": "backfill", **at}]
+    days = {"from_date": "2016-07-18T00:00:00Z", "to_date": "2016-08-10T00:00:00Z"}
+    runs = "/api/v2/dags/release_opal/dagRuns"
+    httpserver.expect_request(runs, "GET").respond_with_json(_all(rows))
+    httpserver.expect_request("/api/v2/backfills").respond_with_json(
+        {"backfills": [{"id": 1, "is_paused": is_held, **days}], "total_entries": 1}
+    )
+    httpserver.expect_request(re.compile(runs)).respond_with_handler(answer)
+    opal = load_programme("opal", ROOT / "include")
+    api.release(opal, [ServiceWeek.parse("2016-W30")])
+    assert asked == (["DELETE /backfill__x", "POST "] if is_held else ["POST /backfill__x/clear"])
 
 
 def test_a_week_is_started_under_its_name_cleared_if_it_ended_and_left_alone_under_way(
@@ -226,6 +241,9 @@ def test_a_week_is_started_under_its_name_cleared_if_it_ended_and_left_alone_und
     ]
     runs = "/api/v2/dags/release_opal/dagRuns"
     httpserver.expect_ordered_request(runs, "GET").respond_with_json(_all(rows))
+    query = {"run_type": "backfill", "limit": "100", "offset": "0"}
+    of_backfills = httpserver.expect_ordered_request(runs, "GET", query_string=query)
+    of_backfills.respond_with_json(_all([]))
     again = {"dry_run": False, "only_failed": False, "run_on_latest_version": True}
     cleared = f"{runs}/scheduled__x/clear"
     httpserver.expect_ordered_request(cleared, "POST", json=again).respond_with_json({})
@@ -235,7 +253,7 @@ def test_a_week_is_started_under_its_name_cleared_if_it_ended_and_left_alone_und
     httpserver.expect_ordered_request(runs, "POST", json=made).respond_with_json({})
     api.release(opal, weeks)
     httpserver.check_assertions()
-    assert len(httpserver.log) == 4
+    assert len(httpserver.log) == 5
 
 
 def test_nothing_listens_is_no_answer() -> None:

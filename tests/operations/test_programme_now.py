@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -79,6 +80,17 @@ def test_weeks_after_the_last_known_one_are_overdue_however_many(
     (attention,) = _now(place, paused=paused).attention
     assert (attention.weeks, attention.state) == ("2016-W31 to 2018-W25", "overdue")
     assert ("its DAG is paused" in attention.reason) == paused
+    # A run by name begins no sooner than the DAG is unpaused.
+    unpause = "Unpause the DAG. " if paused else ""
+    assert attention.next_step.startswith(f"{unpause}Release it by name.")
+
+
+def test_a_run_that_never_begins_is_said_in_one_sentence(place: Place) -> None:
+    place.publish("2016-W30")
+    place.say(Happening.BEGUN, "2016-W31")
+    (run,) = (place.airflow("queued").runs or {})["opal"]
+    held = AirflowNow({"opal": False}, {"opal": (replace(run, is_held_back=True),)})
+    assert "the run of 2016-W31 is queued, and Airflow begins no run" in place.now(held).answer
 
 
 def test_a_week_that_is_charged_and_not_public_is_said_with_the_reason_and_the_run(

@@ -102,6 +102,11 @@ _QUEUED = TaskNow("queued", moved=_AT)
         (_FIRST, 14, ""),
         (_FIRST, 16, "it is running since 2016-08-01 12:00 UTC; Airflow schedules no task of it"),
         (replace(_FIRST, tasks={"draw": _QUEUED}), 16, "its task draw waits for a worker since"),
+        (
+            replace(_FIRST, tasks={"reserve": TaskNow("scheduled", moved=_AT)}),
+            16,
+            "its task reserve waits for a slot since 2016-08-01 12:00 UTC; its pool has none free",
+        ),
         (replace(_FIRST, tasks={"a": _QUEUED, "b": TaskNow("running")}), 16, ""),
         (replace(_FIRST, tasks={"a": _QUEUED, "ask": TaskNow("awaiting_input")}), 16, ""),
         (replace(_FIRST, state="queued", tasks={}), 16, "it is queued since"),

@@ -121,6 +121,24 @@ def test_a_task_of_a_public_week_that_was_cleared_alone_leaves_no_dead_run(
     assert [shown.state for shown in place.now(airflow).attention] == looks
 
 
+@pytest.mark.parametrize(
+    ("happening", "details", "looks"),
+    [
+        (Happening.RESUMED, {"step": "validate"}, []),
+        (Happening.RESUMED, {"step": "ask_revision"}, ["dead"]),
+        (Happening.ASKED, {"task": "ask_revision"}, ["dead"]),
+        (Happening.BEGUN, {}, ["dead"]),
+    ],
+)
+def test_a_deleted_run_of_a_public_week_is_dead_only_if_it_had_a_question_before_it(
+    place: Place, happening: Happening, details: dict[str, str], looks: list[str]
+) -> None:
+    place.publish("2016-W30")
+    place.clock.now += timedelta(hours=1)
+    place.say(happening, "2016-W30", **details)
+    assert [shown.state for shown in place.now(place.airflow(None)).attention] == looks
+
+
 def test_a_run_of_a_backfill_that_was_canceled_is_said_never_to_begin(place: Place) -> None:
     place.say(Happening.BEGUN, "2016-W30")
     (run,) = (place.airflow("queued").runs or {})["opal"]
@@ -166,6 +184,27 @@ def test_a_run_that_was_deleted_in_airflow_is_not_to_be_opened_or_cleared(
     assert ("(it charges eps 4)" in shown.next_step) != is_sealed
     (there,) = place.now(place.airflow("failed")).attention  # negative control
     assert (there.run_id, "was deleted" in there.reason) == ("run", False)
+    # After a loss of Airflow's own database every DAG comes back paused.
+    paused = place.now(place.airflow(None, paused=True)).attention
+    assert "no run of it. Unpause the DAG. Release it by name." in paused[0].next_step
+
+
+@pytest.mark.parametrize("state", ["failed", None])
+def test_a_draw_that_goes_on_without_its_run_is_no_run_that_a_paused_dag_stops(
+    place: Place, monkeypatch: pytest.MonkeyPatch, state: str | None
+) -> None:
+    place.publish("2016-W30")
+    place.say(Happening.BEGUN, "2016-W31")
+    attempt = place.reserve("2016-W31")
+    place.ledger.begin_draw(attempt, Bindings("p", "d", "s"))
+    place.clock.now += timedelta(days=10)
+    monkeypatch.setattr(type(place.ledger), "living_draws", lambda _: frozenset({attempt}))
+    airflow = place.airflow(state, paused=True)
+    mark = next(mark for mark in place.marks(airflow) if mark.week == "2016-W31")
+    assert (mark.state, mark.run_id) == ("under_way", "run" if state else "")
+    assert "goes on without its run" in mark.reason
+    shown = place.now(airflow).attention
+    assert not any("its run does not go on" in week.reason for week in shown)
 
 
 def test_a_run_that_said_why_it_failed_and_was_deleted_is_not_to_be_cleared(place: Place) -> None:

@@ -272,6 +272,30 @@ def test_a_task_that_is_interrupted_or_timed_out_leaves_its_draw_alone(
     _wait_for(lambda: _states(reserved) == [ReleaseState.SEALED])
 
 
+@pytest.mark.parametrize("is_charged", [True, False])
+def test_a_drawing_process_that_is_stopped_burns_nothing(
+    reserved: Deployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, is_charged: bool
+) -> None:
+    """A machine that is shut down, or Ctrl-C of `make ui`, sends SIGTERM to every process."""
+    place = "charged_draw.write_once" if is_charged else "drawing.ready_to_draw"
+    _begin_drawing_with(
+        monkeypatch,
+        tmp_path,
+        "import os, signal",
+        "from turnstile.pipeline.draw import drawing",
+        f"real = {place}",
+        "stop = lambda: os.kill(os.getpid(), signal.SIGTERM)",
+        f"{place} = lambda *given: (stop(), real(*given))[1]",
+    )
+    if is_charged:
+        digest = draw_apart("opal", WEEK)
+        assert reserved.ledger.attempts(KEY)[0].artefact_digest == digest
+    else:
+        with pytest.raises(DrawDied, match="stopped before its charge; nothing was charged"):
+            draw_apart("opal", WEEK)
+    assert _states(reserved) == [ReleaseState.SEALED if is_charged else ReleaseState.RESERVED]
+
+
 def test_only_a_drawing_process_that_dies_itself_is_burned(
     reserved: Deployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

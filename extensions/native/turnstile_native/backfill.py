@@ -38,10 +38,9 @@ class WeekBackfill:
     say: Callable[[str], None]
     _shown: dict[str, str] = field(default_factory=dict, init=False)
 
-    def abandon_unfinished(self) -> None:
-        """Give up what an interrupted Airflow left behind."""
-        for programme in self.programmes:
-            self.api.abandon_unfinished(dag_of(programme.name))
+    def make_pool(self) -> None:
+        """Make the ledger's one-slot pool: in a database without it no week comes to its charge."""
+        self.api.make_pool(LEDGER_POOL, slots=1, description="One charge at a time")
 
     def dags_are_parsed(self) -> bool:
         """Return whether every DAG is known.
@@ -56,10 +55,10 @@ class WeekBackfill:
         return False
 
     def ask(self) -> None:
-        """Make the ledger's one-slot pool and ask for the weeks of every programme."""
-        self.api.make_pool(LEDGER_POOL, slots=1, description="One charge at a time")
+        """Ask for the weeks of every programme; what an interrupted Airflow left gives way."""
         for programme in self.programmes:
             dag_id = dag_of(programme.name)
+            self.api.abandon_unfinished(dag_id)
             self.api.unpause(dag_id)
             self.api.release(programme, self.weeks)
 

@@ -189,7 +189,7 @@ def _release(
     with NativeStack(home, environment) as stack:
         stack.wait_until(api.answers, what="the API server's start", timeout_s=_START_S)
         stack.wait_until(backfill.dags_are_parsed, what="parsing", timeout_s=_START_S)
-        backfill.abandon_unfinished()
+        backfill.make_pool()
         code = _release_weeks(order, settings, backfill, stack)
         if order.stays:
             stack.schedule_by_the_clock()

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import argparse
 import logging
-import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from signal import SIG_IGN, SIGHUP, SIGINT, SIGTERM
 
 from turnstile.commands.ledger_opened import who_asks
 from turnstile.errors import InputError
@@ -76,29 +74,19 @@ def _to_its_seal() -> Iterator[None]:
     Raises:
         KeyboardInterrupt: somebody asked to stop; before the charge at once, else after the seal.
     """
-    from turnstile.pipeline.draw.drawing import ASKED
+    from turnstile.pipeline.draw.drawing import ASKED, stops_are_heard
 
-    heard: list[int] = []
+    with stops_are_heard(lambda said: print(said, file=sys.stderr)) as heard:
 
-    def hear(number: int, _: object) -> None:
-        heard.append(number)
-        print("a draw that is charged goes to its seal; then this stops", file=sys.stderr)
+        def require_asked() -> None:
+            if heard:
+                raise KeyboardInterrupt
 
-    def require_asked() -> None:
-        if heard:
-            raise KeyboardInterrupt
-
-    before = {number: signal.getsignal(number) for number in (SIGINT, SIGTERM, SIGHUP)}
-    before = {number: handler for number, handler in before.items() if handler != SIG_IGN}  # nohup
-    for number in before:
-        signal.signal(number, hear)
-    waited_for = ASKED.set(require_asked)
-    try:
-        yield
-    finally:
-        ASKED.reset(waited_for)
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        waited_for = ASKED.set(require_asked)
+        try:
+            yield
+        finally:
+            ASKED.reset(waited_for)
     require_asked()
 
 

@@ -24,6 +24,7 @@ from turnstile.operations.airflow_now import (
     named_week,
 )
 from turnstile.operations.week_requests import KnownRun, week_requests
+from turnstile.programme.calendar.release_schedule import starts_at
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 
@@ -100,20 +101,27 @@ class AirflowApi:
         self._request("PATCH", f"/api/v2/dags/{dag_id}", {"is_paused": False})
 
     def abandon_unfinished(self, dag_id: str) -> None:
-        """Give up the backfills and runs that an interrupted Airflow left behind."""
-        query = urlencode({"dag_id": dag_id})
-        for backfill in self._request("GET", f"/api/v2/backfills?{query}")["backfills"]:
-            if backfill["completed_at"] is None:
-                self._request("PUT", f"/api/v2/backfills/{backfill['id']}/cancel")
+        """Give up the runs that an interrupted Airflow left behind.
+
+        A backfill ends with its runs. Were it canceled, Airflow would begin none of them again.
+        """
         for run in self.runs(dag_id):
             if run.state in UNDER_WAY:
                 path = f"/api/v2/dags/{dag_id}/dagRuns/{quote(run.run_id)}"
                 self._request("PATCH", path, {"state": "failed"})
 
     def release(self, programme: Programme, periods: Sequence[ServicePeriod]) -> None:
-        """Start the runs of some periods, or clear those that there are."""
-        dag_id = dag_of(programme.name)
+        """Start the runs of some periods, or clear those that there are.
+
+        One that Airflow would never begin, of a backfill that was canceled, gives way to another.
+        """
+        dag_id, zone = dag_of(programme.name), programme.time.zone
         known = {run.starts: KnownRun(run.run_id, run.state) for run in self.runs(dag_id)}
+        held = self._held_back(dag_id)
+        for start in (starts_at(period, zone) for period in periods):
+            if start in known and known[start].run_id in held:
+                run_id = quote(known.pop(start).run_id)
+                self._request("DELETE", f"/api/v2/dags/{dag_id}/dagRuns/{run_id}")
         for asked in week_requests(programme, periods, known):
             if asked.path:
                 self._request("POST", asked.path, asked.body)
@@ -185,6 +193,13 @@ class AirflowApi:
         """Return the lines of the audit log about some kinds of events, oldest first."""
         asked = [*(("included_events", name) for name in names), ("order_by", "event_log_id")]
         return tuple(self._pages("/api/v2/eventLogs", "event_logs", asked))
+
+    def _held_back(self, dag_id: str) -> frozenset[str]:
+        """Return the runs that Airflow would never begin, whatever is cleared."""
+        query = [("run_type", "backfill")]
+        rows = self._pages(f"/api/v2/dags/{dag_id}/dagRuns", "dag_runs", query)
+        backfills = self._backfills(dag_id) if rows else []
+        return frozenset(row["dag_run_id"] for row in rows if _is_held(row, backfills))
 
     def _backfills(self, dag_id: str) -> list[dict[str, Any]]:
         """Return the backfills of a DAG; none to a reader who may not list them."""

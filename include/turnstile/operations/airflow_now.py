@@ -16,12 +16,13 @@ WORKS = frozenset({"queued", "running", "restarting", "up_for_retry"})
 """States of a task that a worker has, or gets by itself."""
 ASKS = "awaiting_input"
 WAITS = "deferred"
+HAS_NO_SLOT = "scheduled"
 _GOES_ON = frozenset({"running", "restarting", "up_for_retry", "up_for_reschedule", WAITS, ASKS})
 """States of a task that a worker, a clock or a person has."""
 SILENT_AFTER = timedelta(minutes=5)
 STALLED_AFTER = timedelta(minutes=15)
 NOT_BEGUN = "Airflow begins no run of a backfill that is paused or was canceled"
-HELD = f"it is queued, and {NOT_BEGUN}"
+HELD = f"queued, and {NOT_BEGUN}"
 
 
 def named_week(run_type: str, conf: Mapping[str, object] | None) -> str:
@@ -106,11 +107,11 @@ class RunNow:
     @property
     def asks(self) -> str:
         """The task that waits for an answer; empty if none does."""
-        return next((name for name, task in self.tasks.items() if task.state == ASKS), "")
+        return self.first(ASKS)
 
-    def has_task(self, state: str) -> bool:
-        """Return whether a task is in a state."""
-        return any(task.state == state for task in self.tasks.values())
+    def first(self, state: str) -> str:
+        """Return the first task in a state; empty if none is."""
+        return next((name for name, task in self.tasks.items() if task.state == state), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +166,7 @@ class AirflowNow:
             return ""
         if silence := self.silence(now):
             return f"{silence}; nothing begins or ends without it"
-        if run.has_task(WAITS):
+        if run.first(WAITS):
             silence = _silence("triggerer", self.triggerer_heard, now)
             return silence and f"{silence}; its task waits, and nothing wakes it"
         if run.never_begins:
@@ -174,10 +175,12 @@ class AirflowNow:
         if is_behind or (since := run.still_since) is None or now - since <= STALLED_AFTER:
             return ""
         at = f"since {since:%Y-%m-%d %H:%M} UTC"
-        of_task = (
-            run.works_on and f"its task {run.works_on[0]} waits for a worker {at}; none takes it"
-        )
-        return of_task or f"it is {run.state} {at}; Airflow schedules no task of it"
+        words = f"it is {run.state} {at}; Airflow schedules no task of it"
+        if run.works_on:
+            words = f"its task {run.works_on[0]} waits for a worker {at}; none takes it"
+        elif held := run.first(HAS_NO_SLOT):
+            words = f"its task {held} waits for a slot {at}; its pool has none free, or is gone"
+        return words
 
     @property
     def was_asked(self) -> bool:

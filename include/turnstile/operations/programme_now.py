@@ -41,8 +41,8 @@ _NEXT_STEP = {
     " said before the click); or state turnstile ledger no-release.",
     "expires_sealed": "Its bytes are drawn and charged, so it has a release: approve it, or end its"
     " correction, before that day. What is assessed may be approved later, too.",
-    "stalled": "See to Airflow's scheduler, its triggerer and the workers of its queue"
-    " (run_stalled); the run goes on by itself then, and waiting charges nothing.",
+    "stalled": "See to Airflow's scheduler, its triggerer, the workers of its queue and the slots"
+    " of its pool (run_stalled); the run goes on by itself then, and waiting charges nothing.",
     "of_backfill": "Unpause the backfill in Airflow; if it was canceled, delete this run there and"
     " release its week by name (run_stalled). What is sealed stands, uncharged.",
     "overstays": "Do what the sentence names; the runbook goes on (retention_held).",
@@ -166,7 +166,7 @@ def programme_now(
         *map(_paused, standing_still(programme, marks, now, airflow)),
     ]
     attention = [
-        *_troubles(marks, before, held_up, going_on),
+        *_troubles(marks, before, held_up, going_on, in_airflow),
         *_stalled(programme.name, marks, now, airflow),
         *(_with_cost(notice, going_on.get(notice.week)) for notice in late),
     ]
@@ -314,6 +314,7 @@ def _troubles(
     before: WeekMark | None,
     held_up: str,
     going_on: Mapping[str, WeekPreview],
+    in_airflow: str,
 ) -> Iterator[Attention]:
     """Yield the weeks that are not as they should be; those without a run are `_overdue`."""
     for week in marks:
@@ -324,18 +325,21 @@ def _troubles(
         if week.correction is not None:
             of = f"r{mark.revision}" if mark.revision > week.revision else "a later run"
             reason = f"r{week.revision} is public; {of}: {reason}"
-        step = _next_step(mark, week, going_on)
+        step = _next_step(mark, week, going_on, in_airflow)
         if mark == before and held_up:
             step += f" Until then {held_up} cannot begin: weeks are released in order."
         yield Attention(mark.week, mark.state, reason, step, mark.run_id, mark.week)
 
 
-def _next_step(mark: WeekMark, week: WeekMark, going_on: Mapping[str, WeekPreview]) -> str:
+def _next_step(
+    mark: WeekMark, week: WeekMark, going_on: Mapping[str, WeekPreview], in_airflow: str
+) -> str:
     """Say what to do, and what it costs."""
     is_left = mark.state in {"dead", "stopped"}
     if not mark.run_id and mark.state in _BY_ITS_RUN:
         is_free = mark.of_budget in {"sealed", "public"}
-        step = f"Airflow has no run of it. {_NEXT_STEP['missing']}"
+        unpause = "Unpause the DAG. " if in_airflow == "paused" else ""
+        step = f"Airflow has no run of it. {unpause}{_NEXT_STEP['missing']}"
         step += " Nothing more is charged." if is_free else ""
     elif week.correction is not None and is_left and mark.of_budget in {"nothing", "public"}:
         step = _OF_THE_DEAD["public"]
@@ -395,7 +399,7 @@ def _overdue(
             step = f"See to {before.week} first; what no run takes up after that, release by name."
         if in_airflow == "paused":
             reason += "; its DAG is paused"
-            step = f"Unpause the DAG, or: {step}"
+            step = f"Unpause the DAG. {step}"
         yield Attention(words_of_row(first, last), "overdue", reason, step, "", str(first))
 
 
@@ -414,8 +418,13 @@ def standing_still(
         final = final_at(parse_period(mark.week), programme.schedule, programme.time)
         return now - final > OVERDUE_AFTER
 
-    is_paused = airflow.state_of(programme.name) == "paused"
-    return tuple(m for m in marks if is_paused and m.state in _STANDS_STILL and is_late(m))
+    def lives(mark: WeekMark) -> bool:  # or it is a draw that goes on without its run
+        run = airflow.run_of(programme.name, mark.week, mark.run_id)
+        return run is not None and run.is_live
+
+    if airflow.state_of(programme.name) != "paused":
+        return ()
+    return tuple(m for m in marks if m.state in _STANDS_STILL and is_late(m) and lives(m))
 
 
 _STANDS_STILL = frozenset({"held_up", "under_way", "waiting"})

@@ -167,15 +167,22 @@ def _judged(
     was_asked = evidence.airflow.was_asked
     if _lives(last, run, was_asked=was_asked):
         return _of_live_run(mark, last, run, standing, evidence.airflow.working(programme))
-    if any(attempt.attempt_id in evidence.drawing for attempt in revision.attempts):
-        return replace(mark, state="under_way", reason=_DRAWS_ON)
-    has_ended_well = run is not None and run.state == "success" and revision.standing == "public"
-    if has_ended_well and last is not None and last.happening in TURNS:
-        return mark  # some of its tasks were cleared alone, and nothing of it is left to do
     is_gone = was_asked and run is None  # somebody deleted it in Airflow
     is_ending = run is not None and run.is_live
     mark = replace(mark, is_ending=is_ending, run_id="" if is_gone else run_id)
+    if any(attempt.attempt_id in evidence.drawing for attempt in revision.attempts):
+        return replace(mark, state="under_way", reason=_DRAWS_ON)
+    has_ended_well = run is not None and run.state == "success"
+    has_ended_well |= is_gone and last is not None and _is_past_questions(last)
+    if has_ended_well and revision.standing == "public" and last and last.happening in TURNS:
+        return mark  # some of its tasks were cleared alone, and nothing of it is left to do
     return _of_ended_run(mark, last, standing, was_asked=was_asked)
+
+
+def _is_past_questions(last: Line) -> bool:
+    """Return whether a run went on last with a step: of a public week that asks nobody any more."""
+    step = str(last.details.get("step", ""))
+    return last.happening is Happening.RESUMED and not step.startswith(("fetch", "wait", "ask"))
 
 
 # A lease outlasts a machine that lost its power, by a minute at most.
@@ -229,7 +236,7 @@ def _of_live_run(
         return replace(mark, state="asked_revision", reason=sentence)
     if asks:
         return replace(mark, state="asked", reason=str(standing or sentence))
-    is_deferred = run is not None and run.has_task(WAITS)
+    is_deferred = run is not None and bool(run.first(WAITS))
     if said is Happening.WAITS and (is_deferred or not knows_tasks):
         since = f" (since {last.at[:16].replace('T', ' ')} UTC)" if last is not None else ""
         return replace(mark, state="waiting", reason=f"{sentence}{since}")

@@ -147,6 +147,23 @@ def _lasting(
             yield Alert("run_lasts", programme, mark.week, subject, "", mark.run_id)
 
 
+def of_unheard(programme: str, run_id: str, lines: Sequence[Line]) -> tuple[Alert, ...]:
+    """Return that a run failed of which the journal has no word, so that no week is known of it.
+
+    Args:
+        programme: whose run it is.
+        run_id: that Airflow ended as failed.
+        lines: of the programme's journal.
+    """
+    if any(line.run_id == run_id for line in lines):
+        return ()
+    words = (
+        "a run failed before it took a week up, and charged nothing. Its note in Airflow says why;"
+        " mend that, then release the week by name"
+    )
+    return (Alert("run_died", programme, "all", run_id, words, run_id),)
+
+
 def audited(verify: Callable[[], tuple[object, ...]], settings: Settings) -> tuple[Alert, ...]:
     """Verify ledger, checkpoints, manifests and every public byte; return what differs.
 

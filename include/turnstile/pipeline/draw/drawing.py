@@ -7,9 +7,11 @@ house adds: preflight, one process at a time, and what a draw is told by it (PRI
 from __future__ import annotations
 
 import contextlib
+import signal
 import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from signal import SIG_IGN, SIGHUP, SIGINT, SIGTERM
 
 from turnstile.durable_files import exclusively, name_of_lock
 from turnstile.errors import DrawGoesOn, TurnstileError
@@ -70,6 +72,30 @@ def draw(release: Release) -> str:
         return charged_draw(
             ready_to_draw(release), release.ledger, attempt, _around(release, holder)
         )
+
+
+@contextlib.contextmanager
+def stops_are_heard(say: Callable[[str], object]) -> Iterator[list[int]]:
+    """Let a draw that is charged go to its seal, whatever person, terminal or machine stops it.
+
+    Yields:
+        The signals that were heard so far; `ASKED` may stop a draw for them before its charge.
+    """
+    heard: list[int] = []
+
+    def hear(number: int, _: object) -> None:
+        heard.append(number)
+        say("a draw that is charged goes to its seal; then this stops")
+
+    before = {number: signal.getsignal(number) for number in (SIGINT, SIGTERM, SIGHUP)}
+    before = {number: handler for number, handler in before.items() if handler != SIG_IGN}  # nohup
+    for number in before:
+        signal.signal(number, hear)
+    try:
+        yield heard
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def report_death(release: Release) -> None:

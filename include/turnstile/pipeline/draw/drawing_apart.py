@@ -2,8 +2,9 @@
 
 Whoever asked for it waits for its answer; whoever asks again meanwhile waits for its seal
 (`drawing`). Before it charges it makes sure that somebody still waits; from its charge on it goes
-to its seal, whatever becomes of who asked. A draw is burned only where this very process dies
-between its charge and its seal.
+to its seal, whatever becomes of who asked and whoever stops it (a machine that is shut down stops
+every process). A draw is burned only where this very process is killed between its charge and its
+seal.
 """
 
 from __future__ import annotations
@@ -88,11 +89,13 @@ def _raised(kind: str, sentence: str) -> TurnstileError:
 
 def _draw_here(programme: str, week: str, revision: str, folder: Path, asker: int) -> None:
     """Draw, and leave the answer in a folder of the private zone; raise what nobody foresaw."""
-    from turnstile.pipeline.draw.drawing import ASKED
+    from turnstile.pipeline.draw.drawing import ASKED, stops_are_heard
 
     def require_asked() -> None:
         if os.getppid() != asker:
             raise RefusedError("whoever asked for this draw is gone; nothing was charged")
+        if heard:
+            raise DrawDied("this draw was stopped before its charge; nothing was charged by it")
 
     ASKED.set(require_asked)
     said = logging.FileHandler(folder / _SAID, encoding="utf-8")
@@ -100,7 +103,8 @@ def _draw_here(programme: str, week: str, revision: str, folder: Path, asker: in
     _log.addHandler(said)
     _log.setLevel(logging.INFO)
     try:
-        reply = {"answer": step_named(draw.__name__)(programme, week, int(revision))}
+        with stops_are_heard(_log.info) as heard:
+            reply = {"answer": step_named(draw.__name__)(programme, week, int(revision))}
     except TurnstileError as error:
         reply = {"kind": type(error).__name__, "sentence": str(error)}
     finally:
