@@ -32,6 +32,7 @@ from turnstile.programme.source_spec import (
     Feed,
     FileSpec,
     RowShape,
+    SourceSpec,
     SpeedUnit,
     TimeForm,
     WithoutCard,
@@ -331,10 +332,15 @@ def ratio_of(ratio: float) -> float:
     return max(ratio, 1e-6)
 
 
+def asks_for_form(source: SourceSpec) -> bool:
+    """Return whether records have ids of which nobody has said how they are spelt."""
+    return source.id_form is None and not source.feed.names_nobody
+
+
 def _of_ids(asked: Asked, seen: Seen) -> Iterator[Decision]:
     """Yield the form of ids, where several spellings may be one."""
     source = asked.programme.source
-    if not seen.has_fields or source.id_form is not None or source.feed.names_nobody:
+    if not (seen.has_fields and asks_for_form(source)):
         return
     if spellings_that_merge(seen.connection, "said", source.id_field):
         key = source.id_field.replace("_id", "_form")

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ from turnstile.look.fields_found import fields_that_may_be, lines_of_fields, wee
 from turnstile.look.file_form import FoundForm, found_form, instants_and_numbers, yaml_of
 from turnstile.look.places import place_of
 from turnstile.programme.domain.public_domain import PublicDomain
-from turnstile.programme.source_spec import FileSpec, RowShape
+from turnstile.programme.source_spec import FileSpec, RowShape, SourceSpec
 from turnstile.programme.spec import Programme
 from turnstile.quality.checks import validate
 from turnstile.quality.findings import QualityReport
@@ -98,7 +99,7 @@ class _Looking:
     def __init__(self, asked: Asked, folder: Path) -> None:
         self.asked, self.folder = asked, folder
         self.connection = connect(folder, memory=asked.memory)
-        self.sections: list[Section] = []
+        self.sections: list[tuple[str, Callable[[], Iterable[str]]]] = []
         self.decisions: list[Decision] = []
         self.fields: tuple[str, ...] = ()
         self.unread: dict[tuple[str, str], None] = {}
@@ -108,12 +109,12 @@ class _Looking:
         members = [member for file in files for member in self._unpacked(file)]
         forms = {file.name: self._form(file) for file in members}
         programme, week = self._as_found(forms), self.asked.week
-        self.sections.append(("Files", tuple(_lines_of_forms(members, forms))))
-        self._stage(programme, members)
+        self.sections.append(("Files", lambda: _lines_of_forms(members, forms)))
+        source, read = programme.source, self.asked.snapshot is not None
+        of_ids = source.id_field if decisions.asks_for_form(source) else "NULL AS nobody"
+        self._stage(programme, members, of_ids if read else "*")
         if self.fields:
-            unit = decisions.unit_of(programme)
-            lines = tuple(lines_of_fields(self.connection, self.fields, unit))
-            self.sections.append(("Fields", lines))
+            self.sections.append(("Fields", partial(self._lines_of_fields, programme, members)))
             if week is None and (monday := week_of(self.connection, self.fields)) is not None:
                 week = ServiceWeek.containing(monday)
             if self.asked.snapshot is None:
@@ -127,7 +128,11 @@ class _Looking:
         self.decisions += [
             decision for decision in decisions.left_open(self.asked) if decision.key not in known
         ]
-        return Look(tuple(self.sections), tuple(self.decisions))
+        look = Look((), tuple(self.decisions))
+        if read and look.is_ready:  # nobody is shown a page
+            return look
+        written = [(title, tuple(lines())) for title, lines in self.sections]
+        return replace(look, sections=tuple(section for section in written if section[1]))
 
     def _unpacked(self, file: RawFile) -> tuple[RawFile, ...]:
         """Return the files within a delivered one; none where it cannot be unpacked."""
@@ -180,17 +185,22 @@ class _Looking:
         spec = replace(spec, zone=zone, encoding=decisions.encoding_of(written, spec))
         return replace(programme, source=replace(programme.source, file=spec))
 
-    def _stage(self, programme: Programme, members: list[RawFile]) -> None:
-        """Put the fields of all records into the relation `said`."""
-        staged = self.folder / "said"
-        staged.mkdir()
+    def _lines_of_fields(self, programme: Programme, members: list[RawFile]) -> Iterator[str]:
+        """Yield what stands in each field, of which a release has read the ids alone."""
+        if self.asked.snapshot is not None:
+            self._stage(programme, members, "*")
+        yield from lines_of_fields(self.connection, self.fields, decisions.unit_of(programme))
+
+    def _stage(self, programme: Programme, members: list[RawFile], fields: str) -> None:
+        """Put fields of all records, or `*`, into the relation `said`."""
+        staged = Path(tempfile.mkdtemp(prefix="said-", dir=self.folder))
         for number, file in enumerate(members):
             try:
                 source, relations = open_fields(
-                    self.connection, programme, file, self.folder / f"fields-{number}"
+                    self.connection, programme, file, staged.with_name(f"{staged.name}-{number}")
                 )
                 target = one_file(staged / f"{number:06d}.parquet")
-                select = f"WITH {relations} SELECT * FROM taken"
+                select = f"WITH {relations} SELECT {fields} FROM taken"
                 self.connection.execute(f"COPY ({select}) TO {target} (FORMAT parquet)")
                 self._unread(programme, file, source, relations)
             except InputError as error:
@@ -200,7 +210,7 @@ class _Looking:
                 self._refused(InputError(where=file.name, field="file", rule=rule))
         if any(staged.iterdir()):
             every = f"read_parquet('{staged}/*', union_by_name=true)"
-            self.connection.execute(f"CREATE VIEW said AS SELECT * FROM {every}")
+            self.connection.execute(f"CREATE OR REPLACE VIEW said AS SELECT * FROM {every}")
             described = self.connection.execute("DESCRIBE said").fetchall()
             self.fields = tuple(str(row[0]) for row in described)
 
@@ -232,28 +242,25 @@ class _Looking:
             self._refused(error)
             return
         open_rows(self.connection, snapshot, programme)
-        lines = tuple(_lines_of_rules(self.connection, programme, snapshot, files))
-        self.sections.append(("Rules", lines))
-        if self.asked.domain is not None and programme.source.feed.shape is RowShape.TRIPS:
-            lines = tuple(_lines_of_places(self.connection, self.asked.domain))
-            if lines:
-                self.sections.append(("Places that the list does not have", lines))
-        self.sections.append(("Days", tuple(_lines_of_days(self.connection, week))))
+        connection, domain = self.connection, self.asked.domain
+        rules = partial(_lines_of_rules, connection, programme, snapshot, files)
+        self.sections.append(("Rules", rules))
+        if domain is not None and programme.source.feed.shape is RowShape.TRIPS:
+            places = partial(_lines_of_places, connection, domain)
+            self.sections.append(("Places that the list does not have", places))
+        self.sections.append(("Days", partial(_lines_of_days, connection, week)))
         if report is not None:
-            self.sections.append(("Judgement", tuple(_lines_of_findings(report))))
+            self.sections.append(("Judgement", partial(_lines_of_findings, report)))
         seen = decisions.Seen(
-            self.connection, programme, snapshot, report, tuple(self.unread), bool(self.fields)
+            connection, programme, snapshot, report, tuple(self.unread), bool(self.fields)
         )
         self.decisions += decisions.of_rows(self.asked, seen)
         if programme.source.feed.shape is RowShape.TELEMETRY and snapshot.days:
             rows = counts_of(snapshot)["rows_out"]
-            _, off = vehicles_of_another_unit(self.connection, rows)
-            lines = tuple(f"- {vehicle}: {ratio:.3f}" for vehicle, ratio in off.items())
             title = "Vehicles of another unit: what they say of what their positions tell"
-            self.sections += [(title, lines)] if lines else []
-            _, several = vehicles_in_two_places(self.connection, rows, programme.source)
-            title = "Ids of several vehicles: in two places at once"
-            self.sections += [(title, tuple(f"- {unit}" for unit in several))] if several else []
+            self.sections.append((title, partial(_lines_of_units, connection, rows)))
+            several = partial(_lines_of_several, connection, rows, programme.source)
+            self.sections.append(("Ids of several vehicles: in two places at once", several))
 
     def _judged(
         self, programme: Programme, week: ServicePeriod
@@ -349,6 +356,20 @@ def _lines_of_days(connection: DuckDBPyConnection, week: ServicePeriod) -> Itera
     for day in week.days:
         rows = counts.get(str(day), 0)
         yield f"- {day}: {f'{rows} rows' if rows else 'no row: a gap'}"
+
+
+def _lines_of_units(connection: DuckDBPyConnection, rows: int) -> Iterator[str]:
+    """Yield vehicles that speak in another unit than most, with the ratio of each."""
+    _, off = vehicles_of_another_unit(connection, rows)
+    yield from (f"- {vehicle}: {ratio:.3f}" for vehicle, ratio in off.items())
+
+
+def _lines_of_several(
+    connection: DuckDBPyConnection, rows: int, source: SourceSpec
+) -> Iterator[str]:
+    """Yield ids that are in two places at once."""
+    _, several = vehicles_in_two_places(connection, rows, source)
+    yield from (f"- {unit}" for unit in several)
 
 
 def _lines_of_findings(report: QualityReport) -> Iterator[str]:
