@@ -20,6 +20,7 @@ from city_week import BUS_COLUMNS, WEEK, ZONE, Form, Tap, readings, taps, writte
 
 from turnstile.cli import main
 from turnstile.durable_files import sha256_of
+from turnstile.look import looking
 from turnstile.look.file_form import has_records
 from turnstile.pipeline import steps
 from turnstile.programme.source_spec import FileSpec
@@ -214,7 +215,9 @@ def test_what_a_terminal_shows_holds_no_value_and_nothing_but_the_private_zone_c
     assert not list((city.home / "private").rglob(".look-*"))
 
 
-def test_a_first_week_stops_at_what_nobody_decided_and_a_later_one_does_not(city: Any) -> None:
+def test_a_first_week_stops_at_what_nobody_decided_and_a_later_one_does_not(
+    city: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     chance = random.Random(3)  # noqa: S311 - made-up spellings
     plain = taps()
     city.new(plain, Form())
@@ -224,9 +227,14 @@ def test_a_first_week_stops_at_what_nobody_decided_and_a_later_one_does_not(city
     assert code == 2
     assert "source.card_form" in said
     assert f"private/city/{WEEK}/snapshots/look/look.md" in said
+    page = (city.home / f"private/city/{WEEK}/snapshots/look/look.md").read_text()
+    assert all(f"- `{field}`: " in page for field in ("card_id", "tapped_at", "action"))
     assert not _charged(city)
     city.deliver(plain, Form())
-    assert city.tells("run", "city", "--week", WEEK)[0] == 0  # and a week is sealed
+    with monkeypatch.context() as nobody_reads:  # lines of a page that nobody is shown are not made
+        nobody_reads.setattr(looking, "lines_of_fields", pytest.fail)
+        nobody_reads.setattr(looking, "_lines_of_rules", pytest.fail)
+        assert city.tells("run", "city", "--week", WEEK)[0] == 0  # and a week is sealed
     after = [replace(tap, at=tap.at.replace(day=1, month=8)) for tap in spelt if tap.at.day == 25]
     folder = city.home / "landing/city/2016-W31"
     folder.mkdir(parents=True)

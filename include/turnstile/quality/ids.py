@@ -61,6 +61,7 @@ def ids_that_bound_nothing(
     if programme.source.feed.names_nobody or not spans:
         return 0.0
     unit = programme.source.id_field
+    # a pattern that is a parameter would be compiled for each row
     cut, alone, of_a_day, told = connection.execute(
         f"""SELECT coalesce(sum(n) FILTER (is_cut), 0)::BIGINT,
             coalesce(sum(n) FILTER (n = 1), 0)::BIGINT,
