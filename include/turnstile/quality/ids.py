@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from turnstile.duckdb_engine import text
 from turnstile.programme.spec import Programme
 from turnstile.sources.feeds.layout import NO_CARD
 
@@ -61,19 +60,20 @@ def ids_that_bound_nothing(
     if programme.source.feed.names_nobody or not spans:
         return 0.0
     unit = programme.source.id_field
-    # a pattern that is a parameter would be compiled for each row
+    # a divisor without a type would make huge numbers of the hashes
     cut, alone, of_a_day, told = connection.execute(
         f"""SELECT coalesce(sum(n) FILTER (is_cut), 0)::BIGINT,
             coalesce(sum(n) FILTER (n = 1), 0)::BIGINT,
             coalesce(sum(n) FILTER (is_of_a_day), 0)::BIGINT, coalesce(sum(n), 0)::BIGINT
         FROM (
             SELECT count(*) AS n, min(service_date) = max(service_date) AS is_of_a_day,
-                regexp_matches({unit}, {text(_CUT)}) AS is_cut
+                regexp_matches({unit}, $cut) AS is_cut
             FROM rows_read
-            WHERE hash({unit}) % $parts = 0 AND NOT starts_with({unit}, '{NO_CARD}')
+            WHERE hash({unit}) % CAST($parts AS UBIGINT) = 0
+                AND NOT starts_with({unit}, '{NO_CARD}')
             GROUP BY {unit}
         )""",
-        {"parts": rows // _ROWS_LOOKED_AT + 1},
+        {"cut": _CUT, "parts": rows // _ROWS_LOOKED_AT + 1},
     ).fetchone() or (0, 0, 0, 0)
     if told < _RECORDS_AT_LEAST:
         return 0.0

@@ -76,7 +76,7 @@ _BESIDE = f"""
     WITH looked AS (
         SELECT service_date, vehicle_id, epoch(observed_at_utc) AS second,
             speed_milli_kmh / {SPEED_SCALE} AS kmh, latitude, longitude
-        FROM rows_read WHERE hash(vehicle_id) % $parts = 0
+        FROM rows_read WHERE hash(vehicle_id) % CAST($parts AS UBIGINT) = 0
     ), beside AS (
         SELECT *, lag(second) OVER w AS second0, lag(kmh) OVER w AS kmh0,
             lag(latitude) OVER w AS latitude0, lag(longitude) OVER w AS longitude0
