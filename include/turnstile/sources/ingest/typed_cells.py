@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +19,18 @@ import pyarrow.parquet as pq
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _FIRST_S, _LAST_S, _DAY_S = -62_135_596_800, 253_402_300_799, 86_400  # since 1970
 _LARGEST = 2**63 - 1
-_TIME_OF_UTC = "Time(isAdjustedToUTC=true"
 
 
 def as_readable(file: Path, target: Path, wanted: tuple[str, ...]) -> Path:
     """Return a file of Parquet, or its copy in which cells that cannot be read are empty.
 
     Args:
-        file: of Parquet; one that is damaged, or has times of UTC, which a copy would lose, is
-            left to the engine.
+        file: of Parquet; one that is damaged is left to the engine.
         target: where a copy is written.
         wanted: columns that are read; of instants the engine looks at all, in its plan.
     """
-    with suppress(pa.ArrowException, OSError), pq.ParquetFile(file) as parquet:
-        if _TIME_OF_UTC in str(parquet.schema):
-            return file
+    opened = partial(pq.ParquetFile, coerce_int96_timestamp_unit="us")  # as the engine reads them
+    with suppress(pa.ArrowException, OSError), opened(file) as parquet:
         columns = [f.name for f in parquet.schema_arrow if f.name in wanted or _has_times(f.type)]
         batches = parquet.iter_batches(columns=columns)
         if not all(readable(cells) is cells for batch in batches for cells in batch.columns):
@@ -43,7 +41,7 @@ def as_readable(file: Path, target: Path, wanted: tuple[str, ...]) -> Path:
 
 def write_readable(schema: pa.Schema, batches: Iterable[pa.RecordBatch], target: Path) -> None:
     """Write columns as Parquet, without dictionaries and the cells that cannot be read."""
-    plain = pa.schema([field.with_type(_plain(field.type)) for field in schema])
+    plain = pa.schema(_plain(pa.struct(schema)))
     with pq.ParquetWriter(target, plain) as written:
         for batch in batches:
             columns = [readable(cells.cast(_plain(cells.type))) for cells in batch.columns]
@@ -66,9 +64,9 @@ def readable(cells: pa.Array) -> pa.Array:
         fields = cells.flatten()
         mended = [readable(field) for field in fields]
         is_good = all(new is old for new, old in zip(mended, fields, strict=True))
-        made = pa.StructArray.from_arrays
-        return cells if is_good else made(mended, fields=[*kind], mask=cells.is_null())
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        made, names = pa.StructArray.from_arrays, [field.name for field in kind]
+        return cells if is_good else made(mended, names, mask=cells.is_null())
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return _of_characters(cells)
     if pa.types.is_time(kind) or pa.types.is_timestamp(kind):
         return _within_limits(cells)
@@ -80,6 +78,9 @@ def _has_times(kind: pa.DataType) -> bool:
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
+    """Return a type without dictionaries, each of whose fields may be empty."""
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(field.name, _plain(field.type)) for field in kind])
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
