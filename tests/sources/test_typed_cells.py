@@ -165,6 +165,17 @@ def test_a_copy_says_what_the_file_says(tmp_path: Path) -> None:
     assert as_readable(file, tmp_path / "c.parquet", ("a", "j", "n")) == file
 
 
+@pytest.mark.parametrize(("unit", "per"), [("ms", 10**3), ("us", 10**6), ("ns", 10**9)])
+def test_a_day_ends_at_24_hours(tmp_path: Path, unit: str, per: int) -> None:
+    file, copy = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    of = pa.time32(unit) if unit == "ms" else pa.time64(unit)
+    pq.write_table(pa.table({"clock": pa.array([86_400 * per], of)}), file)
+    assert as_readable(file, copy, ("clock",)) == file
+    assert duckdb.sql(f"SELECT CAST(clock AS VARCHAR) FROM '{file}'").fetchall() == [("24:00:00",)]
+    pq.write_table(pa.table({"clock": pa.array([86_400 * per + 1], of)}), file)
+    assert as_readable(file, copy, ("clock",)) == copy
+
+
 @pytest.mark.parametrize("name", ["a.parquet", "a.feather"])
 def test_a_cell_is_empty_where_the_file_promises_a_value(
     zones: Any, programme_of: Callable[..., Programme], rows_of: Any, name: str
