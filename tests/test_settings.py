@@ -63,6 +63,14 @@ def test_the_signing_key_may_lie_outside_of_the_home(
     assert Settings.from_environment().ledger_key == tmp_path / "key.pem"
 
 
+def test_a_home_may_have_a_colon_in_its_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Witnesses alone are several, parted by one."""
+    monkeypatch.setenv("TURNSTILE_HOME", str(tmp_path / "transit:2026"))
+    assert Settings.from_environment().home == tmp_path / "transit:2026"
+
+
 @pytest.mark.parametrize(
     ("name", "given", "words"),
     [

@@ -14,7 +14,7 @@ from turnstile.errors import InputError
 
 _INCLUDE = Path(__file__).resolve().parents[1]
 ZONES = ("landing", "private", "embargoed", "public")
-_PATHS = ("TURNSTILE_HOME", "TURNSTILE_INCLUDE", "TURNSTILE_LEDGER_KEY", "TURNSTILE_WITNESS")
+_PATHS = ("TURNSTILE_HOME", "TURNSTILE_INCLUDE", "TURNSTILE_LEDGER_KEY")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,8 @@ def _require_whole(env: Mapping[str, str]) -> None:
     A shell alone expands `~`; without it there is a folder of that name. A relative path begins
     where a command is run, and a task of Airflow runs elsewhere: it would find an empty home.
     """
-    given = {name: env.get(name, "").split(":") for name in _PATHS}
+    given = {name: [env.get(name, "")] for name in _PATHS}
+    given["TURNSTILE_WITNESS"] = env.get("TURNSTILE_WITNESS", "").split(":")
     given["TURNSTILE_LEDGER_URL"] = [str(sqlite_file(env.get("TURNSTILE_LEDGER_URL", "")) or "")]
     for name, paths in given.items():
         for path in filter(None, paths):

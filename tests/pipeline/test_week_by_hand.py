@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -12,9 +13,10 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from signal import SIGHUP, SIGINT, SIGTERM, Signals
-from threading import Barrier
+from threading import Barrier, Timer
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -23,7 +25,8 @@ from deployment_fixtures import STEADY_ITMS, PublishedWeeks, deployment_in
 from made_homes import MadeHome, MadeHomes
 from small_deployment import WEEK, Deployment, digests
 
-from turnstile.errors import TurnstileError
+from turnstile.durable_files import exclusively
+from turnstile.errors import DrawGoesOn, TurnstileError
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.states import ReleaseState
@@ -294,6 +297,61 @@ def test_whoever_stops_a_run_burns_no_draw(
     assert turnstile("run", "itms", "--week", WEEK) == 0
     card = json.loads((reserved.public / "itms" / WEEK / "r0" / "release_card.json").read_text())
     assert card["burned_draws"] == 0
+
+
+def test_what_is_said_to_nobody_burns_no_draw(
+    turnstile: Cli, monkeypatch: pytest.MonkeyPatch, reserved: Deployment
+) -> None:
+    """Ctrl-C of `turnstile run 2>&1 | tee log` ends tee too; a terminal that is closed is gone."""
+
+    class Gone(io.StringIO):
+        def write(self, _: str) -> int:
+            raise BrokenPipeError
+
+    def stop(*given: Any) -> None:
+        stopped.setattr(sys, "stderr", Gone())
+        os.kill(os.getpid(), SIGINT)
+        write_once(*given)
+
+    with monkeypatch.context() as stopped, suppress(BrokenPipeError):
+        stopped.setattr(charged_draw, "write_once", stop)
+        turnstile("run", "itms", "--week", WEEK)
+    states = [attempt.state for attempt in reserved.ledger.attempts(ReleaseKey("itms", WEEK))]
+    assert states == [ReleaseState.SEALED]
+
+
+def test_whoever_waits_for_another_draw_can_be_stopped(
+    reserved: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C was heard, and nothing ended before the other draw did, here or elsewhere."""
+    release = open_release("itms", WEEK)
+
+    def goes_on(*_: object) -> None:
+        raise DrawGoesOn("drawn elsewhere")
+
+    def ask() -> None:
+        if asked.pop():
+            raise KeyboardInterrupt
+
+    waited_for = drawing.ASKED.set(ask)
+    try:
+        with exclusively(release.folders.private / ".draw.lock") as other:
+            asked = [True]
+            ends = Timer(3, other.close)
+            ends.start()
+            with pytest.raises(KeyboardInterrupt):
+                drawing.draw(release)
+            assert not other.closed
+            ends.cancel()
+        asked = [True, False]
+        monkeypatch.setattr(drawing, "reserved", goes_on)
+        monkeypatch.setattr(drawing, "BEAT_S", 0)
+        with pytest.raises(KeyboardInterrupt):
+            drawing.draw(release)
+    finally:
+        drawing.ASKED.reset(waited_for)
+    (attempt,) = reserved.ledger.attempts(ReleaseKey("itms", WEEK))
+    assert attempt.state is ReleaseState.RESERVED
 
 
 def test_one_death_while_drawing_is_stated_on_the_card_and_its_bytes_set_aside(

@@ -472,6 +472,18 @@ def test_a_shared_text_before_the_first_one_is_none(rows: Any, others: list[list
     assert [tap for tap in rows("taps.xlsx", content) if tap[0] == "x"] == []
 
 
+def test_the_number_of_a_shared_text_may_have_margins(rows: Any) -> None:
+    """XML that was laid out for people."""
+    content = workbook([HEADER.split(","), *RECORDS])
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        sheet = archive.read("xl/worksheets/sheet1.xml").decode()
+    laid_out = re.sub(r'(t="s"[^>]*><v>)([0-9]+)(</v>)', r"\1\n  \2\n\3", sheet)
+    assert laid_out != sheet
+    parts = {"xl__worksheets__sheet1": laid_out}
+    content = workbook([HEADER.split(","), *RECORDS], **parts)
+    assert {tap[0] for tap in rows("taps.xlsx", content)} == {"c", "d", "e"}
+
+
 WRITTEN: dict[str, dict[str, Any]] = {
     "25/07/2016 08:00": DAYS_FIRST,
     "25/7/2016 8:00:10": DAYS_FIRST,

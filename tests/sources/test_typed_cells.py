@@ -16,6 +16,9 @@ from pyarrow import feather
 from turnstile.errors import InputError
 from turnstile.programme.source_spec import Feed
 from turnstile.programme.spec import Programme
+from turnstile.sources.ingest import typed_cells
+from turnstile.sources.ingest.landing import FileForm, RawFile
+from turnstile.sources.ingest.reading import open_source
 from turnstile.sources.ingest.snapshot import counts_of
 from turnstile.sources.ingest.typed_cells import as_readable, write_readable
 
@@ -58,6 +61,14 @@ HOSTILE: dict[str, Columns] = {
             [texts(b"[72.75, 21.25]", b"\xff"), pa.array(["x", None])], ["coordinates", "type"]
         )
     },
+    "words of a place": {
+        "location": pa.StructArray.from_arrays(
+            [words(b"[72.75, 21.25]", b"\xff"), pa.array(["x", None])], ["coordinates", "type"]
+        )
+    },
+    "a long view of a text": {
+        "license_plate": pa.array([b"other", b"\xff" * 20], pa.binary_view()).view(pa.string_view())
+    },
 }
 OF_ARROW = {
     "seconds": instants("s", "UTC", 1, LARGEST),
@@ -87,6 +98,11 @@ def parquet(table: pa.Table) -> bytes:
     written = io.BytesIO()
     pq.write_table(table, written)
     return written.getvalue()
+
+
+def required(table: pa.Table) -> pa.Table:
+    """The same, of columns that promise a value in each row."""
+    return table.cast(pa.schema([field.with_nullable(False) for field in table.schema]))
 
 
 def arrow(table: pa.Table) -> bytes:
@@ -150,12 +166,76 @@ def test_a_copy_says_what_the_file_says(tmp_path: Path) -> None:
     assert as_readable(file, tmp_path / "c.parquet", ("a", "j", "n")) == file
 
 
-def test_times_of_utc_are_left_to_the_engine(tmp_path: Path) -> None:
-    """A copy would not say that they are."""
+@pytest.mark.parametrize(("unit", "per"), [("ms", 10**3), ("us", 10**6), ("ns", 10**9)])
+def test_a_day_ends_at_24_hours(tmp_path: Path, unit: str, per: int) -> None:
+    file, copy = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    of = pa.time32(unit) if unit == "ms" else pa.time64(unit)
+    pq.write_table(pa.table({"clock": pa.array([86_400 * per], of)}), file)
+    assert as_readable(file, copy, ("clock",)) == file
+    assert duckdb.sql(f"SELECT CAST(clock AS VARCHAR) FROM '{file}'").fetchall() == [("24:00:00",)]
+    pq.write_table(pa.table({"clock": pa.array([86_400 * per + 1], of)}), file)
+    assert as_readable(file, copy, ("clock",)) == copy
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.feather"])
+def test_a_cell_is_empty_where_the_file_promises_a_value(
+    zones: Any, programme_of: Callable[..., Programme], rows_of: Any, name: str
+) -> None:
+    table = required(table_of(instants("ms", "UTC", 10**3, -LARGEST - 1)))
+    zones.deliver(WEEK, {name: parquet(table) if name == "a.parquet" else arrow(table)})
+    snapshot = zones.ingest(programme_of("itms", feed=Feed.ITMS), WEEK)
+    assert rows_of(snapshot, READ) == OTHER
+
+
+def test_a_copy_has_the_instants_that_the_engine_reads_of_twelve_bytes(tmp_path: Path) -> None:
+    """INT96, of Spark and Hive: nanoseconds, of which the engine reads microseconds."""
     file = tmp_path / "a.parquet"
-    kept = {"at": pa.array([0, LARGEST], pa.time64("us")), "id": texts(b"a", b"\xff")}
-    pq.write_table(pa.table(kept), file, write_time_adjusted_to_utc=True)
-    assert as_readable(file, tmp_path / "b.parquet", ("at", "id")) == file
-    pq.write_table(pa.table(kept), file)
-    copy = as_readable(file, tmp_path / "b.parquet", ("at", "id"))
-    assert pq.read_table(copy).to_pylist()[1] == {"at": None, "id": None}
+    for id_ in (b"a", b"\xff"):
+        instant = pa.array([SECONDS * 10**9 + 999], pa.timestamp("ns"))
+        table = pa.table({"instant": instant, "id": texts(id_)})
+        pq.write_table(table, file, use_deprecated_int96_timestamps=True)
+        read = as_readable(file, tmp_path / "b.parquet", ("instant", "id"))
+        said = duckdb.sql(f"SELECT CAST(instant AS VARCHAR) FROM '{read}'").fetchall()
+        assert said == [("2016-07-25 02:30:00",)]
+    assert read != file
+
+
+# TIMESTAMP, of UTC, in microseconds; an element without it has the type of old writers alone.
+NEW_TYPE = b"\x4c\x8c\x11\x1c\x2c\x00\x00\x00\x00"
+
+
+@pytest.mark.parametrize("kind", ["a time of UTC", "an instant of an old writer"])
+def test_a_copy_that_would_say_another_type_is_not_read(tmp_path: Path, kind: str) -> None:
+    """One unit's text would move everybody's clock from the zone of a programme to UTC."""
+    file = tmp_path / "a.parquet"
+    of = pa.time64("us") if kind == "a time of UTC" else pa.timestamp("us", "UTC")
+    table = pa.table({"at": pa.array([0, 1], of), "id": texts(b"a", b"\xff")})
+    pq.write_table(table, file, write_time_adjusted_to_utc=True, store_schema=False)
+    old = file.read_bytes().replace(NEW_TYPE, b"\x9c" + NEW_TYPE[1:])
+    file.write_bytes(old)
+    connection = duckdb.connect()
+    raw = RawFile(file.name, file, FileForm.PARQUET)
+    source = open_source(connection, raw, ("at", "id"), tmp_path / "made")
+    described = connection.execute(f"DESCRIBE FROM '{file}'").fetchall()
+    assert source.kinds == {row[0]: row[1] for row in described}
+    with pytest.raises(duckdb.Error, match="string encoding"):
+        connection.execute(source.relation).fetchall()
+
+
+def test_words_that_come_often_are_looked_at_once_and_none_is_missed(tmp_path: Path) -> None:
+    """In one group of rows a word is no UTF-8, of a dictionary that others do not have."""
+    words = [b"bus", b"tram"] * 4000
+    good = pa.table({"mode": texts(*words), "card": [f"card {n}" for n in range(8000)]})
+    bad = pa.table({"mode": texts(*words[:6000], b"\xff", *words[6001:]), "card": good["card"]})
+    for name, table in (("good", good), ("bad", bad)):
+        pq.write_table(table, tmp_path / name, row_group_size=1000)
+        with pq.ParquetFile(tmp_path / name) as parquet:
+            assert typed_cells._of_few_words(parquet) == ["mode"]
+    made = tmp_path / "made"
+    assert typed_cells.as_readable(tmp_path / "good", made, ("mode", "card")) == tmp_path / "good"
+    assert typed_cells.as_readable(tmp_path / "bad", made, ("mode", "card")) == made
+    read = pq.read_table(made)
+    assert read["mode"].null_count == 1
+    assert read["mode"][6000].as_py() is None
+    assert read.drop_columns("mode").equals(good.drop_columns("mode"))
+    assert read["mode"][:6000].equals(good["mode"][:6000])

@@ -29,6 +29,7 @@ from turnstile.programme.people import require_people
 
 ASKED: ContextVar[Callable[[], None]] = ContextVar("asked", default=lambda: None)
 """Refuses if nobody waits for the draw any more; set by who draws for somebody else."""
+_LOOK_S = 0.2
 
 
 def reserve(release: Release) -> str:
@@ -85,7 +86,8 @@ def stops_are_heard(say: Callable[[str], object]) -> Iterator[list[int]]:
 
     def hear(number: int, _: object) -> None:
         heard.append(number)
-        say("a draw that is charged goes to its seal; then this stops")
+        with contextlib.suppress(Exception):  # whoever reads it may be gone: a terminal, `| tee`
+            say("a draw that is charged goes to its seal; then this stops")
 
     before = {number: signal.getsignal(number) for number in (SIGINT, SIGTERM, SIGHUP)}
     before = {number: handler for number, handler in before.items() if handler != SIG_IGN}  # nohup
@@ -115,6 +117,7 @@ def _reserved(release: Release, statement: Statement, holder: str) -> Attempt:
         except DrawGoesOn as goes_on:
             release.say(f"waiting: {goes_on}")
             time.sleep(BEAT_S)
+            ASKED.get()()
 
 
 def _around(release: Release, holder: str) -> Outside:
@@ -138,5 +141,15 @@ def _alone(release: Release, *, waits: bool = True) -> Iterator[str]:
     Raises:
         BlockingIOError: another process draws, and this call does not wait.
     """
-    with exclusively(release.folders.private / ".draw.lock", waits=waits) as file:
+    lock = release.folders.private / ".draw.lock"
+    with contextlib.ExitStack() as held:
+        file = None
+        while file is None:
+            try:
+                file = held.enter_context(exclusively(lock, waits=False))
+            except BlockingIOError:
+                if not waits:
+                    raise
+                ASKED.get()()  # in the system's own wait nobody who stops this would be heard
+                time.sleep(_LOOK_S)
         yield name_of_lock(file)

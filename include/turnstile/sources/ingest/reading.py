@@ -169,7 +169,11 @@ def open_source(
             source = _parquet(connection, replace(file, path=table.path))
             source = replace(source, records=table.records, rejected=table.rejected)
         else:
-            source = _parquet(connection, _as_parquet(file, wanted, folder, spec))
+            made = _as_parquet(file, wanted, folder, spec)
+            is_copy = file.form is FileForm.PARQUET and made != file
+            if is_copy and _kinds(connection, made) != _kinds(connection, file):
+                made = file  # a copy loses the types of old writers, and that times are of UTC
+            source = _parquet(connection, made)
     names = {column.lower() for column in source.columns}  # the engine's, whatever the case
     if file.form is not FileForm.JSON and len(names) < len(source.columns):
         rule = "a column is named twice, or two differ in capitals alone; name each column once"
@@ -331,21 +335,30 @@ def _as_parquet(file: RawFile, wanted: tuple[str, ...], folder: Path, spec: File
     return replace(file, path=made)
 
 
+def _read_parquet(file: RawFile) -> str:
+    return f"read_parquet({one_file(file.path)}, hive_partitioning=false)"
+
+
+def _kinds(connection: DuckDBPyConnection, file: RawFile) -> list[tuple[str, str]]:
+    """Return the columns of a Parquet file, with their types."""
+    schema = connection.execute(f"DESCRIBE SELECT * FROM {_read_parquet(file)}").fetchall()
+    return [(str(row[0]), str(row[1])) for row in schema]
+
+
 def _parquet(connection: DuckDBPyConnection, file: RawFile) -> Source:
     """A Parquet file; its footer says how many records there are."""
-    read = f"read_parquet({one_file(file.path)}, hive_partitioning=false)"
-    schema = connection.execute(f"DESCRIBE SELECT * FROM {read}").fetchall()
+    schema = _kinds(connection, file)
     footer = f"SELECT num_rows FROM parquet_file_metadata({one_file(file.path)})"
     rows = connection.execute(footer).fetchone()
-    columns = tuple(str(row[0]) for row in schema)
-    if deep := next((str(row[0]) for row in schema if _levels(str(row[1])) > _DEEPEST), None):
+    columns = tuple(column for column, _ in schema)
+    if deep := next((column for column, kind in schema if _levels(kind) > _DEEPEST), None):
         rule = f"column {deep[:_LONGEST_NAME]!r} is more than {_DEEPEST} levels deep; "
         rule += "deliver plain columns"
         raise InputError(where=file.name, field="schema", rule=rule)
-    texts = ", ".join(_printed(str(row[0]), str(row[1])) for row in schema)
+    texts = ", ".join(_printed(column, kind) for column, kind in schema)
     records = None if rows is None else int(rows[0])
-    kinds = {str(row[0]): str(row[1]) for row in schema}
-    return Source(columns, f"SELECT {texts} FROM {read}", records, kinds=kinds)
+    read = f"SELECT {texts} FROM {_read_parquet(file)}"
+    return Source(columns, read, records, kinds=dict(schema))
 
 
 def _printed(column: str, kind: str) -> str:

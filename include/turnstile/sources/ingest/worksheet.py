@@ -107,7 +107,7 @@ class _Sheet:
         form = self._styles[_whole(style, 0)] if _whole(style, 0) < len(self._styles) else ""
         try:
             if kind == "s":
-                return self._texts[_whole(value, len(self._texts))]  # none before the first
+                return self._texts[_whole(value.strip(), len(self._texts))]  # none before the first
             if kind == "n" and form and value:
                 at = _ZERO[self._is_1904] + timedelta(seconds=round(float(value) * 86_400))
                 return f"{at:%Y-%m-%d %H:%M:%S}"[slice(*_PARTS[form])]
