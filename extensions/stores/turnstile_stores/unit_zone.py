@@ -113,6 +113,21 @@ class UnitZone:
                 with suppress(BlockingIOError), exclusively(self._lock(unit), waits=False):
                     self._fetch(unit, there[unit], wanted, is_own=False)
 
+    def bring_unnamed(self) -> None:
+        """Set aside here sealed bytes that no index names: their draw died before it named them.
+
+        Raises:
+            StoreError: the store does not answer.
+        """
+        states = [UnitState.read(self._state(unit)) for unit in self._units_known()]
+        named = {stored.object for state in states for stored in state.files.values()}
+        for place in sorted(self.bucket.listed(_FILES).keys() - named):
+            unit, _, last = place.removeprefix(_FILES).rpartition("/")
+            name = last.partition("-")[2]
+            aside = self.folder / ASIDE / unit
+            if name.startswith(SEALED) and not [*aside.glob(f"*/{name}")]:
+                self._fetched(place, aside / secrets.token_hex(4) / name)
+
     def put(self, unit: str) -> None:
         """Bring what a step changed in a unit to the store, all of it or nothing.
 
@@ -390,28 +405,34 @@ class UnitZone:
 
     def _bring(self, stored: Stored, target: Path) -> None:
         """Write one file of a store here, whole or not at all."""
+        digest = self._fetched(stored.object, target, only=stored.sha256)
+        if digest is None:
+            problem = (
+                f"{target.name}, which its index names, is not there; where a repeat says so, "
+                "turnstile stores restore on a machine that has it, or bring it from a backup"
+            )
+            raise StoreError(self.bucket.name, problem)
+        if digest != stored.sha256:
+            raise IntegrityError(
+                f"{self.bucket.name}: {target.name} is not what its index says; look for who "
+                "changed it, and restore it: turnstile stores restore on a machine that has "
+                "it, or from a backup"
+            )
+
+    def _fetched(self, place: str, target: Path, *, only: str | None = None) -> str | None:
+        """Write an object here, of one digest if that is named; return the digest that came."""
         target.parent.mkdir(parents=True, exist_ok=True)
         # Not beside its place: what a killed process leaves is in no package then.
         arriving = self.folder / STATE / f"arriving-{secrets.token_hex(4)}"
         try:
-            digest = self.bucket.fetch(stored.object, arriving)
-            if digest is None:
-                problem = (
-                    f"{target.name}, which its index names, is not there; where a repeat says so, "
-                    "turnstile stores restore on a machine that has it, or bring it from a backup"
-                )
-                raise StoreError(self.bucket.name, problem)
-            if digest != stored.sha256:
-                raise IntegrityError(
-                    f"{self.bucket.name}: {target.name} is not what its index says; look for who "
-                    "changed it, and restore it: turnstile stores restore on a machine that has "
-                    "it, or from a backup"
-                )
-            arriving.chmod(self._mode_of(target.name))
-            arriving.replace(target)
+            digest = self.bucket.fetch(place, arriving)
+            if digest is not None and only in {None, digest}:
+                arriving.chmod(self._mode_of(target.name))
+                arriving.replace(target)
+                sync_folder(target.parent)
         finally:
             arriving.unlink(missing_ok=True)
-        sync_folder(target.parent)
+        return digest
 
     def _changes(self, unit: str, before: UnitState, folder: Path) -> UnitState:
         """Put what is new; return the unit as it is now."""
@@ -440,6 +461,8 @@ class UnitZone:
             StoreError: what came back is something else.
         """
         file, place = self._place(unit) / name, f"{_FILES}{unit}/{secrets.token_hex(16)}"
+        if file.name.startswith(SEALED):  # told by its name before an index names it
+            place += f"-{file.name}"
         self.bucket.put_file(place, file)
         back = self.bucket.read_back(place)
         if back is None or back[0] != digest:

@@ -184,6 +184,8 @@ def refresh(settings: Settings, key: ReleaseKey | None = None, *, proves: bool =
             return is_asked_for or (proves and _is_proof(settings.public, path))
 
         embargoed.fetch((), wanted)
+        if proves:
+            embargoed.bring_unnamed()
     if not proves:
         fetch_public(settings)
 
