@@ -591,6 +591,21 @@ def test_what_was_drawn_is_recovered_from_a_store_on_a_machine_that_has_nothing(
     assert command(place, "ledger", "verify") == 0
 
 
+def test_a_draw_whose_machine_died_before_an_index_named_it_is_charged_again(
+    reserved: StoredDeployment, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Found by a simulated world (seed 9400): of a lost ledger nothing knew of the object."""
+    place, dead = reserved.fork(tmp_path / "copy"), b"noise of a draw that died"
+    name = f"sealed-{hashlib.sha256(dead).hexdigest()[:16]}.parquet"
+    place.plant("embargoed", f"files/{KEY}/{'ab' * 16}-{name}", dead)
+    (place.base / "ledger.sqlite").unlink()
+    said = ("--person", "olga", "--reason", "lost", "--family", "itms=itms_buses")
+    assert command(place, "ledger", "recover", *said) == 0, capsys.readouterr().err
+    assert f"losses declared: {KEY}\n" in capsys.readouterr().out
+    assert place.kinds().count("loss_declared") == 1
+    assert command(place, "ledger", "verify") == 0
+
+
 def test_a_folder_that_was_the_zone_is_put_into_its_store(
     published: Deployment, store: ObjectStore, tmp_path: Path
 ) -> None:

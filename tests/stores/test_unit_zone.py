@@ -501,6 +501,27 @@ def test_what_is_kept_and_set_aside_in_the_store_takes_nothing_else_there(place:
     assert fetched(place.worker("two"))["package/data"] == "whole"
 
 
+def test_sealed_bytes_that_no_index_names_are_brought_once_and_nothing_else(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine died between the object of a draw and the index that would name it."""
+    worker, later = place.worker("one"), place.worker("two")
+    write(worker, plan="p", **{f"sealed-{'ab' * 8}.parquet": "named"})
+    worker.put(UNIT)
+    write(worker, assessment="a", **{SEALED: "noise"})
+    with monkeypatch.context() as killed:
+        killed.delattr(unit_zone.UnitZone, "_put_index")  # it dies there
+        with pytest.raises(AttributeError):
+            worker.put(UNIT)
+    shutil.rmtree(worker.folder)
+    for _ in range(2):
+        later.fetch((), lambda _: False)
+        later.bring_unnamed()
+        (aside,) = (later.folder / unit_zone.ASIDE / UNIT).rglob("*.parquet")
+        assert (aside.name, aside.read_text()) == (SEALED, "noise")
+    assert fetched(later) == {"plan": "p", f"sealed-{'ab' * 8}.parquet": "named"}
+
+
 def test_sealed_bytes_never_go_from_here_nor_from_the_store(place: Place) -> None:
     worker = place.worker("one")
     write(worker, plan="p")
