@@ -141,8 +141,8 @@ def _figures(
     week_s = sum(costs[step].cpu_s for step in STEPS)
     if rows <= SMALL_ROWS:
         return [
-            ("CPU seconds of `turnstile run`", costs[_WHOLE].cpu_s, 60),
-            ("CPU seconds of it again", costs["re-issue"].cpu_s, 9),
+            ("CPU seconds of `turnstile run`", costs[_WHOLE].cpu_s, 45),
+            ("CPU seconds of it again", costs["re-issue"].cpu_s, 8),
             ("CPU seconds of a programme's first week", costs["first"].cpu_s, 70),
             ("CPU seconds of all steps, a process each", week_s, None),
             ("the same / one import of the libraries", week_s / costs["imports"].cpu_s, None),

@@ -110,18 +110,18 @@ class _Looking:
         forms = {file.name: self._form(file) for file in members}
         programme, week = self._as_found(forms), self.asked.week
         self.sections.append(("Files", lambda: _lines_of_forms(members, forms)))
-        source, read = programme.source, self.asked.snapshot is not None
+        source, is_of_release = programme.source, self.asked.snapshot is not None
         of_ids = source.id_field if decisions.asks_for_form(source) else "NULL AS nobody"
-        self._stage(programme, members, of_ids if read else "*")
+        self._stage(programme, members, of_ids if is_of_release else "*")
         if self.fields:
             self.sections.append(("Fields", partial(self._lines_of_fields, programme, members)))
             if week is None and (monday := week_of(self.connection, self.fields)) is not None:
                 week = ServiceWeek.containing(monday)
-            if self.asked.snapshot is None:
+            if not is_of_release:
                 programme = decisions.as_said(self.connection, self.asked, programme, week)
         if week is not None:
             self._rules(programme, week, {file.name: file for file in members})
-        if self.asked.snapshot is None:
+        if not is_of_release:
             mended = decisions.of_form(self.asked, programme.source.written, forms)
             self.decisions = [*mended, *self.decisions]
         known = {decision.key for decision in self.decisions}
@@ -129,7 +129,7 @@ class _Looking:
             decision for decision in decisions.left_open(self.asked) if decision.key not in known
         ]
         look = Look((), tuple(self.decisions))
-        if read and look.is_ready:  # nobody is shown a page
+        if is_of_release and look.is_ready:  # nobody is shown a page
             return look
         written = [(title, tuple(lines())) for title, lines in self.sections]
         return replace(look, sections=tuple(section for section in written if section[1]))
