@@ -1084,7 +1084,7 @@ def test_an_object_that_somebody_deleted_or_altered_comes_back_from_a_home_that_
         assert main(["stores", "restore"]) == 0
         assert "nothing to restore" in capsys.readouterr().out
     assert command(place, "ledger", "verify", "--private", user="worker-private") == 0
-    with place.process("worker", home):
+    with place.process("root", home):  # whose copies these are
         assert main(["doctor"]) == 0
 
 
