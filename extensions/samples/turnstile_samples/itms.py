@@ -23,8 +23,8 @@ from turnstile_samples.corruption import MISSING, Corruption, Rows, corrupt_days
 CORRUPTIONS = tuple(kind for kind in Corruption if kind is not Corruption.UNKNOWN_MODE)
 DEGREES_SCALE = 1_000_000  # coordinates are coded in millionths of a degree
 SPEED_CODE_SCALE = 100  # speeds in hundredths of the unit
-_BUSES_MAX = 800
-_OBSERVATIONS_A_BUS_DAY = 60
+_BUSES_MAX = 800  # but for weeks of more observations than such a fleet makes
+_OBSERVATIONS_A_BUS_DAY, _OBSERVATIONS_A_BUS_DAY_MAX = 60, 400
 _CITY_ROUTES, _OUTER_ROUTES = 135, 5
 _SHARE_OUTER = 0.06  # of the bus-days: a few trips a day, to places beyond the service area
 _CITY_REACH, _OUTER_REACH = (0.1, 0.62), (1.2, 1.7)  # where routes end, in half widths of the area
@@ -148,7 +148,8 @@ def _duties(
 
 def _observations(rows: int, routes: Floats, rng: np.random.Generator) -> Rows:
     """Clean observations of bus-days whose hours on duty vary a lot."""
-    buses = int(np.clip(rows // (7 * _OBSERVATIONS_A_BUS_DAY), 4, _BUSES_MAX))
+    most = max(_BUSES_MAX, rows // (7 * _OBSERVATIONS_A_BUS_DAY_MAX))
+    buses = int(np.clip(rows // (7 * _OBSERVATIONS_A_BUS_DAY), 4, most))
     bus_days = buses * 7
     route, begin, hours = _duties(bus_days, rng)
     of = np.searchsorted(np.cumsum(hours / hours.sum()), rng.random(rows)).clip(0, bus_days - 1)
