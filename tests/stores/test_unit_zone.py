@@ -514,11 +514,13 @@ def test_sealed_bytes_that_no_index_names_are_brought_once_and_nothing_else(
         with pytest.raises(AttributeError):
             worker.put(UNIT)
     shutil.rmtree(worker.folder)
+    place.put(f"files/no/such/release/{'ab' * 16}-{SEALED}", b"planted")
     for _ in range(2):
         later.fetch((), lambda _: False)
         later.bring_unnamed()
-        (aside,) = (later.folder / unit_zone.ASIDE / UNIT).rglob("*.parquet")
-        assert (aside.name, aside.read_text()) == (SEALED, "noise")
+        (aside,) = (later.folder / unit_zone.ASIDE).rglob("*.parquet")
+        assert (aside.parents[1], aside.name) == (later.folder / unit_zone.ASIDE / UNIT, SEALED)
+        assert aside.read_text() == "noise"
     assert fetched(later) == {"plan": "p", f"sealed-{'ab' * 8}.parquet": "named"}
 
 

@@ -119,13 +119,14 @@ class UnitZone:
         Raises:
             StoreError: the store does not answer.
         """
-        states = [UnitState.read(self._state(unit)) for unit in self._units_known()]
-        named = {stored.object for state in states for stored in state.files.values()}
+        states = {unit: UnitState.read(self._state(unit)) for unit in self._units_known()}
+        named = {stored.object for state in states.values() for stored in state.files.values()}
         for place in sorted(self.bucket.listed(_FILES).keys() - named):
             unit, _, last = place.removeprefix(_FILES).rpartition("/")
             name = last.partition("-")[2]
             aside = self.folder / ASIDE / unit
-            if name.startswith(SEALED) and not [*aside.glob(f"*/{name}")]:
+            is_sealed = unit in states and name.startswith(SEALED)  # no path that somebody planted
+            if is_sealed and not [*aside.glob(f"*/{name}")]:
                 self._fetched(place, aside / secrets.token_hex(4) / name)
 
     def put(self, unit: str) -> None:

@@ -122,7 +122,7 @@ def _within_limits(cells: pa.Array) -> pa.Array:
     least, most = max(_FIRST_S * per, -_LARGEST), min(_LAST_S * per, _LARGEST)
     if pa.types.is_time(cells.type):
         least, most = 0, _DAY_S * per  # the engine reads 24:00, as in a text
-    numbers = cells.view(pa.int32() if cells.type.bit_width == 32 else pa.int64())  # noqa: PLR2004
+    numbers = cells.view(pa.int32() if pa.types.is_time32(cells.type) else pa.int64())
     is_read = pc.and_(pc.greater_equal(numbers, least), pc.less_equal(numbers, most))
     if pc.all(is_read).as_py() is not False:
         return cells
