@@ -51,19 +51,23 @@ class Processes:
 
     def up(self, *_: str) -> None:
         """Start what does not run, and wait until all of it is healthy."""
-        database = self.compose._database
-        if database is not None and self.compose.run_in("postgres", "true").returncode == 0:
-            _start_again_if_down(database.start_again)
-        for name, process in list(self.compose._processes.items()):
-            if process.poll() is not None:
-                self.compose._processes[name] = self.compose._begin(name)
-        for name in self.compose._processes:
+        if self.compose._database is not None:
+            _start_again_if_down(self.compose._database.start_again)
+        for name in list(self.compose._processes):
             if "healthcheck" in self.compose.services[name]:
                 self.compose.wait_until(
-                    lambda name=name: self.compose.is_healthy(name),
+                    lambda name=name: self._is_up(name),
                     what=f"health of {name}",
                     timeout_s=HEALTHY_WITHIN_S,
                 )
+
+    def _is_up(self, name: str) -> bool:
+        """Ask for the health of a service, then start what has ended, as `restart: always` does."""
+        is_healthy = self.compose.is_healthy(name)
+        for other, process in list(self.compose._processes.items()):
+            if process.poll() is not None:  # of a lost database a scheduler dies a moment later
+                self.compose._processes[other], is_healthy = self.compose._begin(other), False
+        return is_healthy
 
     def use(self, tag: str) -> None:
         """Processes have no image."""

@@ -206,7 +206,7 @@ class TestWindows:
     def test_that_have_taken_most_are_the_same_in_a_refusal_and_in_every_balance(
         self, one: Amount, other: Amount
     ) -> None:
-        for first, last, most in ((one, other, 1), (other, one, 0)):
+        for first, last, most in ((one, other, 1), (other, one, 0), (other, other, 1)):
             amounts = {week_number(0): first, week_number(1): last}
             named, _ = most_spent_window(
                 AccountRow("card", "ever"),

@@ -9,6 +9,7 @@ by hand.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
@@ -116,8 +117,9 @@ class PostgresImage:
         self._run("pg_ctl", "-D", self.folder / "data", "-w", "-m", "immediate", "stop")
 
     def stop(self) -> None:
-        """Stop the server and remove its data."""
-        self.kill()
+        """Stop the server, unless it was killed, and remove its data."""
+        with contextlib.suppress(subprocess.CalledProcessError):
+            self.kill()
         shutil.rmtree(self.folder)
 
     def _run(self, program: str, *arguments: object) -> None:

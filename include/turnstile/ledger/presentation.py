@@ -24,12 +24,12 @@ from turnstile.privacy.guarantees import epsilon_of
 
 
 def most_spent(balances: Iterable[AccountBalance]) -> tuple[AccountBalance, ...]:
-    """Return for each family, unit and window the account that has taken most."""
+    """Return for each family, unit and window the account with most taken, the last of equals."""
     best: dict[tuple[str, str, int], AccountBalance] = {}
     for balance in balances:
         account = (balance.family, balance.unit.value, _window(balance))
         known = best.get(account, balance)
-        best[account] = max(known, balance, key=lambda one: (one.spent + one.held).rank)
+        best[account] = max(balance, known, key=lambda one: (one.spent + one.held).rank)
     return tuple(best[account] for account in sorted(best))
 
 
