@@ -22,7 +22,7 @@ from turnstile.sources.ingest.landing import RawFile, refuse_bomb
 
 BLOCK_BYTES = 1 << 17  # looked at together: larger arrays would be new pages each time
 _LONGEST_HEADER_BYTES = 1 << 20
-_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _NO_QUOTE = "\x02"
 _QUOTES = {QuoteMark.DOUBLE: '"', QuoteMark.SINGLE: "'", QuoteMark.NONE: _NO_QUOTE}
 
@@ -67,10 +67,10 @@ def plain_text(file: RawFile, spec: FileSpec) -> PlainText:
     delivered = unpacked(file)
     begin = next(delivered, b"")
     chunks: Iterator[bytes] = chain((begin,), delivered)
-    encoding = Encoding.UTF_16 if begin.startswith(_UTF_16) else spec.encoding
+    encoding = Encoding.UTF_16 if begin.startswith(UTF_16) else spec.encoding
     is_same = encoding is Encoding.UTF_8 and not file.path.name.endswith((".gz", ".zst"))
     if encoding is not Encoding.UTF_8:
-        chunks = _decoded(chunks, encoding)
+        chunks = decoded(chunks, encoding)
     for _ in range(spec.header_row - 1):
         _, chunks = _parted(chunks)
         is_same = False
@@ -110,10 +110,10 @@ def unpacked(file: RawFile) -> Iterator[bytes]:
             yield chunk
 
 
-def _decoded(chunks: Iterator[bytes], encoding: Encoding) -> Iterator[bytes]:
+def decoded(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
     """Yield text in UTF-8; a file that ends within a character is cut off."""
     # What an encoding does not have becomes what is no UTF-8 either, so that its line alone is bad.
-    errors = "surrogatepass" if encoding is Encoding.UTF_16 else "surrogateescape"
+    errors = "surrogatepass" if encoding == Encoding.UTF_16 else "surrogateescape"
     decoder = codecs.getincrementaldecoder(encoding)(errors)
     for chunk in chunks:
         yield decoder.decode(chunk).encode("utf-8", errors)
