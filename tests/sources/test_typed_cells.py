@@ -70,6 +70,42 @@ HOSTILE: dict[str, Columns] = {
         "license_plate": pa.array([b"other", b"\xff" * 20], pa.binary_view()).view(pa.string_view())
     },
 }
+UNREAD = {"license_plate": ["other", ""]}
+PLACE = b'{"coordinates": [72.75, 21.25]}'
+
+
+def names_of_place(kind: Any) -> Columns:
+    """A place that has, beside its coordinates, a list of two texts, one of them no UTF-8."""
+    words = texts(b"a", b"b", b"c", b"\xff")
+    both = pa.FixedSizeListArray.from_arrays(words, 2).cast(kind)
+    pairs = pa.array([[72.75, 21.25]] * 2)
+    return UNREAD | {
+        "location": pa.StructArray.from_arrays([pairs, both], ["coordinates", "names"])
+    }
+
+
+def json_of(*values: bytes) -> pa.Array:
+    return pa.ExtensionArray.from_storage(pa.json_(), texts(*values))
+
+
+BEYOND = pa.array([0, -LARGEST - 1], pa.timestamp("ms"))
+HOSTILE |= {
+    "a list of texts": names_of_place(pa.list_(pa.string())),
+    "a long list of texts": names_of_place(pa.large_list(pa.string())),
+    "pairs of texts": names_of_place(pa.list_(pa.string(), 2)),
+    "a list of instants that nobody reads": UNREAD
+    | {"more": pa.ListArray.from_arrays(pa.array([0, 1, 2], pa.int32()), BEYOND)},
+    "a map of instants that nobody reads": UNREAD
+    | {"more": pa.MapArray.from_arrays([0, 1, 2], pa.array(["a", "b"]), BEYOND)},
+    "a list of records that nobody reads": UNREAD
+    | {"more": pa.array([[{"at": 0}], [{"at": -LARGEST - 1}]],
+                        pa.list_(pa.struct([("at", pa.timestamp("ms"))])))},
+    "no JSON": {"location": json_of(PLACE, b"{")},
+    "JSON of no character": {"location": json_of(PLACE, b"")},
+    "JSON with half a character": {"location": json_of(PLACE, rb'"\ud83d"')},
+    "JSON that is no UTF-8": {"location": json_of(PLACE, b'"\xff"')},
+    "a number of JSON": {"speed": json_of(b"10.0", b"10,0")},
+}  # fmt: skip
 OF_ARROW = {
     "seconds": instants("s", "UTC", 1, LARGEST),
     "fewest seconds": instants("s", "UTC", 1, -LARGEST - 1),
@@ -147,7 +183,8 @@ KINDS = """'x' AS a, uuid() AS b, 1::UTINYINT AS c, 2::UBIGINT AS d, 3::HUGEINT 
     TIMESTAMP '2016-07-25 08:00:00.25' AS j, TIMESTAMPTZ '2016-07-25 08:00:00+00' AS k,
     TIMESTAMP_NS '2016-07-25 08:00:00.123456789' AS l, TIMESTAMP_MS '2016-07-25 08:00:00' AS m,
     {'id': '7', 'at': TIMESTAMP '2016-07-25 08:00:00'} AS n, [1.5, 2.5] AS o, true AS p,
-    'abc'::BLOB AS q, NULL AS r"""
+    'abc'::BLOB AS q, NULL AS r, '{"a": [1]}'::JSON AS s, ['x', NULL] AS t, MAP {'a': 1.5} AS u,
+    [{'id': '7', 'at': TIMESTAMP '2016-07-25 08:00:00'}] AS v, {'a': '{"a": 1}'::JSON} AS w"""
 
 
 def test_a_copy_says_what_the_file_says(tmp_path: Path) -> None:
