@@ -9,6 +9,7 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 import pytest
+from raw_documents import NOT_WELL_FORMED
 
 from turnstile.errors import InputError
 from turnstile.programme.source_spec import Feed, SpeedUnit
@@ -65,15 +66,6 @@ def hostile_entity(chance: random.Random) -> bytes:
             whole * 2,
         ]
     )
-
-
-# What software that puts its documents together by hand writes in a name, and what else is no XML.
-NOT_WELL_FORMED = (
-    *("A & B", "a\x01b", "&#0;", "&#x1f;", "&nbsp;", "a < b", "]]>", "\ufffe", "\udcff", "<!--"),
-    *("<!-- a -- b -->", "<e>", "</e>", '<e a="1" a="2"/>', "<?xml version='1.0'?>"),
-    *("<!DOCTYPE s>", "<e></VehicleRef>", "<![CDATA["),
-    *("<VehicleActivity>", "</VehicleActivity>", "<VehicleActivity/>"),
-)
 
 
 def hostile_activity(chance: random.Random) -> str:
