@@ -71,6 +71,7 @@ _VALUES = (
     "\u2028",
     "t" * 9999,
 )
+_TEXTS = (*_VALUES, "\ud83d")  # in JSON half of a picture, too, of a text that somebody cut
 Halves = tuple[list[Record], list[Record]]
 
 
@@ -124,8 +125,10 @@ class Generator:
     def files(self, others: Halves, units: Halves) -> dict[str, bytes]:
         """The records of units twice over, with hostile ones, anywhere among those of others."""
         if self._own.form is Form.WHOLE:
-            table, objects = (self._mixed(theirs, [*mine, *self._all_spoiled(mine, _VALUES)])
-                              for theirs, mine in zip(others, units, strict=True))  # fmt: skip
+            table, objects = (
+                self._mixed(theirs, [*mine, *self._all_spoiled(mine, odd)])
+                for odd, theirs, mine in zip((_VALUES, _TEXTS), others, units, strict=True)
+            )
             return {"a.parquet": _parquet(table, self._header_records()),
                     "b.json": json.dumps(objects).encode()}  # fmt: skip
         if self._own.form is Form.TABLES:

@@ -29,6 +29,7 @@ from turnstile.sources.ingest.lines import (
     PhysicalLines,
     first_character,
     sort_lines,
+    with_marks,
 )
 from turnstile.sources.ingest.plain_text import PlainText
 from turnstile.sources.ingest.worksheet import as_parquet
@@ -63,8 +64,8 @@ class Source:
         columns: its columns, or, for JSON, those that its records may have.
         relation: SQL that selects them as text; nested values are JSON.
         records: how many records `relation` and the two kinds of rejected lines are in all, counted
-            without the engine's reader; None for a JSON array, which is read completely or not at
-            all.
+            without the engine's reader; None for a JSON array, which only that reader
+            parts.
         rejected: Parquet file of the lines that no reader sees; None if there is none.
         is_by_line: True if the engine puts lines that it cannot split into `reject_errors`.
         malformed: SQL that selects the text of lines that it can split, but that are no record.
@@ -261,11 +262,15 @@ def _json(file: RawFile, wanted: tuple[str, ...], folder: Path) -> Source:
     """
     begin, by_line = first_character(file), file.name.lower().endswith(BY_LINE)
     if begin == "[" and not by_line:
-        records = (
-            f"read_json_objects({one_file(file.path)}, format='array', hive_partitioning=false)"
-        )
-        keys = _keys("json", records, file)
-        return Source(wanted, _extracted(wanted, "json", records, file), None, keys=keys)
+        path, malformed = with_marks(file, folder), None
+        records = f"read_json_objects({one_file(path)}, format='array', hive_partitioning=false)"
+        if path != file.path:
+            is_marked = f"contains(CAST(json AS VARCHAR), {text(UNREADABLE)})"
+            kept = f"replace(CAST(json AS VARCHAR), {text(UNREADABLE)}, '\\')"
+            malformed = f"SELECT {kept} AS fields FROM {records} WHERE {is_marked}"
+            records = f"(SELECT json FROM {records} WHERE NOT {is_marked})"
+        relation, keys = _extracted(wanted, "json", records, file), _keys("json", records, file)
+        return Source(wanted, relation, None, malformed=malformed, keys=keys)
     if begin != "{" and not by_line:
         rule = "is no JSON: it begins with neither '[' nor '{'; deliver it again"
         raise InputError(where=file.name, field="file", rule=rule)
