@@ -241,22 +241,32 @@ def test_a_copy_has_the_instants_that_the_engine_reads_of_twelve_bytes(tmp_path:
 NEW_TYPE = b"\x4c\x8c\x11\x1c\x2c\x00\x00\x00\x00"
 
 
+@pytest.mark.parametrize("within", ["a column", "a struct"])
 @pytest.mark.parametrize("kind", ["a time of UTC", "an instant of an old writer"])
-def test_a_copy_that_would_say_another_type_is_not_read(tmp_path: Path, kind: str) -> None:
+def test_a_copy_that_has_another_type_is_read_as_the_file_says(
+    tmp_path: Path, kind: str, within: str
+) -> None:
     """One unit's text would move everybody's clock from the zone of a programme to UTC."""
     file = tmp_path / "a.parquet"
     of = pa.time64("us") if kind == "a time of UTC" else pa.timestamp("us", "UTC")
-    table = pa.table({"at": pa.array([0, 1], of), "id": texts(b"a", b"\xff")})
-    pq.write_table(table, file, write_time_adjusted_to_utc=True, store_schema=False)
-    old = file.read_bytes().replace(NEW_TYPE, b"\x9c" + NEW_TYPE[1:])
-    file.write_bytes(old)
-    connection = duckdb.connect()
-    raw = RawFile(file.name, file, FileForm.PARQUET)
-    source = open_source(connection, raw, ("at", "id"), tmp_path / "made")
-    described = connection.execute(f"DESCRIBE FROM '{file}'").fetchall()
-    assert source.kinds == {row[0]: row[1] for row in described}
-    with pytest.raises(duckdb.Error, match="string encoding"):
-        connection.execute(source.relation).fetchall()
+    said = []
+    for id_ in (b"b", b"\xff"):
+        at: pa.Array = pa.array([0, 3_600_000_000], of)
+        if within == "a struct":
+            at = pa.StructArray.from_arrays([at], ["at"])
+        table = pa.table({"at": at, "id": texts(b"a", id_)})
+        pq.write_table(table, file, write_time_adjusted_to_utc=True, store_schema=False)
+        file.write_bytes(file.read_bytes().replace(NEW_TYPE, b"\x9c" + NEW_TYPE[1:]))
+        connection = duckdb.connect()
+        connection.execute("SET TimeZone = 'UTC'")
+        raw = RawFile(file.name, file, FileForm.PARQUET)
+        source = open_source(connection, raw, ("at", "id"), tmp_path / id_.hex())
+        described = connection.execute(f"DESCRIBE FROM '{file}'").fetchall()
+        assert source.kinds == {row[0]: row[1] for row in described}
+        said.append(connection.execute(source.relation).fetchall())
+    (first, second), mended = said
+    assert mended == [first, (second[0], None)]
+    assert first != second
 
 
 def test_words_that_come_often_are_looked_at_once_and_none_is_missed(tmp_path: Path) -> None:
