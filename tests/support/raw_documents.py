@@ -130,6 +130,8 @@ CELLS = (
     *(b'<c t="s"><v>-1</v></c>', b'<c t="s"><v>99999999</v></c>', b'<c t="e"><v>#N/A</v></c>'),
     *(b'<c s="1"><v>1e300</v></c>', b'<c s="1"><v>nan</v></c>', b'<c s="99"><v>1</v></c>'),
     *(b'<c t="b"><v>1</v></c>', b"<c/>", b"<c><v>1</v><v>2</v></c>", b"<c><f>A1</f></c>"),
+    *(b'<c t="str"><v>a\x01</v></c>', b'<c t="str"><v>&#xD83D;</v></c>'),
+    *(b'<c t="str"><v>\xff</v></c>', b'<c x:y="1"><v>1</v></c>'),
     *(b'<c r="XFD1"><v>1</v></c>', b'<c t="inlineStr"><is><t>a&#10;b</t></is></c>'),
 )
 """Cells that hold nothing that can be read, or something else than their column's others."""

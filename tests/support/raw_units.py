@@ -180,7 +180,10 @@ class Generator:
     def _spoiled(self, record: Record, values: Sequence[object]) -> Record:
         """A record of the same unit with a hostile value; of a single trip none that counts."""
         names = names_in_source(layout_of(self._own.programme.source.feed), self._own.programme)
-        kept = {names.get(f, f) for f in ("card_id", "vehicle_id")} | {"vehicle", "vehicle.id"}
+        kept = {names.get(f, f) for f in ("card_id", "vehicle_id", "operator")} | {
+            "vehicle",
+            "vehicle.id",
+        }
         fields = [name for name in record if name not in kept and "vehicle.id" not in name]
         if self._own.unit.is_record:
             fields = [names["mode"]]

@@ -33,7 +33,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _QUARANTINE = pa.schema([("fields", pa.string())])
 AS_IT_STANDS = FileSpec(delimiter=Delimiter.COMMA)
 UNREADABLE = "\ufdd0"  # no character, so no text of people has it
-_MENDED = "turnstile_unreadable"
+MENDED = "turnstile_unreadable"
 _MARK = UNREADABLE.encode()
 # In JSON: controls, what may be no escape (half a surrogate pair, `\x`), and each escape.
 _CONTROL = re.compile(rb"[\0-\x08\x0b\x0c\x0e-\x1f]")
@@ -105,7 +105,7 @@ def sort_lines(
     folder.mkdir(parents=True)
     text = plain_text(file, spec)
     with _Sorter(file.path, folder, text, has_quotes=has_quotes) as sorter:
-        for block in _blocks(text.chunks, b"\n", _LONGEST_KEPT):
+        for block in blocks(text.chunks, b"\n", _LONGEST_KEPT):
             sorter.add(block)
     return sorter.lines()
 
@@ -138,7 +138,7 @@ def with_marks(file: RawFile, folder: Path) -> Path:
 
 def _json_blocks(file: RawFile) -> Iterator[bytes]:
     """Blocks that end behind a quote, where no character or escape is cut."""
-    return _blocks(unpacked(file), b'"', sys.maxsize)
+    return blocks(unpacked(file), b'"', sys.maxsize)
 
 
 def _marked_json(block: bytes) -> bytes:
@@ -148,10 +148,10 @@ def _marked_json(block: bytes) -> bytes:
         return block
     marked = _ESCAPED.sub(lambda found: _MARK + found[1] if found[1] else found[0], block)
     marked = _CONTROL.sub(lambda found: _MARK + b"x%02x" % found[0][0], marked)
-    return marked.decode(errors=_MENDED).encode()
+    return marked.decode(errors=MENDED).encode()
 
 
-def _blocks(chunks: Iterator[bytes], ending: bytes, longest_kept: int) -> Iterator[bytes]:
+def blocks(chunks: Iterator[bytes], ending: bytes, longest_kept: int) -> Iterator[bytes]:
     """Blocks that end where a line ends, or with another character; the last one as the file does.
 
     A line beyond so many bytes loses its rest; it is far too long to be a record.
@@ -193,7 +193,7 @@ class _Sorter:
         if self._has_quotes and not _is_utf8(block):
             self._begin_copy()
             self._is_mended = True
-            block = block.decode(errors=_MENDED).encode()
+            block = block.decode(errors=MENDED).encode()
         ends, quotes, bad = _sorted_lines(block, has_quotes=self._has_quotes)
         self._may_have_margins = self._may_have_margins or _may_have_margins(block, quotes, bad)
         if self._first is None:
@@ -308,7 +308,7 @@ def _marked(error: UnicodeError) -> tuple[str, int]:
     return "".join(f"{UNREADABLE}x{byte:02x}" for byte in bad), error.end
 
 
-codecs.register_error(_MENDED, _marked)
+codecs.register_error(MENDED, _marked)
 
 
 def _may_have_margins(block: bytes, quotes: Places, bad: Flags) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -22,7 +23,8 @@ from turnstile.sources.ingest.landing import RawFile, refuse_bomb
 
 BLOCK_BYTES = 1 << 17  # looked at together: larger arrays would be new pages each time
 _LONGEST_HEADER_BYTES = 1 << 20
-UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_DECLARED = re.compile(rb"""<\?xml[^>]*\sencoding\s*=\s*["']([\w.-]+)["']""")
 _NO_QUOTE = "\x02"
 _QUOTES = {QuoteMark.DOUBLE: '"', QuoteMark.SINGLE: "'", QuoteMark.NONE: _NO_QUOTE}
 
@@ -67,10 +69,10 @@ def plain_text(file: RawFile, spec: FileSpec) -> PlainText:
     delivered = unpacked(file)
     begin = next(delivered, b"")
     chunks: Iterator[bytes] = chain((begin,), delivered)
-    encoding = Encoding.UTF_16 if begin.startswith(UTF_16) else spec.encoding
+    encoding = Encoding.UTF_16 if begin.startswith(_UTF_16) else spec.encoding
     is_same = encoding is Encoding.UTF_8 and not file.path.name.endswith((".gz", ".zst"))
     if encoding is not Encoding.UTF_8:
-        chunks = decoded(chunks, encoding)
+        chunks = _decoded(chunks, encoding)
     for _ in range(spec.header_row - 1):
         _, chunks = _parted(chunks)
         is_same = False
@@ -110,7 +112,28 @@ def unpacked(file: RawFile) -> Iterator[bytes]:
             yield chunk
 
 
-def decoded(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
+def xml_in_utf_8(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield a document of XML in UTF-8; what its encoding does not have is no UTF-8 either.
+
+    Raises:
+        EOFError: it declares what is no encoding of single bytes.
+    """
+    begin = next(chunks, b"")
+    whole = chain((begin,), chunks)
+    if begin.startswith(_UTF_16):
+        return _decoded(whole, Encoding.UTF_16)
+    declared = _DECLARED.match(begin.removeprefix(codecs.BOM_UTF8).lstrip())
+    encoding = declared[1].decode() if declared else "utf-8"
+    try:
+        is_of_bytes = "<".encode(encoding) == b"<"
+    except LookupError:
+        is_of_bytes = False
+    if not is_of_bytes:
+        raise EOFError
+    return whole if codecs.lookup(encoding).name == "utf-8" else _decoded(whole, encoding)
+
+
+def _decoded(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
     """Yield text in UTF-8; a file that ends within a character is cut off."""
     # What an encoding does not have becomes what is no UTF-8 either, so that its line alone is bad.
     errors = "surrogatepass" if encoding == Encoding.UTF_16 else "surrogateescape"

@@ -10,21 +10,19 @@ a few lines that become gigabytes.
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Iterator
-from itertools import chain, pairwise
+from itertools import pairwise
 from xml.parsers import expat
 
 from turnstile.sources.ingest.document_record import Found
-from turnstile.sources.ingest.plain_text import UTF_16, decoded
+from turnstile.sources.ingest.plain_text import xml_in_utf_8
 
 RECORD = "VehicleActivity"
 _DEEPEST, _LONGEST = 12, 1 << 16  # elements within a record; characters of a text
 _TAG = rb"(?:[^\s<>/!?:]+:)?" + RECORD.encode()
 _BEGIN = re.compile(rb"<%s(?=[\s/>])" % _TAG)
 _END = re.compile(rb"</%s\s*>|<%s(?:\s[^<>]*)?/>" % (_TAG, _TAG))
-_DECLARED = re.compile(rb"""<\?xml[^>]*\sencoding\s*=\s*["']([\w.-]+)["']""")
 
 
 class _Texts:
@@ -63,7 +61,7 @@ def records(chunks: Iterator[bytes], wanted: tuple[str, ...]) -> Iterator[Found]
     frame, columns = expat.ParserCreate("utf-8"), frozenset(wanted)
     frame.StartDoctypeDeclHandler = _refuse
     try:
-        for between, halves, record in _parts(_in_utf_8(chunks)):
+        for between, halves, record in _parts(xml_in_utf_8(chunks)):
             frame.Parse(between)
             yield from halves
             if record:
@@ -99,27 +97,6 @@ def _read(record: bytes, wanted: frozenset[str]) -> Found:
     except expat.ExpatError:
         return record
     return texts.record
-
-
-def _in_utf_8(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield a document in UTF-8; what its encoding does not have is no UTF-8 either.
-
-    Raises:
-        EOFError: it declares what is no encoding of single bytes.
-    """
-    begin = next(chunks, b"")
-    whole = chain((begin,), chunks)
-    if begin.startswith(UTF_16):
-        return decoded(whole, "utf-16")
-    declared = _DECLARED.match(begin.removeprefix(codecs.BOM_UTF8).lstrip())
-    encoding = declared[1].decode() if declared else "utf-8"
-    try:
-        is_of_bytes = "<".encode(encoding) == b"<"
-    except LookupError:
-        is_of_bytes = False
-    if not is_of_bytes:
-        raise EOFError
-    return whole if codecs.lookup(encoding).name == "utf-8" else decoded(whole, encoding)
 
 
 def _refuse(*_: object) -> None:
