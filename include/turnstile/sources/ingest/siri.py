@@ -3,7 +3,7 @@
 A column is called by the path of its element below it, without namespaces:
 `MonitoredVehicleJourney.VehicleLocation.Latitude`. Of an element that is there twice the first one
 is read, and what lies deeper than a record is. A record ends with the next end tag, and is parsed
-by itself: one that is not well-formed, or has no end, costs itself, wherever it stands. What is
+by itself, in a comment too: one that is not well-formed, or has no end, costs itself. What is
 left without the records is the frame; one that is broken or declares a type is refused: it could be
 a few lines that become gigabytes.
 """
