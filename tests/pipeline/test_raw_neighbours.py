@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from _pytest.mark import ParameterSet
-from planted_faults import FAULTS, Fault, planted
+from planted_faults import FAULTS, FAULTS_OF_FORMS, Fault, planted
 from raw_cases import CASES, drawn
 from raw_lab import Form, Lab
 from raw_neighbours import pairs_of, violations
@@ -67,6 +67,13 @@ OF_FEED_AND_FORM = frozenset(
         "siri, delays by route",
         "siri, packed",
         "itms in miles, packed",
+        "gtfs, protobuf",
+        "calls of trip updates, protobuf",
+        "siri, XML",
+        "taps, workbook and Arrow",
+        "gates, workbook and Arrow",
+        "hfp, workbook and Arrow",
+        "calls of ist-daten, workbook and Arrow",
     }
 )
 BY_BUDGET = [
@@ -78,6 +85,7 @@ OF_FORM_ALONE = frozenset(
     {
         *("opal, packed", "tides, Parquet", "passenger events, packed", "gtfs, Parquet"),
         *("gates, Parquet", "counters of gates, packed"),
+        *(case for case in CASES if case.endswith((", protobuf", ", XML", ", workbook and Arrow"))),
     }
 )
 OF_UNIT = frozenset(
@@ -207,11 +215,30 @@ def test_the_search_finds_a_fault(
     fault: Fault, case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fault.put(monkeypatch)
+    assert found_by_search(case, tmp_path)
+
+
+def found_by_search(case: str, folder: Path) -> bool:
     try:
-        violation = next(violations(CASES[case](tmp_path), RUNS_TO_FIND, seed=1), None)
-    except InputError:  # what one unit's lines did stopped the week
-        violation = "stopped"
-    assert violation is not None
+        return next(violations(CASES[case](folder), RUNS_TO_FIND, seed=1), None) is not None
+    except InputError:  # what one unit's records did stopped the week
+        return True
+
+
+@pytest.mark.parametrize(
+    ("fault", "case"),
+    [
+        pytest.param(fault, case, id=f"{fault.name}: {case}")
+        for fault in FAULTS_OF_FORMS
+        for case in fault.cases
+    ],
+)
+def test_the_search_finds_a_fault_of_a_form(
+    fault: Fault, case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of files that canaries do not write."""
+    fault.put(monkeypatch)
+    assert found_by_search(case, tmp_path)
 
 
 _OF_BOUND = (

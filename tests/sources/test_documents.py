@@ -9,10 +9,12 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 import pytest
+from raw_documents import NOT_WELL_FORMED
 
 from turnstile.errors import InputError
 from turnstile.programme.source_spec import Feed, SpeedUnit
 from turnstile.programme.spec import Programme
+from turnstile.sources.ingest import siri
 from turnstile.sources.ingest.gtfs_realtime import message_of
 from turnstile.sources.ingest.snapshot import counts_of
 
@@ -48,7 +50,8 @@ def activity(bus: str, more: str = "") -> str:
 
 def document(*activities: str) -> bytes:
     begin = '<Siri xmlns="http://www.siri.org.uk/siri"><ServiceDelivery>'
-    return f"{begin}{''.join(activities)}</ServiceDelivery></Siri>".encode()
+    end = "</ServiceDelivery></Siri>"
+    return f"{begin}{''.join(activities)}{end}".encode(errors="surrogateescape")
 
 
 def hostile_entity(chance: random.Random) -> bytes:
@@ -74,8 +77,10 @@ def hostile_activity(chance: random.Random) -> str:
         "<a/>",
     ]
     inner = "<VehicleActivity><MonitoredVehicleJourney/></VehicleActivity>"
-    more = chance.choice([*texts, inner, "<a>" * 40 + "</a>" * 40])
-    return activity(escape("unit"), f"<VehicleRef>other 1</VehicleRef>{more}")
+    more = chance.choice([*texts, inner, "<a>" * 40 + "</a>" * 40, *NOT_WELL_FORMED])
+    whole = activity(escape("unit"), f"<VehicleRef>other 1</VehicleRef>{more}")
+    cut_off = chance.randrange(len("<VehicleActivity>"), len(whole))
+    return whole[: chance.choice([len(whole), cut_off])]
 
 
 FORMS: dict[str, tuple[Feed, str, Callable[..., bytes], Callable[[str], Any], Any]] = {
@@ -94,14 +99,69 @@ def test_whatever_a_unit_sends_the_rows_of_others_are_the_same(
     chance, seen = random.Random(form), set()  # noqa: S311 - made-up bytes
     for _ in range(12):
         records = [*others]
-        for _ in range(4):
-            records.insert(chance.randrange(len(records) + 1), hostile(chance))
+        for _ in range(4):  # the last record is whole: what it lacks the file would lack
+            records.insert(chance.randrange(len(records)), hostile(chance))
         zones.deliver(WEEK, {name: frame(*records)})
         snapshot = zones.ingest(programme, WEEK)
         other_rows = [row for row in rows_of(snapshot, READ) if row[0].startswith("other")]
         assert other_rows == [(f"other {n}", 480, 21.25, 36_000) for n in range(5)]
         seen |= {rule for rule, number in counts_of(snapshot).items() if number}
-    assert form != "protobuf" or "malformed_line" in seen
+    assert "malformed_line" in seen
+
+
+@pytest.mark.parametrize("text", NOT_WELL_FORMED)
+def test_a_record_that_is_not_well_formed_costs_itself(
+    zones: Any, programme_of: Callable[..., Programme], rows_of: Any, text: str
+) -> None:
+    programme = programme_of("itms", feed=Feed.SIRI_VM, speed_unit=SpeedUnit.MS)
+    unit = activity("unit", f"<LineRef>{text}</LineRef>")
+    zones.deliver(WEEK, {"a.xml": document(activity("other"), unit, activity("another"))})
+    snapshot = zones.ingest(programme, WEEK)
+    assert rows_of(snapshot, "vehicle_id") == [("another",), ("other",)]
+    assert counts_of(snapshot)["malformed_line"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("encoding", "declared"),
+    [
+        ("utf-8", ""),
+        ("utf-8", "UTF-8"),
+        ("utf-8-sig", ""),
+        ("latin-1", "ISO-8859-1"),
+        ("windows-1252", "windows-1252"),
+        ("utf-16", "utf-16"),
+        ("utf-16", ""),
+    ],
+)
+def test_a_record_has_the_letters_of_its_documents_encoding(
+    zones: Any,
+    programme_of: Callable[..., Programme],
+    rows_of: Any,
+    encoding: str,
+    declared: str,
+) -> None:
+    """And one with bytes that are no letter there costs itself."""
+    begin = f'<?xml version="1.0" encoding="{declared}"?>' if declared else ""
+    text = begin + document(activity("Bø"), activity("@@"), activity("other")).decode()
+    bad = b"\x00\xd8" if encoding == "utf-16" else b"\x81\xe9"
+    content = text.encode(encoding).replace("@@".encode(encoding.removesuffix("-sig"))[-2:], bad)
+    zones.deliver(WEEK, {"a.xml": content})
+    snapshot = zones.ingest(programme_of("itms", feed=Feed.SIRI_VM), WEEK)
+    has_every_byte = encoding == "latin-1"
+    names = ["Bø", "other", *(["é"] if has_every_byte else [])]  # what does not show goes
+    assert sorted(rows_of(snapshot, "vehicle_id")) == sorted((name,) for name in names)
+    assert counts_of(snapshot)["malformed_line"] == (0 if has_every_byte else 1)
+
+
+def test_where_a_document_is_cut_into_pieces_changes_no_record() -> None:
+    unit = activity("unit", "A & B") + activity("half")[:99] + "<VehicleActivity x='1' />"
+    content = document(activity("a"), unit, activity("b").replace("Activity>", "Activity\n>"))
+    wanted = ("RecordedAtTime", "MonitoredVehicleJourney.VehicleRef")
+    whole = [*siri.records(iter([content]), wanted)]
+    assert [bool(found and not isinstance(found, bytes)) for found in whole] == [1, 0, 0, 0, 1]
+    for size in range(1, 40):
+        pieces = (content[at : at + size] for at in range(0, len(content), size))
+        assert [*siri.records(pieces, wanted)] == whole
 
 
 def test_what_stands_before_a_text_that_is_too_long_does_not_cut_it(
@@ -138,6 +198,8 @@ BROKEN = {
         "a.xml",
         b'<!DOCTYPE s [<!ENTITY a "aaaa">]>' + document(activity("&a;")),
     ),
+    "no such encoding": ("a.xml", b'<?xml version="1.0" encoding="zip"?>' + document()),
+    "another encoding": ("a.xml", b'<?xml version="1.0" encoding="utf-16"?>' + document()),
     "damaged gzip": ("a.pb.gz", gzip.compress(message(entity("a")))[:-9]),
 }
 

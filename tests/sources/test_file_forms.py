@@ -341,6 +341,11 @@ HOSTILE_CELLS = {
     "a cell far to the right": '<c r="XFD3" t="str"><v>d</v></c>',
     "a cell without a place": '<c t="str"><v>z</v></c>',
     "a style that nobody has": '<c r="A3" s="77"><v>5</v></c>',
+    "a control": '<c r="A3" t="str"><v>d\x01</v></c>',
+    "a control by its number": '<c r="A3" t="str"><v>d&#1;&#x1F;</v></c>',
+    "half a character by its number": '<c r="A3" t="str"><v>d&#55357;&#xd83d;</v></c>',
+    "no character by its number": '<c r="A3" t="str"><v>d&#1114112;&#xFFFE;</v></c>',
+    "a prefix that nobody declared": '<c r="A3" x:nil="true"><x:v>5</x:v></c>',
     "a row far below": '</row><row r="99999999999999999999"><c r="A3" t="str"><v>d</v></c>',
 }
 
@@ -356,6 +361,24 @@ def test_no_cell_of_a_workbook_decides_anything_about_another_row(rows: Any, hos
         edited_sheet = sheet.replace(place, row + place)
         content = workbook([HEADER.split(","), *RECORDS], xl__worksheets__sheet1=edited_sheet)
         assert [tap for tap in rows("taps.xlsx", content) if tap[0] in {"c", "d", "e"}] == WANTED
+
+
+def test_a_shared_text_with_what_is_no_character_is_of_nobody(rows: Any) -> None:
+    odd = [[f"{n}", f"card {n}\x01", "bus", "enter", *RECORDS[0][4:]] for n in range(2)]
+    assert rows("taps.xlsx", workbook([HEADER.split(","), odd[0], *RECORDS, odd[1]])) == WANTED
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "iso-8859-1"])
+def test_parts_of_a_workbook_are_in_the_encoding_that_they_declare(
+    rows: Any, encoding: str
+) -> None:
+    declared = f'<?xml version="1.0" encoding="{encoding.removesuffix("-sig")}"?>'
+    with zipfile.ZipFile(io.BytesIO(workbook([HEADER.split(","), *RECORDS]))) as archive:
+        parts: dict[str, Any] = {
+            name.removesuffix(".xml"): (declared + archive.read(name).decode()).encode(encoding)
+            for name in archive.namelist()
+        }
+    assert rows("taps.xlsx", workbook([], **parts)) == WANTED
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from turnstile.errors import InputError
 from turnstile.programme.spec import Programme
 from turnstile.sources.ingest import lines as physical
 from turnstile.sources.ingest import plain_text
+from turnstile.sources.ingest.plain_text import BLOCK_BYTES
 from turnstile.sources.ingest.snapshot import Snapshot, counts_of
 
 WEEK = "2016-W30"
@@ -141,6 +142,29 @@ def test_a_hostile_line_of_json_costs_its_own_line(
         "rows_out": 9,
         "malformed_line": line_count,
     }
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize(
+    "place",
+    [
+        *(rb"\ud83d", rb"\uDE00\ud83d", rb"\ud83d\u0041", rb"\x41", rb"\u12", b"\x01", b"\0"),
+        *(b"\xff", b"\xc3", b"\xed\xa0\x80", b"t" * BLOCK_BYTES + b"\xff"),
+    ],
+    ids=lambda value: value[:12],
+)
+def test_what_is_no_character_costs_its_own_record_of_an_array(
+    ingested: Ingest, place: bytes, pack: Callable[[bytes], bytes]
+) -> None:
+    """Half of a picture, where somebody cut a text, had the whole array refused."""
+    fine = RECORDS[0].encode().replace(b"A Station", rb"\\ud83d \ud83d\ude00 \\\"\u00e5/\/")
+    spoiled = RECORDS[1].encode().replace(b"A Station", place)
+    records = [fine, spoiled, *(record.encode() for record in RECORDS[2:])]
+    name = "a.json" if pack is bytes else "a.json.gz"
+    snapshot = ingested(name, pack(b"[" + b",\n".join(records) + b"]"))
+    assert seen(snapshot) == {"rows_in": 9, "rows_out": 8, "malformed_line": 1}
+    read = f"SELECT tap_on_location FROM '{snapshot.rows_glob}'"
+    assert ('\\ud83d \U0001f600 \\"å//',) in duckdb.execute(read).fetchall()
 
 
 def test_a_quarantined_line_is_kept_as_it_came(ingested: Ingest) -> None:

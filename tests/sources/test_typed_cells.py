@@ -70,6 +70,42 @@ HOSTILE: dict[str, Columns] = {
         "license_plate": pa.array([b"other", b"\xff" * 20], pa.binary_view()).view(pa.string_view())
     },
 }
+UNREAD = {"license_plate": ["other", ""]}
+PLACE = b'{"coordinates": [72.75, 21.25]}'
+
+
+def names_of_place(kind: Any) -> Columns:
+    """A place that has, beside its coordinates, a list of two texts, one of them no UTF-8."""
+    words = texts(b"a", b"b", b"c", b"\xff")
+    both = pa.FixedSizeListArray.from_arrays(words, 2).cast(kind)
+    pairs = pa.array([[72.75, 21.25]] * 2)
+    return UNREAD | {
+        "location": pa.StructArray.from_arrays([pairs, both], ["coordinates", "names"])
+    }
+
+
+def json_of(*values: bytes) -> pa.Array:
+    return pa.ExtensionArray.from_storage(pa.json_(), texts(*values))
+
+
+BEYOND = pa.array([0, -LARGEST - 1], pa.timestamp("ms"))
+HOSTILE |= {
+    "a list of texts": names_of_place(pa.list_(pa.string())),
+    "a long list of texts": names_of_place(pa.large_list(pa.string())),
+    "pairs of texts": names_of_place(pa.list_(pa.string(), 2)),
+    "a list of instants that nobody reads": UNREAD
+    | {"more": pa.ListArray.from_arrays(pa.array([0, 1, 2], pa.int32()), BEYOND)},
+    "a map of instants that nobody reads": UNREAD
+    | {"more": pa.MapArray.from_arrays([0, 1, 2], pa.array(["a", "b"]), BEYOND)},
+    "a list of records that nobody reads": UNREAD
+    | {"more": pa.array([[{"at": 0}], [{"at": -LARGEST - 1}]],
+                        pa.list_(pa.struct([("at", pa.timestamp("ms"))])))},
+    "no JSON": {"location": json_of(PLACE, b"{")},
+    "JSON of no character": {"location": json_of(PLACE, b"")},
+    "JSON with half a character": {"location": json_of(PLACE, rb'"\ud83d"')},
+    "JSON that is no UTF-8": {"location": json_of(PLACE, b'"\xff"')},
+    "a number of JSON": {"speed": json_of(b"10.0", b"10,0")},
+}  # fmt: skip
 OF_ARROW = {
     "seconds": instants("s", "UTC", 1, LARGEST),
     "fewest seconds": instants("s", "UTC", 1, -LARGEST - 1),
@@ -147,7 +183,8 @@ KINDS = """'x' AS a, uuid() AS b, 1::UTINYINT AS c, 2::UBIGINT AS d, 3::HUGEINT 
     TIMESTAMP '2016-07-25 08:00:00.25' AS j, TIMESTAMPTZ '2016-07-25 08:00:00+00' AS k,
     TIMESTAMP_NS '2016-07-25 08:00:00.123456789' AS l, TIMESTAMP_MS '2016-07-25 08:00:00' AS m,
     {'id': '7', 'at': TIMESTAMP '2016-07-25 08:00:00'} AS n, [1.5, 2.5] AS o, true AS p,
-    'abc'::BLOB AS q, NULL AS r"""
+    'abc'::BLOB AS q, NULL AS r, '{"a": [1]}'::JSON AS s, ['x', NULL] AS t, MAP {'a': 1.5} AS u,
+    [{'id': '7', 'at': TIMESTAMP '2016-07-25 08:00:00'}] AS v, {'a': '{"a": 1}'::JSON} AS w"""
 
 
 def test_a_copy_says_what_the_file_says(tmp_path: Path) -> None:
@@ -204,22 +241,32 @@ def test_a_copy_has_the_instants_that_the_engine_reads_of_twelve_bytes(tmp_path:
 NEW_TYPE = b"\x4c\x8c\x11\x1c\x2c\x00\x00\x00\x00"
 
 
+@pytest.mark.parametrize("within", ["a column", "a struct"])
 @pytest.mark.parametrize("kind", ["a time of UTC", "an instant of an old writer"])
-def test_a_copy_that_would_say_another_type_is_not_read(tmp_path: Path, kind: str) -> None:
+def test_a_copy_that_has_another_type_is_read_as_the_file_says(
+    tmp_path: Path, kind: str, within: str
+) -> None:
     """One unit's text would move everybody's clock from the zone of a programme to UTC."""
     file = tmp_path / "a.parquet"
     of = pa.time64("us") if kind == "a time of UTC" else pa.timestamp("us", "UTC")
-    table = pa.table({"at": pa.array([0, 1], of), "id": texts(b"a", b"\xff")})
-    pq.write_table(table, file, write_time_adjusted_to_utc=True, store_schema=False)
-    old = file.read_bytes().replace(NEW_TYPE, b"\x9c" + NEW_TYPE[1:])
-    file.write_bytes(old)
-    connection = duckdb.connect()
-    raw = RawFile(file.name, file, FileForm.PARQUET)
-    source = open_source(connection, raw, ("at", "id"), tmp_path / "made")
-    described = connection.execute(f"DESCRIBE FROM '{file}'").fetchall()
-    assert source.kinds == {row[0]: row[1] for row in described}
-    with pytest.raises(duckdb.Error, match="string encoding"):
-        connection.execute(source.relation).fetchall()
+    said = []
+    for id_ in (b"b", b"\xff"):
+        at: pa.Array = pa.array([0, 3_600_000_000], of)
+        if within == "a struct":
+            at = pa.StructArray.from_arrays([at], ["at"])
+        table = pa.table({"at": at, "id": texts(b"a", id_)})
+        pq.write_table(table, file, write_time_adjusted_to_utc=True, store_schema=False)
+        file.write_bytes(file.read_bytes().replace(NEW_TYPE, b"\x9c" + NEW_TYPE[1:]))
+        connection = duckdb.connect()
+        connection.execute("SET TimeZone = 'UTC'")
+        raw = RawFile(file.name, file, FileForm.PARQUET)
+        source = open_source(connection, raw, ("at", "id"), tmp_path / id_.hex())
+        described = connection.execute(f"DESCRIBE FROM '{file}'").fetchall()
+        assert source.kinds == {row[0]: row[1] for row in described}
+        said.append(connection.execute(source.relation).fetchall())
+    (first, second), mended = said
+    assert mended == [first, (second[0], None)]
+    assert first != second
 
 
 def test_words_that_come_often_are_looked_at_once_and_none_is_missed(tmp_path: Path) -> None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import random
 from collections import Counter
+from collections.abc import Callable
 from datetime import date
 from functools import partial
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from ingested_weeks import Read, Zones
 
 from turnstile.programme.source_spec import DateForm, Feed, WithoutCard
+from turnstile.programme.spec import Programme
 from turnstile.sources.feeds.gate_counts import MOST_OF_RECORD
-from turnstile.sources.ingest.snapshot import NUMBERS_FILE
+from turnstile.sources.ingest.snapshot import NUMBERS_FILE, counts_of
 
 MONDAY = date(2016, 7, 25)
 READ = "service_date, tap_on_minute, tap_on_location, tap_off_minute, tap_off_location"
@@ -64,6 +69,22 @@ def test_numbers_that_are_none_are_set_aside_and_a_flood_is_a_full_gate(gates: R
 def test_one_ride_more_makes_no_number_none(gates: Read, number: int) -> None:
     lines = [f"g,A,2016-07-25T08:00:00,{n},0" for n in (number, number + 1)]
     assert {len(gates(line)[0]) for line in lines} == {MOST_OF_RECORD}
+
+
+def test_one_ride_more_makes_no_float_none(
+    zones: Zones, programme_of: Callable[..., Programme]
+) -> None:
+    """From 10^16 on the engine prints the digits of a float apart."""
+    numbers = [9_999_999_999_999_998.0, 1e16, 1.5e16, 1.25e22, 1e38, 1e300]
+    gates = [f"g{n}" for n in range(len(numbers))]
+    begin = ["2016-07-25T08:00:00"] * len(numbers)
+    columns = {"gate_id": gates, "station_id": gates, "interval_start": begin, "entries": numbers}
+    written = io.BytesIO()
+    pq.write_table(pa.table(columns | {"exits": [0.0] * len(numbers)}), written)
+    zones.deliver("2016-W30", {"a.parquet": written.getvalue()})
+    programme = programme_of("opal", feed=Feed.GATE_COUNTS, modes=("train",), card_form=None)
+    counts = counts_of(zones.ingest(programme, "2016-W30"))
+    assert counts["rows_out"] == MOST_OF_RECORD * len(numbers)
 
 
 def reading(

@@ -1,7 +1,7 @@
 """Faults that are put into the product's own reading, bounding and counting, to be found.
 
 Each is a mistake that somebody could make, for every unit that it could break, on a programme that
-would show it. `FAULTS` is the list.
+would show it. `FAULTS` is the list; `FAULTS_OF_FORMS` are of files that canaries do not write.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from turnstile.privacy.sensitivities import records_at_most
 from turnstile.programme import counting_chain
 from turnstile.sources.feeds import itms, opal_trips, tap_trips
 from turnstile.sources.feeds.zoned import ServiceClock
-from turnstile.sources.ingest import identity, lines, reading
+from turnstile.sources.ingest import documents, identity, lines, reading, typed_cells, worksheet
 from turnstile.sources.ingest import week as ingest_module
 
 Patch = Callable[[pytest.MonkeyPatch], None]
@@ -405,6 +405,64 @@ FAULTS = (
     Fault("readings of full buses", _full_at_any_time, ("occupancy",)),
     Fault("delays without a clamp", _delays_as_they_come, ("delays",)),
     Fault("a pair of taps is one record", _trip_of_one_record, ("taps, one trip",)),
+)
+
+
+def _no_record_stops(patch: pytest.MonkeyPatch) -> None:
+    """What is no record of a document has the whole of it refused."""
+    parts = documents._parts
+
+    def refused(records: Any) -> Iterator[Any]:
+        for part in parts(records):
+            if any(isinstance(found, bytes) for found in part):
+                raise EOFError
+            yield part
+
+    patch.setattr(documents, "_parts", refused)
+
+
+def _first_record_stays(patch: pytest.MonkeyPatch) -> None:
+    """What a record says first stands for those behind it."""
+    parts = documents._parts
+
+    def filled(records: Any) -> Iterator[Any]:
+        said: dict[str, str] = {}
+        for part in parts(records):
+            yield [
+                found if isinstance(found, bytes) else dict(said := found | said) for found in part
+            ]
+
+    patch.setattr(documents, "_parts", filled)
+
+
+def _cell_above_stays(patch: pytest.MonkeyPatch) -> None:
+    """An empty cell of a workbook is what stands above it, as of cells that were merged."""
+    rows = worksheet._Sheet.rows
+
+    def filled(sheet: Any, part: str) -> Iterator[tuple[int, dict[int, str]]]:
+        above: dict[int, str] = {}
+        for number, row in rows(sheet, part):
+            above = above | row
+            yield number, above
+
+    patch.setattr(worksheet._Sheet, "rows", filled)
+
+
+def _any_text_is_read(patch: pytest.MonkeyPatch) -> None:
+    """Bytes that are no text are handed to the engine, which refuses the file."""
+    patch.setattr(typed_cells, "readable", lambda cells: cells)
+    patch.setattr(reading, "with_marks", lambda file, _: file.path)
+
+
+FAULTS_OF_FORMS = (
+    Fault("no record stops its document", _no_record_stops, ("gtfs, protobuf", "siri, XML")),
+    Fault("the first record stays", _first_record_stays, ("gtfs, protobuf", "siri, XML")),
+    Fault("a cell above stays", _cell_above_stays, ("taps, workbook and Arrow",)),
+    Fault(
+        "any text is read",
+        _any_text_is_read,
+        ("taps, workbook and Arrow", "taps by night, Parquet"),
+    ),
 )
 
 

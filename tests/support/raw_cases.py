@@ -186,6 +186,17 @@ CASES: dict[str, CaseOf] = {
     "calls of ist-daten, packed": of("itms_delays", Feed.IST_DATEN, *CALLS, form=Form.PACKED),
     "calls of ist-daten by night": of("itms_delays", Feed.IST_DATEN, *CALLS, *BUSES_BY_NIGHT),
     "vehicle locations, Parquet": of("itms", Feed.TIDES_VEHICLE_LOCATIONS, form=Form.WHOLE),
+    "gtfs, protobuf": of("itms", Feed.GTFS_VEHICLE_POSITIONS, form=Form.DOCUMENTS),
+    "calls of trip updates, protobuf": of(
+        "itms_delays", Feed.GTFS_TRIP_UPDATES, *CALLS, form=Form.DOCUMENTS
+    ),
+    "siri, XML": of("itms_delays", Feed.SIRI_VM, *BY_ROUTE, form=Form.DOCUMENTS),
+    "taps, workbook and Arrow": of("opal", Feed.TAPS, form=Form.TABLES),
+    "gates, workbook and Arrow": of("opal_trip", Feed.GATE_COUNTS, *GATES, form=Form.TABLES),
+    "hfp, workbook and Arrow": of("itms", Feed.HFP, form=Form.TABLES),
+    "calls of ist-daten, workbook and Arrow": of(
+        "itms_delays", Feed.IST_DATEN, *CALLS, form=Form.TABLES
+    ),
 }
 
 
@@ -196,6 +207,7 @@ _BUSES = (
     *(Feed.ITMS, Feed.GTFS_VEHICLE_POSITIONS, Feed.TIDES_VEHICLE_LOCATIONS),
     *(Feed.HFP, Feed.SIRI_VM),
 )
+_OF_DOCUMENTS = (Feed.GTFS_VEHICLE_POSITIONS, Feed.GTFS_TRIP_UPDATES, Feed.SIRI_VM)
 _OUTSIDE = ("outside: unknown", "outside: drop")
 # programme, feeds, what may be replaced in its text
 DRAWN: tuple[tuple[str, tuple[Feed, ...], tuple[Texts, ...]], ...] = (
@@ -223,7 +235,9 @@ def drawn(seed: str, folder: Path) -> tuple[str, Lab]:
     """Return any lab, and what it is: feed, unit, form of files and of ids, day and outside."""
     chance = random.Random(seed)  # noqa: S311 - made-up programmes
     name, feeds, changes = chance.choice(DRAWN)
-    feed, texts, form = chance.choice(feeds), chance.choice(changes), chance.choice(list(Form))
+    feed, texts = chance.choice(feeds), chance.choice(changes)
+    forms = [form for form in Form if form is not Form.DOCUMENTS or feed in _OF_DOCUMENTS]
+    form = chance.choice(forms)
     outside = "outside: drop" if feed.names_nobody else chance.choice(_OUTSIDE)
     night = chance.choice(((), BUSES_BY_NIGHT if name == "itms" else BY_NIGHT))
     key = "card_form" if feed in _CARDS else "vehicle_form"

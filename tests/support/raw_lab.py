@@ -41,6 +41,8 @@ class Form(Enum):
     PLAIN = "CSV and a JSON object a line"
     PACKED = "CSV in gzip, and JSON lines in an archive"
     WHOLE = "Parquet, and one JSON array"
+    TABLES = "a workbook, and Arrow"
+    DOCUMENTS = "XML or protobuf, in gzip and as it is"
 
 
 @dataclass(frozen=True)

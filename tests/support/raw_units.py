@@ -12,19 +12,33 @@ import io
 import json
 import random
 import zipfile
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from typing import Any
 
 import h3
 import pyarrow as pa
 import pyarrow.parquet as pq
 from hostile_lines import CSV, JSON_LINES, READABLE, Spoil
+from raw_documents import (
+    BYTES,
+    CELLS,
+    PROTOBUF,
+    XML,
+    activity,
+    arrow,
+    document,
+    entity,
+    message,
+    workbook,
+)
 from raw_lab import CENTER, MODES, PERIOD, PLACES, VALUES, WEEK, Form, Lab
 
 from turnstile.privacy.units import Block
 from turnstile.programme.fields import VISITS
-from turnstile.programme.source_spec import RowShape
+from turnstile.programme.source_spec import Feed, RowShape
 from turnstile.sources.feeds.layout import names_in_source
 from turnstile.sources.feeds.made_records import MadeReading, MadeTrip, Record
 from turnstile.sources.feeds.raw_records import (
@@ -57,6 +71,7 @@ _VALUES = (
     "\u2028",
     "t" * 9999,
 )
+_TEXTS = (*_VALUES, "\ud83d")  # in JSON half of a picture, too, of a text that somebody cut
 Halves = tuple[list[Record], list[Record]]
 
 
@@ -110,10 +125,21 @@ class Generator:
     def files(self, others: Halves, units: Halves) -> dict[str, bytes]:
         """The records of units twice over, with hostile ones, anywhere among those of others."""
         if self._own.form is Form.WHOLE:
-            table, objects = (self._mixed(theirs, [*mine, *map(self._spoiled, mine), *mine])
-                              for theirs, mine in zip(others, units, strict=True))  # fmt: skip
+            table, objects = (
+                self._mixed(theirs, [*mine, *self._all_spoiled(mine, odd)])
+                for odd, theirs, mine in zip((_VALUES, _TEXTS), others, units, strict=True)
+            )
             return {"a.parquet": _parquet(table, self._header_records()),
                     "b.json": json.dumps(objects).encode()}  # fmt: skip
+        if self._own.form is Form.TABLES:
+            columns = [*dict.fromkeys(name for record in self._header_records() for name in record)]
+            writers = ("a.xlsx", workbook, CELLS), ("b.feather", arrow, BYTES)
+            return {
+                name: write(self._mixed(theirs, [*mine, *self._all_spoiled(mine, odd)]), columns)
+                for (name, write, odd), theirs, mine in zip(writers, others, units, strict=True)
+            }
+        if self._own.form is Form.DOCUMENTS:
+            return self._documents(others, units)
         lines = self._lines_of_csv, _lines_of_json
         table_lines, object_lines = (
             self._mixed(write(theirs), self._with_hostile(write(mine), spoil))
@@ -132,14 +158,36 @@ class Generator:
         bad = [make(line) for line in lines[::3] for make in self._chance.sample(spoiled, 6)]
         return [*lines, *bad, *lines]
 
-    def _spoiled(self, record: Record) -> Record:
+    def _documents(self, others: Halves, units: Halves) -> dict[str, bytes]:
+        """Documents of SIRI, or messages."""
+        programme = self._own.programme
+        write, frame, spoiled, ending = activity, document, XML, "xml"
+        if programme.source.feed is not Feed.SIRI_VM:
+            write = partial(entity, zone=programme.time.zone)
+            frame, spoiled, ending = message, PROTOBUF, "pb"
+        files = [
+            frame(
+                self._mixed([*map(write, theirs)], self._with_hostile([*map(write, mine)], spoiled))
+            )
+            for theirs, mine in zip(others, units, strict=True)
+        ]
+        return {f"a.{ending}.gz": gzip.compress(files[0]), f"b.{ending}": files[1]}
+
+    def _all_spoiled(self, records: list[Record], values: Sequence[object]) -> list[Record]:
+        """Records with a hostile value each, and as they are."""
+        return [*(self._spoiled(record, values) for record in records), *records]
+
+    def _spoiled(self, record: Record, values: Sequence[object]) -> Record:
         """A record of the same unit with a hostile value; of a single trip none that counts."""
         names = names_in_source(layout_of(self._own.programme.source.feed), self._own.programme)
-        kept = {names.get(f, f) for f in ("card_id", "vehicle_id")} | {"vehicle", "vehicle.id"}
+        kept = {names.get(f, f) for f in ("card_id", "vehicle_id", "operator")} | {
+            "vehicle",
+            "vehicle.id",
+        }
         fields = [name for name in record if name not in kept and "vehicle.id" not in name]
         if self._own.unit.is_record:
             fields = [names["mode"]]
-        hostile = {self._chance.choice(fields): self._chance.choice(_VALUES)} if fields else {}
+        hostile = {self._chance.choice(fields): self._chance.choice(values)} if fields else {}
         return record | hostile
 
     def _mixed(self, others: list[Any], records: list[Any]) -> list[Any]:
@@ -180,6 +228,8 @@ class Generator:
             full = chance.choice(["", "EMPTY", "FULL", "6", "no class"])
             categories = tuple((name, chance.choice(VALUES)) for name in programme.listed)
             trip, spelling = chance.choice(VALUES), chance.randrange(_SPELLINGS)
+            if self._own.form is Form.DOCUMENTS:
+                shape *= 3  # by full path, as fields of a message are called
             reading = MadeReading(
                 unit,
                 day,

@@ -36,7 +36,8 @@ _NAMES = (
     ("exits", "exits"),
     ("mode", "mode"),
 )
-_NUMBER = r"[0-9]+(\.0*)?"
+# whole; of floats from 10^16 on, all of which are whole, the engine prints `1.5e+16`
+_NUMBER = r"[0-9]+(\.0*)?|[0-9](\.[0-9]+)?e\+(1[6-9]|[2-9][0-9]|[0-9]{3})"
 _LARGEST = 10**30  # a larger number is this: one ride more makes no number none
 _NEEDED, _ENDS = ("gate", "place", "entries", "exits"), ("entries", "exits")
 _GATE = "card_id, mode, tap_on_location, side"
@@ -98,8 +99,7 @@ def gates_sql(programme: Programme, week: ServicePeriod, gate: str, fields: tupl
     """
     are_some = " AND ".join(f"regexp_full_match({end}, '{_NUMBER}')" for end in _ENDS)
     pair = " || '/' || ".join(
-        f"least(coalesce(TRY_CAST(split_part({end}, '.', 1) AS HUGEINT), {_LARGEST}), {_LARGEST})"
-        for end in _ENDS
+        f"least(coalesce(TRY_CAST({end} AS HUGEINT), {_LARGEST}), {_LARGEST})" for end in _ENDS
     )
     relation = f"""(
         SELECT * REPLACE ({TAPPED_AT} AS tapped_at),

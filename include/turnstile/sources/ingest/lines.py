@@ -9,6 +9,8 @@ left every quote closes before the line's end, so that whoever reads them reads 
 from __future__ import annotations
 
 import codecs
+import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +24,7 @@ from numpy.typing import NDArray
 from turnstile.arrow_columns import texts
 from turnstile.programme.source_spec import Delimiter, FileSpec
 from turnstile.sources.ingest.landing import RawFile
-from turnstile.sources.ingest.plain_text import BLOCK_BYTES, PlainText, opened, plain_text
+from turnstile.sources.ingest.plain_text import BLOCK_BYTES, PlainText, opened, plain_text, unpacked
 
 LONGEST_LINE = 1 << 20  # bytes; half of what the engine's reader takes
 _LONGEST_KEPT = 1 << 24  # bytes of a line without an end that are kept in the quarantine
@@ -31,7 +33,16 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _QUARANTINE = pa.schema([("fields", pa.string())])
 AS_IT_STANDS = FileSpec(delimiter=Delimiter.COMMA)
 UNREADABLE = "\ufdd0"  # no character, so no text of people has it
-_MENDED = "turnstile_unreadable"
+MENDED = "turnstile_unreadable"
+_MARK = UNREADABLE.encode()
+# In JSON: controls, what may be no escape (half a surrogate pair, `\x`), and each escape.
+_CONTROL = re.compile(rb"[\0-\x08\x0b\x0c\x0e-\x1f]")
+_NO_ESCAPE = re.compile(rb'\\(?:u(?:[dD][89a-fA-F]|(?![0-9a-fA-F]{4}))|[^"\\/bfnrtu])')
+_ESCAPED = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}"
+    rb'|["\\/bfnrt]|(.))',
+    re.DOTALL,
+)
 Bytes = NDArray[np.uint8]
 Places = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -94,7 +105,7 @@ def sort_lines(
     folder.mkdir(parents=True)
     text = plain_text(file, spec)
     with _Sorter(file.path, folder, text, has_quotes=has_quotes) as sorter:
-        for block in _blocks(text.chunks):
+        for block in blocks(text.chunks, b"\n", _LONGEST_KEPT):
             sorter.add(block)
     return sorter.lines()
 
@@ -106,19 +117,53 @@ def first_character(file: RawFile) -> str:
     return begin.lstrip()[:1].decode(errors="replace")
 
 
-def _blocks(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Blocks that end where a line ends; the last one as the file does.
+def with_marks(file: RawFile, folder: Path) -> Path:
+    """Return a JSON text, or its copy in which what is no character stands as `UNREADABLE`.
 
-    A line beyond `_LONGEST_KEPT` bytes loses its rest; it is far too long to be a record.
+    Each is told by its own bytes: half a surrogate pair, an escape that is none, a control, bytes
+    that are no UTF-8.
+
+    Args:
+        file: of JSON, compressed or not.
+        folder: scratch folder that does not exist yet.
+    """
+    if all(_marked_json(block) is block for block in _json_blocks(file)):
+        return file.path
+    folder.mkdir(parents=True)
+    copy = folder / "marked"
+    with copy.open("wb") as stream:
+        stream.writelines(map(_marked_json, _json_blocks(file)))
+    return copy
+
+
+def _json_blocks(file: RawFile) -> Iterator[bytes]:
+    """Blocks that end behind a quote, where no character or escape is cut."""
+    return blocks(unpacked(file), b'"', sys.maxsize)
+
+
+def _marked_json(block: bytes) -> bytes:
+    """Mark what is no character; return the block itself where nothing is, nor looks marked."""
+    is_plain = _is_utf8(block) and not _CONTROL.search(block) and not _NO_ESCAPE.search(block)
+    if is_plain and _MARK not in block:
+        return block
+    marked = _ESCAPED.sub(lambda found: _MARK + found[1] if found[1] else found[0], block)
+    marked = _CONTROL.sub(lambda found: _MARK + b"x%02x" % found[0][0], marked)
+    return marked.decode(errors=MENDED).encode()
+
+
+def blocks(chunks: Iterator[bytes], ending: bytes, longest_kept: int) -> Iterator[bytes]:
+    """Blocks that end where a line ends, or with another character; the last one as the file does.
+
+    A line beyond so many bytes loses its rest; it is far too long to be a record.
     """
     begun: list[bytes] = []
     begun_bytes = 0
     for chunk in chunks:
-        end = chunk.rfind(b"\n") + 1
+        end = chunk.rfind(ending) + 1
         if end:
             yield b"".join((*begun, chunk[:end]))
             begun, begun_bytes = [], 0
-        if begun_bytes < _LONGEST_KEPT:
+        if begun_bytes < longest_kept:
             begun.append(chunk[end:])
             begun_bytes += len(begun[-1])
     if rest := b"".join(begun):
@@ -148,7 +193,7 @@ class _Sorter:
         if self._has_quotes and not _is_utf8(block):
             self._begin_copy()
             self._is_mended = True
-            block = block.decode(errors=_MENDED).encode()
+            block = block.decode(errors=MENDED).encode()
         ends, quotes, bad = _sorted_lines(block, has_quotes=self._has_quotes)
         self._may_have_margins = self._may_have_margins or _may_have_margins(block, quotes, bad)
         if self._first is None:
@@ -263,7 +308,7 @@ def _marked(error: UnicodeError) -> tuple[str, int]:
     return "".join(f"{UNREADABLE}x{byte:02x}" for byte in bad), error.end
 
 
-codecs.register_error(_MENDED, _marked)
+codecs.register_error(MENDED, _marked)
 
 
 def _may_have_margins(block: bytes, quotes: Places, bad: Flags) -> bool:

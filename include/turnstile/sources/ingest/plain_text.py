@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -23,6 +24,7 @@ from turnstile.sources.ingest.landing import RawFile, refuse_bomb
 BLOCK_BYTES = 1 << 17  # looked at together: larger arrays would be new pages each time
 _LONGEST_HEADER_BYTES = 1 << 20
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_DECLARED = re.compile(rb"""<\?xml[^>]*\sencoding\s*=\s*["']([\w.-]+)["']""")
 _NO_QUOTE = "\x02"
 _QUOTES = {QuoteMark.DOUBLE: '"', QuoteMark.SINGLE: "'", QuoteMark.NONE: _NO_QUOTE}
 
@@ -110,10 +112,31 @@ def unpacked(file: RawFile) -> Iterator[bytes]:
             yield chunk
 
 
-def _decoded(chunks: Iterator[bytes], encoding: Encoding) -> Iterator[bytes]:
+def xml_in_utf_8(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield a document of XML in UTF-8; what its encoding does not have is no UTF-8 either.
+
+    Raises:
+        EOFError: it declares what is no encoding of single bytes.
+    """
+    begin = next(chunks, b"")
+    whole = chain((begin,), chunks)
+    if begin.startswith(_UTF_16):
+        return _decoded(whole, Encoding.UTF_16)
+    declared = _DECLARED.match(begin.removeprefix(codecs.BOM_UTF8).lstrip())
+    encoding = declared[1].decode() if declared else "utf-8"
+    try:
+        is_of_bytes = "<".encode(encoding) == b"<"
+    except LookupError:
+        is_of_bytes = False
+    if not is_of_bytes:
+        raise EOFError
+    return whole if codecs.lookup(encoding).name == "utf-8" else _decoded(whole, encoding)
+
+
+def _decoded(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
     """Yield text in UTF-8; a file that ends within a character is cut off."""
     # What an encoding does not have becomes what is no UTF-8 either, so that its line alone is bad.
-    errors = "surrogatepass" if encoding is Encoding.UTF_16 else "surrogateescape"
+    errors = "surrogatepass" if encoding == Encoding.UTF_16 else "surrogateescape"
     decoder = codecs.getincrementaldecoder(encoding)(errors)
     for chunk in chunks:
         yield decoder.decode(chunk).encode("utf-8", errors)

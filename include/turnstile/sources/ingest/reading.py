@@ -29,6 +29,7 @@ from turnstile.sources.ingest.lines import (
     PhysicalLines,
     first_character,
     sort_lines,
+    with_marks,
 )
 from turnstile.sources.ingest.plain_text import PlainText
 from turnstile.sources.ingest.worksheet import as_parquet
@@ -63,8 +64,8 @@ class Source:
         columns: its columns, or, for JSON, those that its records may have.
         relation: SQL that selects them as text; nested values are JSON.
         records: how many records `relation` and the two kinds of rejected lines are in all, counted
-            without the engine's reader; None for a JSON array, which is read completely or not at
-            all.
+            without the engine's reader; None for a JSON array, which only that reader
+            parts.
         rejected: Parquet file of the lines that no reader sees; None if there is none.
         is_by_line: True if the engine puts lines that it cannot split into `reject_errors`.
         malformed: SQL that selects the text of lines that it can split, but that are no record.
@@ -166,14 +167,15 @@ def open_source(
             source = _json(file, wanted, folder)
         elif file.form in _DOCUMENTS:
             table = import_module(_READER_OF_DOCUMENTS).as_table(file, wanted, folder)
-            source = _parquet(connection, replace(file, path=table.path))
+            made = replace(file, path=table.path)
+            source = _parquet(connection, made, _kinds(connection, made))
             source = replace(source, records=table.records, rejected=table.rejected)
         else:
             made = _as_parquet(file, wanted, folder, spec)
-            is_copy = file.form is FileForm.PARQUET and made != file
-            if is_copy and _kinds(connection, made) != _kinds(connection, file):
-                made = file  # a copy loses the types of old writers, and that times are of UTC
-            source = _parquet(connection, made)
+            if file.form is FileForm.PARQUET and made != file:
+                source = _of_copy(connection, file, made)
+            else:
+                source = _parquet(connection, made, _kinds(connection, made))
     names = {column.lower() for column in source.columns}  # the engine's, whatever the case
     if file.form is not FileForm.JSON and len(names) < len(source.columns):
         rule = "a column is named twice, or two differ in capitals alone; name each column once"
@@ -261,11 +263,15 @@ def _json(file: RawFile, wanted: tuple[str, ...], folder: Path) -> Source:
     """
     begin, by_line = first_character(file), file.name.lower().endswith(BY_LINE)
     if begin == "[" and not by_line:
-        records = (
-            f"read_json_objects({one_file(file.path)}, format='array', hive_partitioning=false)"
-        )
-        keys = _keys("json", records, file)
-        return Source(wanted, _extracted(wanted, "json", records, file), None, keys=keys)
+        path, malformed = with_marks(file, folder), None
+        records = f"read_json_objects({one_file(path)}, format='array', hive_partitioning=false)"
+        if path != file.path:
+            is_marked = f"contains(CAST(json AS VARCHAR), {text(UNREADABLE)})"
+            kept = f"replace(CAST(json AS VARCHAR), {text(UNREADABLE)}, '\\')"
+            malformed = f"SELECT {kept} AS fields FROM {records} WHERE {is_marked}"
+            records = f"(SELECT json FROM {records} WHERE NOT {is_marked})"
+        relation, keys = _extracted(wanted, "json", records, file), _keys("json", records, file)
+        return Source(wanted, relation, None, malformed=malformed, keys=keys)
     if begin != "{" and not by_line:
         rule = "is no JSON: it begins with neither '[' nor '{'; deliver it again"
         raise InputError(where=file.name, field="file", rule=rule)
@@ -345,9 +351,33 @@ def _kinds(connection: DuckDBPyConnection, file: RawFile) -> list[tuple[str, str
     return [(str(row[0]), str(row[1])) for row in schema]
 
 
-def _parquet(connection: DuckDBPyConnection, file: RawFile) -> Source:
-    """A Parquet file; its footer says how many records there are."""
-    schema = _kinds(connection, file)
+def _of_copy(connection: DuckDBPyConnection, file: RawFile, copy: RawFile) -> Source:
+    """A copy of a Parquet file, which loses types of old writers and that times are of UTC."""
+    kinds, of_copy = _kinds(connection, file), _kinds(connection, copy)
+    if _without_zones(kinds) != _without_zones(of_copy):
+        return _parquet(connection, file, kinds)
+    changed = [was for was, now in zip(kinds, of_copy, strict=True) if was != now]
+    return _parquet(connection, copy, kinds, dict(changed))
+
+
+def _without_zones(kinds: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(column, kind.replace(" WITH TIME ZONE", "")) for column, kind in kinds]
+
+
+def _parquet(
+    connection: DuckDBPyConnection,
+    file: RawFile,
+    schema: list[tuple[str, str]],
+    changed: Mapping[str, str] | None = None,
+) -> Source:
+    """A Parquet file; its footer says how many records there are.
+
+    Args:
+        connection: engine.
+        file: of Parquet.
+        schema: its columns with their types.
+        changed: of these the ones that are of another type in this file.
+    """
     footer = f"SELECT num_rows FROM parquet_file_metadata({one_file(file.path)})"
     rows = connection.execute(footer).fetchone()
     columns = tuple(column for column, _ in schema)
@@ -355,13 +385,16 @@ def _parquet(connection: DuckDBPyConnection, file: RawFile) -> Source:
         rule = f"column {deep[:_LONGEST_NAME]!r} is more than {_DEEPEST} levels deep; "
         rule += "deliver plain columns"
         raise InputError(where=file.name, field="schema", rule=rule)
-    texts = ", ".join(_printed(column, kind) for column, kind in schema)
+    values = {column: f"CAST({name(column)} AS {kind})" for column, kind in (changed or {}).items()}
+    texts = ", ".join(
+        f"{_printed(values.get(column, name(column)), kind)} AS {name(column)}"
+        for column, kind in schema
+    )
     records = None if rows is None else int(rows[0])
     read = f"SELECT {texts} FROM {_read_parquet(file)}"
     return Source(columns, read, records, kinds=dict(schema))
 
 
-def _printed(column: str, kind: str) -> str:
-    """SQL of a column of Parquet as it prints; a struct as JSON, which can be read."""
-    value = f"to_json({name(column)})" if kind.startswith("STRUCT") else name(column)
-    return f"CAST({value} AS VARCHAR) AS {name(column)}"
+def _printed(value: str, kind: str) -> str:
+    """SQL of a value of Parquet as it prints; a struct as JSON, which can be read."""
+    return f"CAST({f'to_json({value})' if kind.startswith('STRUCT') else value} AS VARCHAR)"

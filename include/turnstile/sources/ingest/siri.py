@@ -2,80 +2,102 @@
 
 A column is called by the path of its element below it, without namespaces:
 `MonitoredVehicleJourney.VehicleLocation.Latitude`. Of an element that is there twice the first one
-is read, and what lies deeper than a record is. A document with a type declaration is refused: it
-could be a few lines that become gigabytes.
+is read, and what lies deeper than a record is. A record ends with the next end tag, and is parsed
+by itself, in a comment too: one that is not well-formed, or has no end, costs itself. What is
+left without the records is the frame; one that is broken or declares a type is refused: it could be
+a few lines that become gigabytes.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from itertools import pairwise
 from xml.parsers import expat
 
 from turnstile.sources.ingest.document_record import Found
+from turnstile.sources.ingest.plain_text import xml_in_utf_8
 
 RECORD = "VehicleActivity"
 _DEEPEST, _LONGEST = 12, 1 << 16  # elements within a record; characters of a text
+_TAG = rb"(?:[^\s<>/!?:]+:)?" + RECORD.encode()
+_BEGIN = re.compile(rb"<%s(?=[\s/>])" % _TAG)
+_END = re.compile(rb"</%s\s*>|<%s(?:\s[^<>]*)?/>" % (_TAG, _TAG))
 
 
-class _Records:
-    """Collects the texts of the elements of one record after the other."""
+class _Texts:
+    """Collects the texts of the elements of one record."""
 
-    def __init__(self, wanted: tuple[str, ...]) -> None:
-        self._wanted = frozenset(wanted)
-        self._path: list[str] | None = None
+    def __init__(self, wanted: frozenset[str]) -> None:
+        self._wanted = wanted
+        self._path: list[str] = []  # the record's own name is the first
         self._text, self._size = [""], 0
-        self._record: dict[str, str] = {}
-        self.records: list[Found] = []
-        self.parser = expat.ParserCreate(namespace_separator=" ")
-        self.parser.StartElementHandler = self._begin
-        self.parser.EndElementHandler = self._end
-        self.parser.CharacterDataHandler = self._characters
-        self.parser.StartDoctypeDeclHandler = _refuse
+        self.record: dict[str, str] = {}
 
-    def _begin(self, name: str, _: object) -> None:
-        tag = name.rpartition(" ")[2]
+    def begin(self, name: str, _: object) -> None:
+        self._path.append(name.rpartition(":")[2])
         self._text, self._size = [], 0
-        if self._path is not None:
-            self._path.append(tag)
-        elif tag == RECORD:
-            self._path, self._record = [], {}
 
-    def _characters(self, text: str) -> None:
+    def characters(self, text: str) -> None:
         self._size += len(text)
-        if self._path and len(self._path) <= _DEEPEST and self._size <= _LONGEST:
+        if len(self._path) <= _DEEPEST + 1 and self._size <= _LONGEST:
             self._text.append(text)
 
-    def _end(self, _: str) -> None:
-        if self._path:
-            # how the parser cuts a long text depends on what stands before it: such one is none
-            if len(self._path) <= _DEEPEST and self._size <= _LONGEST:
-                path, text = ".".join(self._path), "".join(self._text).strip()
-                if text and path in self._wanted:
-                    self._record.setdefault(path, text)
-            self._text, self._size = [], 0
-            self._path.pop()
-        elif self._path is not None:
-            self.records.append(self._record)
-            self._path = None
+    def end(self, _: str) -> None:
+        if len(self._path) <= _DEEPEST + 1 and self._size <= _LONGEST:
+            path, text = ".".join(self._path[1:]), "".join(self._text).strip()
+            if text and path in self._wanted:
+                self.record.setdefault(path, text)
+        self._text, self._size = [], 0
+        self._path.pop()
+
+
+def records(chunks: Iterator[bytes], wanted: tuple[str, ...]) -> Iterator[Found]:
+    """Yield the records of a document, and what is none.
+
+    Raises:
+        EOFError: its frame is not well-formed, declares a type, or an encoding that is none.
+    """
+    frame, columns = expat.ParserCreate("utf-8"), frozenset(wanted)
+    frame.StartDoctypeDeclHandler = _refuse
+    try:
+        for between, halves, record in _parts(xml_in_utf_8(chunks)):
+            frame.Parse(between)
+            yield from halves
+            if record:
+                yield _read(record, columns)
+        frame.Parse(b"", True)
+    except expat.ExpatError:
+        raise EOFError from None
+
+
+def _parts(chunks: Iterator[bytes]) -> Iterator[tuple[bytes, list[bytes], bytes]]:
+    """Yield what stands before each record, what has a begin or an end alone, and the record."""
+    text, searched = bytearray(), 0
+    for chunk in chunks:
+        text += chunk
+        ends = [end.end() for end in _END.finditer(text, searched)]
+        for part_begin, part_end in pairwise((0, *ends)):
+            part = bytes(text[part_begin:part_end])
+            begins = [begin.start() for begin in _BEGIN.finditer(part)]
+            halves = [part[a:b] for a, b in pairwise(begins)]
+            yield (part[: begins[0]], halves, part[begins[-1] :]) if begins else (b"", [part], b"")
+        del text[: ends[-1] if ends else 0]
+        searched = max(text.rfind(b"<"), 0)
+    yield bytes(text), [], b""
+
+
+def _read(record: bytes, wanted: frozenset[str]) -> Found:
+    """Return the texts of a record, or itself where it is not well-formed."""
+    texts, parser = _Texts(wanted), expat.ParserCreate("utf-8")
+    parser.StartElementHandler, parser.EndElementHandler = texts.begin, texts.end
+    parser.CharacterDataHandler = texts.characters
+    try:
+        parser.Parse(record, True)
+    except expat.ExpatError:
+        return record
+    return texts.record
 
 
 def _refuse(*_: object) -> None:
     raise EOFError
-
-
-def records(chunks: Iterator[bytes], wanted: tuple[str, ...]) -> Iterator[Found]:
-    """Yield the records of a document.
-
-    Raises:
-        EOFError: it is no well-formed document, or declares a type.
-    """
-    reader = _Records(wanted)
-    try:
-        for chunk in chunks:
-            reader.parser.Parse(chunk)
-            yield from reader.records
-            reader.records.clear()
-        reader.parser.Parse(b"", True)
-    except expat.ExpatError:
-        raise EOFError from None
-    yield from reader.records

@@ -1,13 +1,14 @@
 """Cells of Parquet and Arrow that the engine cannot read: each is empty, and costs nobody else.
 
-They are texts that are no UTF-8, times beyond a day, and instants beyond the years 1 to 9999; of a
-file that has one of them the engine reads no row.
+They are texts that are no UTF-8, what is no JSON in a column of that type, times beyond a day, and
+instants beyond the years 1 to 9999, within structs and lists too; of a file that has one of them
+the engine reads no row.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from itertools import product
@@ -74,32 +75,71 @@ def readable(cells: pa.Array) -> pa.Array:
         >>> readable(times).null_count, readable(times[:1]).null_count
         (2, 0)
     """
-    kind = cells.type
-    if pa.types.is_dictionary(kind):
-        is_good = readable(cells.dictionary) is cells.dictionary
-        return cells if is_good else readable(cells.cast(kind.value_type))
-    if pa.types.is_struct(kind):
-        fields = cells.flatten()
-        mended = [readable(field) for field in fields]
-        is_good = all(new is old for new, old in zip(mended, fields, strict=True))
-        made, names = pa.StructArray.from_arrays, [field.name for field in kind]
-        return cells if is_good else made(mended, names, mask=cells.is_null())
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return _of_characters(cells)
-    if pa.types.is_time(kind) or pa.types.is_timestamp(kind):
-        return _within_limits(cells)
+    for is_of_kind, mended in _MENDED.items():
+        if is_of_kind(cells.type):
+            return mended(cells)
     return cells
 
 
 def _has_times(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_temporal(kind) or pa.types.is_struct(kind))
+    within = (kind.field(n).type for n in range(kind.num_fields))
+    return bool(pa.types.is_temporal(kind) or any(map(_has_times, within)))
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
     """Return a type without dictionaries, each of whose fields may be empty."""
     if pa.types.is_struct(kind):
         return pa.struct([pa.field(field.name, _plain(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_plain(kind.key_type), _plain(kind.item_type))
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(_plain(kind.value_type), kind.list_size)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return (pa.list_ if pa.types.is_list(kind) else pa.large_list)(_plain(kind.value_type))
     return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _of_words(cells: pa.Array) -> pa.Array:
+    """Leave out words of a dictionary that cannot be read."""
+    is_good = readable(cells.dictionary) is cells.dictionary
+    return cells if is_good else readable(cells.cast(cells.type.value_type))
+
+
+def _of_fields(cells: pa.Array) -> pa.Array:
+    """Leave out fields of structs that cannot be read."""
+    fields = cells.flatten()
+    mended = [readable(field) for field in fields]
+    is_good = all(new is old for new, old in zip(mended, fields, strict=True))
+    made, names = pa.StructArray.from_arrays, [field.name for field in cells.type]
+    return cells if is_good else made(mended, names, mask=cells.is_null())
+
+
+def _of_elements(cells: pa.Array) -> pa.Array:
+    """Leave out elements of lists that cannot be read; of a map with such a key, nothing."""
+    kind, elements = cells.type, cells.values
+    mended = readable(elements)
+    if mended is elements or (pa.types.is_map(kind) and mended.field(0).null_count):
+        return cells
+    if pa.types.is_fixed_size_list(kind):
+        part = mended[cells.offset * kind.list_size : (cells.offset + len(cells)) * kind.list_size]
+        return pa.FixedSizeListArray.from_arrays(part, type=kind, mask=cells.is_null())
+    offsets = pc.add(cells.offsets, 0)  # of a part of an array they would be a part, too
+    of_elements = (mended.field(0), mended.field(1)) if pa.types.is_map(kind) else (mended,)
+    return type(cells).from_arrays(offsets, *of_elements, type=kind, mask=cells.is_null())
+
+
+def _of_json(cells: pa.Array) -> pa.Array:
+    """Leave out what the engine does not take for JSON."""
+    import duckdb
+
+    texts = readable(cells.storage)
+    with duckdb.connect() as engine:
+        found = engine.from_arrow(pa.table({"said": texts})).project("json_valid(said) AS is_json")
+        is_json = found.to_arrow_table()["is_json"].combine_chunks()
+    if texts is cells.storage and pc.all(is_json).as_py() is not False:
+        return cells
+    kept = pc.if_else(is_json, texts, pa.scalar(None, texts.type))
+    return pa.ExtensionArray.from_storage(cells.type, kept)
 
 
 def _of_characters(cells: pa.Array) -> pa.Array:
@@ -127,3 +167,23 @@ def _within_limits(cells: pa.Array) -> pa.Array:
     if pc.all(is_read).as_py() is not False:
         return cells
     return pc.if_else(is_read, cells, pa.scalar(None, cells.type))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    of_texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return any(is_such(kind) for is_such in of_texts)
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    of_lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    return pa.types.is_map(kind) or any(is_such(kind) for is_such in of_lists)
+
+
+_MENDED: dict[Callable[[pa.DataType], bool], Callable[[pa.Array], pa.Array]] = {
+    pa.types.is_dictionary: _of_words,
+    pa.types.is_struct: _of_fields,
+    _is_list: _of_elements,
+    lambda kind: isinstance(kind, pa.JsonType): _of_json,
+    _is_text: _of_characters,
+    lambda kind: pa.types.is_time(kind) or pa.types.is_timestamp(kind): _within_limits,
+}

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 # Raised whenever the same bytes would become other rows: a new version is another snapshot.
-PARSER_VERSION = 9
+PARSER_VERSION = 10
 _KEY_COLUMNS = 4  # card or vehicle, when, where: rows that are equal are equal in these
 _GOOD = "FROM staged WHERE broken_rule IS NULL"
 # Places, modes and buses by number, and no other column: a dictionary is begun for each, and given

@@ -9,6 +9,7 @@ never read. XML with a document type is refused, so no entity is ever expanded.
 from __future__ import annotations
 
 import re
+import sys
 import zipfile
 from collections.abc import Generator, Iterator
 from contextlib import closing
@@ -22,12 +23,17 @@ import pyarrow.parquet as pq
 
 from turnstile.errors import InputError
 from turnstile.sources.ingest.landing import RawFile, refuse_bomb
+from turnstile.sources.ingest.lines import MENDED, UNREADABLE, blocks
+from turnstile.sources.ingest.plain_text import xml_in_utf_8
 
 _CHUNK_BYTES, _ROWS = 1 << 16, 10_000
 _ZERO = {False: datetime(1899, 12, 30), True: datetime(1904, 1, 1)}  # noqa: DTZ001 - a wall clock
 _USUAL_DATES = {*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)}
 _FORMS = {14: "d", 15: "d", 16: "d", 17: "d", 18: "h", 19: "h", 20: "h", 21: "h"}  # 22: both
 _NO_CODE = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]|general', re.IGNORECASE)
+# What is no character of XML, or a reference by number, which may be to none.
+_ODD = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|&#(?:([0-9]{1,9})|x([0-9a-fA-F]{1,8}));")
+_SURROGATES = range(0xD800, 0xE000)
 _COLUMN = re.compile(r"([A-Z]{1,3})\d*")
 Row = dict[int, str]
 
@@ -107,13 +113,15 @@ class _Sheet:
         form = self._styles[_whole(style, 0)] if _whole(style, 0) < len(self._styles) else ""
         try:
             if kind == "s":
-                return self._texts[_whole(value.strip(), len(self._texts))]  # none before the first
+                value = self._texts[
+                    _whole(value.strip(), len(self._texts))
+                ]  # none before the first
             if kind == "n" and form and value:
                 at = _ZERO[self._is_1904] + timedelta(seconds=round(float(value) * 86_400))
                 return f"{at:%Y-%m-%d %H:%M:%S}"[slice(*_PARTS[form])]
         except (ValueError, IndexError, OverflowError):
             return None
-        return None if kind == "e" else value
+        return None if kind == "e" or UNREADABLE in value else value
 
     def _read_parts(self) -> None:
         """Read texts, styles and the calendar, which stand apart from the cells."""
@@ -147,25 +155,39 @@ class _Sheet:
 
         def begin(tag: str, attributes: dict[str, str]) -> None:
             said.clear()
-            events.append((True, tag.rpartition(" ")[2], attributes))
+            events.append((True, tag.rpartition(":")[2], attributes))
 
         def end(tag: str) -> None:
-            events.append((False, tag.rpartition(" ")[2], "".join(said)))
+            events.append((False, tag.rpartition(":")[2], "".join(said)))
             said.clear()
 
-        parser = expat.ParserCreate(namespace_separator=" ")
+        parser = expat.ParserCreate("utf-8")
         parser.StartElementHandler, parser.EndElementHandler = begin, end
         parser.CharacterDataHandler = said.append
         parser.StartDoctypeDeclHandler = _refuse
+        for block in blocks(xml_in_utf_8(self._chunks(part)), b">", sys.maxsize):
+            parser.Parse(_ODD.sub(_marked, block.decode(errors=MENDED)))
+            yield from events
+            events.clear()
+        parser.Parse(b"", True)
+        yield from events
+
+    def _chunks(self, part: str) -> Iterator[bytes]:
+        """Yield the bytes of a part."""
         with self._parts.open(part) as stream:
             while chunk := stream.read(_CHUNK_BYTES):
                 self._taken += len(chunk)
                 refuse_bomb(self._file.name, self._file.path.stat().st_size, self._taken)
-                parser.Parse(chunk)
-                yield from events
-                events.clear()
-        parser.Parse(b"", True)
-        yield from events
+                yield chunk
+
+
+def _marked(found: re.Match[str]) -> str:
+    """Return a reference to a character as it is; a mark of what is none."""
+    if not found[1] and not found[2]:
+        return UNREADABLE
+    number = int(found[1]) if found[1] else int(found[2], 16)
+    is_none = number > sys.maxunicode or number in _SURROGATES or _ODD.match(chr(number))
+    return UNREADABLE if is_none else found[0]
 
 
 _PARTS = {"d": (10,), "h": (11, None), "dh": (None,)}
