@@ -40,6 +40,21 @@ def test_of_a_sound_site_nothing_is_said(site: Site, capsys: pytest.CaptureFixtu
     assert {path: path.stat().st_mtime_ns for path in site.home.rglob("*")} == before
 
 
+def test_a_package_that_never_appeared_is_not_to_be_restored_from_a_backup(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever published it was killed between the ledger's entry and the package's folder."""
+    (package,) = (site.home / "public/opal").glob("*/r0")
+    shutil.rmtree(package)
+    (finding,) = (line for line in found(capsys) if line["name"] == "manifest")
+    assert finding["problem"].endswith(
+        "is missing; turnstile run of its week publishes what is staged, 0 charged"
+    )
+    shutil.rmtree(site.home / "embargoed/opal" / package.parent.name / "r0/package")
+    (finding,) = (line for line in found(capsys) if line["name"] == "manifest")
+    assert finding["problem"].endswith("is missing; restore it")
+
+
 def test_airflows_own_database_is_looked_at_where_make_ui_keeps_it(
     site: Site, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,7 +59,7 @@ REPAIRS = {
         "turnstile run of its week, which is charged nothing and may publish", "nothing"
     ),
     "card": Repair("restore the newest ledger, or " + _RECOVER, _LOSSES),
-    "manifest": Repair(f"restore {_RESTORE}", "nothing"),
+    "manifest": Repair(f"what the sentence says; to restore it: {_RESTORE}", "nothing"),
     "package": Repair(f"what the sentence says; else restore {_RESTORE}", "nothing"),
     "public zone": Repair(
         f"what it says makes again: {_REPUBLISH}; else restore, or take away, {_RESTORE}", "nothing"
