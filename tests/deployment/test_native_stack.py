@@ -170,6 +170,29 @@ def test_a_second_stack_of_the_same_folder_is_refused(
         assert _left(environment["MARK"])
 
 
+def test_what_a_stack_left_that_was_killed_is_named_so_that_it_can_be_stopped(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    home = tmp_path / "home"
+    started = (
+        "import pathlib, sys, time; from turnstile_native.native_stack import NativeStack\n"
+        f"with NativeStack(pathlib.Path({str(home)!r}), {environment!r}): time.sleep(600)"
+    )
+    with subprocess.Popen([sys.executable, "-c", started]) as first:  # noqa: S603 - our own
+        _wait_for(4, environment["MARK"])  # two readers, each with a child
+        first.kill()
+    with pytest.raises(TurnstileError, match="which died.*stop it: kill ") as refused:
+        NativeStack(home, environment).__enter__()
+    left = str(refused.value).partition(": kill ")[2].split()
+    assert sorted(map(int, left)) == sorted(_left(environment["MARK"]))
+    for pid in map(int, left):
+        psutil.Process(pid).kill()
+    while _left(environment["MARK"]):
+        time.sleep(0.05)
+    with NativeStack(home, environment):
+        assert _left(environment["MARK"])
+
+
 def test_a_busy_port_gives_way_to_a_free_one() -> None:
     # Another process may take a port between two looks at it, but hardly each of twenty.
     assert any(free_port(port) == port for port in (free_port(0) for _ in range(20)))

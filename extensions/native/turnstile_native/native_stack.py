@@ -215,13 +215,29 @@ class NativeStack:
             file = self._held.enter_context(exclusively(path, waits=False))
         except BlockingIOError:
             owner = path.read_text(encoding="utf-8").strip()
+            lives = owner.isdecimal() and psutil.pid_exists(int(owner))
+            way = (
+                "); stop it first"
+                if lives
+                else f", which died); stop it: {self._kill_what_is_left()}"
+            )
             raise TurnstileError(
-                f"another Airflow uses {self._home} (started by process {owner}); stop it first"
+                f"another Airflow uses {self._home} (started by process {owner}{way}"
             ) from None
         file.truncate(0)
         file.write(str(os.getpid()).encode())
         file.flush()
         return file.fileno()
+
+    def _kill_what_is_left(self) -> str:
+        """Return the command that ends what a stack left that was killed; its draws end alone."""
+        left = set[psutil.Process]()
+        for process in psutil.process_iter():
+            with suppress(psutil.Error, OSError):
+                is_part = "airflow" in " ".join(process.cmdline())
+                if is_part and Path(process.cwd()) == self._home.resolve():
+                    left |= _family(process.pid)
+        return " ".join(["kill", *sorted(str(process.pid) for process in left - _draws(left))])
 
 
 def free_port(preferred: int) -> int:
