@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Connection
+from airflow.sdk.exceptions import AirflowNotFoundException
 
 from turnstile.errors import NotApproved
 from turnstile.operations.airflow_api import AirflowApi
@@ -43,6 +44,7 @@ SETS_GOING = (
 Without `trigger_dag_run`: its line names no run, and the run itself names who triggered it.
 """
 
+_CLEARS = ("clear_", "post_clear_")
 _APPROVAL = re.compile(r"ask(_\d+)?")
 
 
@@ -52,24 +54,27 @@ def who_set_going_again(dag_run: Any) -> frozenset[str]:  # noqa: ANN401 - Airfl
     A clear of nothing but the questions before publishing is no such thing: it asks again.
 
     Raises:
-        NotApproved: the run was cleared, and the audit log cannot be read, or names fewer who did
-            it than there were: Airflow 3.3 writes no line where tasks are marked from their list.
+        NotApproved: the audit log cannot be read, or names fewer who did it than there were:
+            Airflow 3.3 writes no line where tasks are marked from their list.
     """
-    if not getattr(dag_run, "clear_number", 0):
-        return frozenset()
+    counted = int(getattr(dag_run, "clear_number", 0) or 0)
     try:
         lines = airflow_api().events(SETS_GOING)
     except Exception as error:  # noqa: BLE001 - no connection, no rights, no answer: no approval
+        if not counted and isinstance(error, AirflowNotFoundException):
+            return frozenset()  # without the connection, Airflow's own count is all that is known
         raise NotApproved(
-            "this run was cleared, and who did it cannot be read from Airflow's audit log "
+            "who set this run going again cannot be read from Airflow's audit log "
             f"({type(error).__name__}); let the connection {CONNECTION} name a user who may read "
             "it, then clear this task"
         ) from None
     about = lines_about(lines, dag_run.dag_id, dag_run.run_id, dag_run.logical_date)
+    if not counted:
+        return users_in(filter(_is_not_counted, about))
     named = sum(map(_sets_going, about))
-    if named < dag_run.clear_number:
+    if named < counted:
         raise NotApproved(
-            f"this run was set going again {dag_run.clear_number} times, and Airflow's audit log "
+            f"this run was set going again {counted} times, and Airflow's audit log "
             f"names who did it {named} times: whoever marks tasks from their list or clears by "
             "the airflow command stands nowhere, nor does what the log keeps no longer. Delete the "
             "run in Airflow, and let somebody who will not approve the week release it by name; "
@@ -114,7 +119,13 @@ def _sets_going(line: Mapping[str, Any]) -> bool:
         return "new_state" in extra
     if event == "create_backfill":
         return extra.get("reprocess_behavior") not in {None, "none"}
-    return event.startswith(("clear_", "post_clear_")) and extra.get("reset_dag_runs", True)
+    return event.startswith(_CLEARS) and extra.get("reset_dag_runs", True)
+
+
+def _is_not_counted(line: Mapping[str, Any]) -> bool:
+    """Return whether a line is of a clear that a run under way goes on with, and never counts."""
+    extra = json.loads(line["extra"] or "{}")
+    return str(line["event"]).startswith(_CLEARS) and not extra.get("reset_dag_runs", True)
 
 
 def _asks_again(line: Mapping[str, Any]) -> bool:

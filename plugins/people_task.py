@@ -15,6 +15,7 @@ from airflow.providers.standard.operators.hitl import HITLOperator
 from airflow.sdk import Param
 from airflow_interfaces import HITLUser, TaskAwaitingInput, names_people_by_user_id
 from audit_log import who_set_going_again
+from run_reports import report_goes_on
 from step_task import of_run
 
 from turnstile.programme.people import holders
@@ -80,7 +81,7 @@ class AskPeople(HITLOperator):
         answer = answer_in(event, self.YES)
 
         def record(run: RunOfWeek) -> str:
-            run.goes_on(self.task_id)
+            report_goes_on(run, self.task_id)
             said = self.record(context, answer, about)
             is_yes = answer.is_approval and answer.person is not None
             if is_yes and (again := self.open_question(context, run)):

@@ -12,6 +12,7 @@ Airflow loads plugins in every process; the web application is built in the API 
 
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,6 +26,7 @@ from airflow_interfaces import (
     runs_now,
 )
 from answer_form import add_desk
+from asking_airflow import form_of
 from release_form import add_release_form
 
 from turnstile.operations.airflow_names import dag_of, programme_of
@@ -105,12 +107,14 @@ def _explain(app: "FastAPI", budget: "BudgetPage") -> None:
 
     from turnstile.errors import TurnstileError
 
-    def answer(request: Request, sentence: str, status: int) -> Response:
+    def answer(
+        request: Request, sentence: str, status: int, kept: Mapping[str, str] | None = None
+    ) -> Response:
         path = request.url.path.partition(PREFIX)[2]
         if path.startswith("/data/"):
             return JSONResponse({"detail": sentence}, status_code=status)
         root = "../" * max(0, path.count("/") - 1)
-        return HTMLResponse(budget.problem(sentence, root), status_code=status)
+        return HTMLResponse(budget.problem(sentence, root, kept), status_code=status)
 
     @app.exception_handler(TurnstileError)
     def ours(request: Request, error: TurnstileError) -> Response:
@@ -134,11 +138,18 @@ def _explain(app: "FastAPI", budget: "BudgetPage") -> None:
 
     @app.exception_handler(StarletteException)
     @app.exception_handler(HTTPException)
-    def refused(request: Request, error: StarletteException) -> Response:
-        sentence = str(error.detail)
+    async def refused(request: Request, error: StarletteException) -> Response:
+        sentence, kept = str(error.detail), dict[str, str]()
         if error.status_code == NOT_LOGGED_IN:
             sentence = "Log in to Airflow first, then come back"
-        return answer(request, sentence, error.status_code)
+            with suppress(StarletteException):  # it is no form of this page
+                kept = await form_of(request)
+        if kept:
+            sentence = (
+                "Your login has ended, so nothing was sent. Log in to Airflow in another tab, then "
+                "send what you wrote from here"
+            )
+        return answer(request, sentence, error.status_code, kept)
 
 
 def _add_pages(app: "FastAPI", budget: "BudgetPage", visible: "params.Depends") -> None:

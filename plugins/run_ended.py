@@ -16,8 +16,8 @@ from airflow.plugins_manager import AirflowPlugin
 from airflow.sdk import BaseNotifier
 from airflow_interfaces import write_note
 
-from turnstile.operations.airflow_names import programme_of
-from turnstile.operations.airflow_now import AirflowNow, RunNow
+from turnstile.operations.airflow_names import dag_of, programme_of
+from turnstile.operations.airflow_now import AirflowNow, RunNow, named_week
 from turnstile.operations.journal import FOLDER, Journal
 from turnstile.settings import Settings, system_clock
 
@@ -52,7 +52,11 @@ class ReportKilled(BaseNotifier):
         failed = AirflowNow(runs={self.programme: (RunNow(run_id, "", "failed"),)})
         alerts = page.watched(airflow_of_api(page, page.ever_known()) or failed)
         lines = Journal.of(settings).of_programme(self.programme)
-        unheard = of_unheard(self.programme, run_id, lines)
+        dag_run = context.get("dag_run")  # None where no task of it is known
+        named = named_week(getattr(dag_run, "run_type", ""), getattr(dag_run, "conf", None))
+        starts = getattr(dag_run, "logical_date", None)
+        period = page.period_of_run(dag_of(self.programme), starts, named)
+        unheard = of_unheard(page.snapshot(), self.programme, run_id, period, lines)
         about = (alert for alert in alerts if alert.run_id == run_id)
         send_alerts((*about, *unheard), settings)
 

@@ -209,6 +209,11 @@ def report_resumed(run: RunOfWeek, step: str) -> None:
     _try(lambda: run.resume(step))
 
 
+def report_goes_on(run: RunOfWeek, task: str) -> None:
+    """Report that a wait or a question is over; trouble in that loses no answer."""
+    _try(lambda: run.goes_on(task))
+
+
 def report_question(run: RunOfWeek, task: str, sentence: str) -> None:
     """Notify people that they are asked; trouble in that does not take the question back."""
     _try(lambda: run.asks(task, sentence))

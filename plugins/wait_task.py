@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 from airflow.sdk import BaseOperator
 from fetch_task import fetch_for, fetched_words
+from run_reports import report_goes_on
 from step_task import of_run
 
 from turnstile.errors import NotArrived
@@ -50,7 +51,7 @@ class WaitUntilFinal(BaseOperator):
 
         def look(run: RunOfWeek) -> str:
             self._wait_until_complete(run)
-            run.goes_on(self.task_id)
+            report_goes_on(run, self.task_id)
             return "waited"
 
         return of_run(self.programme, self.task_id, context, look)

@@ -186,8 +186,10 @@ def sqlite_file(url: str) -> Path | None:
     Examples:
         >>> sqlite_file("sqlite:////var/ledger.sqlite"), sqlite_file("postgresql://host/ledger")
         (PosixPath('/var/ledger.sqlite'), None)
+        >>> sqlite_file("sqlite:////var/ledger.sqlite?timeout=60")
+        PosixPath('/var/ledger.sqlite')
     """
-    return Path(file) if (file := url.partition("sqlite:///")[2]) else None
+    return Path(file) if (file := url.partition("sqlite:///")[2].partition("?")[0]) else None
 
 
 def _ledger_url(env: Mapping[str, str], home: Path) -> str:

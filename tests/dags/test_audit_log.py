@@ -90,6 +90,29 @@ def test_a_log_that_cannot_be_read_lets_nobody_approve_a_run_that_was_cleared(
     assert module.who_set_going_again(run) == {"olga"}
 
 
+def test_a_clear_that_a_run_under_way_goes_on_with_names_who_did_it(
+    module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Airflow counts no clear of tasks that leaves the run's own state alone."""
+    run = SimpleNamespace(dag_id=DAG, run_id=RUN, logical_date=WEEK, clear_number=0)
+    left = {"task_ids": ["draw"], "reset_dag_runs": False}
+    log = [
+        _line("post_clear_task_instances", owner="ada", extra=left),
+        _line("post_clear_task_instances", extra=left | {"task_ids": ["ask"]}),
+        _line("patch_dag_run", owner="eve", extra={"note": "looks odd"}),
+        _line("post_clear_task_instances", owner="eve", run_id="another", extra=left),
+    ]
+    monkeypatch.setattr(module, "airflow_api", lambda: SimpleNamespace(events=lambda _: log))
+    assert module.who_set_going_again(run) == {"ada"}
+
+    def unread() -> None:
+        raise OSError
+
+    monkeypatch.setattr(module, "airflow_api", unread)
+    with pytest.raises(NotApproved, match="cannot be read"):
+        module.who_set_going_again(run)
+
+
 def test_who_started_another_week_is_not_asked_for(module: ModuleType) -> None:
     assert "trigger_dag_run" not in module.SETS_GOING  # its line names no run
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -117,6 +119,21 @@ def _in_force(deployment: Deployment) -> int:
 def _states(deployment: Deployment, revision: int) -> list[ReleaseState]:
     attempts = deployment.ledger.attempts(ReleaseKey("opal", WEEK, revision))
     return [attempt.state for attempt in attempts]
+
+
+def test_an_answer_counts_though_the_journal_cannot_be_written(
+    deployment: Deployment, module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its disk may be full while the ledger is a server's."""
+    about = Question(module).ask()
+    assert about is not None
+    stopped = importlib.import_module("airflow.sdk.exceptions").AirflowException
+    full = OSError(errno.ENOSPC, "No space left on device")
+    with monkeypatch.context() as patching:
+        patching.setattr(Journal, "write", Mock(side_effect=full))
+        with pytest.raises(stopped, match="OSError"):  # when it begins the revision
+            Question(module).answer(about, "admin", REVISE)
+    assert _in_force(deployment) == 1
 
 
 def test_an_officers_yes_publishes_one_revision_charged_once_and_for_ever(
@@ -231,7 +248,7 @@ def test_two_persons_allow_a_correction_where_two_approve_and_none_of_them_start
     second.context["dag_run"].clear_number = 1  # and nobody can read who did it
     about = second.ask()
     assert about is not None
-    with pytest.raises(failed, match="who did it cannot be read"):
+    with pytest.raises(failed, match="who set this run going again cannot be read"):
         second.answer(about, "olga", REVISE)
     assert second.answer(about, None, KEEP) == "opal/2016-W30/r0 stands"
     second.context["dag_run"].clear_number = 0

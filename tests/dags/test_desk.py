@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import importlib
 import json
 import re
@@ -105,6 +106,23 @@ def test_an_officer_sees_the_week_beside_the_last_one_and_answers_in_their_own_n
         "Airflow did not take the answer (409): too late"
         in site.post(DESK, data=form, headers=headers).text
     )
+
+
+def test_what_was_written_is_sent_again_after_a_login_that_had_ended(
+    site: Any, asked: Asked, bearer: Callable[[str], dict[str, str]]
+) -> None:
+    seen = _seen(site.get(DESK, headers=bearer("op")).text)
+    form = {"seen": seen, "choice": "Reject", "reason": "two days <low>", "public_note": ""}
+    ended = site.post(DESK, data=form)
+    assert (ended.status_code, asked.got) == (401, [])
+    assert "send what you wrote from here" in ended.text
+    kept = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', ended.text)
+    again = {name: html.unescape(value) for name, value in kept}
+    assert "Your answer is given." in site.post(DESK, data=again, headers=bearer("op")).text
+    assert asked.got[0][1]["params_input"] == {"reason": "two days <low>", "public_note": ""}
+    evil = site.post(DESK, data=form, headers={"Origin": "http://evil.example"})
+    assert (evil.status_code, "two days" in evil.text) == (401, False)
+    assert "Log in to Airflow first" in site.get(DESK).text
 
 
 def test_nothing_is_answered_without_a_question_a_right_or_for_what_was_not_shown(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import psutil
 import pytest
 
 from turnstile.errors import TurnstileError
+from turnstile.pipeline.draw import drawing_apart
 from turnstile_native import native_stack
 from turnstile_native.native_stack import NativeStack, free_port
 
@@ -109,6 +112,42 @@ def test_a_scheduler_that_died_is_started_again_and_nothing_of_either_is_left(
     assert _left(environment["MARK"]) == []
 
 
+@pytest.mark.parametrize("asker", ["ends", "is stubborn"])
+def test_a_draw_goes_to_its_seal_though_that_takes_longer_than_the_grace_of_others(
+    asker: str, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    sealed, begun, go_on = (tmp_path / name for name in ("sealed", "begun", "go_on"))
+    draw = tmp_path / "draw.py"
+    draw.write_text(
+        "import pathlib, signal, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: None)\n"
+        f"pathlib.Path({str(begun)!r}).touch()\n"
+        f"while not pathlib.Path({str(go_on)!r}).exists(): time.sleep(0.05)\n"
+        f"pathlib.Path({str(sealed)!r}).touch()\n",
+        encoding="utf-8",
+    )
+    said: list[str] = []
+
+    def hear(sentence: str) -> None:
+        said.append(sentence)
+        go_on.touch()
+
+    with NativeStack(tmp_path / "home", environment, hear) as stack:
+        command = [sys.executable, str(draw), drawing_apart.__name__]
+        heeds = "SIG_DFL" if asker == "ends" else "SIG_IGN"
+        task = (
+            f"import signal, subprocess; signal.signal(signal.SIGTERM, signal.{heeds})\n"
+            f"subprocess.run({command!r}, start_new_session=True)"
+        )
+        stack._processes["task"] = subprocess.Popen(  # noqa: S603 - our own interpreter
+            [sys.executable, "-c", task], env=environment, start_new_session=True
+        )
+        stack.wait_until(begun.exists, what="the draw", timeout_s=BOUND_S)
+    assert sealed.exists()
+    assert said == ["a draw that is charged goes to its seal; then Airflow has stopped"]
+    assert _left(environment["MARK"]) == []
+
+
 def test_waiting_has_a_bound(tmp_path: Path, environment: dict[str, str]) -> None:
     with (
         pytest.raises(TurnstileError, match="luck took more than 0 s"),
@@ -127,6 +166,29 @@ def test_a_second_stack_of_the_same_folder_is_refused(
         NativeStack(home, environment),
     ):
         pass
+    with NativeStack(home, environment):
+        assert _left(environment["MARK"])
+
+
+def test_what_a_stack_left_that_was_killed_is_named_so_that_it_can_be_stopped(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    home = tmp_path / "home"
+    started = (
+        "import pathlib, sys, time; from turnstile_native.native_stack import NativeStack\n"
+        f"with NativeStack(pathlib.Path({str(home)!r}), {environment!r}): time.sleep(600)"
+    )
+    with subprocess.Popen([sys.executable, "-c", started]) as first:  # noqa: S603 - our own
+        _wait_for(4, environment["MARK"])  # two readers, each with a child
+        first.kill()
+    with pytest.raises(TurnstileError, match="which died.*stop it: kill ") as refused:
+        NativeStack(home, environment).__enter__()
+    left = str(refused.value).partition(": kill ")[2].split()
+    assert sorted(map(int, left)) == sorted(_left(environment["MARK"]))
+    for pid in map(int, left):
+        psutil.Process(pid).kill()
+    while _left(environment["MARK"]):
+        time.sleep(0.05)
     with NativeStack(home, environment):
         assert _left(environment["MARK"])
 

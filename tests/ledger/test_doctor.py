@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,40 @@ def test_of_a_sound_site_nothing_is_said(site: Site, capsys: pytest.CaptureFixtu
     assert main(["doctor"]) == 0
     assert "nothing is wrong" in capsys.readouterr().out
     assert {path: path.stat().st_mtime_ns for path in site.home.rglob("*")} == before
+
+
+def test_a_package_that_never_appeared_is_not_to_be_restored_from_a_backup(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever published it was killed between the ledger's entry and the package's folder."""
+    (package,) = (site.home / "public/opal").glob("*/r0")
+    shutil.rmtree(package)
+    (finding,) = (line for line in found(capsys) if line["name"] == "manifest")
+    assert finding["problem"].endswith(
+        "is missing; turnstile run of its week publishes what is staged, 0 charged"
+    )
+    shutil.rmtree(site.home / "embargoed/opal" / package.parent.name / "r0/package")
+    (finding,) = (line for line in found(capsys) if line["name"] == "manifest")
+    assert finding["problem"].endswith("is missing; restore it")
+
+
+def test_airflows_own_database_is_looked_at_where_make_ui_keeps_it(
+    site: Site, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", raising=False)
+    assert main(["doctor"]) == 0
+    assert "Airflow's database is no file here, so not read" in capsys.readouterr().out
+    file = site.home / "airflow/airflow.db"
+    file.parent.mkdir()
+    file.write_bytes(b"no database")
+    (finding,) = found(capsys)  # as a shell asks
+    assert (finding["name"], str(file) in finding["problem"]) == ("airflow", True)
+    monkeypatch.setenv("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", f"sqlite:///{file}?timeout=60")
+    assert [finding["name"] for finding in found(capsys)] == ["airflow"]  # as a task asks
+    file.unlink()
+    sqlite3.connect(file).execute("CREATE TABLE t (x)").connection.close()
+    assert main(["doctor"]) == 0
+    assert f"nor with {file}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

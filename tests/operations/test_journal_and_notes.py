@@ -58,6 +58,10 @@ def test_a_line_that_a_crash_truncated_is_passed_over(tmp_path: Path) -> None:
     with (tmp_path / "opal/2016-W30.jsonl").open("a") as file:
         file.write('{"at": "2026')
     assert journal.of_week("opal", "2016-W30") == (_line(Happening.BEGUN),)
+    journal.write(_line(Happening.FAILED))
+    journal.write(_line(Happening.RESUMED))
+    said = [line.happening for line in journal.of_week("opal", "2016-W30")]
+    assert said == [Happening.BEGUN, Happening.FAILED, Happening.RESUMED]
 
 
 def test_no_line_is_lost_among_many_writers(tmp_path: Path) -> None:

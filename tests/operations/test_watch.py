@@ -16,7 +16,7 @@ from turnstile.operations.calendar_of_weeks import calendar_of, next_week
 from turnstile.operations.journal import Happening, Line
 from turnstile.operations.ledger_snapshot import LedgerFollower
 from turnstile.operations.watchdog.alerts import Alert
-from turnstile.operations.watchdog.watch import audited
+from turnstile.operations.watchdog.watch import audited, of_unheard
 from turnstile.operations.week_states import Evidence
 from turnstile.programme.loading import load_programme
 from turnstile.settings import Settings
@@ -64,6 +64,28 @@ def test_a_run_that_ended_without_a_word_died(place: Place, state: str | None) -
     assert "taken up 2016-08-01T12:00:00+00:00" in alert.identity
     (shown,) = place.now(place.airflow(state)).attention
     assert alert.sentence == f"2016-W30: {shown.reason}. {shown.next_step}"  # as the page says it
+
+
+def test_what_a_run_without_a_word_charged_is_said_by_the_ledger(place: Place) -> None:
+    """A journal on a disk that was full has no word of a run that drew."""
+    place.seal("2016-W30")
+    place.publish("2016-W31")
+    place.reserve("2016-W32")
+
+    def told(period: str) -> str:
+        picture = LedgerFollower(place.ledger).now()
+        (alert,) = of_unheard(picture, "opal", "run", period, place.journal.of_programme("opal"))
+        assert (alert.rule, alert.week) == ("run_died", period or "all")
+        return alert.sentence
+
+    assert "its numbers are drawn, charged and sealed, and not public" in told("2016-W30")
+    assert "its numbers are public" in told("2016-W31")
+    assert "its reservation stands, and nothing is charged" in told("2016-W32")
+    assert "; nothing is charged." in told("2016-W33")
+    assert "charged" not in told("")
+    place.say(Happening.BEGUN, "2016-W33")
+    picture, lines = LedgerFollower(place.ledger).now(), place.journal.of_programme("opal")
+    assert of_unheard(picture, "opal", "run", "", lines) == ()
 
 
 def test_a_run_that_said_how_it_ended_did_not_die(place: Place) -> None:

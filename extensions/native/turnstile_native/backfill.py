@@ -11,6 +11,7 @@ from pathlib import Path
 from turnstile.errors import TurnstileError
 from turnstile.operations.airflow_api import AirflowApi, DagRun, TaskState
 from turnstile.operations.airflow_names import dag_of
+from turnstile.operations.airflow_now import ASKS, NOT_BEGUN
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServiceWeek
 
@@ -60,13 +61,26 @@ class WeekBackfill:
             dag_id = dag_of(programme.name)
             self.api.abandon_unfinished(dag_id)
             self.api.unpause(dag_id)
-            self.api.release(programme, self.weeks)
+            for run_id in self.api.release(programme, self.weeks):
+                self.say(f"{programme.name:<8} {run_id} was deleted, for {NOT_BEGUN}")
 
-    def has_ended(self) -> bool:
-        """Return whether all weeks have succeeded or failed; say what moved since the last look."""
-        runs = [run for programme in self.programmes for run in self._runs(programme)]
-        expected = len(self.programmes) * len(self.weeks)
-        return len(runs) == expected and all(run.state in _ENDED for run in runs)
+    def stands_still(self) -> bool:
+        """Return whether all weeks have ended or wait for people; say what moved since last time.
+
+        Weeks after one that people are asked about wait for it.
+        """
+        still = [self._stands_still(programme) for programme in self.programmes]  # says each
+        return all(still)
+
+    def questions(self) -> tuple[str, ...]:
+        """Describe every week that people are asked about."""
+        return tuple(
+            f"{programme.name} {_week(programme, run)}: people are asked ({task}), and weeks after "
+            "it wait for the answer; `make ui` keeps Airflow for it: Budget, Look at the week"
+            for programme in self.programmes
+            for run in self._runs(programme)
+            if (task := self._asks(programme, run))
+        )
 
     def failures(self) -> tuple[str, ...]:
         """Describe every task that failed, with the end of its log."""
@@ -78,6 +92,20 @@ class WeekBackfill:
             for task in self.api.tasks(dag_of(programme.name), run.run_id)
             if task.state == "failed"
         )
+
+    def _stands_still(self, programme: Programme) -> bool:
+        """Return whether the weeks of a programme have ended, or one of them waits for people."""
+        runs = self._runs(programme)
+        live = [run for run in runs if run.state not in _ENDED]
+        is_known = len(runs) == len(self.weeks)
+        return is_known and (not live or any(self._asks(programme, run) for run in live))
+
+    def _asks(self, programme: Programme, run: DagRun) -> str:
+        """Return the task in which a run waits for people; empty if it does not."""
+        if run.state != "running":
+            return ""
+        tasks = self.api.tasks(dag_of(programme.name), run.run_id)
+        return next((task.task_id for task in tasks if task.state == ASKS), "")
 
     def _runs(self, programme: Programme) -> tuple[DagRun, ...]:
         """Return the runs of the asked weeks, and say those that moved."""
@@ -93,14 +121,13 @@ class WeekBackfill:
         step = run.state
         if run.state == "running":
             tasks = self.api.tasks(dag_of(programme.name), run.run_id)
-            step = next((task.task_id for task in tasks if task.state == "running"), "")
+            step = next((t.task_id for t in tasks if t.state in {"running", ASKS}), "")
         if step and self._shown.get(name) != step:
             self._shown[name] = step
             self.say(f"{name}  {step}")
 
     def _failure(self, programme: Programme, run: DagRun, task: TaskState) -> str:
         """Name a failed task and show the end of its log."""
-        week = ServiceWeek.containing(run.starts.astimezone(programme.time.zone).date())
         path = self.logs.joinpath(
             f"dag_id={dag_of(programme.name)}",
             f"run_id={run.run_id}",
@@ -108,7 +135,9 @@ class WeekBackfill:
             f"attempt={task.attempt}.log",
         )
         tail = log_tail(path.read_text(encoding="utf-8")) if path.exists() else ()
-        heading = f"{programme.name} {week}: task {task.task_id} failed; {path} ends:"
+        heading = (
+            f"{programme.name} {_week(programme, run)}: task {task.task_id} failed; {path} ends:"
+        )
         return "\n".join((heading, *(f"    {line}" for line in tail)))
 
 
@@ -125,6 +154,11 @@ def _message(line: str) -> str:
         return ": ".join([str(entry["event"]), *reasons])
     except (ValueError, KeyError, TypeError, AttributeError):
         return line
+
+
+def _week(programme: Programme, run: DagRun) -> ServiceWeek:
+    """Return the week of a run."""
+    return ServiceWeek.containing(run.starts.astimezone(programme.time.zone).date())
 
 
 def _monday(programme: Programme, week: ServiceWeek) -> datetime:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -28,6 +28,8 @@ _SCHEDULING = (("scheduler", "--skip-serve-logs"), ("triggerer", "--skip-serve-l
 _GRACE_S = 10
 _HELD_BACK = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _POLL_S = 1.0
+_DRAWS = "turnstile.pipeline.draw.drawing_apart"
+"""By name: only the pipeline may import what draws."""
 _LAST_LINES = 25
 
 
@@ -40,10 +42,17 @@ class NativeStack:
     Args:
         home: folder of this Airflow; its lock lets one stack run at a time.
         environment: whole environment of the processes.
+        say: told, in a sentence, what a stop waits for.
     """
 
-    def __init__(self, home: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        home: Path,
+        environment: Mapping[str, str],
+        say: Callable[[str], object] = lambda _: None,
+    ) -> None:
         self._home = home
+        self._say = say
         self._environment = dict(environment)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._died: list[subprocess.Popen[bytes]] = []
@@ -139,7 +148,8 @@ class NativeStack:
     def stop(self) -> None:
         """Terminate every process that was started and all their descendants; kill the stubborn.
 
-        A signal that comes meanwhile is held back until nothing is left.
+        A draw ends by itself, at once before its charge, else at its seal. A signal that comes
+        meanwhile is held back until nothing is left.
         """
         held = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD_BACK)
         try:
@@ -148,17 +158,26 @@ class NativeStack:
             signal.pthread_sigmask(signal.SIG_SETMASK, held)
 
     def _end_processes(self) -> None:
-        """Ask every process to end, then make it; again for one that was just being started."""
+        """Ask every process to end, then make it; again for one that was just being started.
+
+        A draw goes to its seal: if it were killed after its charge, the next would charge again.
+        """
         while family := self._alive():
             for process in family:
                 _signal(process.terminate)
-            _, stubborn = psutil.wait_procs(family, timeout=_GRACE_S)
-            for process in stubborn:
+            psutil.wait_procs(family - _draws(family), timeout=_GRACE_S)
+            for process in family - _draws(family):
                 _signal(process.suspend)  # or it might start another, out of our sight
-            doomed = self._alive()
+            family |= self._alive()
+            doomed = family - _draws(family)
             for process in doomed:
                 _signal(process.kill)
             psutil.wait_procs(doomed, timeout=_GRACE_S)
+            if _draws(family):
+                with suppress(OSError):  # whoever reads it may be gone: a terminal, `| tee`
+                    self._say("a draw that is charged goes to its seal; then Airflow has stopped")
+            while _draws(family):  # whose tasks are gone, so that they are nobody's children
+                time.sleep(_POLL_S)
         for started in self._processes.values():
             started.wait()
         self._processes.clear()
@@ -196,13 +215,29 @@ class NativeStack:
             file = self._held.enter_context(exclusively(path, waits=False))
         except BlockingIOError:
             owner = path.read_text(encoding="utf-8").strip()
+            lives = owner.isdecimal() and psutil.pid_exists(int(owner))
+            way = (
+                "); stop it first"
+                if lives
+                else f", which died); stop it: {self._kill_what_is_left()}"
+            )
             raise TurnstileError(
-                f"another Airflow uses {self._home} (started by process {owner}); stop it first"
+                f"another Airflow uses {self._home} (started by process {owner}{way}"
             ) from None
         file.truncate(0)
         file.write(str(os.getpid()).encode())
         file.flush()
         return file.fileno()
+
+    def _kill_what_is_left(self) -> str:
+        """Return the command that ends what a stack left that was killed; its draws end alone."""
+        left = set[psutil.Process]()
+        for process in psutil.process_iter():
+            with suppress(psutil.Error, OSError):
+                is_part = "airflow" in " ".join(process.cmdline())
+                if is_part and Path(process.cwd()) == self._home.resolve():
+                    left |= _family(process.pid)
+        return " ".join(["kill", *sorted(str(process.pid) for process in left - _draws(left))])
 
 
 def free_port(preferred: int) -> int:
@@ -228,6 +263,16 @@ def _family(leader: int) -> set[psutil.Process]:
         except (ProcessLookupError, psutil.NoSuchProcess):
             continue
     return processes
+
+
+def _draws(processes: set[psutil.Process]) -> set[psutil.Process]:
+    """Return those that draw, apart from the tasks that asked for it."""
+    draws = set()
+    for process in processes:
+        with suppress(psutil.Error):
+            if _DRAWS in process.cmdline():
+                draws.add(process)
+    return draws
 
 
 def _is_alive(process: psutil.Process) -> bool:

@@ -186,7 +186,7 @@ def _release(
     api = AirflowApi(f"http://127.0.0.1:{port}", USER, held.admin_password)
     backfill = WeekBackfill(api, programmes, weeks, home / "logs", _say)
     _say(f"starting Airflow; its folder is {home}")
-    with NativeStack(home, environment) as stack:
+    with NativeStack(home, environment, _say) as stack:
         stack.wait_until(api.answers, what="the API server's start", timeout_s=_START_S)
         stack.wait_until(backfill.dags_are_parsed, what="parsing", timeout_s=_START_S)
         backfill.make_pool()
@@ -219,14 +219,14 @@ def _release_weeks(
     else:
         backfill.ask()
         stack.start_scheduling()
-        stack.wait_until(backfill.has_ended, what="the releases", timeout_s=order.timeout_s)
-    failures = backfill.failures()
+        stack.wait_until(backfill.stands_still, what="the releases", timeout_s=order.timeout_s)
+    failures, questions = backfill.failures(), backfill.questions()
     after = find_packages(settings.public, order.programmes, backfill.weeks)
     lines = (*summary_lines(before, after), "", *above_noise_lines(after))
     _say("summary\n\n" + "\n".join(lines) + "\n")
     subprocess.run([_console_script(), "ledger", "balance"], check=False)  # noqa: S603 - our own
-    for failure in failures:
-        _say(failure)
+    for told in (*failures, *questions):
+        _say(told)
     return 0 if not failures and all(package.digest for package in after) else 1
 
 

@@ -8,6 +8,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from turnstile.errors import InputError, IntegrityError, StoreError, TurnstileError
@@ -58,7 +59,7 @@ REPAIRS = {
         "turnstile run of its week, which is charged nothing and may publish", "nothing"
     ),
     "card": Repair("restore the newest ledger, or " + _RECOVER, _LOSSES),
-    "manifest": Repair(f"restore {_RESTORE}", "nothing"),
+    "manifest": Repair(f"what the sentence says; to restore it: {_RESTORE}", "nothing"),
     "package": Repair(f"what the sentence says; else restore {_RESTORE}", "nothing"),
     "public zone": Repair(
         f"what it says makes again: {_REPUBLISH}; else restore, or take away, {_RESTORE}", "nothing"
@@ -70,7 +71,11 @@ REPAIRS = {
     ),
     "private": Repair(f"restore {_RESTORE} --private", "nothing; without it no correction"),
     "store": Repair("turnstile stores restore, from the home that has seen more", "nothing"),
-    "airflow": Repair("restore Airflow's database; no budget hangs on it", "runs and their logs"),
+    "airflow": Repair(
+        "stop Airflow, then restore its database, or move it away for a new one (RUNBOOK, lost or "
+        "reset)",
+        "runs and their logs, no budget",
+    ),
 }
 """Each has a row of its name in docs/RUNBOOK.md."""
 
@@ -96,7 +101,9 @@ def _doctor(args: argparse.Namespace) -> int:
         lines = [{**finding._asdict(), **REPAIRS[finding.name]._asdict()} for finding in faults]
         print(json.dumps(lines, indent=1))
     elif not faults:
-        print("nothing is wrong with ledger, files, key, clock, zones, stores and Airflow")
+        file = _airflow_file(Settings.from_environment())
+        airflow = f"nor with {file}" if file else "Airflow's database is no file here, so not read"
+        print(f"nothing is wrong with ledger, files, key, clock, zones and stores; {airflow}")
     for fault in faults if not args.json else ():
         repair = REPAIRS[fault.name]
         print(f"{fault.name}: {fault.problem}\n  do: {repair.do}\n  costs: {repair.costs}")
@@ -182,11 +189,20 @@ def _without_ledger(settings: Settings) -> Found:
     return Found("home", f"{settings.home} holds no ledger and no release")
 
 
-def _airflow(_: Settings) -> Iterator[Found]:
+def _airflow(settings: Settings) -> Iterator[Found]:
     """Look at Airflow's own database, where it is a file."""
     from turnstile.ledger.database.damaged_database import damage_in
 
-    url = os.environ.get("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "")  # noqa: TID251 - not ours
-    file = sqlite_file(url)
+    file = _airflow_file(settings)
     if file is not None and (damage := damage_in(file)):
         yield Found("airflow", f"{file} is damaged ({damage})")
+
+
+def _airflow_file(settings: Settings) -> Path | None:
+    """Return the file of Airflow's own database; None where it is a server's, or is elsewhere.
+
+    A shell lacks the setting of an Airflow that `make ui` started, which keeps it in the home.
+    """
+    url = os.environ.get("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "")  # noqa: TID251 - not ours
+    file = sqlite_file(url or f"sqlite:///{settings.home}/airflow/airflow.db")
+    return file if file is not None and file.exists() else None

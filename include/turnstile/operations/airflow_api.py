@@ -110,21 +110,25 @@ class AirflowApi:
                 path = f"/api/v2/dags/{dag_id}/dagRuns/{quote(run.run_id)}"
                 self._request("PATCH", path, {"state": "failed"})
 
-    def release(self, programme: Programme, periods: Sequence[ServicePeriod]) -> None:
+    def release(self, programme: Programme, periods: Sequence[ServicePeriod]) -> tuple[str, ...]:
         """Start the runs of some periods, or clear those that there are.
 
-        One that Airflow would never begin, of a backfill that was canceled, gives way to another.
+        Returns:
+            Runs that Airflow would never begin, of a backfill that is paused or was canceled: they
+            were deleted, and others took their places.
         """
         dag_id, zone = dag_of(programme.name), programme.time.zone
         known = {run.starts: KnownRun(run.run_id, run.state) for run in self.runs(dag_id)}
-        held = self._held_back(dag_id)
+        held, deleted = self._held_back(dag_id), list[str]()
         for start in (starts_at(period, zone) for period in periods):
             if start in known and known[start].run_id in held:
-                run_id = quote(known.pop(start).run_id)
-                self._request("DELETE", f"/api/v2/dags/{dag_id}/dagRuns/{run_id}")
+                run_id = known.pop(start).run_id
+                self._request("DELETE", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run_id)}")
+                deleted.append(run_id)
         for asked in week_requests(programme, periods, known):
             if asked.path:
                 self._request("POST", asked.path, asked.body)
+        return tuple(deleted)
 
     def runs(self, dag_id: str) -> tuple[DagRun, ...]:
         """Return the runs of a DAG that stand for a week, oldest week first."""

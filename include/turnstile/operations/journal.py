@@ -78,7 +78,7 @@ class Journal:
         return cls(settings.home / FOLDER / "journal")
 
     def write(self, line: Line) -> None:
-        """Append a line, all of it or nothing, and make it durable."""
+        """Append a line, and make it durable; one that is cut short is none."""
         parts = asdict(line)
         parts[_DETAILS] = parts.pop("details")
         append_line(self._path(line.programme, line.week), parts)
@@ -104,13 +104,25 @@ class Journal:
 
 
 def append_line(path: Path, record: Mapping[str, Any]) -> None:
-    """Append a record to a file of JSON lines, all of it or nothing, and make it durable."""
+    """Append a record to a file of JSON lines, and make it durable.
+
+    What a crash or a full disk cut short before it stays a line of its own, which no reader reads.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     content = (json.dumps(record, sort_keys=True) + "\n").encode()
     with exclusively(path) as file:
+        if path.stat().st_size and not _ends_a_line(path):
+            content = b"\n" + content
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
+
+
+def _ends_a_line(path: Path) -> bool:
+    """Return whether the last byte of a file ends a line."""
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read() == b"\n"
 
 
 def open_runs(lines: tuple[Line, ...]) -> tuple[Line, ...]:
@@ -149,7 +161,7 @@ def error_of(line: Line) -> type[Exception]:
 
 
 def _lines(path: Path) -> Iterator[Line]:
-    """Read a file; a half-written last line, left by a crash, is passed over."""
+    """Read a file; a half-written line, left by a crash or a full disk, is passed over."""
     if not path.exists():
         return
     for text in path.read_text(encoding="utf-8").splitlines():

@@ -30,7 +30,7 @@ STATES: dict[str, str] = {
     "held": "reserved; not drawn, nothing charged",
     "refused": "budget, calendar or promise refused it; nothing more charged",
     "stopped": "stopped before anything was charged",
-    "dead": "its run is over in Airflow and did not say how",
+    "dead": "its run is over in Airflow, or was deleted there, and did not say how",
     "under_way": "a run works on it",
     "held_up": "its run is queued in Airflow",
     "waiting": "waits for its day or its files",
@@ -269,7 +269,7 @@ def _of_ended_run(
         return replace(mark, state="rejected", reason=str(standing))
     if was_asked and last is not None and last.happening in TURNS:
         end = "is over and did not say how" if mark.run_id else "was deleted in Airflow"
-        left = f"its run, taken up {last.at}, {end}; {_LEFT[mark.of_budget]}"
+        left = f"its run, taken up {last.at}, {end}; {LEFT[mark.of_budget]}"
         return replace(mark, state="dead", reason=left)
     if mark.of_budget == "sealed":
         waits = str(standing) if standing is not None and not standing.is_approved else ""
@@ -283,7 +283,7 @@ def _of_ended_run(
     return replace(mark, state="refused" if is_refusal else "stopped", reason=reason)
 
 
-_LEFT = {
+LEFT = {
     "nothing": "nothing is charged",
     "held": "its reservation stands, and nothing is charged",
     "charged": "its draw was charged and did not come to its seal",

@@ -42,7 +42,7 @@ def file_findings(
     if public is None:
         return
     published = [attempt for attempt in sealed if attempt.is_public]
-    yield from _missing(fold, published, public)
+    yield from _missing(fold, published, public, custody.embargoed)
     for release in published:
         folder = _package_of(release, public)
         if folder.is_dir() and (packages is None or str(release.key) in packages):
@@ -109,10 +109,13 @@ def _is_charged(attempt: Attempt, folder: Path) -> bool:
     return False
 
 
-def _missing(fold: Fold, published: list[Attempt], public: Path) -> Iterator[Finding]:
+def _missing(
+    fold: Fold, published: list[Attempt], public: Path, embargoed: Path | None
+) -> Iterator[Finding]:
     """Yield the packages that are gone. One appears a moment after its entry, so it is waited for.
 
-    A withdrawn release may be gone.
+    A withdrawn release may be gone. Of one that never appeared there is no backup: whoever was to
+    publish it died after its entry, and it is staged still.
     """
     missing = [
         attempt
@@ -126,7 +129,10 @@ def _missing(fold: Fold, published: list[Attempt], public: Path) -> Iterator[Fin
     for release in missing:
         folder = _package_of(release, public)
         if not folder.is_dir():
-            problem = f"{release.key} is published, but {folder} is missing"
+            mend = "restore it"
+            if embargoed and (_package_of(release, embargoed) / STAGED / MANIFEST).is_file():
+                mend = "turnstile run of its week publishes what is staged, 0 charged"
+            problem = f"{release.key} is published, but {folder} is missing; {mend}"
             yield Finding("manifest", release.reserved_sequence, problem)
 
 

@@ -296,10 +296,21 @@ class BudgetPage(DeploymentState):
         ]
         return max(public, key=lambda key: key.period, default=None)
 
-    def problem(self, sentence: str, root: str) -> str:
-        """Return a page that says what is wrong with what was asked for."""
+    def problem(self, sentence: str, root: str, kept: Mapping[str, str] | None = None) -> str:
+        """Return a page that says what is wrong with what was asked for.
+
+        Args:
+            sentence: what, and what to do.
+            root: of the page's addresses.
+            kept: fields of a form that was not taken, to be sent again from here.
+        """
         return render(
-            "problem.html", root=root, section="none", title="Nothing here", sentence=sentence
+            "problem.html",
+            root=root,
+            section="none",
+            title="Nothing here",
+            sentence=sentence,
+            kept=kept or {},
         )
 
     def data(

@@ -15,6 +15,7 @@ from turnstile.ledger.custody.folders import release_folders
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.tlog.cosigners import Answer
+from turnstile.ledger.weeks import Week
 from turnstile.operations.burned_draws import of_burned
 from turnstile.operations.calendar_of_weeks import behind
 from turnstile.operations.journal import Happening, Line
@@ -27,7 +28,7 @@ from turnstile.operations.watchdog.alerts import (
     of_retention,
     of_run,
 )
-from turnstile.operations.week_states import LIVE, OF_PEOPLE, TROUBLE, WeekMark
+from turnstile.operations.week_states import LEFT, LIVE, OF_PEOPLE, TROUBLE, WeekMark
 from turnstile.publishing.describe.manifest import differences
 from turnstile.settings import Settings
 
@@ -147,21 +148,30 @@ def _lasting(
             yield Alert("run_lasts", programme, mark.week, subject, "", mark.run_id)
 
 
-def of_unheard(programme: str, run_id: str, lines: Sequence[Line]) -> tuple[Alert, ...]:
-    """Return that a run failed of which the journal has no word, so that no week is known of it.
+def of_unheard(
+    picture: LedgerSnapshot, programme: str, run_id: str, period: str, lines: Sequence[Line]
+) -> tuple[Alert, ...]:
+    """Return that a run failed of which the journal has no word; what it charged the ledger knows.
 
     Args:
+        picture: of the ledger.
         programme: whose run it is.
         run_id: that Airflow ended as failed.
+        period: that it stands for; empty where it named none, or nobody knows.
         lines: of the programme's journal.
     """
     if any(line.run_id == run_id for line in lines):
         return ()
+    left = "which week it stands for is not known"
+    if period:
+        week = picture.weeks_of(programme).get(period, Week(period))
+        newest = max((attempt.key.revision for attempt in week.live), default=0)
+        left = LEFT[week.revision(newest).standing]
     words = (
-        "a run failed before it took a week up, and charged nothing. Its note in Airflow says why;"
-        " mend that, then release the week by name"
+        f"a run failed, and the journal has no word of it; {left}. Its note in Airflow says why; "
+        "mend that, then release the week by name"
     )
-    return (Alert("run_died", programme, "all", run_id, words, run_id),)
+    return (Alert("run_died", programme, period or "all", run_id, words, run_id),)
 
 
 def audited(verify: Callable[[], tuple[object, ...]], settings: Settings) -> tuple[Alert, ...]:
