@@ -32,7 +32,7 @@ from simulated_world import WEEKS_OF_WORLD, World, world_of
 
 WORLDS_A_YEAR = 52 // WEEKS_OF_WORLD
 YEARS_OF_PLANTED = 50
-_WORLDS_BETWEEN = 5
+_WORLDS_BETWEEN = 20
 """Between searches for what nobody holds any more, which take a tenth of a second."""
 
 

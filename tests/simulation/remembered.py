@@ -182,6 +182,7 @@ class Remembered:
             folders.content_of: self._of(folders.content_of, changes.of),
             durable_files.sha256_of: self._of(_sha256_of, changes.of),
             unit.files_here: self._listing(unit.files_here),
+            unit.stamp_of: self._of(unit.stamp_of, changes.of),
             traces.package_trace: self._named(traces.package_trace),
             loading.load_programme: self._named(loading.load_programme),
             traces.traces: self._named(traces.traces),

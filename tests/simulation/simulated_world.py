@@ -91,6 +91,8 @@ RAW_DAYS, EXACT_DAYS, BACKFILL_DAYS = 21, 42, 14
 PROMISE = Promise(8_000_000, 56_000_000, 24_000_000, 952_000_000, 8)
 """Of seventeen draws in eight weeks; two programmes take sixteen, so a second mishap is refused."""
 FAULTS_A_WEEK = 3.0
+_ANYWHERE = 0.88
+"""Of the faults, those that strike anywhere; the others strike draws (`step`, `noise`)."""
 _CALLS_A_WEEK = 2_400
 """Calls that a week of both programmes makes, about: where its faults are spread."""
 _TRIES = 6
@@ -256,7 +258,7 @@ class World:
         self.now = datetime.combine(week.monday + timedelta(days=7), datetime.min.time(), UTC)
         self.pass_time(12 * 3600)
         self.deliver(week)
-        times = _poisson(self.chance, self.faults_a_week)
+        times = _poisson(self.chance, self.faults_a_week * _ANYWHERE)
         for _ in range(times):
             self.did["faults"] += 1
             if self.chance.random() < 0.72:
