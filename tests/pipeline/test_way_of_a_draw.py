@@ -21,7 +21,8 @@ from small_deployment import WEEK, Deployment
 from turnstile.errors import IntegrityError
 from turnstile.ledger.charging import ChargingLedger
 from turnstile.ledger.records import Attempt
-from turnstile.pipeline.context import open_release
+from turnstile.pipeline.code_version import code_version
+from turnstile.pipeline.context import Release, open_release
 from turnstile.pipeline.draw import charged_draw
 from turnstile.pipeline.draw.drawing import draw
 from turnstile.publishing.describe.licences import path_of
@@ -43,9 +44,16 @@ def counted(begun_week: BegunWeek) -> Deployment:
     return begun_week("itms", "draw")
 
 
+def planned() -> Release:
+    """Open the week as a step after `reserve` finds it: what one process remembers is known."""
+    release = open_release("itms", WEEK)
+    assert all((release.plan.digest, code_version()))
+    return release
+
+
 @pytest.mark.usefixtures("counted")
 def test_a_draw_enters_so_many_modules_of_ours() -> None:
-    release = open_release("itms", WEEK)
+    release = planned()
     modules = entered(lambda: draw(release))
     assert {"pipeline/draw/charged_draw", "ledger/charging", "release/sealed"} <= modules
     assert release.sealed is not None
@@ -62,7 +70,7 @@ def test_a_draw_that_goes_elsewhere_is_seen(monkeypatch: pytest.MonkeyPatch) -> 
         return real(artefact)
 
     monkeypatch.setattr(charged_draw, "encode", by_way_of_a_card)
-    release = open_release("itms", WEEK)
+    release = planned()
     outside = outside_of(entered(lambda: draw(release)))
     assert "publishing/describe/licences" in outside
     assert len(outside) > OUTSIDE_AT_MOST

@@ -7,6 +7,7 @@ the engine reads no row.
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -18,6 +19,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+
+from turnstile.duckdb_engine import connect
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _FIRST_S, _LAST_S, _DAY_S = -62_135_596_800, 253_402_300_799, 86_400  # since 1970
@@ -130,10 +133,9 @@ def _of_elements(cells: pa.Array) -> pa.Array:
 
 def _of_json(cells: pa.Array) -> pa.Array:
     """Leave out what the engine does not take for JSON."""
-    import duckdb
-
     texts = readable(cells.storage)
-    with duckdb.connect() as engine:
+    # a batch fits into memory: nothing of it is spilled outside of the private zone
+    with tempfile.TemporaryDirectory() as scratch, connect(Path(scratch)) as engine:
         found = engine.from_arrow(pa.table({"said": texts})).project("json_valid(said) AS is_json")
         is_json = found.to_arrow_table()["is_json"].combine_chunks()
     if texts is cells.storage and pc.all(is_json).as_py() is not False:
