@@ -139,6 +139,30 @@ def test_a_record_that_lacks_its_begin_or_its_end_costs_itself(lacks: str, place
         assert len(found) == len(others)
 
 
+@pytest.mark.parametrize("place", range(3))
+@pytest.mark.parametrize(
+    "text", ["<VehicleActivity/>A & B<VehicleActivity>", "</VehicleActivity>\x01<VehicleActivity>"]
+)
+def test_what_a_record_leaves_between_records_costs_itself(text: str, place: int) -> None:
+    """It was of the frame, and had the document refused."""
+    activities = [activity(f"bus {n}") for n in range(2)]
+    activities.insert(place, activity("unit", text))
+    found = [*siri.records(iter([document(*activities)]), WANTED)]
+    assert [one.get(WANTED[1]) for one in found if not isinstance(one, bytes) and one] == [
+        "bus 0",
+        "bus 1",
+    ]
+
+
+def test_what_a_good_document_has_between_records_is_none_of_them() -> None:
+    text = "<ResponseTimestamp/>", "<!-- a & b -->", "<VehicleActivityCancellation/>\n"
+    border = "</VehicleMonitoringDelivery>\n<VehicleMonitoringDelivery version='2.0'>"
+    parts = [border, text[0], activity("a"), text[1], activity("b"), border, *text, activity("c")]
+    found = [*siri.records(iter([document(*parts, border, *text)]), WANTED)]
+    assert [dict(one)[WANTED[1]] for one in found if not isinstance(one, bytes)] == ["a", "b", "c"]
+    assert len(found) == 3
+
+
 @pytest.mark.parametrize("encoding", ["iso-2022-jp", "utf-7", "hz", "unicode_escape", "idna"])
 def test_an_encoding_in_which_a_records_bytes_hold_for_the_next_one_is_refused(
     encoding: str,

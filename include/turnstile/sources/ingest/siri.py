@@ -6,7 +6,8 @@ is read, and what lies deeper than a record is. A record ends with the next end 
 by itself, in a comment too: one that is not well-formed, or has no end, costs itself. What is
 left without the records is the frame; one that is broken or declares a type is refused: it could be
 a few lines that become gigabytes. What the first record lacks of its begin ends where its delivery
-begins, and what the last one lacks of its end where that ends.
+begins, and what the last one lacks of its end where that ends. Between records the frame is the
+tags of deliveries; else it is nothing or, not well-formed, what is left of a record.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ _TAG = rb"(?:[^\s<>/!?:]+:)?" + RECORD.encode()
 _BEGIN = re.compile(rb"<%s(?=[\s/>])" % _TAG)
 _END = re.compile(rb"</%s\s*>|<%s(?:\s[^<>]*)?/>" % (_TAG, _TAG))
 _DELIVERY = rb"(?:[^\s<>/!?:]+:)?VehicleMonitoringDelivery"
+_BORDER = re.compile(rb"</?%s(?:\s[^<>]*)?>" % _DELIVERY)
 _DELIVERY_BEGIN = re.compile(rb"<%s(?:\s[^<>]*)?(?<!/)>" % _DELIVERY)
 _DELIVERY_END = re.compile(rb"</%s\s*>" % _DELIVERY)
 
@@ -89,12 +91,7 @@ def _parts(chunks: Iterator[bytes]) -> Iterator[tuple[bytes, list[bytes], bytes]
         del text[: ends[-1]]
         begun = text.rfind(b"<", max(searched - ends[-1], 0))
         searched = len(text) if begun < 0 or b">" in text[begun:] else begun
-    rest = bytes(text)
-    begins = [begin.start() for begin in _BEGIN.finditer(rest)]
-    ends = [end.start() for end in _DELIVERY_END.finditer(rest, begins[0])] if begins else []
-    if ends:
-        yield rest[: begins[0]], [rest[a:b] for a, b in pairwise((*begins, ends[-1]))], b""
-    yield rest[ends[-1] if ends else 0 :], [], b""
+    yield from _last(bytes(text), is_first=is_first)
 
 
 def _part(part: bytes, *, is_first: bool) -> tuple[bytes, list[bytes], bytes]:
@@ -104,7 +101,31 @@ def _part(part: bytes, *, is_first: bool) -> tuple[bytes, list[bytes], bytes]:
         delivery = _DELIVERY_BEGIN.search(part) if is_first else None
         begin = delivery.end() if delivery else 0
         return part[:begin], [part[begin:]], b""
-    return part[: begins[0]], [part[a:b] for a, b in pairwise(begins)], part[begins[-1] :]
+    frame, odd = _between(part[: begins[0]], is_first=is_first)
+    return frame, [*odd, *(part[a:b] for a, b in pairwise(begins))], part[begins[-1] :]
+
+
+def _last(rest: bytes, *, is_first: bool) -> Iterator[tuple[bytes, list[bytes], bytes]]:
+    """Yield what stands after the last record, and records without an end."""
+    begins = [begin.start() for begin in _BEGIN.finditer(rest)]
+    ends = [end.start() for end in _DELIVERY_END.finditer(rest, begins[0] if begins else 0)]
+    if not ends or (is_first and not begins):
+        yield rest, [], b""
+        return
+    places = [*begins, ends[-1]]
+    frame, odd = _between(rest[: places[0]], is_first=is_first)
+    yield frame, [*odd, *(rest[a:b] for a, b in pairwise(places))], b""
+    yield rest[ends[-1] :], [], b""
+
+
+def _between(text: bytes, *, is_first: bool) -> tuple[bytes, list[bytes]]:
+    """Return what is of the frame where no record is, and what beside it is not well-formed."""
+    borders = [*_BORDER.finditer(text)]
+    end = borders[-1].end() if borders else len(text) if is_first else 0
+    begin = borders[0].start() if borders and not is_first else 0
+    beside = (piece for piece in (text[:begin], text[end:]) if piece.strip())
+    odd = [one for one in beside if isinstance(_read(b"<e>%s</e>" % one, frozenset()), bytes)]
+    return text[begin:end], odd
 
 
 def _read(record: bytes, wanted: frozenset[str]) -> Found:
