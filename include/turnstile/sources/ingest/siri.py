@@ -124,7 +124,7 @@ def _between(text: bytes, *, is_first: bool) -> tuple[bytes, list[bytes]]:
     end = borders[-1].end() if borders else len(text) if is_first else 0
     begin = borders[0].start() if borders and not is_first else 0
     beside = (piece for piece in (text[:begin], text[end:]) if piece.strip())
-    odd = [one for one in beside if isinstance(_read(b"<e>%s</e>" % one, frozenset()), bytes)]
+    odd = [piece for piece in beside if isinstance(_read(b"<e>%s</e>" % piece, frozenset()), bytes)]
     return text[begin:end], odd
 
 

@@ -181,16 +181,16 @@ class _Sheet:
                 yield chunk
 
 
-def _marked(found: re.Match[str]) -> str:
+def _marked(match: re.Match[str]) -> str:
     """Return a reference to a character as it is; a mark of what is none."""
-    if not found[1] and not found[2]:
+    if not match[1] and not match[2]:
         return UNREADABLE
-    digits = (found[1] or found[2]).lstrip("0")
+    digits = (match[1] or match[2]).lstrip("0")
     if len(digits) > _DIGITS:
         return UNREADABLE
-    number = int(digits or "0", 10 if found[1] else 16)
+    number = int(digits or "0", 10 if match[1] else 16)
     is_none = number > sys.maxunicode or number in _SURROGATES or _ODD.match(chr(number))
-    return UNREADABLE if is_none else found[0]
+    return UNREADABLE if is_none else match[0]
 
 
 _PARTS = {"d": (10,), "h": (11, None), "dh": (None,)}
