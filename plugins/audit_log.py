@@ -106,6 +106,8 @@ def _concerns(line: Mapping[str, Any], run_id: str, logical_date: datetime | Non
         if logical_date is None:
             return False  # of a run by hand that names its week in a field: no backfill takes it
         return _instant(extra["from_date"]) <= logical_date <= _instant(extra["to_date"])
+    if logical_date is not None and (extra.get("include_past") or extra.get("include_future")):
+        return True  # of another run, and of those before or after it
     return line["run_id"] in {run_id, None, "~"}
 
 

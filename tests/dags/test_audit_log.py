@@ -49,6 +49,14 @@ def _users(module: ModuleType, line: dict[str, Any]) -> frozenset[str]:
             _line("post_clear_task_instances", extra={"task_ids": ["ask", "ask_revision"]}),
             id="question about a revision cleared, and so the draw after it",
         ),
+        pytest.param(
+            _line(
+                "post_clear_task_instances",
+                run_id="another",
+                extra={"task_ids": ["draw"], "reset_dag_runs": False, "include_future": True},
+            ),
+            id="task cleared in another run and those after it",
+        ),
         pytest.param(_line("patch_dag_run"), id="run marked"),
         pytest.param(_line("patch_task_instance", task_id="ask"), id="task marked"),
         pytest.param(_backfill(WEEK - timedelta(days=7), WEEK), id="backfill over the week"),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import importlib
 import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from fastapi import HTTPException
 from made_homes import MadeHome
 from small_deployment import Deployment
 
@@ -116,13 +119,30 @@ def test_what_was_written_is_sent_again_after_a_login_that_had_ended(
     ended = site.post(DESK, data=form)
     assert (ended.status_code, asked.got) == (401, [])
     assert "send what you wrote from here" in ended.text
+    for said in ("choice: Reject", "reason: two days &lt;low&gt;"):  # another person may log in
+        assert said in ended.text
     kept = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', ended.text)
     again = {name: html.unescape(value) for name, value in kept}
     assert "Your answer is given." in site.post(DESK, data=again, headers=bearer("op")).text
     assert asked.got[0][1]["params_input"] == {"reason": "two days <low>", "public_note": ""}
+    long = site.post(DESK, data=form | {"reason": "a" * 20_000})
+    assert (long.status_code, "aaa" in long.text) == (401, False)
     evil = site.post(DESK, data=form, headers={"Origin": "http://evil.example"})
     assert (evil.status_code, "two days" in evil.text) == (401, False)
     assert "Log in to Airflow first" in site.get(DESK).text
+
+
+def test_what_is_no_form_of_the_page_is_not_read(bag: Any) -> None:
+    """Of whoever is not logged in the whole body was read into memory."""
+    assert bag.dags
+    form_of = importlib.import_module("asking_airflow").form_of
+
+    async def body() -> bytes:
+        raise AssertionError
+
+    for headers in ({"content-length": str(1 << 30)}, {"transfer-encoding": "chunked"}):
+        with pytest.raises(HTTPException, match="413"):
+            asyncio.run(form_of(SimpleNamespace(headers=headers, body=body)))
 
 
 def test_nothing_is_answered_without_a_question_a_right_or_for_what_was_not_shown(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import time
 from collections.abc import Callable
 from typing import Any
 from xml.sax.saxutils import escape
@@ -49,8 +50,8 @@ def activity(bus: str, more: str = "") -> str:
 
 
 def document(*activities: str) -> bytes:
-    begin = '<Siri xmlns="http://www.siri.org.uk/siri"><ServiceDelivery>'
-    end = "</ServiceDelivery></Siri>"
+    begin = '<Siri xmlns="http://www.siri.org.uk/siri"><ServiceDelivery><VehicleMonitoringDelivery>'
+    end = "</VehicleMonitoringDelivery></ServiceDelivery></Siri>"
     return f"{begin}{''.join(activities)}{end}".encode(errors="surrogateescape")
 
 
@@ -99,8 +100,9 @@ def test_whatever_a_unit_sends_the_rows_of_others_are_the_same(
     chance, seen = random.Random(form), set()  # noqa: S311 - made-up bytes
     for _ in range(12):
         records = [*others]
-        for _ in range(4):  # the last record is whole: what it lacks the file would lack
-            records.insert(chance.randrange(len(records)), hostile(chance))
+        for _ in range(4):  # the last entity is whole: what it lacks the message would lack
+            places = len(records) + (form == "XML")
+            records.insert(chance.randrange(places), hostile(chance))
         zones.deliver(WEEK, {name: frame(*records)})
         snapshot = zones.ingest(programme, WEEK)
         other_rows = [row for row in rows_of(snapshot, READ) if row[0].startswith("other")]
@@ -119,6 +121,68 @@ def test_a_record_that_is_not_well_formed_costs_itself(
     snapshot = zones.ingest(programme, WEEK)
     assert rows_of(snapshot, "vehicle_id") == [("another",), ("other",)]
     assert counts_of(snapshot)["malformed_line"] >= 1
+
+
+WANTED = ("RecordedAtTime", "MonitoredVehicleJourney.VehicleRef")
+
+
+@pytest.mark.parametrize("lacks", ["<VehicleActivity>", "</VehicleActivity>"])
+@pytest.mark.parametrize("place", range(3))
+def test_a_record_that_lacks_its_begin_or_its_end_costs_itself(lacks: str, place: int) -> None:
+    """The first one without a begin and the last one without an end had the document refused."""
+    activities = [activity(f"bus {n}") for n in range(3)]
+    activities[place] = activities[place].replace(lacks, "")
+    for others in (activities, [activities[place]]):
+        found = [*siri.records(iter([document(*others)]), WANTED)]
+        buses = [one[WANTED[1]] for one in found if not isinstance(one, bytes)]
+        assert buses == [f"bus {n}" for n in range(3) if n != place][: len(others) - 1]
+        assert len(found) == len(others)
+
+
+@pytest.mark.parametrize("place", range(3))
+@pytest.mark.parametrize(
+    "text", ["<VehicleActivity/>A & B<VehicleActivity>", "</VehicleActivity>\x01<VehicleActivity>"]
+)
+def test_what_a_record_leaves_between_records_costs_itself(text: str, place: int) -> None:
+    """It was of the frame, and had the document refused."""
+    activities = [activity(f"bus {n}") for n in range(2)]
+    activities.insert(place, activity("unit", text))
+    found = [*siri.records(iter([document(*activities)]), WANTED)]
+    assert [one.get(WANTED[1]) for one in found if not isinstance(one, bytes) and one] == [
+        "bus 0",
+        "bus 1",
+    ]
+
+
+def test_what_a_good_document_has_between_records_is_none_of_them() -> None:
+    text = "<ResponseTimestamp/>", "<!-- a & b -->", "<VehicleActivityCancellation/>\n"
+    border = "</VehicleMonitoringDelivery>\n<VehicleMonitoringDelivery version='2.0'>"
+    parts = [border, text[0], activity("a"), text[1], activity("b"), border, *text, activity("c")]
+    found = [*siri.records(iter([document(*parts, border, *text)]), WANTED)]
+    assert [dict(one)[WANTED[1]] for one in found if not isinstance(one, bytes)] == ["a", "b", "c"]
+    assert len(found) == 3
+
+
+@pytest.mark.parametrize("encoding", ["iso-2022-jp", "utf-7", "hz", "unicode_escape", "idna"])
+def test_an_encoding_in_which_a_records_bytes_hold_for_the_next_one_is_refused(
+    encoding: str,
+) -> None:
+    """A shift in one had the others refused, or read as other letters."""
+    text = f'<?xml version="1.0" encoding="{encoding}"?>'.encode()
+    text += document(activity("unit\x1b$B"), activity("~{other"), activity("+"))
+    with pytest.raises(EOFError):
+        list(siri.records(iter([text]), WANTED))
+
+
+def test_what_begins_and_does_not_end_is_looked_at_once() -> None:
+    """It was looked at from its begin with each chunk: 64 MB of one record took minutes."""
+    content = document("<VehicleActivity " + " " * (8 << 20) + "a", activity("other"))
+    chunks = (content[at : at + 8192] for at in range(0, len(content), 8192))
+    begun = time.process_time()
+    found = [*siri.records(chunks, WANTED)]
+    assert isinstance(found[0], bytes)
+    assert len(found) == 2
+    assert time.process_time() - begun < 3
 
 
 @pytest.mark.parametrize(

@@ -345,6 +345,7 @@ HOSTILE_CELLS = {
     "a control by its number": '<c r="A3" t="str"><v>d&#1;&#x1F;</v></c>',
     "half a character by its number": '<c r="A3" t="str"><v>d&#55357;&#xd83d;</v></c>',
     "no character by its number": '<c r="A3" t="str"><v>d&#1114112;&#xFFFE;</v></c>',
+    "a long number": '<c r="A3" t="str"><v>d&#99999999999;&#x0000000001;</v></c>',
     "a prefix that nobody declared": '<c r="A3" x:nil="true"><x:v>5</x:v></c>',
     "a row far below": '</row><row r="99999999999999999999"><c r="A3" t="str"><v>d</v></c>',
 }

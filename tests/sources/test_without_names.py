@@ -87,6 +87,22 @@ def test_one_ride_more_makes_no_float_none(
     assert counts["rows_out"] == MOST_OF_RECORD * len(numbers)
 
 
+def test_one_ride_more_makes_no_number_of_json_none(
+    zones: Zones, programme_of: Callable[..., Programme]
+) -> None:
+    """From 10^21 on the digits of a number with a point stand apart there, without a sign."""
+    record = '{{"gate_id": "{}", "station_id": "A", "interval_start": "2016-07-25T08:00:00", '
+    numbers = ["999999999999999868928.0", "1000000000000000000000.0", "1.25e+22"]
+    lines = [
+        record.format(gate) + f'"entries": {number}, "exits": 0}}'
+        for gate, number in enumerate(numbers)
+    ]
+    zones.deliver("2016-W30", {"a.json": f"[{','.join(lines)}]".encode()})
+    programme = programme_of("opal", feed=Feed.GATE_COUNTS, modes=("train",), card_form=None)
+    counts = counts_of(zones.ingest(programme, "2016-W30"))
+    assert counts["rows_out"] == MOST_OF_RECORD * len(numbers)
+
+
 def reading(
     gate: str, clock: str, entries: object, exits: object = 0, day: str = "07/25/2016"
 ) -> str:

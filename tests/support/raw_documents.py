@@ -39,9 +39,9 @@ _BEGIN, _END = b"<VehicleActivity>", b"</VehicleActivity>"
 
 
 def document(activities: Sequence[bytes]) -> bytes:
-    """A document; its last activity is whole, or the document would lack its end."""
-    begin = b'<Siri xmlns="http://www.siri.org.uk/siri"><ServiceDelivery>'
-    return b"".join([begin, *activities, b"<VehicleActivity/></ServiceDelivery></Siri>"])
+    """A document; what its first and last activities lack it lacks not."""
+    begin = b'<Siri xmlns="http://www.siri.org.uk/siri"><VehicleMonitoringDelivery>'
+    return b"".join([begin, *activities, b"</VehicleMonitoringDelivery></Siri>"])
 
 
 def activity(record: Record) -> bytes:

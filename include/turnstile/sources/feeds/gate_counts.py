@@ -36,8 +36,8 @@ _NAMES = (
     ("exits", "exits"),
     ("mode", "mode"),
 )
-# whole; of floats from 10^16 on, all of which are whole, the engine prints `1.5e+16`
-_NUMBER = r"[0-9]+(\.0*)?|[0-9](\.[0-9]+)?e\+(1[6-9]|[2-9][0-9]|[0-9]{3})"
+# whole; of floats from 10^16 on, all of which are whole, the engine prints `1.5e+16`; JSON `1e21`
+_NUMBER = r"[0-9]+(\.0*)?|[0-9](\.[0-9]+)?e\+?(1[6-9]|[2-9][0-9]|[0-9]{3})"
 _LARGEST = 10**30  # a larger number is this: one ride more makes no number none
 _NEEDED, _ENDS = ("gate", "place", "entries", "exits"), ("entries", "exits")
 _GATE = "card_id, mode, tap_on_location, side"

@@ -146,8 +146,8 @@ def _marked_json(block: bytes) -> bytes:
     is_plain = _is_utf8(block) and not _CONTROL.search(block) and not _NO_ESCAPE.search(block)
     if is_plain and _MARK not in block:
         return block
-    marked = _ESCAPED.sub(lambda found: _MARK + found[1] if found[1] else found[0], block)
-    marked = _CONTROL.sub(lambda found: _MARK + b"x%02x" % found[0][0], marked)
+    marked = _ESCAPED.sub(lambda match: _MARK + match[1] if match[1] else match[0], block)
+    marked = _CONTROL.sub(lambda match: _MARK + b"x%02x" % match[0][0], marked)
     return marked.decode(errors=MENDED).encode()
 
 

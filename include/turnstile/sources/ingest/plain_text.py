@@ -25,6 +25,8 @@ BLOCK_BYTES = 1 << 17  # looked at together: larger arrays would be new pages ea
 _LONGEST_HEADER_BYTES = 1 << 20
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _DECLARED = re.compile(rb"""<\?xml[^>]*\sencoding\s*=\s*["']([\w.-]+)["']""")
+# With what is more than a byte to ISO-2022-JP and its like, where one record's shift is the next's.
+_EVERY_BYTE = b"\\u0041\x1b$B!!" + bytes(range(256)).replace(b"\\]", b"]")
 _NO_QUOTE = "\x02"
 _QUOTES = {QuoteMark.DOUBLE: '"', QuoteMark.SINGLE: "'", QuoteMark.NONE: _NO_QUOTE}
 
@@ -125,10 +127,10 @@ def xml_in_utf_8(chunks: Iterator[bytes]) -> Iterator[bytes]:
     declared = _DECLARED.match(begin.removeprefix(codecs.BOM_UTF8).lstrip())
     encoding = declared[1].decode() if declared else "utf-8"
     try:
-        is_of_bytes = "<".encode(encoding) == b"<"
-    except LookupError:
-        is_of_bytes = False
-    if not is_of_bytes:
+        letters = _EVERY_BYTE.decode(encoding, "replace")
+    except (LookupError, UnicodeError):
+        letters = ""
+    if len(letters) != len(_EVERY_BYTE) or not _EVERY_BYTE.startswith(letters[:-128].encode()):
         raise EOFError
     return whole if codecs.lookup(encoding).name == "utf-8" else _decoded(whole, encoding)
 

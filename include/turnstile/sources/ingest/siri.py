@@ -5,7 +5,9 @@ A column is called by the path of its element below it, without namespaces:
 is read, and what lies deeper than a record is. A record ends with the next end tag, and is parsed
 by itself, in a comment too: one that is not well-formed, or has no end, costs itself. What is
 left without the records is the frame; one that is broken or declares a type is refused: it could be
-a few lines that become gigabytes.
+a few lines that become gigabytes. What the first record lacks of its begin ends where its delivery
+begins, and what the last one lacks of its end where that ends. Between records the frame is the
+tags of deliveries; else it is nothing or, not well-formed, what is left of a record.
 """
 
 from __future__ import annotations
@@ -23,6 +25,10 @@ _DEEPEST, _LONGEST = 12, 1 << 16  # elements within a record; characters of a te
 _TAG = rb"(?:[^\s<>/!?:]+:)?" + RECORD.encode()
 _BEGIN = re.compile(rb"<%s(?=[\s/>])" % _TAG)
 _END = re.compile(rb"</%s\s*>|<%s(?:\s[^<>]*)?/>" % (_TAG, _TAG))
+_DELIVERY = rb"(?:[^\s<>/!?:]+:)?VehicleMonitoringDelivery"
+_BORDER = re.compile(rb"</?%s(?:\s[^<>]*)?>" % _DELIVERY)
+_DELIVERY_BEGIN = re.compile(rb"<%s(?:\s[^<>]*)?(?<!/)>" % _DELIVERY)
+_DELIVERY_END = re.compile(rb"</%s\s*>" % _DELIVERY)
 
 
 class _Texts:
@@ -73,18 +79,53 @@ def records(chunks: Iterator[bytes], wanted: tuple[str, ...]) -> Iterator[Found]
 
 def _parts(chunks: Iterator[bytes]) -> Iterator[tuple[bytes, list[bytes], bytes]]:
     """Yield what stands before each record, what has a begin or an end alone, and the record."""
-    text, searched = bytearray(), 0
+    text, searched, is_first = bytearray(), 0, True
     for chunk in chunks:
         text += chunk
-        ends = [end.end() for end in _END.finditer(text, searched)]
-        for part_begin, part_end in pairwise((0, *ends)):
-            part = bytes(text[part_begin:part_end])
-            begins = [begin.start() for begin in _BEGIN.finditer(part)]
-            halves = [part[a:b] for a, b in pairwise(begins)]
-            yield (part[: begins[0]], halves, part[begins[-1] :]) if begins else (b"", [part], b"")
-        del text[: ends[-1] if ends else 0]
-        searched = max(text.rfind(b"<"), 0)
-    yield bytes(text), [], b""
+        if b">" not in chunk:
+            continue  # no tag ends here, and what began is not looked at again and again
+        ends = [0, *(end.end() for end in _END.finditer(text, searched))]
+        for part_begin, part_end in pairwise(ends):
+            yield _part(bytes(text[part_begin:part_end]), is_first=is_first)
+            is_first = False
+        del text[: ends[-1]]
+        begun = text.rfind(b"<", max(searched - ends[-1], 0))
+        searched = len(text) if begun < 0 or b">" in text[begun:] else begun
+    yield from _last(bytes(text), is_first=is_first)
+
+
+def _part(part: bytes, *, is_first: bool) -> tuple[bytes, list[bytes], bytes]:
+    """Return of what ends with a record what stands before it, what has no end, and the record."""
+    begins = [begin.start() for begin in _BEGIN.finditer(part)]
+    if not begins:
+        delivery = _DELIVERY_BEGIN.search(part) if is_first else None
+        begin = delivery.end() if delivery else 0
+        return part[:begin], [part[begin:]], b""
+    frame, odd = _between(part[: begins[0]], is_first=is_first)
+    return frame, [*odd, *(part[a:b] for a, b in pairwise(begins))], part[begins[-1] :]
+
+
+def _last(rest: bytes, *, is_first: bool) -> Iterator[tuple[bytes, list[bytes], bytes]]:
+    """Yield what stands after the last record, and records without an end."""
+    begins = [begin.start() for begin in _BEGIN.finditer(rest)]
+    ends = [end.start() for end in _DELIVERY_END.finditer(rest, begins[0] if begins else 0)]
+    if not ends or (is_first and not begins):
+        yield rest, [], b""
+        return
+    places = [*begins, ends[-1]]
+    frame, odd = _between(rest[: places[0]], is_first=is_first)
+    yield frame, [*odd, *(rest[a:b] for a, b in pairwise(places))], b""
+    yield rest[ends[-1] :], [], b""
+
+
+def _between(text: bytes, *, is_first: bool) -> tuple[bytes, list[bytes]]:
+    """Return what is of the frame where no record is, and what beside it is not well-formed."""
+    borders = [*_BORDER.finditer(text)]
+    end = borders[-1].end() if borders else len(text) if is_first else 0
+    begin = borders[0].start() if borders and not is_first else 0
+    beside = (piece for piece in (text[:begin], text[end:]) if piece.strip())
+    odd = [piece for piece in beside if isinstance(_read(b"<e>%s</e>" % piece, frozenset()), bytes)]
+    return text[begin:end], odd
 
 
 def _read(record: bytes, wanted: frozenset[str]) -> Found:

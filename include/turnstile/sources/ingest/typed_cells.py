@@ -136,8 +136,8 @@ def _of_json(cells: pa.Array) -> pa.Array:
     texts = readable(cells.storage)
     # a batch fits into memory: nothing of it is spilled outside of the private zone
     with tempfile.TemporaryDirectory() as scratch, connect(Path(scratch)) as engine:
-        found = engine.from_arrow(pa.table({"said": texts})).project("json_valid(said) AS is_json")
-        is_json = found.to_arrow_table()["is_json"].combine_chunks()
+        judged = engine.from_arrow(pa.table({"said": texts})).project("json_valid(said) AS is_json")
+        is_json = judged.to_arrow_table()["is_json"].combine_chunks()
     if texts is cells.storage and pc.all(is_json).as_py() is not False:
         return cells
     kept = pc.if_else(is_json, texts, pa.scalar(None, texts.type))

@@ -32,7 +32,8 @@ _USUAL_DATES = {*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)}
 _FORMS = {14: "d", 15: "d", 16: "d", 17: "d", 18: "h", 19: "h", 20: "h", 21: "h"}  # 22: both
 _NO_CODE = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]|general', re.IGNORECASE)
 # What is no character of XML, or a reference by number, which may be to none.
-_ODD = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|&#(?:([0-9]{1,9})|x([0-9a-fA-F]{1,8}));")
+_ODD = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|&#(?:([0-9]+)|x([0-9a-fA-F]+));")
+_DIGITS = 7  # of the last character, by ten or sixteen
 _SURROGATES = range(0xD800, 0xE000)
 _COLUMN = re.compile(r"([A-Z]{1,3})\d*")
 Row = dict[int, str]
@@ -113,9 +114,8 @@ class _Sheet:
         form = self._styles[_whole(style, 0)] if _whole(style, 0) < len(self._styles) else ""
         try:
             if kind == "s":
-                value = self._texts[
-                    _whole(value.strip(), len(self._texts))
-                ]  # none before the first
+                place = _whole(value.strip(), len(self._texts))  # none before the first
+                value = self._texts[place]
             if kind == "n" and form and value:
                 at = _ZERO[self._is_1904] + timedelta(seconds=round(float(value) * 86_400))
                 return f"{at:%Y-%m-%d %H:%M:%S}"[slice(*_PARTS[form])]
@@ -181,13 +181,16 @@ class _Sheet:
                 yield chunk
 
 
-def _marked(found: re.Match[str]) -> str:
+def _marked(match: re.Match[str]) -> str:
     """Return a reference to a character as it is; a mark of what is none."""
-    if not found[1] and not found[2]:
+    if not match[1] and not match[2]:
         return UNREADABLE
-    number = int(found[1]) if found[1] else int(found[2], 16)
+    digits = (match[1] or match[2]).lstrip("0")
+    if len(digits) > _DIGITS:
+        return UNREADABLE
+    number = int(digits or "0", 10 if match[1] else 16)
     is_none = number > sys.maxunicode or number in _SURROGATES or _ODD.match(chr(number))
-    return UNREADABLE if is_none else found[0]
+    return UNREADABLE if is_none else match[0]
 
 
 _PARTS = {"d": (10,), "h": (11, None), "dh": (None,)}
