@@ -93,6 +93,12 @@ class Changes:
                     for name in ("", *names):
                         self.note(f"{place}/{name}" if name else place)
 
+    def forget(self) -> None:
+        """Count nothing any more."""
+        self._below.clear()
+        self._names.clear()
+        self._within.clear()
+
     def note_all(self) -> None:
         """Anything may have changed: people and disasters pass no wrapped call."""
         self.total += 1
@@ -163,6 +169,11 @@ class Remembered:
                 self._answers.clear()
             self._answers[question] = Answer(value, machine.calls - before, layers)
         return value
+
+    def forget(self) -> None:
+        """Give the memory of a world back, which no search for garbage has to look through then."""
+        self._answers.clear()
+        self._changes.forget()
 
     def count_of(self, folder: str) -> int:
         """Return a count that grows once anything below a folder changed."""

@@ -1143,7 +1143,9 @@ def world_of(seed: int, **options: Any) -> Iterator[World]:
             folder.mkdir()
             break
         folder = folder.with_name(f"{folder.name}-too")  # another process lives the same
+    world = World(seed, folder, **options)
     try:
-        yield World(seed, folder, **options)
+        yield world
     finally:
+        world.remembered.forget()
         shutil.rmtree(folder, ignore_errors=True)
