@@ -216,11 +216,7 @@ class NativeStack:
         except BlockingIOError:
             owner = path.read_text(encoding="utf-8").strip()
             lives = owner.isdecimal() and psutil.pid_exists(int(owner))
-            way = (
-                "); stop it first"
-                if lives
-                else f", which died); stop it: {self._kill_what_is_left()}"
-            )
+            way = "); stop it first" if lives else f", which died); {self._what_is_left()}"
             raise TurnstileError(
                 f"another Airflow uses {self._home} (started by process {owner}{way}"
             ) from None
@@ -229,15 +225,18 @@ class NativeStack:
         file.flush()
         return file.fileno()
 
-    def _kill_what_is_left(self) -> str:
-        """Return the command that ends what a stack left that was killed; its draws end alone."""
+    def _what_is_left(self) -> str:
+        """Say how to end what a stack left that was killed; its draws end alone."""
         left = set[psutil.Process]()
         for process in psutil.process_iter():
             with suppress(psutil.Error, OSError):
                 is_part = "airflow" in " ".join(process.cmdline())
                 if is_part and Path(process.cwd()) == self._home.resolve():
                     left |= _family(process.pid)
-        return " ".join(["kill", *sorted(str(process.pid) for process in left - _draws(left))])
+        others = sorted(str(process.pid) for process in left - _draws(left))
+        if not others:
+            return "what is left of it, such as a draw, ends by itself; start again in a minute"
+        return f"stop it: kill {' '.join(others)}"
 
 
 def free_port(preferred: int) -> int:
