@@ -20,12 +20,12 @@ from xml.parsers import expat
 from turnstile.sources.ingest.document_record import Found
 from turnstile.sources.ingest.plain_text import xml_in_utf_8
 
-RECORD = "VehicleActivity"
+RECORD, _PREFIX = "VehicleActivity", rb"(?:[^\s<>/!?:]+:)?"
 _DEEPEST, _LONGEST = 12, 1 << 16  # elements within a record; characters of a text
-_TAG = rb"(?:[^\s<>/!?:]+:)?" + RECORD.encode()
+_TAG = _PREFIX + RECORD.encode()
 _BEGIN = re.compile(rb"<%s(?=[\s/>])" % _TAG)
 _END = re.compile(rb"</%s\s*>|<%s(?:\s[^<>]*)?/>" % (_TAG, _TAG))
-_DELIVERY = rb"(?:[^\s<>/!?:]+:)?VehicleMonitoringDelivery"
+_DELIVERY = _PREFIX + b"VehicleMonitoringDelivery"
 _BORDER = re.compile(rb"</?%s(?:\s[^<>]*)?>" % _DELIVERY)
 _DELIVERY_BEGIN = re.compile(rb"<%s(?:\s[^<>]*)?(?<!/)>" % _DELIVERY)
 _DELIVERY_END = re.compile(rb"</%s\s*>" % _DELIVERY)
