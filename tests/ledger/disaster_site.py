@@ -21,6 +21,7 @@ from turnstile.ledger.balances.amounts import Cap
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import Attempt, Request
+from turnstile.publishing.describe.card_terms import stated_charges
 from turnstile.publishing.describe.manifest import manifest_bytes
 from turnstile.settings import Settings
 
@@ -90,7 +91,7 @@ class Site:
         staged = self.home / "embargoed" / str(attempt.key) / "package"
         public = self.home / "public" / str(attempt.key)
         if not staged.exists():
-            stage(staged, attempt, self.request(n, **other), ledger.head())
+            stage(staged, attempt, self.request(n, **other), ledger)
         manifest = (staged / "manifest.json").read_bytes()
         ledger.publish(attempt.key, hashlib.sha256(manifest).hexdigest())
         if not public.exists():
@@ -124,15 +125,19 @@ def plan_of(request: Request) -> dict[str, Any]:
     }
 
 
-def stage(folder: Path, attempt: Attempt, request: Request, head: tuple[int, str]) -> None:
+def stage(folder: Path, attempt: Attempt, request: Request, ledger: Ledger) -> None:
     """Write a package."""
     (folder / "tables").mkdir(parents=True)
     (folder / "tables/on_time.csv").write_text("slot,estimate\n0,12\n")
     (folder / "plan.json").write_text(json.dumps(plan_of(request)))
+    (sequence, head), of_key = ledger.head(), ledger.entries_of(attempt.key)
+    drawn = ledger.revision(attempt.key).drawn
+    charges = stated_charges(of_key, drawn, request.plan_digest)
     card = {
-        "burned_draws": 0,
+        "charges": charges,
+        "burned_draws": sum(charge["draws"] for charge in charges) - 1,
         "cumulative": [{"family": request.family}],
-        "ledger": {"head_sha256": head[1], "sequence": head[0]},
+        "ledger": {"head_sha256": head, "sequence": sequence},
     }
     (folder / "release_card.json").write_text(json.dumps(card))
     sealed = str(attempt.artefact_digest)

@@ -361,6 +361,15 @@ def _burned_draws_not_stated(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(product_card, "stated_charges", lambda *asked: stated_charges(*asked)[-1:])
 
 
+def _charged_by_another_ledger(patch: pytest.MonkeyPatch) -> None:
+    stated_charges = product_card.stated_charges
+    patch.setattr(
+        product_card,
+        "stated_charges",
+        lambda *asked: [c | {"entry_sha256": "0" * 64} for c in stated_charges(*asked)],
+    )
+
+
 def _window_one_week_short(patch: pytest.MonkeyPatch) -> None:
     most_spent = stored_accounts._most_spent
     patch.setattr(stored_accounts, "_most_spent", lambda rows, weeks: most_spent(rows, weeks - 1))
@@ -402,6 +411,11 @@ SLIPS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], str, str]] = {
         _epsilon_rounded_down,
         "opal",
         "card_day: epsilon at delta 1e-6 1.939869 stated, 1.9",
+    ),
+    "entries": (
+        _charged_by_another_ledger,
+        "opal",
+        "a charge is stated by an entry that the export does not hold",
     ),
     "burned draws": (_burned_draws_not_stated, "opal", "1 draws stated, 2 charged in the export"),
     "a window one week short": (

@@ -27,6 +27,7 @@ from turnstile.ledger.custody.vouched_files import public_records, record_bytes
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.private_zone.bounding_key import require_known_key
 from turnstile.pipeline.trials.publishable import require_place
+from turnstile.publishing.describe.card_terms import stated_charges
 from turnstile.publishing.describe.manifest import MANIFEST, manifest_bytes
 from turnstile.publishing.series.writing import write_records
 from turnstile.release.sealed import Artefact, NoisyTable, day_of_draw
@@ -136,9 +137,11 @@ def build_package(folder: Path, drawn: Any, *, ledger: Any, embargoed: Path, **_
     for name in ("plan.json", "assessment.json", "assessment.html"):
         (folder / name).write_bytes((embargoed / name).read_bytes())
     attempt, (sequence, head) = drawn.attempt, ledger.head()
-    burned = sum(draw.state.value == "burned" for draw in ledger.attempts(attempt.key))
+    of_key, revision = ledger.entries_of(attempt.key), ledger.revision(attempt.key)
+    charges = stated_charges(of_key, revision.drawn, drawn.plan.digest)
     card = {
-        "burned_draws": burned,
+        "charges": charges,
+        "burned_draws": sum(charge["draws"] for charge in charges) - 1,
         "cumulative": [{"family": attempt.family}],
         "ledger": {"head_sha256": head, "sequence": sequence},
     }

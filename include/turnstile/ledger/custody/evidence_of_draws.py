@@ -2,7 +2,7 @@
 
 A package or staged package proves its plan, its sealed digest and its manifest; a sealed file
 beside a plan proves that plan. Charged is the plan's own loss, once for every draw that the card
-states.
+states and the ledger does not hold.
 """
 
 from __future__ import annotations
@@ -90,8 +90,12 @@ class Proof:
         return body
 
 
-def proofs(all_traces: Iterable[Trace]) -> tuple[Proof, ...]:
+def proofs(all_traces: Iterable[Trace], held: AbstractSet[str] = frozenset()) -> tuple[Proof, ...]:
     """Return what traces prove, the strongest of each release: package, staged, sealed file.
+
+    Args:
+        all_traces: of draws that the ledger does not hold.
+        held: digests of the entries by which it charged others.
 
     Raises:
         InputError: a trace cannot be read, so that its loss is unknown.
@@ -99,10 +103,10 @@ def proofs(all_traces: Iterable[Trace]) -> tuple[Proof, ...]:
     by_key: dict[str, list[Trace]] = {}
     for trace in all_traces:
         by_key.setdefault(trace.key, []).append(trace)
-    return tuple(_proof(key, traces) for key, traces in sorted(by_key.items()))
+    return tuple(_proof(key, traces, held) for key, traces in sorted(by_key.items()))
 
 
-def _proof(key: str, traces: list[Trace]) -> Proof:
+def _proof(key: str, traces: list[Trace], held: AbstractSet[str]) -> Proof:
     """Return what the traces of one release prove."""
     public = next((trace for trace in traces if trace.kind is TraceKind.PACKAGE), None)
     staged = next((trace for trace in traces if trace.kind is TraceKind.STAGED), None)
@@ -110,7 +114,7 @@ def _proof(key: str, traces: list[Trace]) -> Proof:
     drawn = {trace.file for trace in traces if trace not in {public, staged}}
     best = public or staged
     if best is not None:
-        return _of_package(key, best, drawn - {sealed_file(best.sealed)})
+        return _of_package(key, best, drawn - {sealed_file(best.sealed)}, held)
     folder = traces[0].folder or traces[0].path.parent
     is_sealed = len(files) == 1 and _is_named_rightly(files[0].path)
     return Proof(
@@ -125,7 +129,9 @@ def _proof(key: str, traces: list[Trace]) -> Proof:
     )
 
 
-def _of_package(key: str, trace: Trace, leftovers: AbstractSet[str]) -> Proof:
+def _of_package(
+    key: str, trace: Trace, leftovers: AbstractSet[str], held: AbstractSet[str]
+) -> Proof:
     """Return what a package proves; it has to be intact."""
     problems = file_problems(trace.path)
     if problems or trace.sealed is None:
@@ -134,10 +140,12 @@ def _of_package(key: str, trace: Trace, leftovers: AbstractSet[str]) -> Proof:
         raise InputError(where=str(trace.path), field="package", rule=rule)
     card = json.loads((trace.path / CARD).read_bytes())
     is_public = trace.kind is TraceKind.PACKAGE
+    charged = sum(c["draws"] for c in card.get("charges", ()) if c.get("entry_sha256") in held)
+    died = max(int(card.get("burned_draws") or 0), len(leftovers))
     return Proof(
         key=ReleaseKey.parse(key),
         state=ReleaseState.PUBLISHED if is_public else ReleaseState.SEALED,
-        draws=1 + max(int(card.get("burned_draws") or 0), len(leftovers)),
+        draws=1 + max(died - charged, 0),
         leftovers=tuple(sorted(leftovers)),
         sealed=trace.sealed,
         manifest=trace.manifest if is_public else None,

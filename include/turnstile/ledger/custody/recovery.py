@@ -239,14 +239,17 @@ def _tail(connection: Connection, folder: Path, history: History) -> list[Entry]
             if shipped_entry(folder, sequence).hash != history.hash_at(sequence):
                 raise IntegrityError(
                     f"entry {sequence} of {folder} is not the ledger's: two copies lived on, or "
-                    "one was replaced; nothing was recovered: keep both and find out which is true"
+                    "one was replaced; nothing was recovered: keep both and find out which is "
+                    "true; if the ledger is an old copy, move it away, and if the witness is, take "
+                    "its folder out of TURNSTILE_WITNESS; then recover again"
                 )
     try:
         tail = list(shipped_entries(folder, after=head))
     except (OSError, ValueError) as error:
         rule = (
-            f"an entry cannot be read ({type(error).__name__}); restore the witness, or where "
-            "nobody can, take away its entries from the one that verify names on: they are lost"
+            f"an entry cannot be read ({type(error).__name__}); recover again, and if it stays so, "
+            "restore the witness, or where nobody can, take away its entries from the one that "
+            "verify names on: they are lost"
         )
         raise InputError(where=str(folder), field="witness", rule=rule) from error
     if head + len(tail) < last_shipped(folder):
@@ -269,7 +272,8 @@ def _declare(  # noqa: PLR0913, PLR0917 - each a source of what is lost
     """Charge what files prove and entries do not hold; return the releases."""
     history, declared = read_history(connection), []
     charged: dict[str, str] = {}
-    for proof in proofs(_unknown(all_traces, history, declared_draws(connection))):
+    unknown = _unknown(all_traces, history, declared_draws(connection))
+    for proof in proofs(unknown, _charged_by(history)):
         past_attempts = history.attempts.get(str(proof.key), [])
         is_sealed = any(attempt.state in SEALED_STATES for attempt in past_attempts)
         family = _family(connection, proof, families | _group_by_programme(history) | charged)
@@ -313,6 +317,16 @@ def _unknown(
         if unknown and not own:  # what a package states is charged with it, and no less than files
             beyond = len(others)
         yield from others[:beyond]
+
+
+def _charged_by(history: History) -> set[str]:
+    """Return the digest of the entry that opened each attempt that was charged."""
+    return {
+        history.hashes[attempt.reserved_sequence]
+        for past in history.attempts.values()
+        for attempt in past
+        if attempt.state in CHARGED_STATES
+    }
 
 
 def _unnamed(

@@ -558,6 +558,9 @@ class Ledger:
             return  # its history is lost, and its losses were declared anew
         if self.hashes[release.at - 1 : release.at] != [head]:
             yield f"entry {release.at} of the export is not the one that the card names"
+        by_entry = {charge.get("entry_sha256") for charge in release.card["charges"]} - {None}
+        if by_entry.difference(self.hashes):
+            yield "a charge is stated by an entry that the export does not hold"
         draws = sum(c.draws for c in release.charges), sum(c.draws for c in charged)
         if draws[0] != draws[1]:
             yield f"{draws[0]} draws stated, {draws[1]} charged in the export"
@@ -566,12 +569,16 @@ class Ledger:
         states = [release.at, *(c.at for c in book if release.at < c.at < end)]
         books = [[c for c in book if c.at <= state] for state in states]
         yield from of_accounts(release, books, are_whole=True)
+        yield from self.of_windows(release, books[0])
+
+    def of_windows(self, release: Release, book: list[Charge]) -> Iterator[str]:
+        """Hold a card's most spent windows against the charges up to its entry."""
         held = [of for of, at, end in self.holds.values() if at <= release.at < end]
         if release.family in held:
             return  # the most spent window is chosen with what is held, which cards do not state
         for line in release.card["windows"]:
-            ends, account = {c.weeks[1] for c in books[0]}, (line["unit"], "ever")
-            sums = [total(books[0], account, (end - line["weeks"] + 1, end)) for end in ends]
+            ends, account = {c.weeks[1] for c in book}, (line["unit"], "ever")
+            sums = [total(book, account, (end - line["weeks"] + 1, end)) for end in ends]
             said, most = stated(line).rho, [s.rho for s in sums if s.rho is not None]
             if said is not None and (len(most) < len(sums) or said < max(most)):
                 yield f"{line['unit']}, {line['window']}: rho {shown(said)} stated, more computed"

@@ -77,17 +77,19 @@ def stated_charges(
 ) -> list[dict[str, Any]]:
     """Return every draw that was charged to a key: of another plan with all that was charged.
 
+    By the entry that opened it a recovery knows which of them a ledger holds that came back.
+
     Args:
         entries: of the key.
         drawn: attempts at the key that were charged.
         plan_digest: of the release.
     """
     charged = {attempt.attempt_id for attempt in drawn}
-    opened = [e.body for e in entries if e.kind in _OPENING and e.attempt_id in charged]
+    opened = [(e.hash, e.body) for e in entries if e.kind in _OPENING and e.attempt_id in charged]
     return [
-        {"draws": body.get("draws", 1)}
+        {"draws": body.get("draws", 1), "entry_sha256": entry_sha256}
         | ({} if body["plan_digest"] == plan_digest else {"postings": body["postings"]})
-        for body in opened
+        for entry_sha256, body in opened
     ]
 
 
