@@ -1,8 +1,9 @@
 """Random histories with restores, recoveries, full disks and deaths mixed in.
 
 Checked by a model that knows only files: every sealed file that ever existed, wherever it lies now,
-was one draw. Whatever operators did, the ledger never states less than those draws cost, and no key
-whose package is public is ever drawn again.
+was one draw. Whatever operators did, the ledger never states less than those draws cost, and never
+more than every draw cost that any copy of it ever charged; no key whose package is public is ever
+drawn again.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from ledger_asks import LOSS_MICRO, week_number
 
 from conftest import Stores
 from turnstile.errors import InputError, IntegrityError, RefusedError
-from turnstile.ledger.custody import space
+from turnstile.ledger.custody import recovery, space
+from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
@@ -52,12 +54,13 @@ class History:
         self.seen: dict[str, int] = {}
         self.public: dict[str, bytes] = {}
         self.did: Counter[str] = Counter()
+        self.begun: dict[str, set[str]] = {}
 
     def step(self) -> None:
         """Do one thing, and compare with what files say."""
         name = self.random.choices(
             ("release", "draw", "die", "backup", "restore", "recover", "full_disk", "void"),
-            (6, 3, 3, 1, 1, 3, 1, 1),
+            (4, 2, 4, 3, 2, 4, 1, 1),
         )[0]
         self.did[name] += 1
         week = self.random.randrange(WEEKS)
@@ -119,8 +122,11 @@ class History:
         }
 
     def compare(self, before: dict[str, int], *, changed: bool = True) -> None:
-        """No under-count once ledger and files agree; no second draw of what is public."""
+        """No under- or over-count once ledger and files agree; no second draw of what is public."""
         now, public_before = self.draws(), set(self.public)
+        for entry in self.site.ledger.entries():
+            if entry.kind is EntryKind.DRAW_BEGUN:
+                self.begun.setdefault(entry.body["key"], set()).add(entry.hash)
         for path in (self.site.home / "public").glob("opal/*/r0/manifest.json"):
             week = path.parent.parent.name
             assert self.public.setdefault(week, path.read_bytes()) == path.read_bytes()
@@ -135,7 +141,9 @@ class History:
             for n in range(WEEKS):
                 scope = f"{_monday(n)}/bus/b0"
                 drawn = now[week_number(n)]
+                begun = len(self.begun.get(f"opal/{week_number(n)}/r0", ()))
                 assert spent.get(scope, 0) >= drawn * LOSS_MICRO, "a draw was forgotten"
+                assert spent.get(scope, 0) <= begun * LOSS_MICRO, "a draw was counted twice"
 
 
 def _monday(n: int) -> str:
@@ -213,3 +221,19 @@ def test_the_model_notices_a_ledger_that_looks_at_no_trace(
     (folder / f"sealed-{'0' * 16}.parquet").write_bytes(b"other noise")
     with pytest.raises(AssertionError, match="drawn again"):
         history.compare(before)
+
+
+@pytest.mark.parametrize("stores", ["sqlite"], indirect=True)
+def test_the_model_notices_a_draw_that_is_counted_twice(
+    stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The negative control: an older ledger holds a dead draw, the card of the next one, too."""
+    history = History(stores, tmp_path / "h", monkeypatch, seed=0, witness=False)
+    for act in (history.die, history.backup, history.release):
+        act(0)
+        history.compare(history.draws())
+    monkeypatch.setattr(recovery, "_charged_by", lambda _: set())
+    history.site = replace(history.site, url=history.backups[0]).at(monkeypatch)
+    history.recover(0)
+    with pytest.raises(AssertionError, match="counted twice"):
+        history.compare(history.draws())
