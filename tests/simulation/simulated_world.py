@@ -584,7 +584,8 @@ class World:
             return "again" if "the week again" in said else "retry"
         if isinstance(error, RefusedError):
             self.pass_time(120)
-            return "again" if "inputs" in said or "changed" in said else "retry"
+            words = ("inputs", "changed", "from ingest on")
+            return "again" if any(word in said for word in words) else "retry"
         self.pass_time(30)
         return "retry"
 
