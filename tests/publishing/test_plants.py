@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import re
@@ -76,6 +77,31 @@ def table(name: str, change: Callable[[pa.Table], pa.Table], *, both: bool = Tru
             (package / at).write_bytes(content)
 
     return plant
+
+
+def packed(name: str, pack: Callable[[bytes], bytes], *, beside: bool = False) -> Plant:
+    """Pack the CSV of a table, as a large one is."""
+
+    def plant(package: Path) -> None:
+        path = package / f"data/{name}.csv"
+        path.with_suffix(".csv.gz").write_bytes(pack(path.read_bytes()))
+        if not beside:
+            path.unlink()
+
+    return plant
+
+
+def with_name(content: bytes) -> bytes:
+    """Pack with the name of a file in the header."""
+    target = io.BytesIO()
+    with gzip.GzipFile(str(TRUE), "wb", fileobj=target, mtime=0) as file:
+        file.write(content)
+    return target.getvalue()
+
+
+def last_twice(content: bytes) -> bytes:
+    """Say the last row of a table twice."""
+    return content + content.splitlines(keepends=True)[-1]
 
 
 def moved(rows: pa.Table, by: float) -> pa.Table:
@@ -163,6 +189,27 @@ PLANTS: dict[str, tuple[Plant, str]] = {
         "geometry.n",
     ),
     "beside the features of the map": (field("cells.geojson", "true_total"), "true_total"),
+    "in the header of a packed table": (packed("location_slot", with_name), "is not what"),
+    "behind a packed table": (
+        packed("location_slot", lambda content: gzip.compress(content, mtime=0) + b"20123"),
+        "is not what",
+    ),
+    "in the time of a packed table": (
+        packed("location_slot", lambda content: gzip.compress(content, mtime=TRUE)),
+        "is not what",
+    ),
+    "in a packed table": (
+        packed("location_slot", lambda content: gzip.compress(last_twice(content), mtime=0)),
+        "is not what",
+    ),
+    "in a packed table beside the plain one": (
+        packed(
+            "location_slot",
+            lambda content: gzip.compress(last_twice(content), mtime=0),
+            beside=True,
+        ),
+        "lies beside",
+    ),
     "a number of the map": (map_number, "is not that of its table"),
     "the order of the map": (map_by_value, "cells.geojson: its places stand in an order"),
     "on the card": (field("release_card.json", "rows_read"), "rows_read"),
@@ -326,6 +373,14 @@ NAMED: dict[str, tuple[Plant, str]] = {
     "an estimate within its interval": (
         table("location_slot", lambda rows: moved(rows, 0.1)),
         "estimates",
+    ),
+    "a table that another version packed": (
+        packed("location_slot", lambda content: gzip.compress(content, 9, mtime=0)),
+        "packing",
+    ),
+    "a table that another library packed": (
+        packed("location_slot", lambda content: gzip.compress(content, 1, mtime=0)),
+        "packing",
     ),
     "a line of a tool": (text("tools/sums.py", '"""', '"""20123 '), "tools"),
 }

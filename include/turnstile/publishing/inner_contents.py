@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
@@ -22,10 +23,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from turnstile.estimates.labelled import parquet_bytes
+from turnstile.estimates.labelled import csv_bytes, parquet_bytes
 from turnstile.publishing.allowed_contents import PAGES
 from turnstile.publishing.data_tables import labels_of
-from turnstile.publishing.package_reader import DATA, Tables, csv_file
+from turnstile.publishing.package_reader import DATA, Tables, csv_of
 
 START, MAP, SUMS = "START_HERE.csv", "cells.geojson", "SHA256SUMS"
 _PAGES, _TEXTS = (".html", ".svg"), (".md",)
@@ -39,6 +40,7 @@ NOT_JUDGED: Mapping[str, str] = {
         "package work out intervals, not the model again"
     ),
     "order": "an order of rows that is alike in all tables and in the map",
+    "packing": "how a large table is packed: what comes out of it is compared",
     "tools": "programs in tools/, which are those of the version that made the package",
     "explorer": "the pages beside the packages, but for the fields of their index",
 }
@@ -51,6 +53,8 @@ _COMMENT = re.compile(r"(?im)<!(?!doctype html>)|<\?|</\w+[^\w>]|/\*|^\[[^\]]*\]
 _Order = defaultdict[tuple[str, object], dict[object, set[object]]]
 """Of each column and mode: which labels came just before each label."""
 _OF_PLACES = frozenset({"service_date", "mode", "tap", "location"})
+_GZIP_HEADER = re.compile(rb"\x1f\x8b\x08\0{5}[\0\x02\x04][\x03\x13\xff]")
+"""No name, comment, field or time; three levels and systems (RFC 1952, 2.3)."""
 _ROUNDED = 0.051  # a half of the last place of each number, and what binary numbers add
 
 
@@ -119,10 +123,12 @@ def _of_tables(folder: Path, tables: Tables) -> Iterator[str]:
     is_copy = first is None
     for name in tables.layouts:
         rows = tables.rows(name)
-        path, content = csv_file(f"{DATA}/{name}", rows)
+        path, content = csv_of(folder, name), csv_bytes(rows)
         is_copy = is_copy or content == first
-        if not (folder / path).exists() or (folder / path).read_bytes() != content:
-            yield f"{path}: is not what {name}.parquet holds"
+        if not path.exists() or _unpacked(path) != content:
+            yield f"{DATA}/{path.name}: is not what {name}.parquet holds"
+        if path.suffix != ".gz" and path.with_suffix(".csv.gz").exists():
+            yield f"{DATA}/{name}.csv.gz: lies beside {path.name}"
         if not _in_order(rows, order):
             yield f"{DATA}/{name}.parquet: its rows stand in an order of their own"
         if any(field.metadata for field in rows.schema):
@@ -135,6 +141,20 @@ def _of_tables(folder: Path, tables: Tables) -> Iterator[str]:
         yield f"{START}: is no copy of a table"
     if (folder / MAP).exists():
         yield from _of_map(json.loads((folder / MAP).read_bytes()), tables, order)
+
+
+def _unpacked(path: Path) -> bytes | None:
+    """Return what a file holds, packed by any level or library; None if anything is beside it."""
+    content = path.read_bytes()
+    if path.suffix != ".gz":
+        return content
+    stream = zlib.decompressobj(wbits=31)
+    try:
+        unpacked = stream.decompress(content)
+    except zlib.error:
+        return None
+    is_alone = stream.eof and not stream.unused_data and _GZIP_HEADER.match(content)
+    return unpacked if is_alone else None
 
 
 def _is_written_as_here(path: Path, rows: pa.Table) -> bool:
