@@ -91,6 +91,11 @@ def packed(name: str, pack: Callable[[bytes], bytes], *, beside: bool = False) -
     return plant
 
 
+def gzip_of(content: bytes, level: int = 6) -> bytes:
+    """Pack with nothing beside the content."""
+    return gzip.compress(content, level, mtime=0)
+
+
 def with_name(content: bytes) -> bytes:
     """Pack with the name of a file in the header."""
     target = io.BytesIO()
@@ -191,23 +196,19 @@ PLANTS: dict[str, tuple[Plant, str]] = {
     "beside the features of the map": (field("cells.geojson", "true_total"), "true_total"),
     "in the header of a packed table": (packed("location_slot", with_name), "is not what"),
     "behind a packed table": (
-        packed("location_slot", lambda content: gzip.compress(content, mtime=0) + b"20123"),
+        packed("location_slot", lambda table: b"".join(map(gzip_of, (table, b"")))),
         "is not what",
     ),
     "in the time of a packed table": (
-        packed("location_slot", lambda content: gzip.compress(content, mtime=TRUE)),
+        packed("location_slot", lambda table: gzip.compress(table, mtime=TRUE)),
         "is not what",
     ),
     "in a packed table": (
-        packed("location_slot", lambda content: gzip.compress(last_twice(content), mtime=0)),
+        packed("location_slot", lambda table: gzip_of(last_twice(table))),
         "is not what",
     ),
     "in a packed table beside the plain one": (
-        packed(
-            "location_slot",
-            lambda content: gzip.compress(last_twice(content), mtime=0),
-            beside=True,
-        ),
+        packed("location_slot", lambda table: gzip_of(last_twice(table)), beside=True),
         "lies beside",
     ),
     "a number of the map": (map_number, "is not that of its table"),
@@ -375,11 +376,11 @@ NAMED: dict[str, tuple[Plant, str]] = {
         "estimates",
     ),
     "a table that another version packed": (
-        packed("location_slot", lambda content: gzip.compress(content, 9, mtime=0)),
+        packed("location_slot", lambda table: gzip_of(table, 9)),
         "packing",
     ),
     "a table that another library packed": (
-        packed("location_slot", lambda content: gzip.compress(content, 1, mtime=0)),
+        packed("location_slot", lambda table: gzip_of(table, 1)),
         "packing",
     ),
     "a line of a tool": (text("tools/sums.py", '"""', '"""20123 '), "tools"),
