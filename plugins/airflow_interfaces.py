@@ -203,7 +203,8 @@ def runs_now(
         period = period_of(run.dag_id, run.logical_date, week)
         known = tasks.get((run.dag_id, run.run_id), {})
         since = latest((run.queued_at, run.start_date))
-        now = RunNow(run.run_id, period, _word(run.state), known, since, bool(run.is_paused))
+        held, state = bool(run.is_paused), _word(run.state)
+        now = RunNow(run.run_id, period, state, known, since, held, run.logical_date)
         runs_by_dag[run.dag_id].append(now)
     return {dag_id: tuple(ones) for dag_id, ones in runs_by_dag.items()}
 

@@ -10,7 +10,7 @@ Airflow 3.3 asks no timetable there.
 
 from __future__ import annotations
 
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from pendulum import DateTime
 
     from turnstile.service_calendar import ServicePeriod
+
+_CLOCKS_DIFFER = timedelta(minutes=10)  # the dialog's date is that of the browser
 
 
 class ServicePeriods(Timetable):
@@ -86,7 +88,15 @@ class ServicePeriods(Timetable):
         return run_name(self._programme, self._at(data_interval.start))
 
     def infer_manual_data_interval(self, *, run_after: DateTime) -> DataInterval:
-        """Return the period that begins at a moment, else the last one that is over."""
+        """Return the period that begins at a moment, else the last one that is over.
+
+        Raises:
+            ValueError: the moment lies ahead. Airflow would begin the run, do nothing of it before
+                then, and begin no other of the programme meanwhile.
+        """
+        if run_after > system_clock() + _CLOCKS_DIFFER:
+            rule = "lies ahead; leave it empty, and name the week in the field of that name"
+            raise ValueError(f"the logical date {run_after:%Y-%m-%d %H:%M} UTC {rule}")
         period = self._at(run_after)
         is_its_start = starts_at(period, self._zone) == run_after
         return self._interval(period if is_its_start else self._over(run_after))

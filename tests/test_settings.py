@@ -81,6 +81,8 @@ def test_a_home_may_have_a_colon_in_its_name(
         ("TURNSTILE_INCLUDE", "./include", "./include is elsewhere for each folder"),
         ("TURNSTILE_WITNESS", "/mnt/one:two", "two is elsewhere for each folder"),
         ("TURNSTILE_LEDGER_URL", "sqlite:///ledger.sqlite", "is elsewhere for each folder"),
+        ("TURNSTILE_PUBLIC_STORE_CREDENTIALS", "store.ini", "is elsewhere for each folder"),
+        ("TURNSTILE_LANDING_STORE_CREDENTIALS", "~/store", "a shell alone knows what ~ is"),
         ("TURNSTILE_WITNESS", "/mnt/one:HOME/public", "entries name people"),
         ("TURNSTILE_WITNESS", "HOME/public/kept", "entries name people"),
         ("TURNSTILE_WITNESS", "HOME/link", "entries name people"),

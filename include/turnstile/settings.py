@@ -14,7 +14,8 @@ from turnstile.errors import InputError
 
 _INCLUDE = Path(__file__).resolve().parents[1]
 ZONES = ("landing", "private", "embargoed", "public")
-_PATHS = ("TURNSTILE_HOME", "TURNSTILE_INCLUDE", "TURNSTILE_LEDGER_KEY")
+_CREDENTIALS = tuple(f"TURNSTILE_{zone.upper()}_STORE_CREDENTIALS" for zone in ZONES)
+_PATHS = ("TURNSTILE_HOME", "TURNSTILE_INCLUDE", "TURNSTILE_LEDGER_KEY", *_CREDENTIALS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +134,12 @@ def _require_whole(env: Mapping[str, str]) -> None:
     given = {name: [env.get(name, "")] for name in _PATHS}
     given["TURNSTILE_WITNESS"] = env.get("TURNSTILE_WITNESS", "").split(":")
     given["TURNSTILE_LEDGER_URL"] = [str(sqlite_file(env.get("TURNSTILE_LEDGER_URL", "")) or "")]
-    for name, paths in given.items():
-        for path in filter(None, paths):
-            if not path.startswith("/"):
-                why = f"{path} is elsewhere for each folder that a command is run in"
-                why = "a shell alone knows what ~ is" if path.startswith("~") else why
-                rule = f"{why}; write the whole path"
-                raise InputError(where="environment", field=name, rule=rule)
+    pairs = ((name, path) for name, paths in given.items() for path in paths if path)
+    for name, path in pairs:
+        if not path.startswith("/"):
+            why = f"{path} is elsewhere for each folder that a command is run in"
+            why = "a shell alone knows what ~ is" if path.startswith("~") else why
+            raise InputError(where="environment", field=name, rule=f"{why}; write the whole path")
 
 
 def _witness(env: Mapping[str, str], home: Path) -> tuple[Path, ...]:
@@ -160,7 +160,7 @@ def _stores(env: Mapping[str, str]) -> tuple[ZoneStore, ...]:
         name = f"TURNSTILE_{zone.upper()}_STORE"
         if address := env.get(name):
             file = env.get(f"{name}_CREDENTIALS")
-            stores.append(ZoneStore(zone, address, Path(file).resolve() if file else None))
+            stores.append(ZoneStore(zone, address, Path(file) if file else None))
     named = {store.zone for store in stores}
     if stores and not {"embargoed", "public"} <= named:
         rule = (

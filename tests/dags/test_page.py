@@ -6,7 +6,7 @@ import importlib
 import json
 import re
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -15,6 +15,7 @@ import pytest
 from made_homes import MadeHome
 
 from turnstile.cli import main
+from turnstile.settings import system_clock
 
 WEEK = "2016-W30"
 PATHS = [
@@ -330,6 +331,22 @@ def test_the_form_shows_what_a_click_would_charge_week_by_week(
     for last in ("2016-W29", "2019-W30", "2016-W99"):
         wrong = _get(site, "/release", params=WANTED | {"last": last}, headers=bearer("admin"))
         assert 'role="alert"' in wrong.text
+
+
+def test_a_week_that_is_not_over_is_not_asked_for(
+    site: Any, bearer: Callable[[str], dict[str, str]]
+) -> None:
+    """Airflow would begin its run, do nothing of it, and begin no other until the week begins."""
+    now = system_clock()
+    for days, is_over in ((-15, True), (0, False), (30, False)):
+        week = f"{now + timedelta(days=days):%G-W%V}"
+        asked = {"programme": "opal", "first": week, "last": week}
+        text = _get(site, "/release", params=asked, headers=bearer("admin")).text
+        assert ("Release 1 week" in text) == is_over
+        assert (f"week {week} is not over before" in text) == (not is_over)
+        form = asked | {"seen": "what was shown"}
+        clicked = site.post("/privacy-budget/release", data=form, headers=bearer("admin")).text
+        assert ("Something changed since this was shown" in clicked) == is_over
 
 
 def test_a_click_by_another_site_without_the_right_or_on_something_else_asks_for_nothing(

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -337,6 +338,26 @@ def test_runs_are_called_by_programme_and_period(bag: Any) -> None:
         run_after=monday.add(days=7, seconds=1)
     )
     assert later == base.DataInterval(monday, monday.add(days=7))  # the last week that is over
+
+
+def test_a_logical_date_that_lies_ahead_is_refused_where_it_is_asked_for(bag: Any) -> None:
+    """Airflow begins such a run, does nothing of it, and begins no other run of the DAG."""
+    pendulum = importlib.import_module("pendulum")
+    bodies = importlib.import_module("airflow.api_fastapi.core_api.datamodels.dag_run")
+    timetable = bag.dags["release_opal"].timetable
+    dag = SimpleNamespace(
+        timetable=timetable,
+        validate_partition_key=lambda _: None,
+        resolve_partition_date=lambda _: None,
+    )
+
+    def asked(**ahead: int) -> Any:
+        moment = pendulum.now("UTC").add(**ahead)
+        return bodies.TriggerDAGRunPostBody(logical_date=moment).validate_context(dag)
+
+    with pytest.raises(ValueError, match="lies ahead; leave it empty, and name the week in the"):
+        asked(days=1)
+    assert asked(minutes=5)["data_interval"] == asked(minutes=-5)["data_interval"]
 
 
 def test_a_dag_that_is_unpaused_late_begins_with_the_period_under_way(

@@ -170,6 +170,25 @@ def test_a_second_stack_of_the_same_folder_is_refused(
         assert _left(environment["MARK"])
 
 
+def test_a_number_that_another_process_has_by_now_is_not_named_as_who_started_it(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    """People were sent to stop a process that was not ours."""
+    home = tmp_path / "home"
+    other = subprocess.Popen(["sleep", "600"])  # noqa: S607
+    try:
+        with NativeStack(home, environment):
+            (home / "lock").write_text(str(other.pid))
+            with pytest.raises(TurnstileError, match="stop it first"):  # negative control
+                NativeStack(home, environment).__enter__()
+            os.utime(home / "lock", (0, psutil.Process(other.pid).create_time() - 60))
+            with pytest.raises(TurnstileError, match="which died"):
+                NativeStack(home, environment).__enter__()
+    finally:
+        other.kill()
+        other.wait()
+
+
 def test_what_a_stack_left_that_was_killed_is_named_so_that_it_can_be_stopped(
     tmp_path: Path, environment: dict[str, str]
 ) -> None:

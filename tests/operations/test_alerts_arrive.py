@@ -6,10 +6,14 @@ Slack and Teams are their real addresses, answered by a TLS server of this machi
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from receivers import (
@@ -30,6 +34,7 @@ from watched_place import INCLUDE, Place
 from turnstile.ledger.records import Bindings, Finding
 from turnstile.operations.journal import Happening
 from turnstile.operations.programme_now import BrokenProgramme
+from turnstile.operations.watchdog import delivery
 from turnstile.operations.watchdog.alerts import RULES, Alert, Severity
 from turnstile.operations.watchdog.delivery import deliver, send_by_apprise
 from turnstile.operations.watchdog.watch import audited
@@ -283,6 +288,45 @@ def test_a_service_that_takes_nothing_is_noticed_and_reported_again(
     assert _send(place, receivers, "hold_stuck", place.clock()) == []
     receivers.services.status = 200
     assert len(_send(place, receivers, "hold_stuck", place.clock())) == 1
+
+
+class _Drips(BaseHTTPRequestHandler):
+    """Takes a message; its answer begins at once, and a header of it goes on for ever."""
+
+    is_endless = True
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.wfile.write(b"HTTP/1.0 200 OK\r\nX-Slow: ")
+        with suppress(OSError):
+            while self.is_endless:
+                self.wfile.write(b".")
+                time.sleep(0.1)
+        self.wfile.write(b"\r\n\r\n")
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+def test_a_receiver_that_answers_byte_by_byte_holds_nobody_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its task hung for as long as the bytes came: no library bounds the whole exchange."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Drips) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        url = f"json://127.0.0.1:{server.server_port}/alerts"
+
+        def sent() -> bool:
+            return send_by_apprise([url], "turnstile", "one", Severity.ERROR)
+
+        monkeypatch.setattr(delivery, "WITHIN_S", 2.0)
+        began = time.monotonic()
+        assert not sent()
+        assert time.monotonic() - began < 30
+        monkeypatch.setattr(delivery, "WITHIN_S", 120.0)
+        monkeypatch.setattr(_Drips, "is_endless", False)
+        assert sent()  # negative control
+        server.shutdown()
 
 
 def test_slack_and_teams_get_the_forms_that_they_ask_for(receivers: Receivers) -> None:

@@ -149,6 +149,31 @@ def test_who_made_a_correction_by_hand_may_not_approve_it_where_the_starter_may_
     assert steps.approve("opal", WEEK, 1) == "approved"
 
 
+def test_a_no_to_what_another_run_made_public_counts_for_nothing(
+    sealed: Callable[..., Release],
+) -> None:
+    """It stood in the ledger: every later run of the public week asked, and held up all others."""
+    release = sealed(next(case for case in CASES if case.persons == 1))
+    record_answer(release, Answer(True, "ada", "seen"), frozenset())
+    assert "rejected" in str(_said(release, Answer(False, "grace", "no")))  # negative control
+    assert is_to_be_asked(release, 1, frozenset())
+    record_answer(release, Answer(True, "grace", "seen"), frozenset())
+    release.ledger.publish(release.key, "manifest")
+    before = release.ledger.approvals(release.key)
+    for person in ("grace", None):
+        said = record_answer(release, Answer(False, person, "late"), frozenset())
+        assert said == f"{release.key} is public already; this answer changes nothing"
+    assert release.ledger.approvals(release.key) == before
+    assert not is_to_be_asked(release, 1, frozenset())
+
+
+def _said(release: Release, answer: Answer) -> NotApproved:
+    """Return what an answer is refused with."""
+    with pytest.raises(NotApproved) as refused:
+        record_answer(release, answer, frozenset())
+    return refused.value
+
+
 def test_the_question_names_charge_caps_pictures_and_gates_that_did_not_apply(
     sealed: Callable[..., Release],
 ) -> None:

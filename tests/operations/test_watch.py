@@ -157,6 +157,22 @@ def test_a_run_that_nothing_holds_up_and_that_does_not_go_on_is_said_to_stall(
     assert run.state != "queued" or behind.stall("opal", run, now) == ""
 
 
+def test_a_run_whose_logical_date_lies_ahead_is_said_to_hold_up_all_others(place: Place) -> None:
+    """Airflow does nothing of it for years; its sentence was that it goes on by itself."""
+    place.say(Happening.BEGUN, "2016-W30")
+    ahead = replace(_FIRST, run_id="ahead", period="2030-W02", tasks={}, starts=_AT.replace(2030))
+    behind = replace(_FIRST, state="queued", period="2016-W30", tasks={})
+    airflow = AirflowNow({"opal": False}, {"opal": (ahead, behind)})
+    told = [item for item in place.now(airflow).attention if item.state == "stalled"]
+    assert [(item.weeks, item.run_id) for item in told] == [("2030-W02", "ahead")]
+    assert told[0].reason.endswith("whose logical date lies ahead (2030-08-01 12:00 UTC)")
+    assert told[0].next_step.startswith("Mark that run failed in Airflow and delete it")
+    begun = replace(ahead, starts=_AT - timedelta(days=7))
+    assert place.now(AirflowNow({"opal": False}, {"opal": (begun, behind)})).attention == ()
+    # Of the weeks until then nobody has to read a line.
+    assert [mark.week for mark in place.marks(airflow)] == ["2016-W30", "2030-W02"]
+
+
 @pytest.mark.parametrize(("state", "minutes"), [("deferred", 6), ("deferred", 4), ("running", 6)])
 def test_a_week_that_waits_while_nothing_wakes_its_task_is_said_to_stall(
     state: str, minutes: int, place: Place

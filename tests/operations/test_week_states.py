@@ -139,6 +139,20 @@ def test_a_deleted_run_of_a_public_week_is_dead_only_if_it_had_a_question_before
     assert [shown.state for shown in place.now(place.airflow(None)).attention] == looks
 
 
+def test_a_question_of_a_second_run_is_no_question_once_the_week_is_public(place: Place) -> None:
+    """A backfill and a run by name asked about one week; the page sent people to an empty desk."""
+    place.say(Happening.BEGUN, "2016-W30")
+    place.publish("2016-W30")
+    (shown,) = place.now(place.airflow("running", {"ask": "awaiting_input"})).attention
+    assert shown.state == "asked"
+    assert shown.reason.endswith(
+        "one more run of it asks still, and no answer changes what is public"
+    )
+    assert shown.next_step == (
+        "Answer in Airflow under Required Actions, either way: that run ends then."
+    )
+
+
 def test_a_run_of_a_backfill_that_was_canceled_is_said_never_to_begin(place: Place) -> None:
     place.say(Happening.BEGUN, "2016-W30")
     (run,) = (place.airflow("queued").runs or {})["opal"]

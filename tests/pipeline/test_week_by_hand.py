@@ -393,6 +393,34 @@ def test_death_between_the_ledgers_word_and_the_rename_is_mended_by_running_agai
     assert turnstile("package", "verify", package) == 0
 
 
+def test_what_a_killed_publication_left_goes_with_the_next(
+    turnstile: Cli, monkeypatch: pytest.MonkeyPatch, assessed: Deployment
+) -> None:
+    """A hidden copy of the package stayed in the public zone, and nothing named it."""
+    embargoed = assessed.home / "embargoed/itms" / WEEK / "r0"
+    public, sync_tree = assessed.public / "itms" / WEEK, after_seal.sync_tree
+
+    def left() -> list[str]:
+        return [path.name[:5] for path in (*embargoed.glob(".pack*"), *public.glob(".r0*"))]
+
+    def die_at(name: str) -> None:
+        def die(folder: Path) -> None:
+            if folder.name.startswith(name):
+                raise TurnstileError("power cut")
+            sync_tree(folder)
+
+        with monkeypatch.context() as broken:
+            broken.setattr(after_seal, "sync_tree", die)
+            assert turnstile("run", "itms", "--week", WEEK) == 1
+
+    die_at(".package-")
+    assert left() == [".pack"]
+    die_at(".r0-")
+    assert left() == [".r0-" + path.name[4] for path in public.glob(".r0*")]
+    assert turnstile("run", "itms", "--week", WEEK) == 0
+    assert left() == []
+
+
 def test_of_two_who_publish_at_once_both_succeed_and_the_package_is_one(
     turnstile: Cli, assessed: Deployment
 ) -> None:

@@ -41,6 +41,9 @@ def _let_senders_wait() -> None:
     """Let what sends alerts wait for a busy machine; it is imported where something is sent."""
     from apprise import URLBase
 
+    from turnstile.operations.watchdog import delivery
+
+    delivery.WITHIN_S = READY_WITHIN_S
     URLBase.socket_connect_timeout = URLBase.socket_read_timeout = READY_WITHIN_S
 
 

@@ -215,7 +215,7 @@ class NativeStack:
             file = self._held.enter_context(exclusively(path, waits=False))
         except BlockingIOError:
             owner = path.read_text(encoding="utf-8").strip()
-            lives = owner.isdecimal() and psutil.pid_exists(int(owner))
+            lives = owner.isdecimal() and _wrote(int(owner), path)
             way = "); stop it first" if lives else f", which died); {self._what_is_left()}"
             raise TurnstileError(
                 f"another Airflow uses {self._home} (started by process {owner}{way}"
@@ -262,6 +262,13 @@ def _family(leader: int) -> set[psutil.Process]:
         except (ProcessLookupError, psutil.NoSuchProcess):
             continue
     return processes
+
+
+def _wrote(number: int, path: Path) -> bool:
+    """Return whether the process of a number lives, and began before a file was written last."""
+    with suppress(psutil.Error):
+        return psutil.Process(number).create_time() <= path.stat().st_mtime
+    return False
 
 
 def _draws(processes: set[psutil.Process]) -> set[psutil.Process]:

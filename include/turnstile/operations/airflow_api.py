@@ -184,7 +184,9 @@ class AirflowApi:
                 }
                 period, since = period_of(dag_id, starts, named), _last(row, *_OF_RUN)
                 is_held_back = _is_held(row, backfills)
-                dag_runs.append(RunNow(run_id, period, row["state"], tasks, since, is_held_back))
+                dag_runs.append(
+                    RunNow(run_id, period, row["state"], tasks, since, is_held_back, starts or None)
+                )
             runs[name] = tuple(dag_runs)
         health = self._request("GET", "/api/v2/monitor/health")
         scheduler, triggerer = (

@@ -23,6 +23,7 @@ SILENT_AFTER = timedelta(minutes=5)
 STALLED_AFTER = timedelta(minutes=15)
 NOT_BEGUN = "Airflow begins no run of a backfill that is paused or was canceled"
 HELD = f"queued, and {NOT_BEGUN}"
+AHEAD = "Airflow does nothing of a run whose logical date lies ahead"
 
 
 def named_week(run_type: str, conf: Mapping[str, object] | None) -> str:
@@ -73,6 +74,7 @@ class RunNow:
         tasks: by their names, in their order.
         since: when it was queued or begun, aware; None if that is not known.
         is_held_back: whether its backfill is paused or was canceled: Airflow begins no run of one.
+        starts: its logical date, aware; None without one.
     """
 
     run_id: str
@@ -81,6 +83,7 @@ class RunNow:
     tasks: Mapping[str, TaskNow] = field(default_factory=dict)
     since: datetime | None = None
     is_held_back: bool = False
+    starts: datetime | None = None
 
     @property
     def still_since(self) -> datetime | None:
@@ -93,6 +96,13 @@ class RunNow:
     def never_begins(self) -> bool:
         """Whether it waits for its turn in a backfill that Airflow does not go on with."""
         return self.state == "queued" and self.is_held_back
+
+    def stuck(self, now: datetime) -> str:
+        """Say why Airflow does nothing of it, whatever is started or cleared; empty if it would."""
+        if self.never_begins:
+            return HELD
+        is_ahead = self.starts is not None and self.starts > now
+        return f"{AHEAD} ({self.starts:%Y-%m-%d %H:%M} UTC)" if is_ahead else ""
 
     @property
     def is_live(self) -> bool:
@@ -169,8 +179,8 @@ class AirflowNow:
         if run.first(WAITS):
             silence = _silence("triggerer", self.triggerer_heard, now)
             return silence and f"{silence}; its task waits, and nothing wakes it"
-        if run.never_begins:
-            return HELD
+        if stuck := run.stuck(now):
+            return stuck
         is_behind = run.state == "queued" and self.working(programme) is not None
         if is_behind or (since := run.still_since) is None or now - since <= STALLED_AFTER:
             return ""

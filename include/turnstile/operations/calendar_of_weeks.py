@@ -79,12 +79,13 @@ def _declared(programme: Programme, snapshot: LedgerSnapshot) -> dict[str, str]:
 def _without_gaps(
     known: set[ServicePeriod], programme: Programme, now: datetime
 ) -> tuple[ServicePeriod, ...]:
-    """Return periods in order: those known, those between them, and the next that are final."""
+    """Return periods in order: those known, past ones between them, the next that are final."""
     if not known:
         return ()
     by_day = {period.first_day: period for period in known}
     period, last_day = by_day[min(by_day)], max(by_day)
-    while period.first_day < last_day:
+    today = now.astimezone(programme.time.zone).date()
+    while period.first_day < min(last_day, today):
         by_day.setdefault(period.first_day, period)
         period = period.plus(1)
     for _ in range(_OVERDUE_SHOWN):

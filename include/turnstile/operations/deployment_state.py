@@ -49,7 +49,7 @@ from turnstile.pipeline.approvals import standing_of
 from turnstile.pipeline.ledger_preview import in_the_way
 from turnstile.pipeline.revision_in_force import revision_in_force
 from turnstile.programme.approval_rule import ApprovalStanding
-from turnstile.programme.calendar.release_schedule import period_containing
+from turnstile.programme.calendar.release_schedule import period_containing, require_over
 from turnstile.programme.examples import example_programmes
 from turnstile.programme.loading import load_programme, programme_files
 from turnstile.programme.spec import Programme
@@ -181,9 +181,11 @@ class DeploymentState:
 
         Raises:
             InputError: they are no periods of the programme, or too many.
+            NotFinal: one is not over; a run of it would hold up all others until it is.
         """
         spec = load_programme(programme, self.settings.include)
         periods = periods_asked_for(spec, wanted)
+        require_over(periods[-1], spec.time.zone, self.clock())
         return self._previewed(spec, periods, airflow)
 
     def _previewed(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from turnstile.ledger.entries import EntryKind
-from turnstile.operations.airflow_now import HELD, AirflowNow
+from turnstile.operations.airflow_now import AHEAD, HELD, AirflowNow
 from turnstile.operations.calendar_of_weeks import (
     OVERDUE_AFTER,
     behind,
@@ -29,6 +29,7 @@ from turnstile.service_calendar import parse_period
 
 _NEXT_STEP = {
     "asked": "Look at the week and answer there: approve or reject.",
+    "asked_late": "Answer in Airflow under Required Actions, either way: that run ends then.",
     "asked_revision": "Answer in Airflow under Required Actions; no answer keeps the sealed bytes.",
     "rejected": "Who rejected may approve after clearing the task that asks; nothing is refunded.",
     "withheld": "Open the run, read why its last task stopped, and clear that task: nothing more is"
@@ -45,6 +46,8 @@ _NEXT_STEP = {
     " of its pool (run_stalled); the run goes on by itself then, and waiting charges nothing.",
     "of_backfill": "Unpause the backfill in Airflow; if it was canceled, delete this run there and"
     " release its week by name (run_stalled). What is sealed stands, uncharged.",
+    "ahead": "Mark that run failed in Airflow and delete it (run_stalled): until then no other of"
+    " the programme begins. Nothing is charged; a week has a run of its own once it is over.",
     "overstays": "Do what the sentence names; the runbook goes on (retention_held).",
     "disagrees": "Stop releasing, keep every copy, and run turnstile ledger verify; the runbook"
     " goes on (After a disaster).",
@@ -345,6 +348,8 @@ def _next_step(
         step = _OF_THE_DEAD["public"]
     elif mark.state in {"dead", "charged"}:
         step = _OF_THE_DEAD[mark.of_budget]
+    elif mark.state == "asked" and mark.of_budget == "public":
+        step = _NEXT_STEP["asked_late"]  # the desk shows what lies under embargo alone
     else:
         step = _NEXT_STEP[mark.state]
     if mark.is_ending:
@@ -377,7 +382,8 @@ def _stalled(
     for mark in (week_mark.current for week_mark in marks if week_mark.current.state in LIVE):
         run = airflow.run_of(programme, mark.week, mark.run_id)
         if run is not None and (why := airflow.stall(programme, run, now)):
-            step = _NEXT_STEP["of_backfill" if why == HELD else "stalled"]
+            of_backfill = "of_backfill" if why == HELD else "stalled"
+            step = _NEXT_STEP["ahead" if why.startswith(AHEAD) else of_backfill]
             yield Attention(mark.week, "stalled", why, step, run.run_id, mark.week)
             return
 

@@ -185,6 +185,7 @@ def _is_past_questions(last: Line) -> bool:
     return last.happening is Happening.RESUMED and not step.startswith(("fetch", "wait", "ask"))
 
 
+_ASKS_LATE = "one more run of it asks still, and no answer changes what is public"
 # A lease outlasts a machine that lost its power, by a minute at most.
 _DRAWS_ON = "its draw goes on without its run, or died within the last minute: the next one shows"
 
@@ -235,7 +236,8 @@ def _of_live_run(
     if asks.startswith("ask_revision"):
         return replace(mark, state="asked_revision", reason=sentence)
     if asks:
-        return replace(mark, state="asked", reason=str(standing or sentence))
+        why = _ASKS_LATE if mark.of_budget == "public" else str(standing or sentence)
+        return replace(mark, state="asked", reason=why)
     is_deferred = run is not None and bool(run.first(WAITS))
     if said is Happening.WAITS and (is_deferred or not knows_tasks):
         since = f" (since {last.at[:16].replace('T', ' ')} UTC)" if last is not None else ""

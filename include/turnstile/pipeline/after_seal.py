@@ -102,7 +102,7 @@ def _stage(release: Release, attempt: Attempt, staged: Path) -> str:
     """Build the package in a folder of its own, give it its name, return its manifest's digest."""
     from turnstile.publishing.package import build_package
 
-    building = staged.with_name(f".{_PACKAGE}-{secrets.token_hex(4)}")
+    building = _unfinished(staged)
     written = build_package(
         building,
         drawn_of(release, attempt),
@@ -118,10 +118,20 @@ def _stage(release: Release, attempt: Attempt, staged: Path) -> str:
     return written
 
 
+def _unfinished(folder: Path) -> Path:
+    """Return a new place beside a folder, and take away what a publication left that was killed.
+
+    Whoever publishes is alone.
+    """
+    for left in folder.parent.glob(f".{folder.name}-*"):
+        shutil.rmtree(left)
+    return folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
+
+
 def _appear(staged: Path, public: Path) -> None:
     """Copy a package beside its place and rename it there: a reader sees all of it or nothing."""
     public.parent.mkdir(parents=True, exist_ok=True)
-    arriving = public.with_name(f".{public.name}-{secrets.token_hex(4)}")
+    arriving = _unfinished(public)
     shutil.copytree(staged, arriving)
     sync_tree(arriving)
     arriving.rename(public)

@@ -14,6 +14,7 @@ from typing import Any
 
 from turnstile.errors import NotApproved, ProgrammeError
 from turnstile.ledger.presentation import left_text, most_spent
+from turnstile.ledger.weeks import Standing
 from turnstile.operations.budget_page.plan_view import cost_in_words, plan_view
 from turnstile.pipeline.approvals import maker_of_correction, standing_of
 from turnstile.pipeline.context import Release
@@ -45,7 +46,8 @@ def record_answer(release: Release, answer: Answer, started_by: frozenset[str]) 
     """Write an answer into the ledger and return what it means.
 
     A time-out is written as a refusal by nobody: it approves nothing and vetoes nothing. A yes that
-    is not enough, because another's no stands or it was said before, leaves the question open.
+    is not enough, because another's no stands or it was said before, leaves the question open. Of
+    a release that another run has made public meanwhile nothing is decided any more.
 
     Args:
         release: sealed, waiting for people.
@@ -56,6 +58,8 @@ def record_answer(release: Release, answer: Answer, started_by: frozenset[str]) 
         NotApproved: the answer does not bring the release on; the sentence says why.
     """
     asked, key, person = release.programme.approval, release.key, answer.person
+    if _is_public(release):
+        return f"{key} is public already; this answer changes nothing"
     if person is None:
         release.ledger.refuse(key, NOBODY, TIMED_OUT, "nobody answered in time")
         raise NotApproved(f"{key}: nobody answered in time; clear this task to ask again")
@@ -125,7 +129,13 @@ def is_to_be_asked(release: Release, number: int, started_by: frozenset[str]) ->
         started_by: everybody known to have started a run of this week.
     """
     now = standing(release, started_by)
-    return bool(now.rejected_by) or len(now.approved_by) < number
+    is_open = bool(now.rejected_by) or len(now.approved_by) < number
+    return is_open and not _is_public(release)
+
+
+def _is_public(release: Release) -> bool:
+    """Return whether the ledger says that the release is public."""
+    return release.ledger.revision(release.key).standing is Standing.PUBLIC
 
 
 def question_in_short(release: Release, started_by: frozenset[str]) -> str:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
+from threading import Thread
 
 from turnstile.ledger.entries import instant
 from turnstile.operations.journal import Happening, Journal, Line
@@ -22,6 +24,7 @@ _KINDS = {
     Severity.NOTICE: "info",
 }
 """What Apprise's channels know of gravity: color, sign or the webhook's field `type`."""
+WITHIN_S = 60.0
 _log = logging.getLogger("turnstile")
 
 
@@ -67,7 +70,25 @@ def deliver(  # noqa: PLR0913 - three of them by name only
 
 
 def send_by_apprise(urls: Sequence[str], subject: str, text: str, severity: Severity) -> bool:
-    """Send a message to every URL, as grave as it is; say whether all took it."""
+    """Send a message to every URL, as grave as it is; say whether all took it in time.
+
+    A receiver that answers byte by byte is waited for no longer than one that does not answer; it
+    may have taken the message, and is sent it again.
+    """
+    done: list[bool] = []
+
+    def send() -> None:
+        with suppress(Exception):  # whatever it is, its text may hold a secret of an address
+            done.append(_send(urls, subject, text, severity))
+
+    sending = Thread(target=send, daemon=True)
+    sending.start()
+    sending.join(WITHIN_S)
+    return done == [True]
+
+
+def _send(urls: Sequence[str], subject: str, text: str, severity: Severity) -> bool:
+    """Send a message to every URL, however long each takes."""
     import apprise
 
     mail, others = apprise.Apprise(), apprise.Apprise()

@@ -85,12 +85,20 @@ def period_of_interval(
         raise InputError(
             where="run", field="data interval", rule=_what_it_should_be(schedule, zone)
         )
-    if now < end:
-        name = "week" if schedule.first_day is None else "period"
-        raise NotFinal(
-            f"{name} {period} is not over before {period.ends_at(zone):%Y-%m-%d %H:%M} UTC"
-        )
+    require_over(period, zone, now)
     return period
+
+
+def require_over(period: ServicePeriod, zone: ZoneInfo, now: datetime) -> None:
+    """Refuse a period of which a day is still to come.
+
+    Raises:
+        NotFinal: it is not over.
+    """
+    end = period.ends_at(zone)
+    if now < end:
+        name = "week" if isinstance(period, ServiceWeek) else "period"
+        raise NotFinal(f"{name} {period} is not over before {end:%Y-%m-%d %H:%M} UTC")
 
 
 def _what_it_should_be(schedule: ScheduleSpec, zone: ZoneInfo) -> str:
