@@ -135,7 +135,7 @@ def _of_feed(city: Any, feed: str, rows: Rows, *, booth: bool = True) -> None:
 @pytest.mark.parametrize("since_midnight", [False, True])
 def test_counters_that_go_on_are_no_counts_of_intervals(city: Any, since_midnight: bool) -> None:  # noqa: FBT001
     # not far apart: each record would be thousands of passengers
-    _of_feed(city, "gate_counts", _counters(since_midnight=since_midnight, apart=70))
+    _of_feed(city, "gate_counts", _counters(since_midnight=since_midnight, apart=10))
     _stops(city, "source.feed", "numbers: gates have numbers that go on and on")
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import grimp
 import kept_preflight
+import pandas as pd
 import pytest
 from deployment_fixtures import PATCHES
-from kept_preflight import OUT_OF_SIGHT, KeptPreflight, KeptWorlds, of_trials
+from kept_preflight import OUT_OF_SIGHT, KeptPreflight, KeptWorlds, of_look, of_trials
 from small_deployment import WEEK, Deployment
 
 from turnstile.assessment import assessment
@@ -23,12 +24,20 @@ from turnstile.assessment.audits.pipeline_copy import (
 from turnstile.assessment.gates import pipeline_copy
 from turnstile.commands import run
 from turnstile.errors import RefusedError
+from turnstile.look.asked import Asked
+from turnstile.look.looking import look_at
 from turnstile.pipeline import preflight
 from turnstile.pipeline.context import Release, open_release
 from turnstile.pipeline.draw import drawing
+from turnstile.pipeline.landing import first_look
+from turnstile.pipeline.steps import step_named
 from turnstile.pipeline.trials import canaries, sampler_fits, small_worlds
 from turnstile.privacy.mechanisms import dispatch
 from turnstile.privacy.units import ProtectionUnit
+from turnstile.quality import checks
+from turnstile.quality.expectations import Outcome
+from turnstile.quality.findings import Severity
+from turnstile.quality.rules import RANGE, Frame, Rule
 
 
 @pytest.fixture
@@ -136,9 +145,43 @@ def test_a_replaced_attribute_or_item_is_known_until_it_is_put_back() -> None:
 def test_nothing_that_is_judged_by_imports_what_is_out_of_sight() -> None:
     graph = grimp.build_graph("turnstile", cache_dir=None)
     judged_by = graph.find_upstream_modules("turnstile.pipeline.preflight")
-    judged_by |= graph.find_upstream_modules("turnstile.assessment.assessment")
+    for kept in ("assessment.assessment", "look.looking", "quality.expectations"):
+        judged_by |= graph.find_upstream_modules(f"turnstile.{kept}")
     assert {"turnstile.counting.bounding", "turnstile.privacy.mechanisms.dispatch"} <= judged_by
     assert not [module for module in judged_by if module.startswith(OUT_OF_SIGHT)]
+
+
+def test_a_look_is_one_of_files_and_of_what_reads_them_alone(
+    landed: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Asked] = []
+    monkeypatch.setattr(first_look, "look_at", lambda one: asked.append(one) or look_at(one))
+    assert landed.home
+    step_named("ingest")("opal", WEEK, 0)
+    (one,) = asked
+    programme, snapshot = one.programme, one.snapshot
+    assert snapshot is not None
+    quieter = replace(programme.mechanism, amount=programme.mechanism.amount / 2)
+    promise = replace(programme, mechanism=quieter, caps=(), digest="1" * 64)
+    assert of_look(replace(one, programme=promise)) == of_look(one)
+    blind = replace(programme, mechanism=None, caps=(), approval=None)  # type: ignore[arg-type]
+    whole = replace(one, snapshot=None)  # with every line of its page
+    assert look_at(replace(whole, programme=blind)) == look_at(whole)
+    for other in (
+        replace(one, programme=replace(programme, source=replace(programme.source, modes=()))),
+        replace(one, programme=replace(programme, name="other")),
+        replace(one, snapshot=replace(snapshot, digest="1" * 64)),
+    ):
+        assert of_look(other) != of_look(one)
+
+
+def test_figures_are_judged_once_by_the_same_rules() -> None:
+    least = {"column": "rows", "min_value": 1, "max_value": None}
+    rules = (Rule("rows", Severity.WARN, Frame.WEEK, RANGE, "holds", least),)
+    for figures, outcome in (([1], Outcome.KEPT), ([0], Outcome.NOT_KEPT), ([1], Outcome.KEPT)):
+        frames = {Frame.WEEK: pd.DataFrame({"rows": figures})}
+        assert checks.judge(rules, frames) == (outcome,)
+    assert checks.judge((*rules, *rules), frames) == (Outcome.KEPT,) * 2
 
 
 @pytest.mark.long

@@ -31,49 +31,30 @@ from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServiceWeek
 from turnstile.sources.ingest import week
 
-# One of each feed and form of files in every run of the tests; the others, of further bounds and
+# Each feed and each form of files in every run of the tests; their product, further bounds and
 # tables, when there is time.
 OF_FEED_AND_FORM = frozenset(
     {
         "opal",
-        "opal, packed",
         "opal, coarse cells, Parquet",
-        "taps",
-        "taps, week by night, packed",
-        "taps by night, Parquet",
-        "tides",
-        "tides, Parquet",
-        "passenger events",
-        "passenger events, packed",
-        "itms",
-        "itms, week, Parquet",
-        "delays of vehicle locations, packed",
-        "vehicle locations, Parquet",
-        "gtfs",
-        "gtfs, Parquet",
         "opal, cards in many spellings",
+        "taps, week by night, packed",
         "taps in UTF-16",
-        "calls of trip updates",
-        "calls of ist-daten, packed",
-        "calls of ist-daten by night",
+        "tides, Parquet",
+        "passenger events, packed",
         "hired trips",
         "hired trips, each a unit, packed",
-        "gates",
-        "gates, Parquet",
+        "gates, workbook and Arrow",
         "counters of gates",
-        "counters of gates, packed",
-        "hfp",
-        "hfp, delays by route, Parquet",
-        "siri, delays by route",
-        "siri, packed",
+        "itms",
         "itms in miles, packed",
+        "itms, week, Parquet",
+        "delays of vehicle locations, packed",
         "gtfs, protobuf",
         "calls of trip updates, protobuf",
+        "calls of ist-daten by night",
+        "hfp, delays by route, Parquet",
         "siri, XML",
-        "taps, workbook and Arrow",
-        "gates, workbook and Arrow",
-        "hfp, workbook and Arrow",
-        "calls of ist-daten, workbook and Arrow",
     }
 )
 BY_BUDGET = [
@@ -112,15 +93,16 @@ def lab_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Lab]:
     return cache(lambda case: CASES[case](tmp_path_factory.mktemp("lab")))
 
 
-def test_each_feed_and_form_has_a_case_in_every_run(tmp_path: Path) -> None:
+def test_each_feed_form_and_unit_has_a_case_in_every_run(tmp_path: Path) -> None:
     """Feeds and forms that only the long search knows would go unseen for long."""
 
-    def kinds(names: Iterable[str]) -> set[tuple[Feed, Form]]:
+    def kinds(names: Iterable[str]) -> set[Feed | Form | ProtectionUnit]:
         labs = [CASES[name](tmp_path) for name in names]
-        return {(lab.programme.source.feed, lab.form) for lab in labs}
+        return {kind for lab in labs for kind in (lab.programme.source.feed, lab.form, lab.unit)}
 
     assert kinds(OF_FEED_AND_FORM) == kinds(CASES)
-    assert kinds(OF_FEED_AND_FORM - {"siri, packed"}) != kinds(CASES)
+    for alone in ("siri, XML", "gates, workbook and Arrow", "itms, week, Parquet"):
+        assert kinds(OF_FEED_AND_FORM - {alone}) != kinds(CASES)
     assert {CASES[name](tmp_path).unit for name in OF_UNIT} == {
         unit for unit in ProtectionUnit if unit.days_max is not None
     }

@@ -10,7 +10,16 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from kept_preflight import KeptPreflight, KeptWorlds, Patches, made_once, of_trials, with_kept_noise
+from kept_preflight import (
+    KeptPreflight,
+    KeptWorlds,
+    Patches,
+    made_once,
+    of_judgement,
+    of_look,
+    of_trials,
+    with_kept_noise,
+)
 from lent_engines import OPENED, LentEngines
 from made_homes import Command, MadeHome, MadeHomes
 from small_deployment import INCLUDE, WEEK, Deployment
@@ -22,11 +31,15 @@ from turnstile.assessment.audits import release_audit, sampler
 from turnstile.assessment.audits.pipeline_copy import run_canaries
 from turnstile.assessment.gates.pipeline_copy import audits_of
 from turnstile.cli import main
+from turnstile.look.looking import look_at
 from turnstile.pipeline.draw import drawing, planned_release
+from turnstile.pipeline.landing import first_look
 from turnstile.pipeline.preflight import require_preflight
 from turnstile.pipeline.steps import STEPS
 from turnstile.pipeline.trials import canaries, sampler_fits, small_worlds
 from turnstile.pipeline.trials.canaries import observed_sensitivities
+from turnstile.quality import checks
+from turnstile.quality.expectations import judge
 from turnstile.release.plan import make_plan
 
 STEADY_ITMS = Path(__file__).parent / "programmes/itms.yaml"
@@ -82,7 +95,10 @@ def check_refuses(
 
 @pytest.fixture(scope="session", autouse=True)
 def judged_once(pytestconfig: pytest.Config) -> None:
-    """Let a programme be tried by synthetic units once, and each plan be made and audited once."""
+    """Let a programme be tried by synthetic units once, each plan be made and audited once.
+
+    Equal files are looked at, and equal figures judged, once a process too.
+    """
     assert pytestconfig.cache is not None
     kept = KeptPreflight(pytestconfig.cache.mkdir("preflight"), PATCHES.are_none)
     drawing.require_preflight = kept.require_preflight
@@ -96,6 +112,8 @@ def judged_once(pytestconfig: pytest.Config) -> None:
         PATCHES.are_none,
     )
     release_audit.run_canaries = with_kept_noise(run_canaries, PATCHES.are_none)
+    first_look.look_at = made_once(look_at, of_look, PATCHES.are_none)
+    checks.judge = made_once(judge, of_judgement, PATCHES.are_none)
     assessment.audits_of = made_once(
         audits_of,
         lambda programme, events, copy: (

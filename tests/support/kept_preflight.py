@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pickle
 import time
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from weakref import WeakSet
 
 import numpy as np
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 
 from turnstile.assessment.audits.pipeline_copy import CanaryRun, PipelineCopy, draw_once
 from turnstile.durable_files import exclusively, replace_durably
+from turnstile.look.asked import Asked
 from turnstile.pipeline.code_version import code_version
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.preflight import require_preflight
@@ -34,8 +36,12 @@ from turnstile.privacy.stability import Chain
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import Programme
+from turnstile.quality.rules import Frame, Rule
 
-Asked = ParamSpec("Asked")
+if TYPE_CHECKING:
+    import pandas as pd
+
+Given = ParamSpec("Given")
 Found = TypeVar("Found")
 Farthest = Mapping[tuple[Chain, ProtectionUnit], tuple[int, ...]]
 FOUND_IN_WORLDS = small_worlds._kept_or_found
@@ -129,10 +135,10 @@ def _forget_old(folder: Path) -> None:
 
 
 def made_once(
-    make: Callable[Asked, Found],
-    key: Callable[Asked, Hashable],
+    make: Callable[Given, Found],
+    key: Callable[Given, Hashable],
     is_as_it_stands: Callable[[], bool],
-) -> Callable[Asked, Found]:
+) -> Callable[Given, Found]:
     """Let a function's results serve again in this process where everything it is given is equal.
 
     Args:
@@ -142,7 +148,7 @@ def made_once(
     """
     known: dict[Hashable, Found] = {}
 
-    def made(*given: Asked.args, **named: Asked.kwargs) -> Found:
+    def made(*given: Given.args, **named: Given.kwargs) -> Found:
         if not is_as_it_stands():
             return make(*given, **named)
         of = key(*given, **named)
@@ -183,6 +189,18 @@ def of_trials(programme: Programme, domain: PublicDomain) -> str:
     unit, is_joint = programme.mechanism.unit, programme.mechanism.joint_marginals
     counted = (source, programme.time, programme.domain, programme.units, programme.tables)
     return repr((*counted, unit, is_joint, domain.digest))
+
+
+def of_look(asked: Asked) -> Hashable:
+    """Return all that the look of a release depends on: files and mapping are in the digest."""
+    # Nothing that reads or looks asks how much noise there is, or who says yes.
+    programme = replace(asked.programme, digest="", mechanism=None, caps=(), approval=None)  # type: ignore[arg-type]
+    return repr(programme), asked.week, asked.memory, asked.snapshot and asked.snapshot.digest
+
+
+def of_judgement(rules: tuple[Rule, ...], frames: Mapping[Frame, pd.DataFrame]) -> Hashable:
+    """Return what is judged, and by what."""
+    return repr(rules), pickle.dumps([*frames.items()])
 
 
 class Patches:

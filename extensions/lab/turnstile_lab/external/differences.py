@@ -19,7 +19,7 @@ from scipy.stats import chi2, norm
 
 from turnstile_lab.disclosures import Disclosure
 from turnstile_lab.external.odds import CONFIDENCE, Floats, is_sure, log_mean, log_odds, told
-from turnstile_lab.external.paired_counts import GROUPS_LEAST, point_to_point, residuals
+from turnstile_lab.external.paired_counts import GROUPS_LEAST, Residuals, point_to_point
 from turnstile_lab.external.table import Cell, ExternalTable
 from turnstile_lab.scale_of_pairs import from_residuals, masses_of_sums
 
@@ -31,8 +31,13 @@ _NOISE_PRIOR, _OTHER_PRIOR = 0.2, 0.1
 _OFFSETS = (-3.0, -2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0)  # in usual differences
 
 
-def noise_of_differences(table: ExternalTable) -> list[Disclosure]:
-    """Return the noise that every source of differences shows, in a fixed order."""
+def noise_of_differences(table: ExternalTable, totals: list[Residuals]) -> list[Disclosure]:
+    """Return the noise that every source of differences shows, in a fixed order.
+
+    Args:
+        table: published counts.
+        totals: its residuals.
+    """
     disclosures = []
     services = point_to_point(table)
     if services:
@@ -41,7 +46,7 @@ def noise_of_differences(table: ExternalTable) -> list[Disclosure]:
         names = ", ".join(f"{s.start} to {s.end} ({s.lag} slots later)" for s in services[:4])
         words = f"{pairs.size} pairs of on and off counts of {len(services)} services ({names})"
         disclosures.append(_disclosure("pairs", words, pairs, np.full(pairs.size, 2), levels))
-    for sums in residuals(table):
+    for sums in totals:
         complete = sums.is_complete
         values = np.rint(sums.values[complete]).astype(np.int64)
         if values.size >= GROUPS_LEAST and values.any():

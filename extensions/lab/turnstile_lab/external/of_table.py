@@ -21,7 +21,7 @@ from turnstile_lab.external.ends import mark_below, piles
 from turnstile_lab.external.grids import Grid, described, grid_of
 from turnstile_lab.external.marks import marks
 from turnstile_lab.external.odds import told
-from turnstile_lab.external.paired_counts import GROUPS_LEAST, residuals
+from turnstile_lab.external.paired_counts import GROUPS_LEAST, Residuals, residuals
 from turnstile_lab.external.small_cells import SCALES_SHOWN, Part, presence, small_cells
 from turnstile_lab.external.table import DIMENSIONS, ExternalTable
 from turnstile_lab.rows import RowBalance
@@ -48,7 +48,7 @@ def assess_external(table: ExternalTable) -> tuple[Disclosure, ...]:
         words = f"{int(marked.sum()):,} cells hold {mark[0]:g}, which stands for no count"
         figures = {"claim": "mark_below", "mark": f"{mark[0]:g}", "cells": int(marked.sum())}
         disclosures.append(told("suppression", words, mark[1], figures, is_flaw=True))
-    counted = table.without(marked)
+    totals = residuals(counted := table.without(marked))
     kinds = {name: np.array(indices) for name, indices in by_kind(table).items()}
     numbers = {name: table.counts[indices[~marked[indices]]] for name, indices in kinds.items()}
     grids = {name: grid_of(counts) for name, counts in numbers.items()}
@@ -64,15 +64,15 @@ def assess_external(table: ExternalTable) -> tuple[Disclosure, ...]:
             disclosures += described(name, part, grids[name])
     for name, part in kinds.items():
         disclosures += _of_one_table(name, table, part, marked, grids[name])
-    disclosures += noise_of_differences(counted) if is_fine else []
+    disclosures += noise_of_differences(counted, totals) if is_fine else []
     scales = [disclosure for disclosure in disclosures if disclosure.name == "scale"]
     if not any(scale.figures["identified"] for scale in scales):
         figures = {"claim": None, "identified": False}
         disclosures.append(Disclosure("scale", False, ONE_TABLE, figures))
     named = [scale.figures["scale"] for scale in scales if scale.figures["identified"]]
     disclosures += presence(disclosures, sorted(named, reverse=True))  # the most dangerous first
-    disclosures += [_rows(table), *_derived(counted)]
-    disclosures += _differencing(counted, scales) if is_fine else ()
+    disclosures += [_rows(table), *_derived(totals)]
+    disclosures += _differencing(totals, scales) if is_fine else ()
     untold = Disclosure("cannot_tell", False, NEVER_TOLD, {"claim": None})
     return (*disclosures, *_companions(table), untold)
 
@@ -119,9 +119,9 @@ def _rows(table: ExternalTable) -> Disclosure:
     )
 
 
-def _derived(table: ExternalTable) -> list[Disclosure]:
+def _derived(totals: list[Residuals]) -> list[Disclosure]:
     """Say that totals are sums of published parts, which lose what is missing in the parts."""
-    for sums in residuals(table):
+    for sums in totals:
         equal = float(np.mean(sums.values == 0))
         is_told = sums.values.size >= GROUPS_LEAST and equal > _NEARLY_ALL
         if is_told and not sums.is_complete.all():
@@ -139,7 +139,7 @@ def _derived(table: ExternalTable) -> list[Disclosure]:
     return []
 
 
-def _differencing(table: ExternalTable, scales: list[Disclosure]) -> list[Disclosure]:
+def _differencing(totals: list[Residuals], scales: list[Disclosure]) -> list[Disclosure]:
     """Estimate what is hidden in totals whose parts are not all published."""
     known = [
         scale.figures["deviation_high"] / math.sqrt(2)
@@ -147,7 +147,7 @@ def _differencing(table: ExternalTable, scales: list[Disclosure]) -> list[Disclo
         if "deviation_high" in scale.figures
     ]
     shown = max(known, default=SCALES_SHOWN[1])
-    for sums in residuals(table):
+    for sums in totals:
         incomplete = ~sums.is_complete & (np.rint(sums.values) != 0)
         if not incomplete.any():
             continue

@@ -68,21 +68,21 @@ class Ends:
 
 def residuals(table: ExternalTable) -> list[Residuals]:
     """Return totals minus their parts, over places and over times, where the table has both."""
-    sums = (_residuals(table, dimension) for dimension in ("loc", "time"))
+    sums = (_residuals(table, Cell._fields.index(dimension)) for dimension in ("loc", "time"))
     return [over_one for over_one in sums if over_one is not None]
 
 
-def _residuals(table: ExternalTable, dimension: str) -> Residuals | None:
+def _residuals(table: ExternalTable, axis: int) -> Residuals | None:
     """Return totals over a dimension minus their parts; None where the table has not both."""
-    parts: defaultdict[Cell, list[float]] = defaultdict(list)
+    parts: defaultdict[tuple[str | None, ...], list[float]] = defaultdict(list)
     labels: defaultdict[tuple[str | None, str | None], set[str]] = defaultdict(set)
     totals: dict[Cell, float] = {}
     for cell, count in zip(table.cells, table.counts.tolist(), strict=True):
-        label = getattr(cell, dimension)
+        label = cell[axis]
         if label is None:
             totals[cell] = count
         else:
-            parts[cell._replace(**{dimension: None})].append(count)
+            parts[(*cell[:axis], None, *cell[axis + 1 :])].append(count)
             labels[cell.mode, cell.tap].add(label)
     known = [cell for cell in totals if cell in parts]
     if not known:
@@ -91,7 +91,7 @@ def _residuals(table: ExternalTable, dimension: str) -> Residuals | None:
     wanted = np.array([len(labels[cell.mode, cell.tap]) for cell in known])
     values = np.array([totals[cell] - sum(parts[cell]) for cell in known])
     levels = np.abs(np.array([totals[cell] for cell in known]))
-    return Residuals(dimension, values, sizes, sizes == wanted, levels)
+    return Residuals(Cell._fields[axis], values, sizes, sizes == wanted, levels)
 
 
 def point_to_point(table: ExternalTable) -> tuple[Ends, ...]:

@@ -26,8 +26,8 @@ class Cell(NamedTuple):
     @property
     def kind(self) -> str:
         """Which dimensions of time and location it has: `time-loc`, `time`, `loc` or `total`."""
-        present = [name for name in ("time", "loc") if getattr(self, name) is not None]
-        return "-".join(present) or "total"
+        has_time, has_location = self.time is not None, self.loc is not None
+        return ("total", "loc", "time", "time-loc")[2 * has_time + has_location]
 
 
 @dataclass(frozen=True, slots=True)
