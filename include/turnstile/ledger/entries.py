@@ -7,7 +7,7 @@ with its version keeps its meaning for ever; a new meaning is a new version.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -110,18 +110,6 @@ class Entry:
         """What a list shows of the body beside the key, by name: no events, no postings."""
         said = ((name, str(self.body[name])) for name in _REPORTED if self.body.get(name))
         return tuple((name, in_one_line(words)) for name, words in said)
-
-
-CHARGING = (EntryKind.DRAW_BEGUN, EntryKind.DRAW_STARTED, EntryKind.LOSS_DECLARED)
-
-
-def charged_by(entries: Iterable[Entry]) -> dict[str, Entry]:
-    """Return the last entry that says of an attempt that it is charged, by attempt.
-
-    It stands for its draws and no others: of a hold, and of a charge that was not started, two
-    copies of a ledger may each draw.
-    """
-    return {str(entry.attempt_id): entry for entry in entries if entry.kind in CHARGING}
 
 
 def in_one_line(words: str) -> str:

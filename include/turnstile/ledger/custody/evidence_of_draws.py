@@ -20,6 +20,7 @@ from turnstile.ledger.custody.folders import content_of
 from turnstile.ledger.custody.package_files import file_problems
 from turnstile.ledger.custody.traces import CARD, Trace, TraceKind, sealed_file
 from turnstile.ledger.encoding import decode_event, encode_posting
+from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.promise import plan_digest
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.states import ReleaseState
@@ -32,6 +33,7 @@ UNKNOWN_SNAPSHOT = "unknown"
 _RESTORE = "restore the package, or move it out of the zone, then recover again"
 _MALFORMED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 _DIED_AT_MOST = 1000  # draws of one release; a card that states more is none of ours
+CHARGING = (EntryKind.DRAW_BEGUN, EntryKind.DRAW_STARTED, EntryKind.LOSS_DECLARED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +127,15 @@ def stated_by(package: Path) -> Stated:
         rule = f"its {CARD} cannot be read; {_RESTORE}"
         raise InputError(where=str(package), field="package", rule=rule) from None
     return Stated(died, entries, family)
+
+
+def charged_by(entries: Iterable[Entry]) -> dict[str, Entry]:
+    """Return the last entry that says of an attempt that it is charged, by attempt.
+
+    It stands for its draws and no others: of a hold, and of a charge that was not started, two
+    copies of a ledger may each draw.
+    """
+    return {str(entry.attempt_id): entry for entry in entries if entry.kind in CHARGING}
 
 
 def proofs(all_traces: Iterable[Trace], held: Callable[[Trace], int]) -> tuple[Proof, ...]:

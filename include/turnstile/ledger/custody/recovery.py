@@ -25,7 +25,13 @@ from turnstile.errors import InputError, IntegrityError, RefusedError
 from turnstile.ledger import attempts, facts, leases
 from turnstile.ledger.balances import accounts
 from turnstile.ledger.custody.custody import Custody
-from turnstile.ledger.custody.evidence_of_draws import Proof, proofs, stated_by
+from turnstile.ledger.custody.evidence_of_draws import (
+    CHARGING,
+    Proof,
+    charged_by,
+    proofs,
+    stated_by,
+)
 from turnstile.ledger.custody.known_history import (
     DeclaredDraws,
     History,
@@ -37,7 +43,7 @@ from turnstile.ledger.custody.replay import replay, store
 from turnstile.ledger.custody.shipped import last_shipped, shipped_entries, shipped_entry
 from turnstile.ledger.custody.shown_age import shown_age
 from turnstile.ledger.custody.traces import FILES, Trace, TraceKind, sealed_file, traces
-from turnstile.ledger.entries import CHARGING, Entry, EntryKind, charged_by, instant
+from turnstile.ledger.entries import Entry, EntryKind, instant
 from turnstile.ledger.fold import Fold
 from turnstile.ledger.landing_paths import note_landing
 from turnstile.ledger.parties import is_overlooked

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from turnstile.ledger.balances.amounts import COORDINATES, amount_text, word_of
-from turnstile.ledger.entries import Entry, EntryKind, charged_by
+from turnstile.ledger.custody.evidence_of_draws import charged_by
+from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.records import AccountBalance, Attempt
 from turnstile.privacy.year_to_date import multiples
 from turnstile.programme.bounding_rule import rule_of
