@@ -8,7 +8,7 @@ states and the ledger does not hold.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from turnstile.ledger.custody.folders import content_of
 from turnstile.ledger.custody.package_files import file_problems
 from turnstile.ledger.custody.traces import CARD, Trace, TraceKind, sealed_file
 from turnstile.ledger.encoding import decode_event, encode_posting
+from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.promise import plan_digest
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.states import ReleaseState
@@ -29,6 +30,10 @@ from turnstile.service_calendar import parse_period
 PLAN = "plan.json"
 UNKNOWN_SNAPSHOT = "unknown"
 """Snapshot digest of a declared loss: which files it was counted from is lost."""
+_RESTORE = "restore the package, or move it out of the zone, then recover again"
+_MALFORMED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+_DIED_AT_MOST = 1000  # draws of one release; a card that states more is none of ours
+CHARGING = (EntryKind.DRAW_BEGUN, EntryKind.DRAW_STARTED, EntryKind.LOSS_DECLARED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +95,55 @@ class Proof:
         return body
 
 
-def proofs(all_traces: Iterable[Trace], held: AbstractSet[str] = frozenset()) -> tuple[Proof, ...]:
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What the card of a package states of draws.
+
+    Args:
+        died: how many, beside the one whose bytes the package has.
+        entries: digests of those by which the ledger that made it charged them; none of old cards.
+        family: budget group.
+    """
+
+    died: int
+    entries: frozenset[str]
+    family: str | None
+
+
+def stated_by(package: Path) -> Stated:
+    """Read what a card states of draws.
+
+    Raises:
+        InputError: it cannot be read, so that the loss is unknown.
+    """
+    try:
+        card = json.loads(content_of(package / CARD))
+        died, charges = int(card.get("burned_draws") or 0), card.get("charges", ())
+        entries = frozenset(str(c["entry_sha256"]) for c in charges if "entry_sha256" in c)
+        family = next((str(line["family"]) for line in card.get("cumulative", ())), None)
+        if not 0 <= died <= _DIED_AT_MOST:
+            raise ValueError("no number of draws")
+    except (OSError, *_MALFORMED):
+        rule = f"its {CARD} cannot be read; {_RESTORE}"
+        raise InputError(where=str(package), field="package", rule=rule) from None
+    return Stated(died, entries, family)
+
+
+def charged_by(entries: Iterable[Entry]) -> dict[str, Entry]:
+    """Return the last entry that says of an attempt that it is charged, by attempt.
+
+    It stands for its draws and no others: of a hold, and of a charge that was not started, two
+    copies of a ledger may each draw.
+    """
+    return {str(entry.attempt_id): entry for entry in entries if entry.kind in CHARGING}
+
+
+def proofs(all_traces: Iterable[Trace], held: Callable[[Trace], int]) -> tuple[Proof, ...]:
     """Return what traces prove, the strongest of each release: package, staged, sealed file.
 
     Args:
         all_traces: of draws that the ledger does not hold.
-        held: digests of the entries by which it charged others.
+        held: returns how many draws it charged that the card of a package states, too.
 
     Raises:
         InputError: a trace cannot be read, so that its loss is unknown.
@@ -106,7 +154,7 @@ def proofs(all_traces: Iterable[Trace], held: AbstractSet[str] = frozenset()) ->
     return tuple(_proof(key, traces, held) for key, traces in sorted(by_key.items()))
 
 
-def _proof(key: str, traces: list[Trace], held: AbstractSet[str]) -> Proof:
+def _proof(key: str, traces: list[Trace], held: Callable[[Trace], int]) -> Proof:
     """Return what the traces of one release prove."""
     public = next((trace for trace in traces if trace.kind is TraceKind.PACKAGE), None)
     staged = next((trace for trace in traces if trace.kind is TraceKind.STAGED), None)
@@ -130,27 +178,25 @@ def _proof(key: str, traces: list[Trace], held: AbstractSet[str]) -> Proof:
 
 
 def _of_package(
-    key: str, trace: Trace, leftovers: AbstractSet[str], held: AbstractSet[str]
+    key: str, trace: Trace, leftovers: AbstractSet[str], held: Callable[[Trace], int]
 ) -> Proof:
     """Return what a package proves; it has to be intact."""
     problems = file_problems(trace.path)
     if problems or trace.sealed is None:
         what = problems[0] if problems else "its manifest names another release"
-        rule = f"{what}; restore the package, or move it out of the zone, then recover again"
+        rule = f"{what}; {_RESTORE}"
         raise InputError(where=str(trace.path), field="package", rule=rule)
-    card = json.loads((trace.path / CARD).read_bytes())
+    stated = stated_by(trace.path)
     is_public = trace.kind is TraceKind.PACKAGE
-    charged = sum(c["draws"] for c in card.get("charges", ()) if c.get("entry_sha256") in held)
-    died = max(int(card.get("burned_draws") or 0), len(leftovers))
     return Proof(
         key=ReleaseKey.parse(key),
         state=ReleaseState.PUBLISHED if is_public else ReleaseState.SEALED,
-        draws=1 + max(died - charged, 0),
+        draws=1 + max(stated.died - held(trace), len(leftovers)),
         leftovers=tuple(sorted(leftovers)),
         sealed=trace.sealed,
         manifest=trace.manifest if is_public else None,
         plan=plan_beside(trace.path, key),
-        family=next((line["family"] for line in card.get("cumulative", ())), None),
+        family=stated.family,
     )
 
 

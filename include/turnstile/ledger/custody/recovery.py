@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from sqlalchemy.engine import Connection
@@ -24,7 +25,13 @@ from turnstile.errors import InputError, IntegrityError, RefusedError
 from turnstile.ledger import attempts, facts, leases
 from turnstile.ledger.balances import accounts
 from turnstile.ledger.custody.custody import Custody
-from turnstile.ledger.custody.evidence_of_draws import Proof, proofs
+from turnstile.ledger.custody.evidence_of_draws import (
+    CHARGING,
+    Proof,
+    charged_by,
+    proofs,
+    stated_by,
+)
 from turnstile.ledger.custody.known_history import (
     DeclaredDraws,
     History,
@@ -272,8 +279,9 @@ def _declare(  # noqa: PLR0913, PLR0917 - each a source of what is lost
     """Charge what files prove and entries do not hold; return the releases."""
     history, declared = read_history(connection), []
     charged: dict[str, str] = {}
-    unknown = _unknown(all_traces, history, declared_draws(connection))
-    for proof in proofs(unknown, _charged_by(history)):
+    held = partial(_held, connection)
+    unknown = _unknown(all_traces, history, declared_draws(connection), held)
+    for proof in proofs(unknown, held):
         past_attempts = history.attempts.get(str(proof.key), [])
         is_sealed = any(attempt.state in SEALED_STATES for attempt in past_attempts)
         family = _family(connection, proof, families | _group_by_programme(history) | charged)
@@ -294,7 +302,10 @@ def _declare(  # noqa: PLR0913, PLR0917 - each a source of what is lost
 
 
 def _unknown(
-    all_traces: Iterable[Trace], history: History, declared: DeclaredDraws
+    all_traces: Iterable[Trace],
+    history: History,
+    declared: DeclaredDraws,
+    held: Callable[[Trace], int],
 ) -> Iterator[Trace]:
     """Yield the traces of draws that the ledger does not hold: packages, then files beyond them.
 
@@ -309,24 +320,22 @@ def _unknown(
         yield from (unknown := [trace for trace in packages if trace.sealed not in own])
         is_own = set(map(sealed_file, own))
         named = declared.leftovers.get(key, set()) - is_own
-        others = _files(of_key, beside=is_own | named)
+        of_package = {sealed_file(trace.sealed) for trace in unknown[:1]}
+        others = _files(of_key, beside=is_own | named | of_package)
         others.sort(key=lambda trace: trace.kind is not TraceKind.SEALED)  # it may be published
         charged = sum(attempt.state in CHARGED_STATES for attempt in past)
         charged += declared.beyond.get(key, 0) - len(named)
         beyond = max(len(others) - charged + len(own), 0)
-        if unknown and not own:  # what a package states is charged with it, and no less than files
-            beyond = len(others)
+        if unknown and not own:  # no file is of another draw than the card states
+            beyond = max(len(others) - max(held(unknown[0]) - len(named), 0), 0)
         yield from others[:beyond]
 
 
-def _charged_by(history: History) -> set[str]:
-    """Return the digest of the entry that opened each attempt that was charged."""
-    return {
-        history.hashes[attempt.reserved_sequence]
-        for past in history.attempts.values()
-        for attempt in past
-        if attempt.state in CHARGED_STATES
-    }
+def _held(connection: Connection, package: Trace) -> int:
+    """Return how many draws the ledger charged that the card of a package states, too."""
+    stated = stated_by(package.path).entries
+    entries = charged_by(facts.facts(connection, ReleaseKey.parse(package.key), *CHARGING))
+    return sum(int(e.body.get("draws", 1)) for e in entries.values() if e.hash in stated)
 
 
 def _unnamed(

@@ -7,10 +7,11 @@ Bounds, calendar, draws and what the ledger charged decide them, and nothing of 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from turnstile.ledger.balances.amounts import COORDINATES, amount_text, word_of
+from turnstile.ledger.custody.evidence_of_draws import charged_by
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.records import AccountBalance, Attempt
 from turnstile.privacy.year_to_date import multiples
@@ -73,11 +74,11 @@ def _table(programme: Programme, table: TableSpec, plan: ReleasePlan) -> dict[st
 
 
 def stated_charges(
-    entries: Iterable[Entry], drawn: Iterable[Attempt], plan_digest: str
+    entries: Sequence[Entry], drawn: Iterable[Attempt], plan_digest: str
 ) -> list[dict[str, Any]]:
     """Return every draw that was charged to a key: of another plan with all that was charged.
 
-    By the entry that opened it a recovery knows which of them a ledger holds that came back.
+    By the entry that charged it a recovery knows which of them a ledger holds that came back.
 
     Args:
         entries: of the key.
@@ -85,11 +86,12 @@ def stated_charges(
         plan_digest: of the release.
     """
     charged = {attempt.attempt_id for attempt in drawn}
-    opened = [(e.hash, e.body) for e in entries if e.kind in _OPENING and e.attempt_id in charged]
+    opened = [e.body for e in entries if e.kind in _OPENING and e.attempt_id in charged]
+    by = charged_by(entries)
     return [
-        {"draws": body.get("draws", 1), "entry_sha256": entry_sha256}
+        {"draws": body.get("draws", 1), "entry_sha256": by[body["attempt"]].hash}
         | ({} if body["plan_digest"] == plan_digest else {"postings": body["postings"]})
-        for entry_sha256, body in opened
+        for body in opened
     ]
 
 

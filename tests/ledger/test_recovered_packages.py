@@ -1,0 +1,200 @@
+"""What a package states of draws that an older ledger holds, or another history of it drew, too."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from disaster_site import WHO, Site, lived_once, plan_of, run
+from ledger_asks import LOSS_MICRO, spent_micro
+
+from conftest import Stores
+from turnstile.ledger.charging import ChargingLedger
+from turnstile.ledger.custody.package_files import file_problems
+from turnstile.publishing.describe.manifest import manifest_bytes
+
+
+@pytest.fixture(scope="module")
+def lived(stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """A deployment without a witness; its first week is public."""
+    root = tmp_path_factory.mktemp("lived")
+    return lived_once(stores, root, lambda site: site.publish(0), has_witness=False)
+
+
+def die(site: Site, file: str | None = None) -> None:
+    """Begin a draw of the second week that never ends, and may leave a file."""
+    request = site.request(1)
+    attempt = site.ledger.reserve(request)
+    site.ledger.begin_draw(attempt.attempt_id, request.bindings)
+    if file is not None:
+        folder = site.home / "embargoed" / str(request.key)
+        (folder / "set-aside").mkdir(parents=True, exist_ok=True)
+        (folder / "plan.json").write_text(json.dumps(plan_of(request)))
+        (folder / f"set-aside/sealed-{file * 16}.parquet.0a1b").write_bytes(file.encode())
+
+
+class Branch:
+    """A deployment that goes back to how it was, and keeps the package that it made since."""
+
+    def __init__(self, site: Site, stores: Stores, patch: pytest.MonkeyPatch) -> None:
+        self.site, self.patch, self.url = site, patch, stores.copy_of(site.url)
+        self.home = shutil.copytree(site.home, site.root / "before")
+        self.public = site.home / "public" / str(site.request(1).key)
+
+    def publish(self) -> None:
+        """Publish the second week, keep its package, and restore home and database."""
+        package = self.site.publish(1).rename(self.site.root / "package")
+        shutil.rmtree(self.site.home)
+        self.home.rename(self.site.home)
+        self.home = package
+        self.site = replace(self.site, url=self.url).at(self.patch)
+
+    def recovered(self) -> int:
+        """Bring the package back, recover, and return how many draws are charged."""
+        shutil.rmtree(self.public, ignore_errors=True)
+        shutil.copytree(self.home, self.public)
+        assert run("recover", *WHO) == 0
+        return (spent_micro(self.site.ledger) or 0) // LOSS_MICRO
+
+
+def test_two_draws_of_one_hold_are_two(
+    site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A backup holds what a draw will cost; both it and the history that was lost draw."""
+    site.ledger.reserve(site.request(1))
+    branch = Branch(site, stores, monkeypatch)
+    die(site)
+    branch.publish()
+    die(branch.site)
+    assert branch.recovered() == 4  # of week 0, those that died, the package's
+
+
+def test_two_draws_of_one_charge_are_two(
+    site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process stops before its charge is started, and both copies take it up."""
+    request = site.request(1)
+    attempt = site.ledger.reserve(request)
+    with monkeypatch.context() as stopped:
+        stopped.setattr(ChargingLedger, "_start", _stop)
+        with pytest.raises(KeyboardInterrupt):
+            site.ledger.begin_draw(attempt.attempt_id, request.bindings)
+    branch = Branch(site, stores, monkeypatch)
+    die(site)
+    branch.publish()
+    monkeypatch.setattr("turnstile.ledger.charging.instant", lambda _: "2030-01-01T00:00:00+00:00")
+    die(branch.site)
+    assert branch.recovered() == 4
+
+
+def _stop(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_file_that_a_recovery_named_stands_for_no_other_draw(
+    site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The draw that the card states left that file, so one more file is of one more draw."""
+    die(site, "a")
+    branch = Branch(site, stores, monkeypatch)
+    branch.publish()
+    assert run("recover", *WHO) == 0
+    named = stores.copy_of(branch.site.url)
+    die(branch.site, "b")
+    branch.site = replace(branch.site, url=named).at(monkeypatch)
+    assert branch.recovered() == 4  # of week 0, both that died, the package's
+
+
+def test_a_draw_stands_for_one_file_beside_a_package_of_other_bytes(
+    site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The key has bytes; a package of another history shares a dead draw; a file is unknown."""
+    die(site, "a")
+    branch = Branch(site, stores, monkeypatch)
+    branch.publish()
+    branch.site.publish(1)
+    aside = branch.site.home / "embargoed" / str(site.request(1).key) / "set-aside"
+    (aside / f"sealed-{'c' * 16}.parquet.0a1b").write_bytes(b"c")
+    assert branch.recovered() == 5  # of week 0, a, c, its own, the package's
+
+
+def of_charges(**changed: object) -> Callable[[dict[str, Any]], object]:
+    """Change every charge of a card."""
+    return lambda card: {**card, "charges": [{**c, **changed} for c in card["charges"]]}
+
+
+UNREADABLE: dict[str, Callable[[dict[str, Any]], object]] = {
+    "a list": lambda card: [card],
+    "charges are a number": lambda card: {**card, "charges": 3},
+    "charges are nothing": lambda card: {**card, "charges": None},
+    "charges are numbers": lambda card: {**card, "charges": [3]},
+    "a text for a number": lambda card: {**card, "burned_draws": "many"},
+    "a list for a number": lambda card: {**card, "burned_draws": [1]},
+    "below zero": lambda card: {**card, "burned_draws": -1},
+    "very many": lambda card: {**card, "burned_draws": 10**30},
+    "infinite": lambda card: {**card, "burned_draws": float("inf")},
+    "accounts are a number": lambda card: {**card, "cumulative": 3},
+    "no group": lambda card: {**card, "cumulative": [{}]},
+}
+COUNTED: dict[str, Callable[[dict[str, Any]], object]] = {
+    "draws below zero": of_charges(draws=-1),
+    "very many draws": of_charges(draws=10**30),
+    "draws that are a text": of_charges(draws="many"),
+    "an entry that is a list": of_charges(entry_sha256=[1]),
+    "each twice": lambda card: {**card, "burned_draws": 2, "charges": 2 * card["charges"]},
+}
+
+
+def altered(site: Site, change: Callable[[dict[str, Any]], object] | None) -> Path:
+    """Publish the second week, and give its package another card, listed as all its files are."""
+    package = site.publish(1)
+    path, manifest = package / "release_card.json", package / "manifest.json"
+    card = json.loads(path.read_bytes())
+    path.write_text("[" * 100_000 if change is None else json.dumps(change(card)))
+    sealed = json.loads(manifest.read_bytes())["sealed_sha256"]
+    key = str(site.request(1).key)
+    manifest.write_bytes(manifest_bytes(package, key=key, sealed_digest=sealed))
+    assert not file_problems(package)
+    return package
+
+
+@pytest.mark.parametrize("stores", ["sqlite"], indirect=True)
+def test_a_card_that_cannot_be_read_is_named_and_nothing_is_charged(
+    site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    die(site)
+    older = stores.copy_of(site.url)
+    package = altered(site, None)
+    card, manifest = package / "release_card.json", package / "manifest.json"
+    whole = json.loads((site.home / "public" / str(site.request(0).key) / card.name).read_bytes())
+    sealed, key = json.loads(manifest.read_bytes())["sealed_sha256"], str(site.request(1).key)
+    site = replace(site, url=older).at(monkeypatch)
+    for change in (None, *UNREADABLE.values()):
+        if change is not None:
+            card.write_text(json.dumps(change(whole)))
+        manifest.write_bytes(manifest_bytes(package, key=key, sealed_digest=sealed))
+        capsys.readouterr()
+        assert run("recover", *WHO) == 2
+        assert "its release_card.json cannot be read; restore the package" in (
+            capsys.readouterr().err
+        )
+    assert spent_micro(site.ledger) == 2 * LOSS_MICRO
+
+
+@pytest.mark.some(2)
+@pytest.mark.parametrize("kind", COUNTED)
+def test_a_card_talks_no_draw_away_that_the_ledger_did_not_charge(
+    site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    die(site, "a")
+    older = stores.copy_of(site.url)
+    altered(site, COUNTED[kind])
+    site = replace(site, url=older).at(monkeypatch)
+    assert run("recover", *WHO) == 0
+    charged = (spent_micro(site.ledger) or 0) // LOSS_MICRO
+    assert charged == 3 + (kind in {"each twice", "an entry that is a list"})
