@@ -6,6 +6,7 @@ nobody had a witness. Files alone say what was drawn: one entry charges all thre
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import subprocess
@@ -79,7 +80,8 @@ def test_what_is_published_states_every_draw_and_readers_agree(
 ) -> None:
     card = json.loads((public / "release_card.json").read_bytes())
     assert card["burned_draws"] == DIED
-    assert card["charges"] == [{"draws": 1 + DIED}]
+    (of_all,) = (e for e in recovered.ledger.entries() if e.kind is EntryKind.LOSS_DECLARED)
+    assert card["charges"] == [{"draws": 1 + DIED, "entry_sha256": of_all.hash}]
     assert spent_micro(recovered) == (1 + DIED) * COST_MICRO
     assert turnstile("ledger", "verify") == 0
     carried = public / "tools/verify_package.py"
@@ -135,24 +137,48 @@ def test_the_package_alone_proves_all_draws_when_the_ledger_is_lost_again(
     assert turnstile("ledger", "verify") == 0
 
 
+def of_another_copy(package: Path, *, shares: bool) -> None:
+    """Let a package be one that another copy of the deployment published, of bytes of its own.
+
+    Args:
+        package: its folder.
+        shares: whether it parted from ours after the draws that died were declared.
+    """
+    manifest, path = package / "manifest.json", package / "release_card.json"
+    stated, card = json.loads(manifest.read_bytes()), json.loads(path.read_bytes())
+    if not shares:
+        card["charges"] = [charge | {"entry_sha256": "f" * 64} for charge in card["charges"]]
+    content = json.dumps(card).encode()
+    facts = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    files = [file | (facts if file["path"] == path.name else {}) for file in stated["files"]]
+    text = json.dumps({**stated, "sealed_sha256": "f" * 64, "files": files})
+    for at, written in ((path, content), (manifest, text.encode())):
+        at.unlink()
+        at.write_bytes(written)
+
+
+@pytest.mark.parametrize(("shares", "draws"), [(False, 1 + DIED), (True, 1)])
 def test_a_foreign_package_of_several_draws_is_charged_once_for_all_of_them(
-    recovered: Deployment, public: Path, turnstile: Cli, tmp_path: Path
+    recovered: Deployment,
+    public: Path,
+    turnstile: Cli,
+    tmp_path: Path,
+    *,
+    shares: bool,
+    draws: int,
 ) -> None:
-    """At a key that has other bytes: another copy of the deployment published it."""
+    """At a key that has other bytes: what its ledger and ours both charged is charged already."""
     own = tmp_path / "own"
     shutil.copytree(public, own)
-    manifest = public / "manifest.json"
-    stated = json.loads(manifest.read_bytes())
-    manifest.unlink()
-    manifest.write_text(json.dumps({**stated, "sealed_sha256": "f" * 64}))
+    of_another_copy(public, shares=shares)
     for _ in range(2):  # it lies there until people move it away
         assert turnstile("ledger", "recover", *WHO) == 0
-        assert spent_micro(recovered) == 2 * (1 + DIED) * COST_MICRO
+        assert spent_micro(recovered) == (1 + DIED + draws) * COST_MICRO
     _, entry = declared(recovered)
-    assert (entry["draws"], entry["proven_by"]) == (1 + DIED, "f" * 64)
+    assert (entry["draws"], entry["proven_by"]) == (draws, "f" * 64)
     shutil.rmtree(public)
     shutil.copytree(own, public)
     assert turnstile("ledger", "recover", *WHO) == 0
-    assert spent_micro(recovered) == 2 * (1 + DIED) * COST_MICRO
+    assert spent_micro(recovered) == (1 + DIED + draws) * COST_MICRO
     assert turnstile("ledger", "verify") == 0
     assert turnstile("run", "itms", "--week", WEEK) == 0

@@ -12,7 +12,7 @@ import shutil
 from functools import partial
 from pathlib import Path
 
-from turnstile.durable_files import exclusively, sync_folder, sync_tree
+from turnstile.durable_files import delete_for_good, exclusively, sync_folder, sync_tree
 from turnstile.errors import TurnstileError
 from turnstile.extensions import PORTALS, brought
 from turnstile.ledger.records import Attempt
@@ -124,7 +124,7 @@ def _unfinished(folder: Path) -> Path:
     Whoever publishes is alone.
     """
     for left in folder.parent.glob(f".{folder.name}-*"):
-        shutil.rmtree(left)
+        delete_for_good(left)
     return folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
 
 
