@@ -62,6 +62,45 @@ class Branch:
         return (spent_micro(self.site.ledger) or 0) // LOSS_MICRO
 
 
+@pytest.fixture
+def branch(site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch) -> Branch:
+    """A draw died and left a file; a history that went on from there is lost, but its package."""
+    die(site, "a")
+    branch = Branch(site, stores, monkeypatch)
+    branch.publish()
+    return branch
+
+
+def test_a_draw_that_an_older_ledger_and_a_package_state_is_charged_once(
+    site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A backup holds the draw that died, the card of the next one counts it (seed 12300)."""
+    older = [stores.copy_of(site.url)]
+    site.ledger.reserve(site.request(1))
+    older.append(stores.copy_of(site.url))  # it is held, and charged later
+    die(site)
+    older.append(stores.copy_of(site.url))
+    site.publish(1)
+    assert spent_micro(site.ledger) == 3 * LOSS_MICRO
+    for url in older:
+        site = replace(site, url=url).at(monkeypatch)
+        assert run("recover", *WHO) == 0
+        assert spent_micro(site.ledger) == 3 * LOSS_MICRO
+        assert run("verify") == 0
+
+
+def test_a_draw_of_another_history_is_none_that_a_package_states(
+    site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A restored deployment drew, without a file, before the package of the other came back."""
+    branch = Branch(site, stores, monkeypatch)
+    die(site)
+    branch.publish()
+    die(branch.site)
+    assert branch.recovered() == 4  # of week 0, the package's two, and ours
+    assert run("verify") == 0
+
+
 def test_two_draws_of_one_hold_are_two(
     site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,12 +136,9 @@ def _stop(*_: object) -> None:
 
 
 def test_a_file_that_a_recovery_named_stands_for_no_other_draw(
-    site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch
+    branch: Branch, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The draw that the card states left that file, so one more file is of one more draw."""
-    die(site, "a")
-    branch = Branch(site, stores, monkeypatch)
-    branch.publish()
     assert run("recover", *WHO) == 0
     named = stores.copy_of(branch.site.url)
     die(branch.site, "b")
@@ -110,15 +146,10 @@ def test_a_file_that_a_recovery_named_stands_for_no_other_draw(
     assert branch.recovered() == 4  # of week 0, both that died, the package's
 
 
-def test_a_draw_stands_for_one_file_beside_a_package_of_other_bytes(
-    site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_draw_stands_for_one_file_beside_a_package_of_other_bytes(branch: Branch) -> None:
     """The key has bytes; a package of another history shares a dead draw; a file is unknown."""
-    die(site, "a")
-    branch = Branch(site, stores, monkeypatch)
-    branch.publish()
     branch.site.publish(1)
-    aside = branch.site.home / "embargoed" / str(site.request(1).key) / "set-aside"
+    aside = branch.site.home / "embargoed" / str(branch.site.request(1).key) / "set-aside"
     (aside / f"sealed-{'c' * 16}.parquet.0a1b").write_bytes(b"c")
     assert branch.recovered() == 5  # of week 0, a, c, its own, the package's
 

@@ -265,48 +265,6 @@ def test_a_backup_restored_twice_comes_back_twice(
     assert (spent_micro(site.ledger) or 0) >= 4 * LOSS_MICRO
 
 
-@pytest.mark.parametrize("has_witness", [False], indirect=True)
-def test_a_draw_that_an_older_ledger_and_a_package_state_is_charged_once(
-    site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A backup holds the draw that died, the card of the next one counts it (seed 12300)."""
-    request = site.request(1)
-    older = [stores.copy_of(site.url)]
-    attempt = site.ledger.reserve(request)
-    older.append(stores.copy_of(site.url))  # it is held, and charged later
-    site.ledger.begin_draw(attempt.attempt_id, request.bindings)
-    older.append(stores.copy_of(site.url))
-    site.publish(1)
-    assert spent_micro(site.ledger) == 3 * LOSS_MICRO
-    for url in older:
-        site = restored(site, url, monkeypatch)
-        assert run("recover", *WHO) == 0
-        assert spent_micro(site.ledger) == 3 * LOSS_MICRO
-        assert run("verify") == 0
-
-
-@pytest.mark.parametrize("has_witness", [False], indirect=True)
-def test_a_draw_of_another_history_is_none_that_a_package_states(
-    site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A restored deployment drew, without a file, before the package of the other came back."""
-    request, old = site.request(1), stores.copy_of(site.url)
-    home_before = shutil.copytree(site.home, site.root / "before")
-    attempt = site.ledger.reserve(request)
-    site.ledger.begin_draw(attempt.attempt_id, request.bindings)
-    public = site.publish(1)
-    package = shutil.copytree(public, site.root / "package")
-    shutil.rmtree(site.home)
-    home_before.rename(site.home)
-    site = restored(site, old, monkeypatch)
-    attempt = site.ledger.reserve(request)
-    site.ledger.begin_draw(attempt.attempt_id, request.bindings)
-    shutil.copytree(package, public)
-    assert run("recover", *WHO) == 0
-    assert spent_micro(site.ledger) == 4 * LOSS_MICRO  # of week 0, the package's two, and ours
-    assert run("verify") == 0
-
-
 @pytest.mark.parametrize("has_witness", [True], indirect=True)
 def test_a_lost_home_leaves_what_the_ledger_holds_and_says_what_is_gone(site: Site) -> None:
     site.draw(1)

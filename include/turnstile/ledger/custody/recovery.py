@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from sqlalchemy.engine import Connection
@@ -279,7 +279,7 @@ def _declare(  # noqa: PLR0913, PLR0917 - each a source of what is lost
     """Charge what files prove and entries do not hold; return the releases."""
     history, declared = read_history(connection), []
     charged: dict[str, str] = {}
-    held = partial(_held, connection)
+    held = cache(partial(_held, connection))
     unknown = _unknown(all_traces, history, declared_draws(connection), held)
     for proof in proofs(unknown, held):
         past_attempts = history.attempts.get(str(proof.key), [])
