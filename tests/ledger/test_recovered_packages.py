@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,9 @@ def lived(stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Site:
     return lived_once(stores, root, lambda site: site.publish(0), has_witness=False)
 
 
-def die(site: Site, file: str | None = None) -> None:
+def die(site: Site, file: str | None = None, **other: Any) -> None:
     """Begin a draw of the second week that never ends, and may leave a file."""
-    request = site.request(1)
+    request = site.request(1, **other)
     attempt = site.ledger.reserve(request)
     site.ledger.begin_draw(attempt.attempt_id, request.bindings)
     if file is not None:
@@ -154,6 +155,31 @@ def test_a_draw_stands_for_one_file_beside_a_package_of_other_bytes(branch: Bran
     assert branch.recovered() == 5  # of week 0, a, c, its own, the package's
 
 
+@pytest.mark.parametrize("times", [3, Fraction(1, 4)])
+@pytest.mark.parametrize("is_held", [False, True])
+def test_a_draw_of_another_plan_costs_what_the_card_states_of_it_and_no_less_than_the_package(
+    site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch, *, times: Fraction, is_held: bool
+) -> None:
+    """A programme was made cheaper, or dearer, after a draw died; its package alone is left.
+
+    What is left of a ledger that knows the draw is its own charge.
+    """
+    before = stores.copy_of(site.url)
+    die(site, epsilon_micro=int(LOSS_MICRO * times))
+    assert run("burn", str(site.request(1).key), *WHO) == 0
+    held = stores.copy_of(site.url)
+    site.publish(1)
+    true = spent_micro(site.ledger)
+    assert true == (2 + times) * LOSS_MICRO
+    site = replace(site, url=held if is_held else before).at(monkeypatch)
+    assert run("recover", *WHO) == 0
+    charged = spent_micro(site.ledger)
+    assert charged == (true if is_held else (2 + max(times, 1)) * LOSS_MICRO)
+    assert run("recover", *WHO) == 0
+    assert spent_micro(site.ledger) == charged
+    assert run("verify") == 0
+
+
 def of_charges(**changed: object) -> Callable[[dict[str, Any]], object]:
     """Change every charge of a card."""
     return lambda card: {**card, "charges": [{**c, **changed} for c in card["charges"]]}
@@ -172,13 +198,36 @@ UNREADABLE: dict[str, Callable[[dict[str, Any]], object]] = {
     "accounts are a number": lambda card: {**card, "cumulative": 3},
     "no group": lambda card: {**card, "cumulative": [{}]},
 }
+LOSS = ["card", "ever", 1, 1, 1]
+OF_ANOTHER_PLAN: dict[str, object] = {
+    "no list": 3,
+    "a text": "card",
+    "no account": [[]],
+    "no unit": [["city", *LOSS[1:]]],
+    "no scope": [["card", None, *LOSS[2:]]],
+    "a text for an amount": [[*LOSS[:2], "1", 1, 1]],
+    "a part of one": [[*LOSS[:2], 0.5, 1, 1]],
+    "no delta": [[*LOSS[:4], None]],
+    "below zero": [[*LOSS[:2], -1, 1, 1]],
+    "beyond the ledger": [[*LOSS[:2], 10**19, 1, 1]],
+}
+UNREADABLE |= {
+    f"of another plan {kind}": of_charges(postings=losses)
+    for kind, losses in OF_ANOTHER_PLAN.items()
+} | {f"{n!r} draws": of_charges(postings=[LOSS], draws=n) for n in (0, -1, 10**30, "1", 1.5, True)}
 COUNTED: dict[str, Callable[[dict[str, Any]], object]] = {
     "draws below zero": of_charges(draws=-1),
     "very many draws": of_charges(draws=10**30),
     "draws that are a text": of_charges(draws="many"),
     "an entry that is a list": of_charges(entry_sha256=[1]),
+    "of no loss": of_charges(postings=[], entry_sha256="0"),
+    "of a small loss": of_charges(postings=[LOSS], entry_sha256="0"),
     "each twice": lambda card: {**card, "burned_draws": 2, "charges": 2 * card["charges"]},
 }
+
+
+CREDITED = {kind for kind in COUNTED if "draws" in kind}
+"""Those that still name the entry of the draw that died."""
 
 
 def altered(site: Site, change: Callable[[dict[str, Any]], object] | None) -> Path:
@@ -228,4 +277,4 @@ def test_a_card_talks_no_draw_away_that_the_ledger_did_not_charge(
     site = replace(site, url=older).at(monkeypatch)
     assert run("recover", *WHO) == 0
     charged = (spent_micro(site.ledger) or 0) // LOSS_MICRO
-    assert charged == 3 + (kind in {"each twice", "an entry that is a list"})
+    assert charged == 3 + (kind not in CREDITED)

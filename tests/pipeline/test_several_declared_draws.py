@@ -15,9 +15,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from deployment_fixtures import STEADY_ITMS
 from small_deployment import WEEK, Deployment
 
 from turnstile.ledger.entries import EntryKind
+from turnstile.ledger.ledger import Ledger
+from turnstile.pipeline.steps import STEPS, step_named
 from turnstile.publishing.carried import verify_losses
 
 Cli = Callable[..., int]
@@ -135,6 +138,44 @@ def test_the_package_alone_proves_all_draws_when_the_ledger_is_lost_again(
     assert (entry["draws"], entry["state"]) == (1 + DIED, "published")
     assert spent_micro(recovered) == (1 + DIED) * COST_MICRO
     assert turnstile("ledger", "verify") == 0
+
+
+class Killed(BaseException):
+    """A process that ends between the bytes of a draw and their seal."""
+
+
+def killed(*_: object) -> None:
+    raise Killed
+
+
+def test_bytes_of_a_dearer_plan_are_charged_at_that_plan_from_files_alone(
+    landed: Deployment, turnstile: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A programme was made cheaper after a draw died; its plan is kept beside what it left."""
+    shutil.copyfile(STEADY_ITMS, landed.include / "programmes/itms.yaml")
+    landed.edit("itms", 'relation: add_remove, epsilon: "8"', 'relation: add_remove, epsilon: "12"')
+    with monkeypatch.context() as dying:
+        dying.setattr(Ledger, "seal", killed)
+        dying.setattr("turnstile.ledger.leases.LEASE_S", 0)  # of a minute ago
+        with pytest.raises(Killed):
+            turnstile("run", "itms", "--week", WEEK)
+    assert turnstile("ledger", "burn", KEY, *WHO) == 0
+    landed.edit("itms", '  epsilon: "8"\n  split', '  epsilon: "4"\n  split')
+    for name in STEPS[: STEPS.index("draw") + 1]:
+        step_named(name)("itms", WEEK, 0)
+    assert spent_micro(landed) == COST_MICRO * 3 // 2
+    landed.lose_ledger()
+    for _ in range(2):
+        assert turnstile("ledger", "recover", *WHO, "--family", "itms=itms_buses") == 0
+        assert spent_micro(landed) == COST_MICRO * 3 // 2
+        assert turnstile("ledger", "verify") == 0
+    assert turnstile("ledger", "confirm-clock", *WHO) == 0
+    assert turnstile("run", "itms", "--week", WEEK) == 0
+    card = json.loads((landed.public / KEY / "release_card.json").read_bytes())
+    assert [(of["draws"], "postings" in of) for of in card["charges"]] == [(1, True), (1, False)]
+    export = landed.home.parent / "export"
+    assert turnstile("ledger", "export", str(export)) == 0
+    assert verify_losses.main([str(landed.public), "--ledger", str(export)]) == 0
 
 
 def of_another_copy(package: Path, *, shares: bool) -> None:

@@ -226,7 +226,7 @@ def fetch_landing(
 
 def is_trace(path: str) -> bool:
     """Return whether a charge asks for a file under embargo."""
-    return path.rpartition("/")[2].startswith(SEALED) or path.endswith(_OF_TRACES)
+    return path.rpartition("/")[2].startswith((SEALED, "plan-")) or path.endswith(_OF_TRACES)
 
 
 def _is_proof(public: Path, path: str) -> bool:

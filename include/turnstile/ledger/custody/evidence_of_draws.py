@@ -2,34 +2,37 @@
 
 A package or staged package proves its plan, its sealed digest and its manifest; a sealed file
 beside a plan proves that plan. Charged is the plan's own loss, once for every draw that the card
-states and the ledger does not hold.
+states and the ledger does not hold; of a draw of another plan as much as the card states of it,
+where that is more.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from turnstile.durable_files import sealed_name, sha256_of
+from turnstile.durable_files import SET_ASIDE, sealed_name, sha256_of
 from turnstile.errors import InputError
+from turnstile.ledger.balances.amounts import COORDINATES
 from turnstile.ledger.custody.folders import content_of
 from turnstile.ledger.custody.package_files import file_problems
 from turnstile.ledger.custody.traces import CARD, Trace, TraceKind, sealed_file
-from turnstile.ledger.encoding import decode_event, encode_posting
+from turnstile.ledger.encoding import decode_event, decode_posting, encode_posting
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.promise import plan_digest
-from turnstile.ledger.records import ReleaseKey
+from turnstile.ledger.records import MOST, ReleaseKey
 from turnstile.ledger.states import ReleaseState
-from turnstile.privacy.accounts import postings
+from turnstile.privacy.accounts import Posting, postings
 from turnstile.service_calendar import parse_period
 
 PLAN = "plan.json"
-UNKNOWN_SNAPSHOT = "unknown"
-"""Snapshot digest of a declared loss: which files it was counted from is lost."""
+UNKNOWN = "unknown"
+"""Snapshot digest of a declared loss: which files it was counted from is lost. And what a draw of
+another plan was bound to, of which a card states the loss alone."""
 _RESTORE = "restore the package, or move it out of the zone, then recover again"
 _MALFORMED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 _DIED_AT_MOST = 1000  # draws of one release; a card that states more is none of ours
@@ -49,6 +52,7 @@ class Proof:
         manifest: digest of the manifest, if published.
         plan: its plan, as published.
         family: budget group that its card names; None without a card.
+        at_least: losses of its draws that are known otherwise than by their plan.
     """
 
     key: ReleaseKey
@@ -59,6 +63,7 @@ class Proof:
     manifest: str | None
     plan: Mapping[str, Any]
     family: str | None
+    at_least: tuple[Posting, ...] = ()
 
     def body(self, family: str, number: int, said: tuple[str, str]) -> dict[str, Any]:
         """Return the body of the `loss_declared` entry.
@@ -69,6 +74,7 @@ class Proof:
             said: person and reason.
         """
         events = tuple(decode_event(event) for event in self.plan["events"])
+        losses = _covering((*postings(events), *self.at_least))
         weeks = [str(week) for week in parse_period(self.key.period).weeks]
         body: dict[str, Any] = {
             "attempt": f"{self.key}#{number}",
@@ -77,10 +83,10 @@ class Proof:
             "week": weeks[-1],
             "programme_digest": self.plan["programme_digest"],
             "domain_digest": self.plan["domain_digest"],
-            "snapshot_digest": UNKNOWN_SNAPSHOT,
+            "snapshot_digest": UNKNOWN,
             "plan_digest": self.plan["plan_digest"],
             "events": list(self.plan["events"]),
-            "postings": [encode_posting(p) for p in sorted(postings(events))],
+            "postings": [encode_posting(p) for p in losses],
             "state": self.state.value,
             "draws": self.draws,
             "artefact_digest": self.sealed,
@@ -95,6 +101,20 @@ class Proof:
         return body
 
 
+class OtherDraws(NamedTuple):
+    """Draws of another plan than the package's, as its card states them.
+
+    Args:
+        entry: digest of the one that charged them; None on old cards.
+        draws: how many.
+        losses: of one of them.
+    """
+
+    entry: str | None
+    draws: int
+    losses: tuple[Posting, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Stated:
     """What the card of a package states of draws.
@@ -102,11 +122,13 @@ class Stated:
     Args:
         died: how many, beside the one whose bytes the package has.
         entries: digests of those by which the ledger that made it charged them; none of old cards.
+        others: those among them that had another plan.
         family: budget group.
     """
 
     died: int
     entries: frozenset[str]
+    others: tuple[OtherDraws, ...]
     family: str | None
 
 
@@ -120,13 +142,47 @@ def stated_by(package: Path) -> Stated:
         card = json.loads(content_of(package / CARD))
         died, charges = int(card.get("burned_draws") or 0), card.get("charges", ())
         entries = frozenset(str(c["entry_sha256"]) for c in charges if "entry_sha256" in c)
+        others = tuple(_other_draws(charge) for charge in charges if "postings" in charge)
         family = next((str(line["family"]) for line in card.get("cumulative", ())), None)
         if not 0 <= died <= _DIED_AT_MOST:
             raise ValueError("no number of draws")
     except (OSError, *_MALFORMED):
         rule = f"its {CARD} cannot be read; {_RESTORE}"
         raise InputError(where=str(package), field="package", rule=rule) from None
-    return Stated(died, entries, family)
+    return Stated(died, entries, others, family)
+
+
+def _other_draws(charge: Mapping[str, Any]) -> OtherDraws:
+    """Read draws of another plan.
+
+    Raises:
+        ValueError: or another error of malformed content; the ledger cannot add the amounts up.
+    """
+    entry, draws = charge.get("entry_sha256"), charge["draws"]
+    losses = tuple(decode_posting(written) for written in charge["postings"])
+    finite = [figure for loss in losses for figure in _figures(loss) if figure is not None]
+    if any(type(number) is not int for number in (draws, *finite)) or draws < 1:
+        raise ValueError("no number")
+    if any(not 0 <= figure * draws <= MOST for figure in finite):
+        raise ValueError("an amount that the ledger cannot add up")
+    if any(type(loss.scope) is not str or loss.delta_femto is None for loss in losses):
+        raise ValueError("no account")
+    return OtherDraws(None if entry is None else str(entry), draws, losses)
+
+
+def _figures(loss: Posting) -> list[int | None]:
+    return [getattr(loss, name) for name in COORDINATES]
+
+
+def _covering(losses: Iterable[Posting]) -> list[Posting]:
+    """Return for each account at least what each of its losses is."""
+    most: dict[tuple[str, str], Posting] = {}
+    for loss in losses:
+        account = (loss.unit.value, loss.scope)
+        pairs = zip(_figures(most.get(account, loss)), _figures(loss), strict=True)
+        figures = (None if a is None or b is None else max(a, b) for a, b in pairs)
+        most[account] = decode_posting([*account, *figures])
+    return [most[account] for account in sorted(most)]
 
 
 def charged_by(entries: Iterable[Entry]) -> dict[str, Entry]:
@@ -138,12 +194,14 @@ def charged_by(entries: Iterable[Entry]) -> dict[str, Entry]:
     return {str(entry.attempt_id): entry for entry in entries if entry.kind in CHARGING}
 
 
-def proofs(all_traces: Iterable[Trace], held: Callable[[Trace], int]) -> tuple[Proof, ...]:
+def proofs(
+    all_traces: Iterable[Trace], held: Callable[[Trace], Mapping[str, int]]
+) -> tuple[Proof, ...]:
     """Return what traces prove, the strongest of each release: package, staged, sealed file.
 
     Args:
         all_traces: of draws that the ledger does not hold.
-        held: returns how many draws it charged that the card of a package states, too.
+        held: returns draws that it charged and that the card of a package states, too, by entry.
 
     Raises:
         InputError: a trace cannot be read, so that its loss is unknown.
@@ -151,52 +209,94 @@ def proofs(all_traces: Iterable[Trace], held: Callable[[Trace], int]) -> tuple[P
     by_key: dict[str, list[Trace]] = {}
     for trace in all_traces:
         by_key.setdefault(trace.key, []).append(trace)
-    return tuple(_proof(key, traces, held) for key, traces in sorted(by_key.items()))
+    return tuple(p for key, traces in sorted(by_key.items()) for p in _proofs(key, traces, held))
 
 
-def _proof(key: str, traces: list[Trace], held: Callable[[Trace], int]) -> Proof:
-    """Return what the traces of one release prove."""
+def _proofs(
+    key: str, traces: list[Trace], held: Callable[[Trace], Mapping[str, int]]
+) -> Iterator[Proof]:
+    """Yield what the traces of one release prove."""
     public = next((trace for trace in traces if trace.kind is TraceKind.PACKAGE), None)
     staged = next((trace for trace in traces if trace.kind is TraceKind.STAGED), None)
     files = [trace for trace in traces if trace.kind is TraceKind.SEALED]
     drawn = {trace.file for trace in traces if trace not in {public, staged}}
     best = public or staged
     if best is not None:
-        return _of_package(key, best, drawn - {sealed_file(best.sealed)}, held)
+        yield from _of_package(best, drawn - {sealed_file(best.sealed)}, held(best))
+        return
     folder = traces[0].folder or traces[0].path.parent
     is_sealed = len(files) == 1 and _is_named_rightly(files[0].path)
-    return Proof(
+    leftovers = tuple(sorted(drawn - ({files[0].file} if is_sealed else set())))
+    beside = Proof(
         key=ReleaseKey.parse(key),
         state=ReleaseState.SEALED if is_sealed else ReleaseState.BURNED,
         draws=len(drawn),
-        leftovers=tuple(sorted(drawn - ({files[0].file} if is_sealed else set()))),
+        leftovers=leftovers,
         sealed=sha256_of(files[0].path) if is_sealed else None,
         manifest=None,
-        plan=plan_beside(folder, key),
+        plan=plan_in(folder / PLAN, key),
         family=None,
     )
+    losses = tuple(_losses_of_earlier_plans(folder, key))
+    if not losses:  # every draw was of this plan
+        yield beside
+        return
+    if leftovers:
+        yield replace(_burned(beside, len(leftovers), losses), leftovers=leftovers)
+    if is_sealed:
+        yield replace(beside, draws=1, leftovers=())
+
+
+def _losses_of_earlier_plans(folder: Path, key: str) -> Iterator[Posting]:
+    """Yield what draws cost under plans that were others when one of them left its bytes."""
+    for path in sorted((folder / SET_ASIDE).glob(f"{Path(PLAN).stem}-*")):
+        yield from postings([decode_event(event) for event in plan_in(path, key)["events"]])
 
 
 def _of_package(
-    key: str, trace: Trace, leftovers: AbstractSet[str], held: Callable[[Trace], int]
-) -> Proof:
-    """Return what a package proves; it has to be intact."""
+    trace: Trace, leftovers: AbstractSet[str], held: Mapping[str, int]
+) -> Iterator[Proof]:
+    """Yield what a package proves, draws of other plans first; it has to be intact."""
     problems = file_problems(trace.path)
     if problems or trace.sealed is None:
         what = problems[0] if problems else "its manifest names another release"
         rule = f"{what}; {_RESTORE}"
         raise InputError(where=str(trace.path), field="package", rule=rule)
-    stated = stated_by(trace.path)
+    stated, plan = stated_by(trace.path), plan_in(trace.path / PLAN, trace.key)
     is_public = trace.kind is TraceKind.PACKAGE
-    return Proof(
-        key=ReleaseKey.parse(key),
+    died = max(stated.died - sum(held.values()), len(leftovers))
+    package = Proof(
+        key=ReleaseKey.parse(trace.key),
         state=ReleaseState.PUBLISHED if is_public else ReleaseState.SEALED,
-        draws=1 + max(stated.died - held(trace), len(leftovers)),
+        draws=1,
         leftovers=tuple(sorted(leftovers)),
         sealed=trace.sealed,
         manifest=trace.manifest if is_public else None,
-        plan=plan_beside(trace.path, key),
+        plan=plan,
         family=stated.family,
+    )
+    for other in stated.others:
+        draws = 0 if other.entry in held else min(other.draws, died)
+        died -= draws
+        if draws:
+            yield _burned(package, draws, other.losses)
+    yield replace(package, draws=1 + died)
+
+
+def _burned(package: Proof, draws: int, losses: tuple[Posting, ...]) -> Proof:
+    """Return draws of another plan, which cost at least what is known, and the package's plan."""
+    bound, key = (UNKNOWN, UNKNOWN), package.key
+    digest = plan_digest(*bound, key.period, key.revision, package.plan["events"])
+    names = ("programme_digest", "domain_digest", "plan_digest")
+    return replace(
+        package,
+        state=ReleaseState.BURNED,
+        draws=draws,
+        leftovers=(),
+        sealed=None,
+        manifest=None,
+        plan={**package.plan, **dict(zip(names, (*bound, digest), strict=True))},
+        at_least=losses,
     )
 
 
@@ -205,7 +305,12 @@ def _is_named_rightly(path: Path) -> bool:
     return path.name == sealed_name(sha256_of(path))
 
 
-def plan_beside(folder: Path, key: str) -> dict[str, Any]:
+def earlier_plan(folder: Path, digest: str) -> Path:
+    """Name the file of a plan under which a draw died that left its bytes."""
+    return folder / SET_ASIDE / f"{Path(PLAN).stem}-{digest[:16]}.json"
+
+
+def plan_in(path: Path, key: str) -> dict[str, Any]:
     """Read the plan beside a trace, and check that it is the release's own.
 
     Raises:
@@ -213,12 +318,12 @@ def plan_beside(folder: Path, key: str) -> dict[str, Any]:
     """
     parsed = ReleaseKey.parse(key)
     try:
-        plan: dict[str, Any] = json.loads(content_of(folder / PLAN))
+        plan: dict[str, Any] = json.loads(content_of(path))
         bound = (plan["programme_digest"], plan["domain_digest"])
         digest = plan_digest(*bound, parsed.period, parsed.revision, plan["events"])
         if plan["plan_digest"] != digest or plan["programme"] != parsed.programme:
             raise ValueError("another plan")
     except (OSError, ValueError, KeyError, TypeError):
         rule = "the plan is missing or is not the release's; restore it, then recover again"
-        raise InputError(where=str(folder / PLAN), field="plan", rule=rule) from None
+        raise InputError(where=str(path), field="plan", rule=rule) from None
     return plan

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -279,14 +280,15 @@ def _declare(  # noqa: PLR0913, PLR0917 - each a source of what is lost
     """Charge what files prove and entries do not hold; return the releases."""
     history, declared = read_history(connection), []
     charged: dict[str, str] = {}
-    held = cache(partial(_held, connection))
+    held, of_key = cache(partial(_held, connection)), Counter[str]()
     unknown = _unknown(all_traces, history, declared_draws(connection), held)
     for proof in proofs(unknown, held):
         past_attempts = history.attempts.get(str(proof.key), [])
         is_sealed = any(attempt.state in SEALED_STATES for attempt in past_attempts)
         family = _family(connection, proof, families | _group_by_programme(history) | charged)
         charged[proof.key.programme] = family
-        body = proof.body(family, len(past_attempts) + 1, said)
+        of_key[str(proof.key)] += 1
+        body = proof.body(family, len(past_attempts) + of_key[str(proof.key)], said)
         if is_sealed:  # the key has its bytes: these are others, drawn and charged, never its own
             body |= {"state": "burned", "artefact_digest": None, "manifest_digest": None}
             body |= {"proven_by": proof.sealed} if proof.sealed else {}
@@ -298,14 +300,14 @@ def _declare(  # noqa: PLR0913, PLR0917 - each a source of what is lost
         if landing := delivered.landing.get(proof.key.programme):
             note_landing(connection, at, (landing, family, proof.key.programme))
         declared.append(str(proof.key))
-    return tuple(declared)
+    return tuple(dict.fromkeys(declared))
 
 
 def _unknown(
     all_traces: Iterable[Trace],
     history: History,
     declared: DeclaredDraws,
-    held: Callable[[Trace], int],
+    held: Callable[[Trace], Mapping[str, int]],
 ) -> Iterator[Trace]:
     """Yield the traces of draws that the ledger does not hold: packages, then files beyond them.
 
@@ -327,15 +329,15 @@ def _unknown(
         charged += declared.beyond.get(key, 0) - len(named)
         beyond = max(len(others) - charged + len(own), 0)
         if unknown and not own:  # no file is of another draw than the card states
-            beyond = max(len(others) - max(held(unknown[0]) - len(named), 0), 0)
+            beyond = max(len(others) - max(sum(held(unknown[0]).values()) - len(named), 0), 0)
         yield from others[:beyond]
 
 
-def _held(connection: Connection, package: Trace) -> int:
-    """Return how many draws the ledger charged that the card of a package states, too."""
+def _held(connection: Connection, package: Trace) -> dict[str, int]:
+    """Return the draws that the ledger charged and the card of a package states, too, by entry."""
     stated = stated_by(package.path).entries
     entries = charged_by(facts.facts(connection, ReleaseKey.parse(package.key), *CHARGING))
-    return sum(int(e.body.get("draws", 1)) for e in entries.values() if e.hash in stated)
+    return {e.hash: int(e.body.get("draws", 1)) for e in entries.values() if e.hash in stated}
 
 
 def _unnamed(

@@ -11,7 +11,7 @@ from pathlib import Path
 from turnstile.durable_files import SEALED, sealed_name, sha256_of
 from turnstile.errors import InputError
 from turnstile.ledger.custody.custody import Custody
-from turnstile.ledger.custody.evidence_of_draws import PLAN, plan_beside
+from turnstile.ledger.custody.evidence_of_draws import PLAN, plan_in
 from turnstile.ledger.custody.package_files import file_problems
 from turnstile.ledger.custody.traces import MANIFEST, STAGED
 from turnstile.ledger.custody.zone_index import BESIDE
@@ -105,7 +105,7 @@ def _staged_findings(attempt: Attempt, embargoed: Path, public: Path | None) -> 
 def _is_charged(attempt: Attempt, folder: Path) -> bool:
     """Return whether the plan beside sealed bytes is the one that was charged."""
     with suppress(InputError):
-        return bool(plan_beside(folder, str(attempt.key))["plan_digest"] == attempt.plan_digest)
+        return bool(plan_in(folder / PLAN, str(attempt.key))["plan_digest"] == attempt.plan_digest)
     return False
 
 
