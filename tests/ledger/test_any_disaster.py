@@ -232,7 +232,7 @@ def test_the_model_notices_a_draw_that_is_counted_twice(
     for act in (history.die, history.backup, history.release):
         act(0)
         history.compare(history.draws())
-    monkeypatch.setattr(recovery, "_held", lambda *_: 0)
+    monkeypatch.setattr(recovery, "_held", lambda *_: {})
     history.site = replace(history.site, url=history.backups[0]).at(monkeypatch)
     history.recover(0)
     with pytest.raises(AssertionError, match="counted twice"):
