@@ -150,6 +150,7 @@ def test_a_hostile_line_of_json_costs_its_own_line(
     [
         *(rb"\ud83d", rb"\uDE00\ud83d", rb"\ud83d\u0041", rb"\x41", rb"\u12", b"\x01", b"\0"),
         *(b"\xff", b"\xc3", b"\xed\xa0\x80", b"t" * BLOCK_BYTES + b"\xff"),
+        *(b"a\tb", b"\n", b"\r\n", b'\\"\n', b"\\\n", b"t" * BLOCK_BYTES + b"\t", b'\n\\"' * 9),
     ],
     ids=lambda value: value[:12],
 )

@@ -29,6 +29,7 @@ from turnstile.sources.ingest.plain_text import BLOCK_BYTES, PlainText, opened, 
 LONGEST_LINE = 1 << 20  # bytes; half of what the engine's reader takes
 _LONGEST_KEPT = 1 << 24  # bytes of a line without an end that are kept in the quarantine
 _NEWLINE, _BLANK, _QUOTE, _COMMA, _FIRST_NOT_ASCII = 0x0A, 0x20, 0x22, 0x2C, 0x80
+_TAB, _RETURN = 0x09, 0x0D
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _QUARANTINE = pa.schema([("fields", pa.string())])
 AS_IT_STANDS = FileSpec(delimiter=Delimiter.COMMA)
@@ -43,6 +44,7 @@ _ESCAPED = re.compile(
     rb'|["\\/bfnrt]|(.))',
     re.DOTALL,
 )
+_ANY_ESCAPE = re.compile(rb"\\.", re.DOTALL)
 Bytes = NDArray[np.uint8]
 Places = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -121,24 +123,47 @@ def with_marks(file: RawFile, folder: Path) -> Path:
     """Return a JSON text, or its copy in which what is no character stands as `UNREADABLE`.
 
     Each is told by its own bytes: half a surrogate pair, an escape that is none, a control, bytes
-    that are no UTF-8.
+    that are no UTF-8; a tab or the end of a line by the quotes before it.
 
     Args:
         file: of JSON, compressed or not.
         folder: scratch folder that does not exist yet.
     """
-    if all(_marked_json(block) is block for block in _json_blocks(file)):
+    if all(marked is block for block, marked in _json_blocks(file)):
         return file.path
     folder.mkdir(parents=True)
     copy = folder / "marked"
     with copy.open("wb") as stream:
-        stream.writelines(map(_marked_json, _json_blocks(file)))
+        stream.writelines(marked for _, marked in _json_blocks(file))
     return copy
 
 
-def _json_blocks(file: RawFile) -> Iterator[bytes]:
-    """Blocks that end behind a quote, where no character or escape is cut."""
-    return blocks(unpacked(file), b'"', sys.maxsize)
+def _json_blocks(file: RawFile) -> Iterator[tuple[bytes, bytes]]:
+    """Blocks, delivered and marked, that end behind a quote: no character or escape is cut."""
+    is_open = False
+    for block in blocks(unpacked(file), b'"', sys.maxsize):
+        quotes = _ANY_ESCAPE.sub(b"  ", block) if b"\\" in block else block
+        yield block, _marked_json(_marked_breaks(block, quotes, is_open=is_open))
+        is_open ^= bool(quotes.count(b'"') % 2)
+
+
+def _marked_breaks(block: bytes, quotes: bytes, *, is_open: bool) -> bytes:
+    """Mark tabs and ends of lines within texts; between these they may stand.
+
+    Args:
+        block: of JSON.
+        quotes: the same bytes without those that are escaped.
+        is_open: True if the block begins within a text.
+    """
+    from_tab = np.frombuffer(block, np.uint8) - np.uint8(_TAB)  # what is below it, far above
+    breaks = np.flatnonzero(from_tab <= _RETURN - _TAB)
+    if not len(breaks):
+        return block
+    places = np.flatnonzero(np.frombuffer(quotes, np.uint8) == _QUOTE)
+    within = breaks[(np.searchsorted(places, breaks) + is_open) % 2 == 1]
+    ends = [0, *(within + 1)]
+    marked = [block[a:b] + _MARK + b"x%02x" % block[b] for a, b in zip(ends, within, strict=False)]
+    return b"".join((*marked, block[ends[-1] :])) if marked else block
 
 
 def _marked_json(block: bytes) -> bytes:
