@@ -170,9 +170,9 @@ def test_a_run_of_a_backfill_that_was_canceled_is_said_never_to_begin(place: Pla
     [
         (None, None, "queued behind the run of 2016-W29"),
         (7, 7, "queued behind the run of 2016-W29"),
-        (7, None, "queued; Airflow begins it next"),
-        (None, 7, "queued; Airflow begins it next"),
-        (8, 7, "queued; Airflow begins it next"),
+        (7, None, "queued; Airflow begins it in its turn"),
+        (None, 7, "queued; Airflow begins it in its turn"),
+        (8, 7, "queued; Airflow begins it in its turn"),
     ],
 )
 def test_a_run_is_queued_behind_those_of_its_own_backfill_or_those_of_none(
@@ -186,6 +186,9 @@ def test_a_run_is_queued_behind_those_of_its_own_backfill_or_those_of_none(
     airflow = AirflowNow({"opal": False}, {"opal": runs})
     mark = next(mark for mark in place.marks(airflow) if mark.week == "2016-W30")
     assert (mark.state, mark.reason) == ("held_up", reason)
+    paused = replace(airflow, paused={"opal": True})  # "Airflow begins it next", it said
+    (mark,) = (mark for mark in place.marks(paused) if mark.week == "2016-W30")
+    assert mark.reason == "queued; its DAG is paused"
     is_first = "The run of 2016-W30 comes first" in place.now(airflow).not_at_once
     assert is_first == (queued is None)  # a run by name waits for none of a backfill
 

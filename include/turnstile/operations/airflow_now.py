@@ -215,6 +215,14 @@ class AirflowNow:
         runs.sort(key=lambda run: (run.is_live, run.run_id == run_id))
         return runs[-1] if runs else None
 
+    def why_queued(self, programme: str, run: RunNow | None) -> str:
+        """Say why a run that is queued has not begun."""
+        if self.paused.get(programme, False):
+            return "queued; its DAG is paused"
+        if (before := self.begun_before(programme, run)) is None:
+            return "queued; Airflow begins it in its turn"
+        return f"queued behind the run of {before.period or before.run_id}"
+
     def begun_before(self, programme: str, run: RunNow | None) -> RunNow | None:
         """Return the run that has begun and that another waits for, if it is queued.
 

@@ -173,9 +173,8 @@ def _judged(
     )
     was_asked = evidence.airflow.was_asked
     if _lives(last, run, was_asked=was_asked):
-        return _of_live_run(
-            mark, last, run, standing, evidence.airflow.begun_before(programme, run)
-        )
+        queued = evidence.airflow.why_queued(programme, run)
+        return _of_live_run(mark, last, run, standing, queued)
     is_gone = was_asked and run is None  # somebody deleted it in Airflow
     is_ending = run is not None and run.is_live
     mark = replace(mark, is_ending=is_ending, run_id="" if is_gone else run_id)
@@ -228,7 +227,7 @@ def _of_live_run(
     last: Line | None,
     run: RunNow | None,
     standing: ApprovalStanding | None,
-    before: RunNow | None,
+    queued: str,
 ) -> WeekMark:
     """Say how far a run is."""
     said = last.happening if last is not None and _is_of(last, run) else None
@@ -236,9 +235,7 @@ def _of_live_run(
     if run is not None and run.never_begins:
         return replace(mark, state="held_up", reason=HELD)
     if run is not None and run.state == "queued":
-        behind = before.period or before.run_id if before else ""
-        why = f"queued behind the run of {behind}" if behind else "queued; Airflow begins it next"
-        return replace(mark, state="held_up", reason=why)
+        return replace(mark, state="held_up", reason=queued)
     knows_tasks = run is not None and bool(run.tasks)
     asks = run.asks if run is not None else ""
     if said is Happening.ASKED and last is not None and not knows_tasks:
