@@ -38,12 +38,12 @@ def write_note(dag_run: Any) -> None:  # noqa: ANN401 - a row of Airflow's datab
     """Let the note of a run that has ended be its sentence; in the process that ended it.
 
     It goes with that process's own transaction, in a statement that no other note makes fail. A
-    note that a person wrote stays.
+    note that a person wrote stays; one that Airflow's dialog hands back as it was is none.
     """
     from airflow.models.dagrun import DagRunNote
     from airflow.models.taskinstance import TaskInstance
     from airflow.models.xcom import XComModel
-    from sqlalchemy import select
+    from sqlalchemy import inspect, select
     from sqlalchemy.dialects import postgresql, sqlite
     from sqlalchemy.orm import object_session
 
@@ -58,6 +58,10 @@ def write_note(dag_run: Any) -> None:  # noqa: ANN401 - a row of Airflow's datab
     words = [left[name] for name in session.scalars(ended) if name in left]
     silent = f"ended {state} and did not say how; the page Budget says where its week stands"
     note = (words[-1] if words else silent)[:_NOTE_CHARACTERS]
+    if (handed_in := vars(dag_run).get("dag_run_note")) and inspect(handed_in).modified:
+        if _is_as_it_was(handed_in):
+            handed_in.content, handed_in.user_id = note, None
+        return
     dialect = sqlite if session.get_bind().dialect.name == "sqlite" else postgresql
     session.execute(
         dialect.insert(DagRunNote)
@@ -68,6 +72,27 @@ def write_note(dag_run: Any) -> None:  # noqa: ANN401 - a row of Airflow's datab
             where=DagRunNote.user_id.is_(None),
         )
     )
+
+
+def forget_note(dag_run: Any) -> None:  # noqa: ANN401 - a row of Airflow's database
+    """Let a run that goes on again say nothing of how it ended before."""
+    from airflow.models.dagrun import DagRunNote
+    from sqlalchemy import delete
+    from sqlalchemy.orm import object_session
+
+    if (session := object_session(dag_run)) is not None:
+        ours = DagRunNote.dag_run_id == dag_run.id, DagRunNote.user_id.is_(None)
+        session.execute(delete(DagRunNote).where(*ours))
+
+
+def _is_as_it_was(note: Any) -> bool:  # noqa: ANN401 - a row of Airflow's database
+    """Return whether who marks a run hands its note back unchanged, as the dialog always does."""
+    from sqlalchemy import inspect
+
+    now = inspect(note).attrs
+    who = now.user_id.history
+    is_ours = [*who.deleted, *who.unchanged] in ([], [None])
+    return is_ours and (not note.content or not now.content.history.has_changes())
 
 
 def _text(value: Any) -> str:  # noqa: ANN401 - as a task sent it, or as JSON once more
@@ -176,7 +201,7 @@ def runs_now(
     wanted = select(
         *(DagRun.dag_id, DagRun.run_id, DagRun.run_type, DagRun.state),
         *(DagRun.logical_date, DagRun.conf, DagRun.queued_at, DagRun.start_date),
-        Backfill.is_paused,
+        *(DagRun.backfill_id, Backfill.is_paused),
     )
     wanted = wanted.outerjoin(Backfill, Backfill.id == DagRun.backfill_id).where(
         DagRun.dag_id.in_(tuple(asked)),
@@ -204,7 +229,8 @@ def runs_now(
         known = tasks.get((run.dag_id, run.run_id), {})
         since = latest((run.queued_at, run.start_date))
         held, state = bool(run.is_paused), _word(run.state)
-        now = RunNow(run.run_id, period, state, known, since, held, run.logical_date)
+        of = run.backfill_id
+        now = RunNow(run.run_id, period, state, known, since, held, run.logical_date, of)
         runs_by_dag[run.dag_id].append(now)
     return {dag_id: tuple(ones) for dag_id, ones in runs_by_dag.items()}
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from airflow.listeners import hookimpl
 from airflow.plugins_manager import AirflowPlugin
 from airflow.sdk import BaseNotifier
-from airflow_interfaces import write_note
+from airflow_interfaces import forget_note, write_note
 
 from turnstile.operations.airflow_names import dag_of, programme_of
 from turnstile.operations.airflow_now import AirflowNow, RunNow, named_week
@@ -62,23 +63,29 @@ class ReportKilled(BaseNotifier):
 
 
 @hookimpl
+def on_dag_run_running(dag_run: Any, msg: str) -> None:  # noqa: ANN401, ARG001 - Airflow's own
+    """Forget the note of a release that was cleared."""
+    _noted(dag_run, forget_note)
+
+
+@hookimpl
 def on_dag_run_success(dag_run: Any, msg: str) -> None:  # noqa: ANN401, ARG001 - Airflow's own
     """Write the note of a release that succeeded."""
-    _write_note(dag_run)
+    _noted(dag_run, write_note)
 
 
 @hookimpl
 def on_dag_run_failed(dag_run: Any, msg: str) -> None:  # noqa: ANN401, ARG001 - Airflow's own
     """Write the note of a release that failed."""
-    _write_note(dag_run)
+    _noted(dag_run, write_note)
 
 
-def _write_note(dag_run: Any) -> None:  # noqa: ANN401 - Airflow's own
-    """Write the note of a run of a programme; trouble in that stops nothing."""
+def _noted(dag_run: Any, note: Callable[[Any], None]) -> None:  # noqa: ANN401 - Airflow's own
+    """Do something with the note of a run of a programme; trouble in that stops nothing."""
     if not programme_of(str(dag_run.dag_id)):
         return
     try:
-        write_note(dag_run)
+        note(dag_run)
     except Exception as error:  # noqa: BLE001 - whatever it is, the scheduler goes on
         _log.warning("the note of a run was not written: %s", type(error).__name__)
 

@@ -7,7 +7,7 @@ import inspect
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -222,3 +222,57 @@ def test_the_note_of_a_run_is_its_last_sentence_unless_a_person_wrote_one(
                 opened.execute(table.__table__.delete())
     assert shown.startswith(note)
     assert len(shown) <= 1000
+
+
+@pytest.mark.parametrize(
+    ("before", "typed", "note"),
+    [
+        (None, None, ("ended failed and did not say how", None)),
+        ("ours", "ours", ("ended failed and did not say how", None)),
+        (None, "because", ("because", "ada")),
+        ("ours", "ours, because", ("ours, because", "ada")),
+    ],
+)
+def test_a_run_can_be_marked_in_airflows_dialog_which_hands_its_note_back(
+    before: str | None,
+    typed: str | None,
+    note: tuple[str, str | None],
+    interfaces: ModuleType,
+    auth: Any,
+) -> None:
+    """The dialog hands the note back with the state: 409, or a note that no later end replaced."""
+    assert auth is not None
+    session = importlib.import_module("airflow.utils.session")
+    engine = importlib.import_module("airflow.settings").engine
+    models = importlib.import_module("airflow.models.dagrun")
+    models.DagRun.metadata.create_all(engine)
+    service = importlib.import_module("airflow.api_fastapi.core_api.services.public.dag_run")
+    at = datetime(2016, 7, 24, 14, tzinfo=UTC)
+    key = {"dag_id": "release_opal", "run_id": "run"}
+    ada = SimpleNamespace(get_id=lambda: "ada")
+
+    def shown() -> list[tuple[str, str | None]]:
+        with session.create_session() as opened:
+            rows = opened.execute(select(models.DagRunNote.content, models.DagRunNote.user_id))
+            return [(row.content.partition(";")[0], row.user_id) for row in rows]
+
+    try:
+        with session.create_session() as opened:
+            run = models.DagRun(logical_date=at, run_after=at, run_type="manual", **key)
+            run._state = "running"
+            opened.add(run)
+            if before:
+                run.note = (before, None)
+        with session.create_session() as opened:
+            run = opened.scalar(select(models.DagRun))
+            service.patch_dag_run_note(dag_run=run, note=typed, user=ada)
+            run._state = "failed"
+            interfaces.write_note(run)
+        assert shown() == [note]
+        with session.create_session() as opened:  # cleared: it begins again
+            interfaces.forget_note(opened.scalar(select(models.DagRun)))
+        assert shown() == ([note] if note[1] else [])
+    finally:
+        with session.create_session() as opened:
+            for table in (models.DagRunNote, models.DagRun):
+                opened.execute(table.__table__.delete())

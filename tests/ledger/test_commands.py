@@ -20,6 +20,7 @@ from turnstile.ledger.balances.amounts import Cap
 from turnstile.ledger.custody.export import verify_export
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import ReleaseKey, Request
+from turnstile.operations import airflow_api
 from turnstile.operations.airflow_now import AirflowNow
 from turnstile.operations.budget_page.page import BudgetPage
 from turnstile.service_calendar import parse_period
@@ -133,6 +134,14 @@ class TestTheCommand:
             "entry": 2,
         }
         assert "entry 1" in err
+
+    def test_weeks_of_an_airflow_that_is_down_say_what_works_without_it(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(airflow_api, "_PAUSE_S", 0)
+        code, out, error = run(capsys, "weeks", "--airflow", "http://127.0.0.1:9")
+        assert (code, out) == (1, "")
+        assert error.endswith("; without --airflow this says what the runs reported themselves\n")
 
     def test_weeks_have_the_states_and_sentences_of_the_page(
         self, capsys: pytest.CaptureFixture[str]

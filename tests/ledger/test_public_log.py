@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -179,10 +180,15 @@ def test_what_a_process_that_was_killed_left_beside_its_files_stops_nothing(
     """A draft of a file that never got its name: found by the simulated world."""
     (folder,) = (site.home / "public/ledger-log").iterdir()
     (folder / kind).mkdir(exist_ok=True)
-    (folder / kind / ".17.d6f1feb95f74ed46").write_text("old 17\nAAAA")
+    draft = folder / kind / ".17.d6f1feb95f74ed46"
+    draft.write_text("old 17\nAAAA")
     assert site.ledger.verify() == ()
     site.publish(2)
     assert site.ledger.verify() == ()
+    assert draft.exists()  # somebody may write it at this moment
+    os.utime(draft, (0, 0))
+    site.publish(3)
+    assert not draft.exists()
 
 
 @pytest.mark.parametrize("is_left", [False, True], ids=["in force", "left"])

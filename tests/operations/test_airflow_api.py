@@ -31,6 +31,19 @@ def api(httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> AirflowApi:
     return AirflowApi(httpserver.url_for("").rstrip("/"), "admin", "secret")
 
 
+def test_a_login_that_is_refused_is_told_as_that_and_not_tried_again(
+    httpserver: HTTPServer,
+) -> None:
+    """It was "Airflow does not answer", with an address of pages about HTTP."""
+    httpserver.expect_request("/auth/token", "POST").respond_with_data("no", 401)
+    address = httpserver.url_for("").rstrip("/")
+    with pytest.raises(TurnstileError) as refused:
+        AirflowApi(address, "vera", "secret").has_dag("release_opal")
+    assert str(refused.value).startswith(f"{address} answers 401 to the login of 'vera': it takes")
+    assert "secret" not in str(refused.value)
+    assert len(httpserver.log) == 1
+
+
 def test_a_busy_database_is_asked_again(api: AirflowApi, httpserver: HTTPServer) -> None:
     path = "/api/v2/dags/release_opal"
     httpserver.expect_ordered_request(path).respond_with_data("locked", 503)
@@ -136,6 +149,8 @@ def test_a_run_whose_last_backfill_is_paused_is_held(
         httpserver.expect_request(address).respond_with_json(answer)
     now = api.now(RunsAsked({"opal": frozenset()}, {}), lambda *_: "")
     assert [found.is_held_back for found in (now.runs or {})["opal"]] == [is_held_back]
+    known = [found.backfill for found in (now.runs or {})["opal"]]
+    assert known == [9 if run_type == "backfill" else None]
 
 
 def test_a_reader_who_may_list_no_backfills_is_told_the_rest(

@@ -212,7 +212,7 @@ def test_what_a_live_run_reserved_or_drew_is_no_trouble_and_what_a_dead_one_left
     act(place, "2016-W31")
     says = {
         "running": "a run works on 2016-W31",
-        "queued": "the run of 2016-W31 is queued; Airflow begins it next",
+        "queued": "the run of 2016-W31 is queued; Airflow begins it in its turn",
     }
     for state, words in says.items():
         now = _now(place, state=state)

@@ -165,6 +165,34 @@ def test_a_run_of_a_backfill_that_was_canceled_is_said_never_to_begin(place: Pla
     assert "delete this run there and release its week by name" in shown.next_step
 
 
+@pytest.mark.parametrize(
+    ("queued", "begun", "reason"),
+    [
+        (None, None, "queued behind the run of 2016-W29"),
+        (7, 7, "queued behind the run of 2016-W29"),
+        (7, None, "queued; Airflow begins it in its turn"),
+        (None, 7, "queued; Airflow begins it in its turn"),
+        (8, 7, "queued; Airflow begins it in its turn"),
+    ],
+)
+def test_a_run_is_queued_behind_those_of_its_own_backfill_or_those_of_none(
+    place: Place, queued: int | None, begun: int | None, reason: str
+) -> None:
+    """The page named a run by hand, beside which Airflow begins those of a backfill."""
+    place.say(Happening.BEGUN, "2016-W30")
+    (run,) = (place.airflow("queued").runs or {})["opal"]
+    other = RunNow("by hand", "2016-W29", "running", backfill=begun)
+    runs = (replace(run, period="2016-W30", backfill=queued), other)
+    airflow = AirflowNow({"opal": False}, {"opal": runs})
+    mark = next(mark for mark in place.marks(airflow) if mark.week == "2016-W30")
+    assert (mark.state, mark.reason) == ("held_up", reason)
+    paused = replace(airflow, paused={"opal": True})  # "Airflow begins it next", it said
+    (mark,) = (mark for mark in place.marks(paused) if mark.week == "2016-W30")
+    assert mark.reason == "queued; its DAG is paused"
+    is_first = "The run of 2016-W30 comes first" in place.now(airflow).not_at_once
+    assert is_first == (queued is None)  # a run by name waits for none of a backfill
+
+
 def test_a_queued_run_of_a_paused_dag_is_said_once_its_week_is_late(place: Place) -> None:
     place.publish("2016-W30")
     place.say(Happening.BEGUN, "2016-W31")

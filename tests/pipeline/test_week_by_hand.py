@@ -35,6 +35,7 @@ from turnstile.pipeline.context import open_release
 from turnstile.pipeline.draw import charged_draw, drawing
 from turnstile.pipeline.steps import STEPS, step_named
 from turnstile.publishing.package_reader import csv_content
+from turnstile.publishing.series import writing
 from turnstile.release.zones import write_once
 
 Cli = Callable[..., int]
@@ -391,6 +392,68 @@ def test_death_between_the_ledgers_word_and_the_rename_is_mended_by_running_agai
     assert assessed.spent() == spent
     assert turnstile("ledger", "verify") == 0
     assert turnstile("package", "verify", package) == 0
+
+
+CORRECTED = ("run", "itms", "--week", WEEK, "--revision", "1", "--reason", "late files")
+
+
+@pytest.mark.parametrize("mended_by", [CORRECTED, ("ledger", "republish")])
+def test_a_publication_that_was_killed_before_the_signed_list_is_told_at_once(
+    turnstile: Cli,
+    monkeypatch: pytest.MonkeyPatch,
+    reserved: Deployment,
+    capsys: pytest.CaptureFixture[str],
+    mended_by: tuple[str, ...],
+) -> None:
+    """For an hour `doctor` said that nothing is wrong; while a process publishes it still does."""
+    seen, package, point_latest = [], reserved.public / "itms" / WEEK / "r1", writing._point_latest
+
+    def told() -> list[str]:
+        capsys.readouterr()
+        turnstile("doctor", "--json")
+        return [finding["problem"] for finding in json.loads(capsys.readouterr().out)]
+
+    def look(*asked: Any) -> None:
+        seen.append(told())  # of the first publication of all there is no list yet
+        if package.exists():
+            raise TurnstileError("power cut")
+        point_latest(*asked)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(writing, "_point_latest", look)
+        assert turnstile("run", "itms", "--week", WEEK) == 0
+        assert turnstile(*CORRECTED) == 1
+    assert seen == [[], []]
+    (problem,) = told()
+    assert problem.startswith(f"{package} is public, and whoever published it was stopped before")
+    assert turnstile(*mended_by) == 0
+    assert told() == []
+
+
+@pytest.mark.usefixtures("assessed")
+def test_a_week_is_public_in_every_answer_once_its_package_is_there(
+    turnstile: Cli,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """`ledger weeks` and the page said "published" where `doctor` said that it is missing."""
+
+    def weeks() -> str:
+        capsys.readouterr()
+        assert turnstile("ledger", "weeks", "--programme", "itms") == 0
+        return capsys.readouterr().out
+
+    def die(*_: object) -> None:
+        raise TurnstileError("power cut")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(after_seal, "_appear", die)
+        assert turnstile("run", "itms", "--week", WEEK) == 1
+    said = weeks()
+    assert f"{WEEK}  withheld: the ledger says that it is public, and its package is not" in said
+    assert "nothing is out yet" in said
+    assert turnstile("run", "itms", "--week", WEEK) == 0
+    assert f"{WEEK}  published\n" in weeks()
 
 
 def test_what_a_killed_publication_left_goes_with_the_next(

@@ -406,6 +406,21 @@ def test_what_is_no_cosignature_is_named_and_not_sent(
     assert f"{planted} is not what our keys signed, and was not sent" in caplog.text
 
 
+@pytest.mark.parametrize("folder", ["steps", "checkpoints", "cosignatures"])
+def test_a_draft_that_a_killed_process_left_is_neither_sent_nor_named(
+    copied_home: Path, tmp_path: Path, folder: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It was named in every run, and `ledger verify`, to which people were sent, found nothing."""
+    public, site = copied_home / "public", tmp_path / "site"
+    (log,) = public.glob("ledger-log/*/checkpoint")
+    draft = log.with_name(folder) / ".3.0123456789abcdef"
+    draft.parent.mkdir(exist_ok=True)
+    draft.write_text("old 3")
+    assert main(["portal", "send", "opal", "--to", site.as_uri()]) == 0
+    assert not (site / draft.relative_to(public)).exists()
+    assert "was not sent" not in caplog.text
+
+
 def test_a_forged_note_of_a_release_is_not_taken_for_a_note(copied_home: Path) -> None:
     note = copied_home / f"public/opal/{WEEK}/checkpoint-r0.note"
     settings = Settings.from_environment()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnstile.commands.ledger_opened import open_to_read
+from turnstile.errors import TurnstileError
 from turnstile.settings import Settings, system_clock
 
 if TYPE_CHECKING:
@@ -67,7 +68,11 @@ def _airflow_now(args: argparse.Namespace, page: BudgetPage) -> AirflowNow:
         return AirflowNow()
     password = args.password_file.read_text("utf-8").strip() if args.password_file else ""
     asked = page.runs_asked(page.ever_known())
-    return AirflowApi(args.airflow, args.user, password).now(asked, page.period_of_run)
+    try:
+        return AirflowApi(args.airflow, args.user, password).now(asked, page.period_of_run)
+    except TurnstileError as error:
+        without = "without --airflow this says what the runs reported themselves"
+        raise TurnstileError(f"{error}; {without}") from None
 
 
 def _of_programme(page: BudgetPage, programme: Programme, airflow: AirflowNow) -> Iterator[str]:

@@ -21,6 +21,7 @@ from turnstile.ledger.attempts import to_attempt
 from turnstile.ledger.balances.accounts import families, family_caps
 from turnstile.ledger.balances.changes import NOTHING, AccountRow
 from turnstile.ledger.balances.stored_accounts import cap_columns_in, rows_in
+from turnstile.ledger.custody.at_work import is_published_now
 from turnstile.ledger.custody.custody import Custody, clock_findings
 from turnstile.ledger.custody.export import key_findings
 from turnstile.ledger.custody.notes import LATEST_NOTE, TrustedAt, note_findings
@@ -129,11 +130,18 @@ def _zone_findings(
     declared = {str(entry.key) for entry in told if entry.kind is EntryKind.LOSS_DECLARED}
     declared -= {str(entry.key) for entry in told if entry.kind is EntryKind.PUBLISHED}
     gone |= {beside_package(ReleaseKey.parse(name))[1] for name in declared}
+    left = {str(attempt.key) for attempt in fold.attempts.values() if attempt.is_public}
     state = ZoneState(
         trusted=trusted,
-        is_wanted=any("zone_index" in entry.body for entry in told),
+        is_wanted=any(
+            "zone_index" in entry.body and not is_published_now(custody.embargoed, entry.key)
+            for entry in told  # whoever publishes signs the list last
+        ),
         may_be_gone=frozenset(gone),
         in_change=in_change,
+        left=frozenset(
+            key for key in left - gone if is_published_now(custody.embargoed, key) is False
+        ),
         stated=frozenset(public_records(told)),
     )
     yield from zone_findings(public, state)

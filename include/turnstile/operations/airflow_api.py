@@ -175,7 +175,7 @@ class AirflowApi:
             is_of_backfill = any(row["run_type"] == "backfill" for row in rows.values())
             backfills = self._backfills(dag_id) if is_of_backfill else []
             for run_id, row in rows.items():
-                starts = row["logical_date"] and _instant(row["logical_date"])
+                starts = _instant(row["logical_date"]) if row["logical_date"] else None
                 named = named_week(row["run_type"], row.get("conf"))
                 of_run = self._request("GET", f"{path}/{quote(run_id)}/taskInstances")
                 tasks = {
@@ -183,10 +183,10 @@ class AirflowApi:
                     for instance in of_run["task_instances"]
                 }
                 period, since = period_of(dag_id, starts, named), _last(row, *_OF_RUN)
-                is_held_back = _is_held(row, backfills)
-                dag_runs.append(
-                    RunNow(run_id, period, row["state"], tasks, since, is_held_back, starts or None)
-                )
+                held, of = _is_held(row, backfills), _backfill_of(row, backfills)
+                backfill = int(of.get("id", 0)) if of is not None else None
+                now = RunNow(run_id, period, row["state"], tasks, since, held, starts, backfill)
+                dag_runs.append(now)
             runs[name] = tuple(dag_runs)
         health = self._request("GET", "/api/v2/monitor/health")
         scheduler, triggerer = (
@@ -264,6 +264,12 @@ class AirflowApi:
         if self._token is None:
             login = {"username": self.user, "password": self.password}
             answer = self._send("POST", "/auth/token", login)
+            if answer.is_client_error:
+                who = f"the login of {self.user or 'nobody'!r}"
+                rule = "it takes the address of Airflow itself, and user and password of somebody"
+                raise TurnstileError(
+                    f"{self.address} answers {answer.status_code} to {who}: {rule}"
+                )
             answer.raise_for_status()
             self._token = str(answer.json()["access_token"])
         return {"Authorization": f"Bearer {self._token}"}
@@ -287,11 +293,18 @@ def _refusal(answer: httpx.Response, method: str, path: str) -> str:
 
 def _is_held(run: Mapping[str, Any], backfills: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether the last backfill over a run of one is paused; canceling pauses it, too."""
+    return bool((_backfill_of(run, backfills) or {}).get("is_paused"))
+
+
+def _backfill_of(
+    run: Mapping[str, Any], backfills: Sequence[Mapping[str, Any]]
+) -> Mapping[str, Any] | None:
+    """Return the last backfill over a run of one; empty where it is not known, None of others."""
     if run["run_type"] != "backfill":
-        return False
+        return None
     at = _instant(run["logical_date"])
     over = [b for b in backfills if _instant(b["from_date"]) <= at <= _instant(b["to_date"])]
-    return bool(over) and bool(max(over, key=lambda b: int(b["id"]))["is_paused"])
+    return max(over, key=lambda b: int(b["id"]), default={})
 
 
 def _task_now(row: Mapping[str, Any]) -> TaskNow:

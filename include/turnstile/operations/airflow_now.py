@@ -75,6 +75,7 @@ class RunNow:
         since: when it was queued or begun, aware; None if that is not known.
         is_held_back: whether its backfill is paused or was canceled: Airflow begins no run of one.
         starts: its logical date, aware; None without one.
+        backfill: number of its backfill, 0 if that is not known; None if it is of none.
     """
 
     run_id: str
@@ -84,6 +85,7 @@ class RunNow:
     since: datetime | None = None
     is_held_back: bool = False
     starts: datetime | None = None
+    backfill: int | None = None
 
     @property
     def still_since(self) -> datetime | None:
@@ -181,7 +183,7 @@ class AirflowNow:
             return silence and f"{silence}; its task waits, and nothing wakes it"
         if stuck := run.stuck(now):
             return stuck
-        is_behind = run.state == "queued" and self.working(programme) is not None
+        is_behind = run.state == "queued" and self.begun_before(programme, run) is not None
         if is_behind or (since := run.still_since) is None or now - since <= STALLED_AFTER:
             return ""
         at = f"since {since:%Y-%m-%d %H:%M} UTC"
@@ -213,7 +215,21 @@ class AirflowNow:
         runs.sort(key=lambda run: (run.is_live, run.run_id == run_id))
         return runs[-1] if runs else None
 
-    def working(self, programme: str) -> RunNow | None:
-        """Return the run of a programme that has begun and is not over."""
+    def why_queued(self, programme: str, run: RunNow | None) -> str:
+        """Say why a run that is queued has not begun."""
+        if self.paused.get(programme, False):
+            return "queued; its DAG is paused"
+        if (before := self.begun_before(programme, run)) is None:
+            return "queued; Airflow begins it in its turn"
+        return f"queued behind the run of {before.period or before.run_id}"
+
+    def begun_before(self, programme: str, run: RunNow | None) -> RunNow | None:
+        """Return the run that has begun and that another waits for, if it is queued.
+
+        Airflow begins the runs of a backfill beside all others, and bounds each kind by itself.
+        """
+        if run is None:
+            return None
         runs = (self.runs or {}).get(programme, ())
-        return next((run for run in runs if run.state == "running"), None)
+        begun = (other for other in runs if other.state == "running" and other != run)
+        return next((other for other in begun if other.backfill == run.backfill), None)

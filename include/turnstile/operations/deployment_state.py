@@ -324,8 +324,24 @@ class DeploymentState:
             self._approvals(programme, snapshot, lines),
             airflow,
             frozenset() if follower is None else follower.ledger.living_draws(),
+            frozenset() if follower is None else self._absent(programme, snapshot, follower.ledger),
         )
         return calendar_of(programme, snapshot, evidence, self.clock())
+
+    def _absent(
+        self, programme: Programme, snapshot: LedgerSnapshot, ledger: Ledger
+    ) -> frozenset[str]:
+        """Return the releases in force whose packages are not in the public zone.
+
+        Nobody looks for those that lie in a store, or that a person stated to be lost.
+        """
+        if self.settings.store_of("public") is not None or not self.settings.public.is_dir():
+            return frozenset()
+        weeks = snapshot.weeks_of(programme.name).values()
+        keys = {str(revision.key) for week in weeks if (revision := week.in_force) is not None}
+        absent = {key for key in keys if not (self.settings.public / key).is_dir()}
+        lost = ledger.parties().lost if absent else ()
+        return frozenset(key for key in absent if f"{key} package" not in lost)
 
     def _approvals(
         self, programme: Programme, snapshot: LedgerSnapshot, lines: Sequence[Line]

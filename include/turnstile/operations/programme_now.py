@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 
 from turnstile.ledger.entries import EntryKind
 from turnstile.operations.airflow_now import AHEAD, HELD, AirflowNow
@@ -162,7 +163,7 @@ def programme_now(
     """
     in_airflow = airflow.state_of(programme.name)
     public = [mark.week for mark in marks if mark.state in PUBLIC - {"withdrawn"}]
-    before = next((mark for mark in reversed(marks) if mark.state in LIVE and mark.run_id), None)
+    before = next(filter(partial(_holds_up, programme, airflow), reversed(marks)), None)
     held_up = behind(programme, marks, now, before.week) if before else ""
     late = [
         *_overdue(programme, marks, now, in_airflow, before),
@@ -183,6 +184,16 @@ def programme_now(
         is_begun=bool(marks),
         not_at_once=_not_at_once(in_airflow, before, airflow.silence(now)),
     )
+
+
+def _holds_up(programme: Programme, airflow: AirflowNow, mark: WeekMark) -> bool:
+    """Return whether the run of a week lives before which none of a later week begins.
+
+    One of a backfill holds up those of its backfill alone.
+    """
+    run = airflow.run_of(programme.name, mark.week, mark.run_id)
+    is_of_backfill = run is not None and run.backfill is not None
+    return mark.state in LIVE and bool(mark.run_id) and not is_of_backfill
 
 
 def weeks_to_go_on_with(

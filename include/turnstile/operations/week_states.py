@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from turnstile.errors import NotArrived, RefusedError
-from turnstile.ledger.weeks import Revision, Week
+from turnstile.ledger.weeks import Revision, Standing, Week
 from turnstile.operations.airflow_now import HELD, WAITS, AirflowNow, RunNow
 from turnstile.operations.journal import Happening, Line, error_of
 from turnstile.programme.approval_rule import ApprovalStanding
@@ -57,12 +57,14 @@ class Evidence:
         approvals: where they stand, by release key, of those that wait for people.
         airflow: what it says.
         drawing: attempts whose draw has a living lease.
+        absent: keys that the ledger says are public, of which no package is there yet, or any more.
     """
 
     lines: Sequence[Line] = ()
     approvals: Mapping[str, ApprovalStanding] = field(default_factory=dict)
     airflow: AirflowNow = field(default_factory=AirflowNow)
     drawing: frozenset[str] = frozenset()
+    absent: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,16 +111,21 @@ def state_of_week(
         lines: of the journal about the week, oldest first.
     """
     newest = max((attempt.key.revision for attempt in week.live), default=0)
+    there = tuple(r for r in week.published if str(r.key) not in evidence.absent)
+    week, is_absent = replace(week, published=there), len(there) < len(week.published)
     # What was said before it was public is over.
     since = max((revision.published.at[:19] for revision in week.published), default="")
     later = [line for line in lines if line.at[:19] >= since]
     revision = week.revision(newest)
     run_id = next((line.run_id for line in reversed(lines) if line.run_id), "")
-    mark = WeekMark(week.period, "missing", newest, run_id)
+    standing = Standing.SEALED if is_absent else revision.standing
+    mark = WeekMark(week.period, "missing", newest, run_id, of_budget=standing)
     if _is_taken_up_since(programme, week.period, run_id, evidence.airflow, lines):
-        mark = replace(mark, state="under_way", of_budget=revision.standing)
+        mark = replace(mark, state="under_way")
     else:
         mark = _judged(programme, mark, revision, evidence, later)
+    if is_absent and mark.state in {"withheld", "dead"}:
+        mark = replace(mark, reason="; ".join(filter(None, (mark.reason, _ABSENT))))
     if not week.published:
         return mark
     public = WeekMark(
@@ -155,7 +162,7 @@ def _judged(
     last = next((line for line in reversed(lines) if line.happening in TURNS_AND_ENDS), None)
     run = evidence.airflow.run_of(programme, mark.week, mark.run_id)
     run_id = run.run_id if run is not None else mark.run_id
-    mark = replace(mark, of_budget=revision.standing, run_id=run_id)
+    mark = replace(mark, run_id=run_id)
     standing = next(
         (
             approval
@@ -166,7 +173,8 @@ def _judged(
     )
     was_asked = evidence.airflow.was_asked
     if _lives(last, run, was_asked=was_asked):
-        return _of_live_run(mark, last, run, standing, evidence.airflow.working(programme))
+        queued = evidence.airflow.why_queued(programme, run)
+        return _of_live_run(mark, last, run, standing, queued)
     is_gone = was_asked and run is None  # somebody deleted it in Airflow
     is_ending = run is not None and run.is_live
     mark = replace(mark, is_ending=is_ending, run_id="" if is_gone else run_id)
@@ -174,7 +182,7 @@ def _judged(
         return replace(mark, state="under_way", reason=_DRAWS_ON)
     has_ended_well = run is not None and run.state == "success"
     has_ended_well |= is_gone and last is not None and _is_past_questions(last)
-    if has_ended_well and revision.standing == "public" and last and last.happening in TURNS:
+    if has_ended_well and mark.of_budget == "public" and last and last.happening in TURNS:
         return mark  # some of its tasks were cleared alone, and nothing of it is left to do
     return _of_ended_run(mark, last, standing, was_asked=was_asked)
 
@@ -185,6 +193,7 @@ def _is_past_questions(last: Line) -> bool:
     return last.happening is Happening.RESUMED and not step.startswith(("fetch", "wait", "ask"))
 
 
+_ABSENT = "the ledger says that it is public, and its package is not there: turnstile doctor"
 _ASKS_LATE = "one more run of it asks still, and no answer changes what is public"
 # A lease outlasts a machine that lost its power, by a minute at most.
 _DRAWS_ON = "its draw goes on without its run, or died within the last minute: the next one shows"
@@ -218,7 +227,7 @@ def _of_live_run(
     last: Line | None,
     run: RunNow | None,
     standing: ApprovalStanding | None,
-    working: RunNow | None,
+    queued: str,
 ) -> WeekMark:
     """Say how far a run is."""
     said = last.happening if last is not None and _is_of(last, run) else None
@@ -226,9 +235,7 @@ def _of_live_run(
     if run is not None and run.never_begins:
         return replace(mark, state="held_up", reason=HELD)
     if run is not None and run.state == "queued":
-        behind = working.period or working.run_id if working and working != run else ""
-        why = f"queued behind the run of {behind}" if behind else "queued; Airflow begins it next"
-        return replace(mark, state="held_up", reason=why)
+        return replace(mark, state="held_up", reason=queued)
     knows_tasks = run is not None and bool(run.tasks)
     asks = run.asks if run is not None else ""
     if said is Happening.ASKED and last is not None and not knows_tasks:

@@ -15,6 +15,8 @@ from pathlib import Path
 from turnstile.durable_files import delete_for_good, exclusively, sync_folder, sync_tree
 from turnstile.errors import TurnstileError
 from turnstile.extensions import PORTALS, brought
+from turnstile.ledger.custody.at_work import PUBLISHING
+from turnstile.ledger.custody.traces import STAGED
 from turnstile.ledger.records import Attempt
 from turnstile.pipeline.approvals import require_approval
 from turnstile.pipeline.assessing import assess, is_assessed
@@ -25,8 +27,6 @@ from turnstile.pipeline.public_package import is_public, require_intact, require
 from turnstile.programme.loading import load_programme
 from turnstile.release.zone_copies import zones
 from turnstile.release.zones import write_atomically
-
-_PACKAGE = "package"
 
 
 def reconcile(release: Release) -> str:
@@ -65,7 +65,7 @@ def publish(release: Release) -> str:
     attempt = sealed_attempt(release)
     require_approval(release.ledger, release.key, release.programme, release.settings)
     # Airflow and `turnstile run` may publish the same week at the same moment.
-    with exclusively(release.folders.embargoed / ".publish.lock"):
+    with exclusively(release.folders.embargoed / PUBLISHING):
         return _publish(release, attempt)
 
 
@@ -75,7 +75,7 @@ def _publish(release: Release, attempt: Attempt) -> str:
         _write_series(release)
         release.say("re-issued, 0 charged")
         return str(attempt.manifest_digest)
-    staged = release.folders.embargoed / _PACKAGE
+    staged = release.folders.embargoed / STAGED
     written = attempt.manifest_digest
     if not staged.exists():
         if not is_assessed(release, attempt):

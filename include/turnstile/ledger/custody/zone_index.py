@@ -14,11 +14,20 @@ import base64
 import hashlib
 import json
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from turnstile.durable_files import DRAFT, exclusively, is_named_sealed, replace_durably, sha256_of
+from turnstile.durable_files import (
+    DRAFT,
+    delete_for_good,
+    exclusively,
+    is_named_sealed,
+    replace_durably,
+    sha256_of,
+)
 from turnstile.ledger.custody.folders import all_below, listed
 from turnstile.ledger.custody.notes import LATEST_NOTE, PUBLIC_KEY
 from turnstile.ledger.custody.signed_note import is_payload_signed_by
@@ -41,6 +50,8 @@ _IN_WORK = re.compile(
     rf"|{REVISION}-[0-9a-f]{{8}}/.+))"
     r"|\.store/(adopting|zone\.lock|copies\.json|arriving-[0-9a-f]{8})"
 )
+_IS_DRAFT = re.compile(rf"(.*/)?{DRAFT}")
+_WRITTEN_WITHIN_S = 3600
 _LATEST, _RELEASE = (
     re.compile(r"[^/]+/(latest|\.latest-[0-9a-f]{8})"),
     re.compile(rf"(?!\.\.?/)[^/]+/{REVISION}"),
@@ -64,6 +75,8 @@ class ZoneState:
         may_be_gone: release keys whose packages were withdrawn or declared lost, and paths of
             proofs of entries that are lost.
         in_change: programmes of which something was published a moment ago, by the list's length.
+        left: release keys that the ledger published, and that no process of this machine publishes
+            now, though one did: of which none is listed, none came to its end.
         stated: records of withdrawn and missing releases that have to be there, whatever the list
             says: the zone of an earlier day lacks them in its list, too.
     """
@@ -72,6 +85,7 @@ class ZoneState:
     is_wanted: bool
     may_be_gone: frozenset[str]
     in_change: Callable[[int], frozenset[str]]
+    left: frozenset[str] = frozenset()
     stated: frozenset[str] = frozenset()
 
 
@@ -107,6 +121,7 @@ def write_index(public: Path, length: int, written: Written, sign: Sign) -> None
         sign: returns the public line and the signature of a payload of a kind.
     """
     with exclusively(public / ".zone-index.lock"):
+        _sweep(public)
         digests = _listed_anew(_here(public), signed_list(public, written.trusted), written)
         text = "".join(f"{digest}  {path}\n" for path, digest in sorted(digests.items()))
         said = {"sha256": hashlib.sha256(text.encode()).hexdigest(), "ledger_entries": length}
@@ -121,6 +136,15 @@ def write_index(public: Path, length: int, written: Written, sign: Sign) -> None
         }
         replace_durably(public / INDEX, text.encode())
         replace_durably(public / SIGNATURE, (json.dumps(signed, indent=1) + "\n").encode())
+
+
+def _sweep(public: Path) -> None:
+    """Delete drafts of processes that were killed: who lives has put one in its place by now."""
+    for name, entry in all_below(public, closed=_is_package):
+        with suppress(OSError):  # another sweeps, or may not: it is in nobody's way
+            is_left = _IS_DRAFT.fullmatch(name) and entry.is_file(follow_symlinks=False)
+            if is_left and time.time() - entry.stat().st_mtime > _WRITTEN_WITHIN_S:
+                delete_for_good(Path(entry))
 
 
 def signed_list(public: Path, trusted: tuple[str, ...]) -> Mapping[str, str]:
@@ -170,7 +194,9 @@ def zone_findings(public: Path, state: ZoneState) -> Iterator[Finding]:
     listed, here, changing = _listed(public), _here(public), state.in_change(length)
     if not any(map(_LOG_KEY.fullmatch, listed)):  # a list of before they stood in it
         here = {name: digest for name, digest in here.items() if not _LOG_KEY.fullmatch(name)}
-    for path in sorted(listed.keys() | here.keys() | state.stated):
+    left = _left(state, here.keys() - listed.keys())
+    yield from map(_stopped, (public / path for path in sorted(left)))
+    for path in sorted((listed.keys() | here.keys() | state.stated) - left):
         if path.partition("/")[0] in changing or listed.get(path) == here.get(path) is not None:
             continue
         if path in here and path not in listed:
@@ -181,6 +207,18 @@ def zone_findings(public: Path, state: ZoneState) -> Iterator[Finding]:
         elif not state.may_be_gone & {path, str(PurePosixPath(path).parent)}:
             why = " since it was published" if path in listed else ", which the ledger states"
             yield _finding(public / path, f"is missing{why}; {_way_back(path)}")
+
+
+def _left(state: ZoneState, unlisted: set[str]) -> set[str]:
+    """Return the manifests of packages whose publication did not come to its end."""
+    return unlisted & {f"{key}/{MANIFEST}" for key in state.left}
+
+
+def _stopped(manifest: Path) -> Finding:
+    """Say that whoever published a package was killed, and what ends it."""
+    problem = "is public, and whoever published it was stopped before series and signed list"
+    mend = "turnstile run of its week goes on, or turnstile ledger republish: 0 charged"
+    return _finding(manifest.parent, f"{problem}; {mend}")
 
 
 def _unlisted(path: str, stated: frozenset[str]) -> str:

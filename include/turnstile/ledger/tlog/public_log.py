@@ -400,11 +400,15 @@ def log_findings(
 
 
 def log_files(public: Path) -> tuple[str, ...]:
-    """Return every file of logs and their proofs beside packages, the newest checkpoints last."""
+    """Return every file of logs and their proofs beside packages, the newest checkpoints last.
+
+    A draft is none: somebody writes it at this moment, or was killed.
+    """
     proofs = public.glob(f"*/*/{_PROOF[0]}*{_PROOF[1]}")
     written_once = (*public.glob(f"{LOG}/*/*/*"), *public.glob(f"{LOG}/*/log.pub"), *proofs)
     paths = (*sorted(written_once), *sorted(public.glob(f"{LOG}/*/checkpoint")))
-    return tuple(path.relative_to(public).as_posix() for path in paths)
+    names = (path.relative_to(public).as_posix() for path in paths)
+    return tuple(name for name in names if not is_in_work(name))
 
 
 def is_of_its_log(public: Path, path: str) -> bool:
