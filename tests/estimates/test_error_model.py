@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 from estimate_weeks import Floats, dice
@@ -112,6 +112,30 @@ def test_a_mode_that_the_noise_hides_has_intervals_that_hold_its_trips() -> None
         assert reach[0] < 0.7 * reach[-1]
         # The negative control: what was taken as known of a number of 0 before.
         assert (ferry <= 1.2816 * 0.1**0.5 + 0.5).mean() < 0.2
+
+
+def test_numbers_published_as_0_hide_more_than_goes_with_the_noise() -> None:
+    many, beside = 4_000, 9.0  # trips in the slots around
+    judged, _ = judged_of((0, many, many), 9, (0.0, 0.0, 0.0))
+    zeros = np.zeros(many)
+    found = numbers_of(zeros, zeros + beside, zeros, np.zeros(many, dtype=np.int64))
+    coins = dice(10)
+    truth = coins.poisson(2.5, many).astype(float)
+    noisy = truth + NOISE_SD * coins.standard_normal(many)
+    numbers = ErrorTerms(
+        *(
+            np.concatenate([getattr(part, field.name) for part in (found, judged.numbers)])
+            for field in fields(ErrorTerms)
+        )
+    )
+    unbiased = np.concatenate([noisy, judged.unbiased])
+    slopes = np.concatenate([zeros, judged.slopes])  # 0 stays 0
+    model = calibrated(Judged(numbers, unbiased, slopes), CLASSES, ALWAYS)
+    reach = 1.2816 * np.sqrt(model.variances(found)) + 0.5
+    assert 0.85 <= (truth <= reach).mean() <= 0.97
+    # The negative control: the class by itself, as it goes with the noise.
+    told = np.sqrt(model.shares.least / model.shares.of(found))
+    assert (truth <= 1.2816 * np.sqrt(model.variances(found)) * told + 0.5).mean() < 0.7
 
 
 def held_of(judged: Judged, truth: Floats, model: ErrorModel) -> NDArray[np.bool_]:

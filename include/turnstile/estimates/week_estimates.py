@@ -20,7 +20,7 @@ from turnstile.programme.spec import TableSpec
 if TYPE_CHECKING:
     from turnstile.estimates.trips.trip_estimates import Estimates
 
-MODEL = "shrunken singular values with earlier weeks, version 12"
+MODEL = "shrunken singular values with earlier weeks, version 13"
 FOLDER = "estimates"
 RECORD = "record.json"
 EARLIER_AT_MOST = 8  # weeks: older ones are of another season

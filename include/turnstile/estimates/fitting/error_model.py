@@ -16,15 +16,17 @@ they are larger, a factor kappa for each mode's taps and each usual size. Errors
 r the rate, f1 what a count varies about it, and a the ratio of c to it in a size class, drawn
 towards that of all where the class has few numbers. Between the middles of two classes a is between
 theirs: with one for the whole of a class the least numbers of each would have too wide intervals
-and the largest too narrow ones. The smallest, published as 0, are a class of their own. kappa is a
-normal process over modes, days and sizes, about the kappa of that day of the numbers that are added
-up, and its posterior mean is taken. A day that is unlike the others (a Saturday, a holiday) is
-estimated worse than they are: what its numbers go with the noise does not tell of that. Sizes are
-those of the place at that time of day over the week: in classes of the estimates themselves the
-noise would be larger than it is, because it puts numbers into them. u is by how much all numbers of
-a mode and hour of the day, or all places of a mode of like size, may lie too low or too high
-together, and how well that is known. In a small mode under much noise it is nearly all that can be
-said, and intervals are wide.
+and the largest too narrow ones. The smallest, published as 0, are a class of their own. Nothing
+lies below 0, so most of them do not go with the noise, and c tells too little of what they hide:
+their a is at least that of numbers above 0 of their rate. kappa is asked beside what c tells of
+them, so that it stays that of the others. kappa is a normal process over modes, days and sizes,
+about the kappa of that day of the numbers that are added up, and its posterior mean is taken. A day
+that is unlike the others (a Saturday, a holiday) is estimated worse than they are: what its numbers
+go with the noise does not tell of that. Sizes are those of the place at that time of day over the
+week: in classes of the estimates themselves the noise would be larger than it is, because it puts
+numbers into them. u is by how much all numbers of a mode and hour of the day, or all places of a
+mode of like size, may lie too low or too high together, and how well that is known. In a small mode
+under much noise it is nearly all that can be said, and intervals are wide.
 """
 
 from __future__ import annotations
@@ -94,7 +96,7 @@ class Shares:
     """a by size.
 
     Args:
-        least: of the first class.
+        least: of the first class, as c tells it.
         middles: of the other classes that have numbers, increasing logarithms of rates.
         logs: of their a.
     """
@@ -106,7 +108,7 @@ class Shares:
     def of(self, numbers: ErrorTerms) -> Floats:
         """Return a of each number: between those of the classes whose middles are next to it."""
         between = np.exp(np.interp(_log_rates(numbers), self.middles, self.logs))
-        return np.where(numbers.classes == 0, self.least, between)
+        return np.where(numbers.classes == 0, np.maximum(self.least, between), between)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,7 +151,7 @@ def calibrated(
     unseen = _unseen(judged, (groups, max(levels, classes)), unseen_sds)
     of_count, level = _parts(numbers, unseen)
     shares = _shares(judged, of_count, classes)
-    expected = shares.of(numbers) * of_count
+    expected = np.where(numbers.classes == 0, shares.least, shares.of(numbers)) * of_count
     variance = numbers.noise_variance
     errors = (numbers.estimates - judged.unbiased) ** 2 - variance + 2 * judged.slopes - level
     shape = groups, int(numbers.days.max()) + 1, len(_SIZES_SDS) + 1

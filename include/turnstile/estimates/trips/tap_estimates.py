@@ -33,6 +33,7 @@ _ALMOST_ZERO = 1e-9
 HOURS = 24
 SHAKEN = 4  # looks that tell how estimates go with the noise
 SMALLEST_RATE = 0.1  # the last digit that is published
+_OF_OTHER_DAYS = 0.25
 
 
 @dataclass(frozen=True, eq=False)  # without slots: rates are remembered
@@ -57,12 +58,13 @@ class TapEstimates:
 
         The mean of the slots within an hour, or the next ones, if that is more than the cell's own
         estimate: where nothing stands out of the noise beside busy slots much may be hidden, and
-        at night hardly anything.
+        at night hardly anything. At least a quarter of what the place has then on all days.
         """
         reach = max(1, self.cells.shape[2] // HOURS)
         padded = np.pad(self.cells, ((0, 0), (0, 0), (reach, reach)), mode="edge")
         around = sliding_window_view(padded, 2 * reach + 1, axis=2).mean(axis=-1)
-        rates: Floats = np.maximum(np.maximum(self.cells, around), SMALLEST_RATE)
+        usual = np.maximum(_OF_OTHER_DAYS * self.cells.mean(axis=1, keepdims=True), SMALLEST_RATE)
+        rates: Floats = np.maximum(np.maximum(self.cells, around), usual)
         return rates
 
 
@@ -90,10 +92,7 @@ def estimated(
         model.estimates(_Fitted.of(numbers.shaken(fitted), earlier))
         for fitted, _ in fissions[:SHAKEN]
     )
-    return Estimated(
-        model.estimates(_Fitted.of(numbers, earlier)),
-        tuple(of_shaken),
-    )
+    return Estimated(model.estimates(_Fitted.of(numbers, earlier)), tuple(of_shaken))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
