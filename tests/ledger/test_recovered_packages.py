@@ -155,6 +155,27 @@ def test_a_draw_stands_for_one_file_beside_a_package_of_other_bytes(branch: Bran
     assert branch.recovered() == 5  # of week 0, a, c, its own, the package's
 
 
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_a_file_of_a_dearer_plan_beside_a_package_that_states_no_such_draw_costs_that_plan(
+    site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch, *, is_kept: bool
+) -> None:
+    """A restored deployment drew, and is lost again; of its draw a file and the plan are left."""
+    branch = Branch(site, stores, monkeypatch)
+    branch.publish()
+    before = stores.copy_of(branch.site.url)
+    die(branch.site, "a", epsilon_micro=3 * LOSS_MICRO)
+    folder = branch.site.home / "embargoed" / str(site.request(1).key)
+    if is_kept:  # the week was planned anew
+        (folder / "plan.json").rename(folder / f"set-aside/plan-{'a' * 16}.json")
+        (folder / "plan.json").write_text(json.dumps(plan_of(site.request(1))))
+    branch.site = replace(branch.site, url=before).at(monkeypatch)
+    for _ in range(2):
+        assert branch.recovered() == 5  # of week 0, three times as much, the package's
+        if not is_kept:
+            (folder / "plan.json").unlink(missing_ok=True)  # as verify asks
+        assert run("verify") == 0
+
+
 @pytest.mark.parametrize("times", [3, Fraction(1, 4)])
 @pytest.mark.parametrize("is_held", [False, True])
 def test_a_draw_of_another_plan_costs_what_the_card_states_of_it_and_no_less_than_the_package(
