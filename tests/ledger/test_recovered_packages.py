@@ -155,6 +155,22 @@ def test_a_draw_stands_for_one_file_beside_a_package_of_other_bytes(branch: Bran
     assert branch.recovered() == 5  # of week 0, a, c, its own, the package's
 
 
+def test_a_staged_package_of_other_bytes_than_the_public_one_is_a_draw_of_its_own_at_once(
+    branch: Branch, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first recovery saw the public one alone, and the second charged more."""
+    older = stores.copy_of(branch.site.url)
+    package = branch.site.publish(1)
+    staged = branch.site.home / "embargoed" / str(branch.site.request(1).key) / "package"
+    (own,) = staged.parent.glob("sealed-*")
+    own.unlink()
+    shutil.rmtree(staged)
+    package.rename(staged)
+    branch.site = replace(branch.site, url=older).at(monkeypatch)
+    for _ in range(2):
+        assert branch.recovered() == 4  # of week 0, a, the public one's, the staged one's
+
+
 @pytest.mark.parametrize("is_kept", [False, True])
 def test_a_file_of_a_dearer_plan_beside_a_package_that_states_no_such_draw_costs_that_plan(
     site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch, *, is_kept: bool
