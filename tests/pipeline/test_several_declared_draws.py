@@ -161,11 +161,16 @@ def die_of_a_dear_plan(site: Deployment, turnstile: Cli, monkeypatch: pytest.Mon
     site.edit("itms", '  epsilon: "8"\n  split', '  epsilon: "4"\n  split')
 
 
+@pytest.mark.parametrize("place", [".", ".store/aside"])
 def test_bytes_beside_a_cheaper_plan_under_which_nothing_was_drawn_are_charged_at_their_own(
-    landed: Deployment, turnstile: Cli, monkeypatch: pytest.MonkeyPatch
+    landed: Deployment, turnstile: Cli, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     """They were taken for those of the plan beside them, at half of what they had cost."""
     die_of_a_dear_plan(landed, turnstile, monkeypatch)
+    embargoed = landed.home / "embargoed"
+    (drawn,) = (embargoed / KEY).glob("sealed-*")
+    (embargoed / place / KEY).mkdir(parents=True, exist_ok=True)
+    drawn.rename(embargoed / place / KEY / drawn.name)
     for name in STEPS[: STEPS.index("plan") + 1]:
         step_named(name)("itms", WEEK, 0)
     landed.lose_ledger()
