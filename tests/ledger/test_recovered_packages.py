@@ -155,6 +155,43 @@ def test_a_draw_stands_for_one_file_beside_a_package_of_other_bytes(branch: Bran
     assert branch.recovered() == 5  # of week 0, a, c, its own, the package's
 
 
+def test_a_staged_package_of_other_bytes_than_the_public_one_is_a_draw_of_its_own_at_once(
+    branch: Branch, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first recovery saw the public one alone, and the second charged more."""
+    older = stores.copy_of(branch.site.url)
+    package = branch.site.publish(1)
+    staged = branch.site.home / "embargoed" / str(branch.site.request(1).key) / "package"
+    (own,) = staged.parent.glob("sealed-*")
+    own.unlink()
+    shutil.rmtree(staged)
+    package.rename(staged)
+    branch.site = replace(branch.site, url=older).at(monkeypatch)
+    for _ in range(2):
+        assert branch.recovered() == 4  # of week 0, a, the public one's, the staged one's
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_a_file_of_a_dearer_plan_beside_a_package_that_states_no_such_draw_costs_that_plan(
+    site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch, *, is_kept: bool
+) -> None:
+    """A restored deployment drew, and is lost again; of its draw a file and the plan are left."""
+    branch = Branch(site, stores, monkeypatch)
+    branch.publish()
+    before = stores.copy_of(branch.site.url)
+    die(branch.site, "a", epsilon_micro=3 * LOSS_MICRO)
+    folder = branch.site.home / "embargoed" / str(site.request(1).key)
+    if is_kept:  # the week was planned anew
+        (folder / "plan.json").rename(folder / f"set-aside/plan-{'a' * 16}.json")
+        (folder / "plan.json").write_text(json.dumps(plan_of(site.request(1))))
+    branch.site = replace(branch.site, url=before).at(monkeypatch)
+    for _ in range(2):
+        assert branch.recovered() == 5  # of week 0, three times as much, the package's
+        if not is_kept:
+            (folder / "plan.json").unlink(missing_ok=True)  # as verify asks
+        assert run("verify") == 0
+
+
 @pytest.mark.parametrize("times", [3, Fraction(1, 4)])
 @pytest.mark.parametrize("is_held", [False, True])
 def test_a_draw_of_another_plan_costs_what_the_card_states_of_it_and_no_less_than_the_package(

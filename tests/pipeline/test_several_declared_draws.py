@@ -148,19 +148,43 @@ def killed(*_: object) -> None:
     raise Killed
 
 
-def test_bytes_of_a_dearer_plan_are_charged_at_that_plan_from_files_alone(
-    landed: Deployment, turnstile: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A programme was made cheaper after a draw died; its plan is kept beside what it left."""
-    shutil.copyfile(STEADY_ITMS, landed.include / "programmes/itms.yaml")
-    landed.edit("itms", 'relation: add_remove, epsilon: "8"', 'relation: add_remove, epsilon: "12"')
+def die_of_a_dear_plan(site: Deployment, turnstile: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a draw die that left its bytes; then the programme costs half of it."""
+    shutil.copyfile(STEADY_ITMS, site.include / "programmes/itms.yaml")
+    site.edit("itms", 'relation: add_remove, epsilon: "8"', 'relation: add_remove, epsilon: "12"')
     with monkeypatch.context() as dying:
         dying.setattr(Ledger, "seal", killed)
         dying.setattr("turnstile.ledger.leases.LEASE_S", 0)  # of a minute ago
         with pytest.raises(Killed):
             turnstile("run", "itms", "--week", WEEK)
     assert turnstile("ledger", "burn", KEY, *WHO) == 0
-    landed.edit("itms", '  epsilon: "8"\n  split', '  epsilon: "4"\n  split')
+    site.edit("itms", '  epsilon: "8"\n  split', '  epsilon: "4"\n  split')
+
+
+@pytest.mark.parametrize("place", [".", ".store/aside"])
+def test_bytes_beside_a_cheaper_plan_under_which_nothing_was_drawn_are_charged_at_their_own(
+    landed: Deployment, turnstile: Cli, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """They were taken for those of the plan beside them, at half of what they had cost."""
+    die_of_a_dear_plan(landed, turnstile, monkeypatch)
+    embargoed = landed.home / "embargoed"
+    (drawn,) = (embargoed / KEY).glob("sealed-*")
+    (embargoed / place / KEY).mkdir(parents=True, exist_ok=True)
+    drawn.rename(embargoed / place / KEY / drawn.name)
+    for name in STEPS[: STEPS.index("plan") + 1]:
+        step_named(name)("itms", WEEK, 0)
+    landed.lose_ledger()
+    for _ in range(2):
+        assert turnstile("ledger", "recover", *WHO, "--family", "itms=itms_buses") == 0
+        assert spent_micro(landed) == COST_MICRO
+        assert turnstile("ledger", "verify") == 0
+
+
+def test_bytes_of_a_dearer_plan_are_charged_at_that_plan_from_files_alone(
+    landed: Deployment, turnstile: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A programme was made cheaper after a draw died; its plan is kept beside what it left."""
+    die_of_a_dear_plan(landed, turnstile, monkeypatch)
     for name in STEPS[: STEPS.index("draw") + 1]:
         step_named(name)("itms", WEEK, 0)
     assert spent_micro(landed) == COST_MICRO * 3 // 2

@@ -6,6 +6,7 @@ import gzip
 import json
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from turnstile.errors import InputError
 from turnstile.programme.spec import Programme
 from turnstile.sources.ingest import lines as physical
 from turnstile.sources.ingest import plain_text
+from turnstile.sources.ingest.landing import RawFile, form_of
 from turnstile.sources.ingest.plain_text import BLOCK_BYTES
 from turnstile.sources.ingest.snapshot import Snapshot, counts_of
 
@@ -166,6 +168,16 @@ def test_what_is_no_character_costs_its_own_record_of_an_array(
     assert seen(snapshot) == {"rows_in": 9, "rows_out": 8, "malformed_line": 1}
     read = f"SELECT tap_on_location FROM '{snapshot.rows_glob}'"
     assert ('\\ud83d \U0001f600 \\"å//',) in duckdb.execute(read).fetchall()
+
+
+def test_an_array_without_a_text_takes_a_few_times_its_bytes_of_memory(tmp_path: Path) -> None:
+    """It is one block, and each end of a line in it took five numbers of eight bytes."""
+    (tmp_path / "a.json").write_bytes(b"[\n" + b"1,\n" * (1 << 20) + b"1]")
+    file = RawFile("a.json", tmp_path / "a.json", form_of("a.json"))
+    tracemalloc.start()
+    assert physical.with_marks(file, tmp_path / "scratch") == file.path
+    assert tracemalloc.get_traced_memory()[1] < 7 * file.path.stat().st_size
+    tracemalloc.stop()
 
 
 def test_a_quarantined_line_is_kept_as_it_came(ingested: Ingest) -> None:

@@ -15,10 +15,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from turnstile.durable_files import SEALED, SET_ASIDE
+from turnstile.durable_files import SEALED
 from turnstile.errors import InputError, NotFinal, TurnstileError
 from turnstile.ledger.custody.custody import clock_known_until
 from turnstile.ledger.custody.evidence_of_draws import earlier_plan
+from turnstile.ledger.custody.traces import STORE_ASIDE
 from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.records import Attempt
 from turnstile.look.file_form import has_records
@@ -112,22 +113,26 @@ def plan(release: Release) -> str:
     file = release.folders.embargoed / "plan.json"
     was_lost = sealed is not None and not file.exists() and sealed.plan_digest == planned.digest
     if sealed is None or was_lost:
-        _keep_earlier(file, planned.digest)
+        _keep_earlier(release, file, planned.digest)
         write_atomically(file, content.encode())
     return planned.digest
 
 
-def _keep_earlier(file: Path, planned: str) -> None:
-    """Keep another plan where a draw left bytes: what that cost nobody knows from files else."""
-    folder = file.parent
-    if not any((*folder.glob(f"{SEALED}*"), *(folder / SET_ASIDE).glob(f"{SEALED}*"))):
-        return
+def _keep_earlier(release: Release, file: Path, planned: str) -> None:
+    """Keep another plan for all bytes that draws left: what they cost nobody knows from files else.
+
+    Of bytes that have one already it was another still.
+    """
+    folder, aside = file.parent, release.settings.embargoed / STORE_ASIDE / str(release.key)
     with suppress(FileNotFoundError, ValueError, LookupError):  # cut by a loss of power
         earlier = file.read_bytes()
-        digest = str(json.loads(earlier)["plan_digest"])
-        if digest != planned:
-            (folder / SET_ASIDE).mkdir(exist_ok=True)
-            write_atomically(earlier_plan(folder, digest), earlier)
+        if str(json.loads(earlier)["plan_digest"]) == planned:
+            return
+        for drawn in (*folder.rglob(f"{SEALED}*"), *aside.rglob(f"{SEALED}*")):
+            kept = earlier_plan(folder, drawn.name.partition(".")[0])
+            if not kept.exists():
+                kept.parent.mkdir(exist_ok=True)
+                write_atomically(kept, earlier)
 
 
 def count(release: Release) -> str:

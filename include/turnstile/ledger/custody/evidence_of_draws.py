@@ -2,20 +2,19 @@
 
 A package or staged package proves its plan, its sealed digest and its manifest; a sealed file
 beside a plan proves that plan. Charged is the plan's own loss, once for every draw that the card
-states and the ledger does not hold; of a draw of another plan as much as the card states of it,
-where that is more.
+states and the ledger does not hold; of a draw of another plan as much as the card, or a plan beside
+the file that it left, states of it, where that is more.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from turnstile.durable_files import SET_ASIDE, sealed_name, sha256_of
+from turnstile.durable_files import SEALED, SET_ASIDE, sealed_name, sha256_of
 from turnstile.errors import InputError
 from turnstile.ledger.balances.amounts import COORDINATES
 from turnstile.ledger.custody.folders import content_of
@@ -73,8 +72,7 @@ class Proof:
             number: of the attempt at the key.
             said: person and reason.
         """
-        events = tuple(decode_event(event) for event in self.plan["events"])
-        losses = _covering((*postings(events), *self.at_least))
+        losses = _covering((*_losses_of(self.plan), *self.at_least))
         weeks = [str(week) for week in parse_period(self.key.period).weeks]
         body: dict[str, Any] = {
             "attempt": f"{self.key}#{number}",
@@ -219,14 +217,16 @@ def _proofs(
     public = next((trace for trace in traces if trace.kind is TraceKind.PACKAGE), None)
     staged = next((trace for trace in traces if trace.kind is TraceKind.STAGED), None)
     files = [trace for trace in traces if trace.kind is TraceKind.SEALED]
-    drawn = {trace.file for trace in traces if trace not in {public, staged}}
-    best = public or staged
+    drawn = {trace.file: trace for trace in traces if trace not in {public, staged}}
+    best, a_file = public or staged, next(iter(drawn.values()), traces[0])
+    is_sealed = best is None and len(files) == 1 and _is_named_rightly(files[0].path)
+    own = sealed_file(best.sealed) if best is not None else files[0].file if is_sealed else ""
+    leftovers, folder = tuple(sorted(drawn.keys() - {own})), a_file.folder or a_file.path.parent
+    losses = tuple(_losses_of_plans(folder, key)) if leftovers else ()
     if best is not None:
-        yield from _of_package(best, drawn - {sealed_file(best.sealed)}, held(best))
+        yield from _of_package(best, leftovers, losses, held(best))
         return
-    folder = traces[0].folder or traces[0].path.parent
-    is_sealed = len(files) == 1 and _is_named_rightly(files[0].path)
-    leftovers = tuple(sorted(drawn - ({files[0].file} if is_sealed else set())))
+    plan = plan_in(plan_of(folder, files[0].file) if is_sealed else folder / PLAN, key)
     beside = Proof(
         key=ReleaseKey.parse(key),
         state=ReleaseState.SEALED if is_sealed else ReleaseState.BURNED,
@@ -234,27 +234,37 @@ def _proofs(
         leftovers=leftovers,
         sealed=sha256_of(files[0].path) if is_sealed else None,
         manifest=None,
-        plan=plan_in(folder / PLAN, key),
+        plan=plan,
         family=None,
     )
-    losses = tuple(_losses_of_earlier_plans(folder, key))
-    if not losses:  # every draw was of this plan
+    if not _is_of_another(plan, losses):
         yield beside
         return
-    if leftovers:
-        yield replace(_burned(beside, len(leftovers), losses), leftovers=leftovers)
+    yield replace(_burned(beside, len(leftovers), losses), leftovers=leftovers)
     if is_sealed:
         yield replace(beside, draws=1, leftovers=())
 
 
-def _losses_of_earlier_plans(folder: Path, key: str) -> Iterator[Posting]:
-    """Yield what draws cost under plans that were others when one of them left its bytes."""
-    for path in sorted((folder / SET_ASIDE).glob(f"{Path(PLAN).stem}-*")):
-        yield from postings([decode_event(event) for event in plan_in(path, key)["events"]])
+def _losses_of_plans(folder: Path, key: str) -> Iterator[Posting]:
+    """Yield what draws cost under each plan of a release that is beside bytes, or was."""
+    for path in (folder / PLAN, *(folder / SET_ASIDE).glob(f"{Path(PLAN).stem}-*")):
+        if path.exists():
+            yield from _losses_of(plan_in(path, key))
+
+
+def _losses_of(plan: Mapping[str, Any]) -> tuple[Posting, ...]:
+    return postings([decode_event(event) for event in plan["events"]])
+
+
+def _is_of_another(plan: Mapping[str, Any], losses: Iterable[Posting]) -> bool:
+    return not set(losses) <= set(_losses_of(plan))
 
 
 def _of_package(
-    trace: Trace, leftovers: AbstractSet[str], held: Mapping[str, int]
+    trace: Trace,
+    leftovers: tuple[str, ...],
+    losses: tuple[Posting, ...],
+    held: Mapping[str, int],
 ) -> Iterator[Proof]:
     """Yield what a package proves, draws of other plans first; it has to be intact."""
     problems = file_problems(trace.path)
@@ -264,21 +274,25 @@ def _of_package(
         raise InputError(where=str(trace.path), field="package", rule=rule)
     stated, plan = stated_by(trace.path), plan_in(trace.path / PLAN, trace.key)
     is_public = trace.kind is TraceKind.PACKAGE
-    died = max(stated.died - sum(held.values()), len(leftovers))
+    died = max(stated.died - sum(held.values()), 0)
+    others = stated.others
+    if len(leftovers) > died:  # files beyond the draws that the card states
+        others = (OtherDraws(None, len(leftovers) - died, losses), *others)
+        died = len(leftovers)
     package = Proof(
         key=ReleaseKey.parse(trace.key),
         state=ReleaseState.PUBLISHED if is_public else ReleaseState.SEALED,
         draws=1,
-        leftovers=tuple(sorted(leftovers)),
+        leftovers=leftovers,
         sealed=trace.sealed,
         manifest=trace.manifest if is_public else None,
         plan=plan,
         family=stated.family,
     )
-    for other in stated.others:
+    for other in others:
         draws = 0 if other.entry in held else min(other.draws, died)
-        died -= draws
-        if draws:
+        if draws and _is_of_another(plan, other.losses):
+            died -= draws
             yield _burned(package, draws, other.losses)
     yield replace(package, draws=1 + died)
 
@@ -305,9 +319,20 @@ def _is_named_rightly(path: Path) -> bool:
     return path.name == sealed_name(sha256_of(path))
 
 
-def earlier_plan(folder: Path, digest: str) -> Path:
-    """Name the file of a plan under which a draw died that left its bytes."""
-    return folder / SET_ASIDE / f"{Path(PLAN).stem}-{digest[:16]}.json"
+def earlier_plan(folder: Path, file: str) -> Path:
+    """Name the file that keeps the plan of a draw's bytes once its week is planned anew.
+
+    Args:
+        folder: of the release under embargo.
+        file: of the bytes, without its ending.
+    """
+    return folder / SET_ASIDE / f"{Path(PLAN).stem}-{file.removeprefix(SEALED)}.json"
+
+
+def plan_of(folder: Path, file: str) -> Path:
+    """Return the plan under which bytes were drawn: what was kept for them, or the last one."""
+    kept = earlier_plan(folder, file)
+    return kept if kept.exists() else folder / PLAN
 
 
 def plan_in(path: Path, key: str) -> dict[str, Any]:

@@ -123,9 +123,10 @@ def recover(  # noqa: PLR0913 - each a thing that a person says or that is left
         if not ends_draws:
             _require_no_draw(connection)
         returned = _bring_back(connection, custody, salvaged)
-        declared = _declare(
-            connection, custody, all_traces, families, said, delivered or Delivered()
-        )
+        known = (families, said, delivered or Delivered())
+        declared = _declare(connection, custody, all_traces, *known)
+        # Of a key that has bytes now, a staged package of other ones is another draw.
+        declared += _declare(connection, custody, all_traces, *known)
         published = _publish(connection, custody, all_traces, said)
         ended = _end_open(connection, custody, said)
         history = read_history(connection)
@@ -155,8 +156,8 @@ def recover(  # noqa: PLR0913 - each a thing that a person says or that is left
             for attempt in past
             if attempt.is_sealed
         }
-        aside = tuple(_beside_sealed(sealed, all_traces))
-        return Recovery(returned, declared, published, ended, len(superseded), lost, aside, sealed)
+        aside, named = tuple(_beside_sealed(sealed, all_traces)), tuple(dict.fromkeys(declared))
+        return Recovery(returned, named, published, ended, len(superseded), lost, aside, sealed)
 
     done = custody.store.write(act)
     for leftover in done.aside:
@@ -300,7 +301,7 @@ def _declare(  # noqa: PLR0913, PLR0917 - each a source of what is lost
         if landing := delivered.landing.get(proof.key.programme):
             note_landing(connection, at, (landing, family, proof.key.programme))
         declared.append(str(proof.key))
-    return tuple(dict.fromkeys(declared))
+    return tuple(declared)
 
 
 def _unknown(

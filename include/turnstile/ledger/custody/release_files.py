@@ -12,9 +12,9 @@ from turnstile.durable_files import SEALED, sealed_name, sha256_of
 from turnstile.errors import InputError
 from turnstile.ledger.custody.at_work import is_published_now
 from turnstile.ledger.custody.custody import Custody
-from turnstile.ledger.custody.evidence_of_draws import PLAN, plan_in
+from turnstile.ledger.custody.evidence_of_draws import plan_in, plan_of
 from turnstile.ledger.custody.package_files import file_problems
-from turnstile.ledger.custody.traces import MANIFEST, STAGED
+from turnstile.ledger.custody.traces import MANIFEST, STAGED, sealed_file
 from turnstile.ledger.custody.zone_index import BESIDE
 from turnstile.ledger.fold import Fold
 from turnstile.ledger.records import REVISION, Attempt, Finding
@@ -76,12 +76,12 @@ def _plan_findings(attempt: Attempt, folder: Path) -> Iterator[Finding]:
     Without it nobody could charge again for sealed bytes whose entries are lost; that of a public
     one is in its package.
     """
-    plan, number = folder / PLAN, attempt.reserved_sequence
+    plan, number = plan_of(folder, sealed_file(attempt.artefact_digest)), attempt.reserved_sequence
     mend = "turnstile run writes it again while the programme is the one that was charged"
     if not plan.exists():
         if not attempt.is_public and any(folder.glob(f"{SEALED}*")):
             yield Finding("plan", number, f"{plan} is gone; restore it, or {mend}")
-    elif not _is_charged(attempt, folder):
+    elif not _is_charged(attempt, plan):
         problem = f"is not the plan that was charged; restore it, or take it away: {mend}"
         yield Finding("plan", number, f"{plan} {problem}")
 
@@ -103,10 +103,10 @@ def _staged_findings(attempt: Attempt, embargoed: Path, public: Path | None) -> 
             yield Finding("package", attempt.reserved_sequence, f"{staged}: {problem}; {mend}")
 
 
-def _is_charged(attempt: Attempt, folder: Path) -> bool:
+def _is_charged(attempt: Attempt, plan: Path) -> bool:
     """Return whether the plan beside sealed bytes is the one that was charged."""
     with suppress(InputError):
-        return bool(plan_in(folder / PLAN, str(attempt.key))["plan_digest"] == attempt.plan_digest)
+        return bool(plan_in(plan, str(attempt.key))["plan_digest"] == attempt.plan_digest)
     return False
 
 

@@ -156,11 +156,11 @@ def _marked_breaks(block: bytes, quotes: bytes, *, is_open: bool) -> bytes:
         is_open: True if the block begins within a text.
     """
     from_tab = np.frombuffer(block, np.uint8) - np.uint8(_TAB)  # what is below it, far above
-    breaks = np.flatnonzero(from_tab <= _RETURN - _TAB)
-    if not len(breaks):
+    is_break = from_tab <= _RETURN - _TAB
+    if not is_break.any():
         return block
-    places = np.flatnonzero(np.frombuffer(quotes, np.uint8) == _QUOTE)
-    within = breaks[(np.searchsorted(places, breaks) + is_open) % 2 == 1]
+    is_text = np.bitwise_xor.accumulate(np.frombuffer(quotes, np.uint8) == _QUOTE) ^ is_open
+    within = np.flatnonzero(is_break & is_text)
     ends = [0, *(within + 1)]
     marked = [block[a:b] + _MARK + b"x%02x" % block[b] for a, b in zip(ends, within, strict=False)]
     return b"".join((*marked, block[ends[-1] :])) if marked else block
