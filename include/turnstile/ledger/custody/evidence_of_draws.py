@@ -220,8 +220,8 @@ def _proofs(
     drawn = {trace.file: trace for trace in traces if trace not in {public, staged}}
     best, a_file = public or staged, next(iter(drawn.values()), traces[0])
     is_sealed = best is None and len(files) == 1 and _is_named_rightly(files[0].path)
-    own = sealed_file(best.sealed) if best is not None else files[0].file if is_sealed else ""
-    leftovers, folder = tuple(sorted(drawn.keys() - {own})), a_file.folder or a_file.path.parent
+    sealed = sealed_file(best.sealed) if best is not None else files[0].file if is_sealed else ""
+    leftovers, folder = tuple(sorted(drawn.keys() - {sealed})), a_file.folder or a_file.path.parent
     losses = tuple(_losses_of_plans(folder, key)) if leftovers else ()
     if best is not None:
         yield from _of_package(best, leftovers, losses, held(best))
