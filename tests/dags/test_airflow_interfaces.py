@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -173,6 +174,21 @@ def test_the_page_hears_when_scheduler_and_triggerer_lived_last(
             opened.query(job).delete()
 
 
+@pytest.fixture
+def run_tables(auth: Any) -> Iterator[tuple[Any, Any]]:
+    """Airflow's sessions and its models of runs; no run, task or note is left afterwards."""
+    assert auth is not None
+    session = importlib.import_module("airflow.utils.session")
+    models = importlib.import_module("airflow.models.dagrun")
+    models.DagRun.metadata.create_all(importlib.import_module("airflow.settings").engine)
+    xcom = importlib.import_module("airflow.models.xcom").XComModel
+    task = importlib.import_module("airflow.models.taskinstance").TaskInstance
+    yield session, models
+    with session.create_session() as opened:
+        for table in (xcom, task, models.DagRunNote, models.DagRun):
+            opened.execute(table.__table__.delete())
+
+
 @pytest.mark.parametrize(
     ("said", "by", "note"),
     [
@@ -183,43 +199,38 @@ def test_the_page_hears_when_scheduler_and_triggerer_lived_last(
     ],
 )
 def test_the_note_of_a_run_is_its_last_sentence_unless_a_person_wrote_one(
-    said: dict[str, str], by: str | None, note: str, interfaces: ModuleType, auth: Any
+    said: dict[str, str],
+    by: str | None,
+    note: str,
+    interfaces: ModuleType,
+    run_tables: tuple[Any, Any],
 ) -> None:
-    assert auth is not None
-    session = importlib.import_module("airflow.utils.session")
-    engine = importlib.import_module("airflow.settings").engine
-    models = importlib.import_module("airflow.models.dagrun")
-    models.DagRun.metadata.create_all(engine)
+    session, models = run_tables
     at = datetime(2016, 7, 24, 14, tzinfo=UTC)
     key = {"dag_id": "release_opal", "run_id": "run"}
     xcom = importlib.import_module("airflow.models.xcom").XComModel
     task = importlib.import_module("airflow.models.taskinstance").TaskInstance
-    try:
-        with session.create_session() as opened:
-            run = models.DagRun(logical_date=at, run_after=at, run_type="manual", **key)
-            run._state = "failed"
-            opened.add(run)
+    with session.create_session() as opened:
+        run = models.DagRun(logical_date=at, run_after=at, run_type="manual", **key)
+        run._state = "failed"
+        opened.add(run)
+        opened.flush()
+        shared = {"map_index": -1, "pool": "p", "pool_slots": 1, **key}
+        tasks = [
+            shared | {"id": uuid4(), "task_id": name, "state": state}
+            for name, state in (("ingest", "success"), ("draw", "failed"))
+        ]
+        opened.execute(task.__table__.insert(), tasks)
+        left = {"dag_run_id": run.id, "map_index": -1, "key": "sentence", **key}
+        texts = [left | {"task_id": name, "value": text} for name, text in said.items()]
+        opened.execute(xcom.__table__.insert(), texts)
+        if by:
+            run.note = ("hers", by)
             opened.flush()
-            shared = {"map_index": -1, "pool": "p", "pool_slots": 1, **key}
-            tasks = [
-                shared | {"id": uuid4(), "task_id": name, "state": state}
-                for name, state in (("ingest", "success"), ("draw", "failed"))
-            ]
-            opened.execute(task.__table__.insert(), tasks)
-            left = {"dag_run_id": run.id, "map_index": -1, "key": "sentence", **key}
-            texts = [left | {"task_id": name, "value": text} for name, text in said.items()]
-            opened.execute(xcom.__table__.insert(), texts)
-            if by:
-                run.note = ("hers", by)
-                opened.flush()
-            for _ in range(2):  # cleared, it ends once more
-                interfaces.write_note(run)
-        with session.create_session() as opened:
-            (shown,) = opened.scalars(select(models.DagRunNote.content))
-    finally:
-        with session.create_session() as opened:
-            for table in (xcom, task, models.DagRunNote, models.DagRun):
-                opened.execute(table.__table__.delete())
+        for _ in range(2):  # cleared, it ends once more
+            interfaces.write_note(run)
+    with session.create_session() as opened:
+        (shown,) = opened.scalars(select(models.DagRunNote.content))
     assert shown.startswith(note)
     assert len(shown) <= 1000
 
@@ -238,14 +249,10 @@ def test_a_run_can_be_marked_in_airflows_dialog_which_hands_its_note_back(
     typed: str | None,
     note: tuple[str, str | None],
     interfaces: ModuleType,
-    auth: Any,
+    run_tables: tuple[Any, Any],
 ) -> None:
     """The dialog hands the note back with the state: 409, or a note that no later end replaced."""
-    assert auth is not None
-    session = importlib.import_module("airflow.utils.session")
-    engine = importlib.import_module("airflow.settings").engine
-    models = importlib.import_module("airflow.models.dagrun")
-    models.DagRun.metadata.create_all(engine)
+    session, models = run_tables
     service = importlib.import_module("airflow.api_fastapi.core_api.services.public.dag_run")
     at = datetime(2016, 7, 24, 14, tzinfo=UTC)
     key = {"dag_id": "release_opal", "run_id": "run"}
@@ -256,23 +263,18 @@ def test_a_run_can_be_marked_in_airflows_dialog_which_hands_its_note_back(
             rows = opened.execute(select(models.DagRunNote.content, models.DagRunNote.user_id))
             return [(row.content.partition(";")[0], row.user_id) for row in rows]
 
-    try:
-        with session.create_session() as opened:
-            run = models.DagRun(logical_date=at, run_after=at, run_type="manual", **key)
-            run._state = "running"
-            opened.add(run)
-            if before:
-                run.note = (before, None)
-        with session.create_session() as opened:
-            run = opened.scalar(select(models.DagRun))
-            service.patch_dag_run_note(dag_run=run, note=typed, user=ada)
-            run._state = "failed"
-            interfaces.write_note(run)
-        assert shown() == [note]
-        with session.create_session() as opened:  # cleared: it begins again
-            interfaces.forget_note(opened.scalar(select(models.DagRun)))
-        assert shown() == ([note] if note[1] else [])
-    finally:
-        with session.create_session() as opened:
-            for table in (models.DagRunNote, models.DagRun):
-                opened.execute(table.__table__.delete())
+    with session.create_session() as opened:
+        run = models.DagRun(logical_date=at, run_after=at, run_type="manual", **key)
+        run._state = "running"
+        opened.add(run)
+        if before:
+            run.note = (before, None)
+    with session.create_session() as opened:
+        run = opened.scalar(select(models.DagRun))
+        service.patch_dag_run_note(dag_run=run, note=typed, user=ada)
+        run._state = "failed"
+        interfaces.write_note(run)
+    assert shown() == [note]
+    with session.create_session() as opened:  # cleared: it begins again
+        interfaces.forget_note(opened.scalar(select(models.DagRun)))
+    assert shown() == ([note] if note[1] else [])

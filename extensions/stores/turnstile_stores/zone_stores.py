@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from turnstile.durable_files import SEALED
 from turnstile.errors import InputError
+from turnstile.ledger.custody.evidence_of_draws import KEPT_PLAN
 from turnstile.ledger.landing_paths import fixed_part
 from turnstile.ledger.records import ReleaseKey, revision_of
 from turnstile.programme.source_spec import SourceSpec
@@ -226,7 +227,7 @@ def fetch_landing(
 
 def is_trace(path: str) -> bool:
     """Return whether a charge asks for a file under embargo."""
-    return path.rpartition("/")[2].startswith((SEALED, "plan-")) or path.endswith(_OF_TRACES)
+    return path.rpartition("/")[2].startswith((SEALED, KEPT_PLAN)) or path.endswith(_OF_TRACES)
 
 
 def _is_proof(public: Path, path: str) -> bool:

@@ -29,6 +29,8 @@ from turnstile.privacy.accounts import Posting, postings
 from turnstile.service_calendar import parse_period
 
 PLAN = "plan.json"
+KEPT_PLAN = "plan-"
+"""Begin of the name of a plan that is kept for bytes, beside those that are set aside."""
 UNKNOWN = "unknown"
 """Snapshot digest of a declared loss: which files it was counted from is lost. And what a draw of
 another plan was bound to, of which a card states the loss alone."""
@@ -240,14 +242,14 @@ def _proofs(
     if not _is_of_another(plan, losses):
         yield beside
         return
-    yield replace(_burned(beside, len(leftovers), losses), leftovers=leftovers)
+    yield _burned(beside, len(leftovers), losses)
     if is_sealed:
         yield replace(beside, draws=1, leftovers=())
 
 
 def _losses_of_plans(folder: Path, key: str) -> Iterator[Posting]:
     """Yield what draws cost under each plan of a release that is beside bytes, or was."""
-    for path in (folder / PLAN, *(folder / SET_ASIDE).glob(f"{Path(PLAN).stem}-*")):
+    for path in (folder / PLAN, *(folder / SET_ASIDE).glob(f"{KEPT_PLAN}*")):
         if path.exists():
             yield from _losses_of(plan_in(path, key))
 
@@ -283,7 +285,7 @@ def _of_package(
         key=ReleaseKey.parse(trace.key),
         state=ReleaseState.PUBLISHED if is_public else ReleaseState.SEALED,
         draws=1,
-        leftovers=leftovers,
+        leftovers=(),
         sealed=trace.sealed,
         manifest=trace.manifest if is_public else None,
         plan=plan,
@@ -294,7 +296,7 @@ def _of_package(
         if draws and _is_of_another(plan, other.losses):
             died -= draws
             yield _burned(package, draws, other.losses)
-    yield replace(package, draws=1 + died)
+    yield replace(package, draws=1 + died, leftovers=leftovers)
 
 
 def _burned(package: Proof, draws: int, losses: tuple[Posting, ...]) -> Proof:
@@ -306,7 +308,6 @@ def _burned(package: Proof, draws: int, losses: tuple[Posting, ...]) -> Proof:
         package,
         state=ReleaseState.BURNED,
         draws=draws,
-        leftovers=(),
         sealed=None,
         manifest=None,
         plan={**package.plan, **dict(zip(names, (*bound, digest), strict=True))},
@@ -326,7 +327,7 @@ def earlier_plan(folder: Path, file: str) -> Path:
         folder: of the release under embargo.
         file: of the bytes, without its ending.
     """
-    return folder / SET_ASIDE / f"{Path(PLAN).stem}-{file.removeprefix(SEALED)}.json"
+    return folder / SET_ASIDE / f"{KEPT_PLAN}{file.removeprefix(SEALED)}.json"
 
 
 def plan_of(folder: Path, file: str) -> Path:
