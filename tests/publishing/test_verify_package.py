@@ -104,6 +104,12 @@ def _less_loss(card: dict[str, object]) -> None:
         figures["rho"] = "0.001"
 
 
+def _less_moved(card: dict[str, object]) -> None:
+    for moved in card["draws"][0]["sensitivity"].values():  # type: ignore[index]
+        if moved:
+            moved["l1"] = 0
+
+
 def _first(package: Path, pattern: str) -> Path:
     return min(package.glob(pattern))
 
@@ -144,6 +150,14 @@ FORGERIES: dict[str, tuple[Callable[[Path], None], str]] = {
     "kind of noise": (
         _card(lambda card: card["draws"][0].update(noise="discrete_cauchy")),  # type: ignore[index]
         "states other noise",
+    ),
+    "sensitivity": (
+        _card(_less_moved),
+        "states other noise or sensitivities",
+    ),
+    "terms taken away": (
+        _card(lambda card: card.pop("terms") and None),
+        "does not hold every term",
     ),
     "sum": (_one_more, "is not the sum of"),
     "type": (_text_for_number, "holds what is no integer"),

@@ -44,6 +44,7 @@ PRIME, ORDER = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
 CURVE = -121665 * pow(121666, -1, PRIME) % PRIME
 BASE_X = 0x216936D3CD6E53FEC0A4E231FDD6DC5C692CC7609525A7B2C9562D608F25D51A
 BASE = (BASE_X, 4 * pow(5, -1, PRIME) % PRIME, 1)
+MOVED = ("l0", "l1", "l2_squared")
 GRADED = ("usable", "value", "low_90", "high_90")
 ROUNDED = 0.01  # of what is compared, which is published rounded
 UNREADABLE: Any = (OSError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError)
@@ -241,7 +242,7 @@ def csv_of(folder: Path, name: str) -> Path:
 
 
 def _plan(plan: Any, card: Any, manifest: Any) -> Iterator[str]:
-    """Check card and plan: digests, release, noise."""
+    """Check card and plan: digests, release, draws."""
     identity = (manifest["key"], manifest["sealed_sha256"], plan["plan_digest"])
     if (card["release"], card["sealed_sha256"], card["plan_sha256"]) != identity:
         yield "release_card.json is of another release, sealed bytes or plan"
@@ -250,17 +251,23 @@ def _plan(plan: Any, card: Any, manifest: Any) -> Iterator[str]:
     text = json.dumps(promised, sort_keys=True, separators=(",", ":"))
     if hashlib.sha256(text.encode()).hexdigest() != plan["plan_digest"]:
         yield "plan.json is not what its digest says"
-    named = ("table", "statistic", "noise", "scale")
-    drawn = {tuple(draw[name] for name in named) for draw in card["draws"]}
-    if any(tuple(event[name] for name in named) not in drawn for event in plan["events"]):
-        yield "release_card.json states other noise than plan.json"
+    keys, events = ("table", "statistic", "noise", "scale", "threshold"), plan["events"]
+    moved = [{u: m and dict(zip(MOVED, m)) for u, m in event["sensitivities"]} for event in events]
+    drawn = [(*map(draw.get, keys), draw["sensitivity"]) for draw in card["draws"]]
+    if any((*map(event.get, keys), of) not in drawn for event, of in zip(events, moved)):
+        yield "release_card.json states other noise or sensitivities than plan.json"
 
 
 def _losses(cards: list[Any]) -> list[str]:
-    """Check what cards state of losses, each by its terms and all together."""
+    """Check what cards state of losses, each by its terms and all together; see `is_old`."""
     accountant = program("verify_losses.py")
-    releases = {card["release"]: accountant["Release"](card) for card in cards if "terms" in card}
+    releases = {card["release"]: accountant["Release"](card) for card in cards if not is_old(card)}
     return [f"{CARD} of {differs}" for differs in accountant["differences"](releases, None)]
+
+
+def is_old(card: Any) -> bool:
+    """Whether a card was made before cards held their terms, with tables of version 1."""
+    return not card.keys() & {"terms", "data"}
 
 
 @cache
@@ -455,8 +462,10 @@ def noted(address: str, folder: Path) -> str:
         names |= listed_in(address).keys()
     if not address.startswith(WEB):
         names |= program("sums.py")["names_beside"](folder, release)
-    said = program("sums.py")["standing"](release, names)
-    return f"; note: {said}" if said else ""
+    said = [program("sums.py")["standing"](release, names)]
+    if is_old(json.loads((folder / CARD).read_bytes())):
+        said.append("its losses are checked by the program that it carries, as of old packages")
+    return "".join(f"; note: {line}" for line in said if line)
 
 
 def main(arguments: list[str] | None = None) -> int:
