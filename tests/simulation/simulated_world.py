@@ -639,6 +639,7 @@ class World:
             Path(torn).unlink(missing_ok=True)
             if self.has_stores and torn.endswith("public/ledger.pub"):
                 self.buckets["public"].objects.pop("ledger.pub", None)
+                self.buckets["public"].versions += 1
                 for machine in self.machines:
                     (machine.home / "public/ledger.pub").unlink(missing_ok=True)
         for programme, week, revision in _PLAN_GONE.findall(said):
@@ -712,12 +713,13 @@ class World:
         return code == 0
 
     def tear_off(self) -> None:
-        """Take away the entries of the witness from the first on that nobody can read."""
+        """Take away the entries of the witness from the first on that is gone or unreadable."""
         is_torn = False
-        for path in sorted((self.root / "witness/entries").glob("[0-9]*.json")):
+        paths = sorted((self.root / "witness/entries").glob("[0-9]*.json"))
+        for number, path in enumerate(paths, 1):
             with contextlib.suppress(ValueError):
                 json.loads(path.read_bytes())
-                if not is_torn:
+                if not is_torn and int(path.stem) == number:
                     continue
             is_torn = True
             path.unlink()
@@ -773,6 +775,7 @@ class World:
             self._put_database(kept)
         elif self.has_stores:
             self.buckets[kind].objects = dict(kept)
+            self.buckets[kind].versions += 1
         else:
             place = self.machines[0].home / kind
             if self.chance.random() < 0.5:
