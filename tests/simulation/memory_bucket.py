@@ -41,20 +41,14 @@ class MemoryBucket:
     clock: Callable[[], datetime]
     objects: dict[str, Kept] = field(default_factory=dict)
     versions: int = 0
-    """Grows with every change of the objects."""
-    _listings: dict[str, tuple[int, dict[str, Listed]]] = field(default_factory=dict)
 
     def listed(self, prefix: str) -> dict[str, Listed]:
         with self.around(self.name, "list", prefix):
-            known = self._listings.get(prefix)
-            if known is None or known[0] != self.versions:
-                made = {
-                    path: Listed(blob.tag, len(blob.content), blob.put_at)
-                    for path, blob in sorted(self.objects.items())
-                    if path.startswith(prefix)
-                }
-                known = self._listings[prefix] = self.versions, made
-            return dict(known[1])
+            return {
+                path: Listed(blob.tag, len(blob.content), blob.put_at)
+                for path, blob in sorted(self.objects.items())
+                if path.startswith(prefix)
+            }
 
     def tags(self, prefix: str) -> dict[str, str]:
         return {path: entry.tag for path, entry in self.listed(prefix).items()}

@@ -142,7 +142,6 @@ class Remembered:
         self._machine, self._changes = machine, machine.changes
         self._database, self._disturbed = database, disturbed
         self._answers: dict[tuple[Any, ...], Answer] = {}
-        self._of_files = list[dict[str, tuple[object, Answer]]]()
 
     def ask(self, question: tuple[Any, ...], find: Callable[..., Any], *given: Any) -> Any:
         """Return what was found before, or find it; what changed anything is found each time.
@@ -152,35 +151,28 @@ class Remembered:
             find: finds it.
             given: what it is called with.
         """
-        machine, known = self._machine, self._answers.get(question)
-        if known is not None and machine.is_watched and machine.has_made(known[1], known[2]):
-            self.answered += 1
-            return known[0]
-        value, answer = self._find(find, *given)
-        if answer is not None:
-            if len(self._answers) > _ANSWERS_AT_MOST:
-                self._answers.clear()
-            self._answers[question] = answer
-        return value
-
-    def _find(self, find: Callable[..., Any], *given: Any) -> tuple[Any, Answer | None]:
-        """Find it, and say what may be kept of it."""
         machine = self._machine
         if self._is_off or not machine.is_watched:
-            return find(*given), None
+            return find(*given)
+        known = self._answers.get(question)
+        if known is not None and machine.has_made(known[1], known[2]):
+            self.answered += 1
+            return known[0]
         begun, before = self._state(), machine.calls
         outer = machine.hear()
         try:
             value = find(*given)
         finally:
             layers = machine.heard(outer)
-        is_kept = self._state() == begun
-        return value, Answer(value, machine.calls - before, layers) if is_kept else None
+        if self._state() == begun:
+            if len(self._answers) > _ANSWERS_AT_MOST:
+                self._answers.clear()
+            self._answers[question] = Answer(value, machine.calls - before, layers)
+        return value
 
     def forget(self) -> None:
         """Give the memory of a world back, which no search for garbage has to look through then."""
-        for kept in (self._answers, *self._of_files):
-            kept.clear()
+        self._answers.clear()
         self._changes.forget()
 
     def count_of(self, folder: str) -> int:
@@ -229,22 +221,9 @@ class Remembered:
     def _of(
         self, real: Callable[[Any], Any], count: Callable[[str], object]
     ) -> Callable[[Any], Any]:
-        machine, kept = self._machine, dict[str, tuple[object, Answer]]()
-        self._of_files.append(kept)
-
         def answer(path: Any) -> Any:
-            """As `ask`, with fewer calls: two thirds of all questions are of one file."""
             name = str(path)
-            state, known = count(name), kept.get(name)
-            if known is not None and known[0] == state and machine.is_watched:
-                found = known[1]
-                if machine.has_made(found[1], found[2]):
-                    self.answered += 1
-                    return found[0]
-            value, answer = self._find(real, path)
-            if answer is not None:
-                kept[name] = state, answer
-            return value
+            return self.ask((real, name, count(name)), real, path)
 
         return answer
 

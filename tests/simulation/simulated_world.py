@@ -639,7 +639,6 @@ class World:
             Path(torn).unlink(missing_ok=True)
             if self.has_stores and torn.endswith("public/ledger.pub"):
                 self.buckets["public"].objects.pop("ledger.pub", None)
-                self.buckets["public"].versions += 1
                 for machine in self.machines:
                     (machine.home / "public/ledger.pub").unlink(missing_ok=True)
         for programme, week, revision in _PLAN_GONE.findall(said):
@@ -775,7 +774,6 @@ class World:
             self._put_database(kept)
         elif self.has_stores:
             self.buckets[kind].objects = dict(kept)
-            self.buckets[kind].versions += 1
         else:
             place = self.machines[0].home / kind
             if self.chance.random() < 0.5:

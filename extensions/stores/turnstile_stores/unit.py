@@ -20,7 +20,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -97,8 +97,7 @@ class UnitState:
     def write(self, path: Path) -> None:
         """Write down what is here."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        named = {name: getattr(self, name) for name in self.__slots__}  # no copy of every file
-        replace_durably(path, json.dumps(named).encode(), OWNER_ONLY)
+        replace_durably(path, json.dumps(asdict(self)).encode(), OWNER_ONLY)
 
     def is_here(self, name: str, folder: Path) -> bool:
         """Return whether a file is here as it is in the store."""

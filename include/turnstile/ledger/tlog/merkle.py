@@ -25,14 +25,14 @@ def node_hash(left: bytes, right: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A tree over leaves in their order; what was asked for is hashed once.
+    """A tree over leaves in their order; complete subtrees are hashed once.
 
     Args:
         leaves: data of each leaf.
     """
 
     leaves: Sequence[bytes]
-    _hashed: dict[tuple[int, int], bytes] = field(default_factory=dict, init=False, repr=False)
+    _complete: dict[tuple[int, int], bytes] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, hashes: Iterable[str]) -> Tree:
@@ -73,14 +73,15 @@ class Tree:
 
     def _hash(self, low: int, high: int) -> bytes:
         """Return the hash of leaves `low` to `high`."""
-        digest = self._hashed.get((low, high))
+        digest = self._complete.get((low, high))
         if digest is None:
             if high - low == 1:
                 digest = leaf_hash(self.leaves[low])
             else:
                 middle = low + _largest_power_below(high - low)
                 digest = node_hash(self._hash(low, middle), self._hash(middle, high))
-            self._hashed[low, high] = digest
+            if (high - low) & (high - low - 1) == 0:
+                self._complete[low, high] = digest
         return digest
 
 
