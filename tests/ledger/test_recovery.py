@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from disaster_site import WHO, Site, lived_once, plan_of, run
@@ -23,6 +24,7 @@ from turnstile.ledger.custody.notes import Note
 from turnstile.ledger.custody.shipped import ship
 from turnstile.ledger.custody.signed_note import Signer
 from turnstile.ledger.custody.vouched_files import public_records, record_bytes
+from turnstile.ledger.database.damaged_database import damage_in, entries_left
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import ReleaseKey, Request
@@ -469,6 +471,8 @@ def _damaged(path: Path, how: str) -> None:
     pages, page = bytearray(path.read_bytes()), 4096
     if how == "garbage in the header":
         pages[:100] = b"\xab" * 100
+    elif how == "another format in the header":
+        pages[44:48] = b"\xab" * 4
     elif how == "cut short":
         del pages[len(pages) // 2 :]
     else:  # 16 KiB from the third page on, past the schema
@@ -486,9 +490,12 @@ def _break_an_index(file: Path) -> None:
     file.write_bytes(pages)
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("stores", ["sqlite"], indirect=True)  # a server looks after its files
-@pytest.mark.parametrize("how", ["garbage in the header", "cut short", "garbage in pages"])
+@pytest.mark.parametrize(
+    "how",
+    ["garbage in the header", "another format in the header", "cut short", "garbage in pages"],
+)
 def test_a_damaged_database_is_said_to_be_and_comes_back(
     site: Site, capsys: pytest.CaptureFixture[str], how: str
 ) -> None:
@@ -541,6 +548,47 @@ def test_what_a_damaged_database_still_holds_comes_back_with_it(
         monkeypatch.setenv("TURNSTILE_WITNESS", "")
     assert run("recover", *WHO) == 0
     assert head[1] in {entry.hash for entry in site.ledger.entries()}
+
+
+@pytest.mark.parametrize("stores", ["sqlite"], indirect=True)  # a server looks after its files
+@pytest.mark.parametrize("has_witness", [True], indirect=True)
+@pytest.mark.parametrize("is_torn", [True, False])
+def test_a_witness_and_a_damaged_database_make_up_for_each_others_holes(
+    site: Site, capsys: pytest.CaptureFixture[str], *, is_torn: bool
+) -> None:
+    """A simulated world never came back: nobody read the database beyond its first hole."""
+    for n in (1, 2):
+        site.publish(n)
+    before, spent = [entry.hash for entry in site.ledger.entries()], spent_micro(site.ledger)
+    file = Path(site.url.removeprefix("sqlite:///"))
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    pages = bytearray(file.read_bytes())
+    page = pages.index(b'"sequence":3,') // 4096
+    pages[page * 4096 : (page + 1) * 4096] = b"\xab" * 4096
+    file.write_bytes(pages)
+    left = {entry.sequence for entry in entries_left(file)}
+    assert 3 not in left
+    gone = max(left) - 1
+    path = site.witness / f"entries/{gone:012}.json"
+    if is_torn:
+        path.write_text("{")
+    else:
+        path.unlink()
+    copied = shutil.copytree(site.witness, site.home / "copied")
+    assert run("recover", *WHO) == 0
+    assert [entry.hash for entry in site.ledger.entries()][: len(before)] == before
+    assert spent_micro(site.ledger) == spent
+    # Negative control: what neither holds is not made up, and a person is told what is left to do.
+    shutil.rmtree(site.witness)
+    copied.rename(site.witness)
+    for ending in ("", "-wal", "-shm"):
+        file.with_name(file.name + ending).unlink(missing_ok=True)
+    for aside in file.parent.glob(f"{file.name}.damaged-*"):
+        aside.unlink()
+    capsys.readouterr()
+    assert run("recover", *WHO) == (2 if is_torn else 4)
+    assert "take away its entries from the one that verify names on" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("stores", ["sqlite"], indirect=True)  # a server looks after its files
@@ -821,6 +869,27 @@ def test_garbage_in_the_schema_is_a_damaged_database(
     assert run("recover", *WHO) == 0
     site.publish(1)
     assert run("verify") == 0
+
+
+@pytest.mark.parametrize("stores", ["sqlite"], indirect=True)  # a server looks after its files
+def test_a_text_longer_than_any_is_a_damaged_database(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A simulated disk wrote such a length into the schema: a traceback, and no way back."""
+    site.publish(0)
+    file, connect = Path(site.url.removeprefix("sqlite:///")), sqlite3.connect
+
+    def of_short_texts(*given: Any, **more: Any) -> sqlite3.Connection:
+        connection = connect(*given, **more)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 500)
+        return connection
+
+    assert damage_in(file) == ""
+    for module in (sqlite3, sqlite3.dbapi2):
+        monkeypatch.setattr(module, "connect", of_short_texts)
+    assert damage_in(file) == "string or blob too big"
+    with pytest.raises(IntegrityError, match="is damaged .string or blob too big"):
+        site.publish(1)
 
 
 @pytest.mark.parametrize("garbage", ["X'7B80FF'", "'not an entry'"])

@@ -26,7 +26,6 @@ from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme, parse_programme
 from turnstile.publishing.carried import sums
-from turnstile.publishing.carried.verify_package import recomputed
 from turnstile.release.ledger_caps import ledger_cap
 from turnstile.release.plan import ReleasePlan, make_plan
 from turnstile.service_calendar import ServiceWeek
@@ -228,17 +227,6 @@ def test_a_year_that_cannot_hold_is_refused(old: str, new: str, said: str) -> No
     assert old in text
     with pytest.raises(ProgrammeError, match=said):
         parse_programme(text.replace(old, new, 1), "opal_year.yaml")
-
-
-def test_an_auditor_with_public_files_finds_the_same_loss() -> None:
-    events = [encode_event(event) for event in planned(FIRST).events]
-    losses = loss_by_unit(planned(FIRST).events)
-    for (unit, name), figure in recomputed(events).items():
-        if name == "rho":
-            assert figure == losses[ProtectionUnit(unit)].rho
-    # Negative control: a piece of another scale is no piece of the vector, and costs on top.
-    events[0]["scale"] = "20"
-    assert (recomputed(events)["card", "rho"] or 0) > (losses[ProtectionUnit.CARD].rho or 0)
 
 
 @pytest.mark.long

@@ -104,6 +104,12 @@ def _less_loss(card: dict[str, object]) -> None:
         figures["rho"] = "0.001"
 
 
+def _less_moved(card: dict[str, object]) -> None:
+    for moved in card["draws"][0]["sensitivity"].values():  # type: ignore[index]
+        if moved:
+            moved["l1"] = 0
+
+
 def _first(package: Path, pattern: str) -> Path:
     return min(package.glob(pattern))
 
@@ -136,10 +142,22 @@ def _graded_up(package: Path) -> None:
 
 
 FORGERIES: dict[str, tuple[Callable[[Path], None], str]] = {
-    "loss": (_card(_less_loss), "release_card.json states rho"),
+    "loss": (_card(_less_loss), "rho 0.001 stated"),
     "noise": (
         _card(lambda card: card["draws"][0].update(scale="1")),  # type: ignore[index]
         "states other noise",
+    ),
+    "kind of noise": (
+        _card(lambda card: card["draws"][0].update(noise="discrete_cauchy")),  # type: ignore[index]
+        "states other noise",
+    ),
+    "sensitivity": (
+        _card(_less_moved),
+        "states other noise or sensitivities",
+    ),
+    "terms taken away": (
+        _card(lambda card: card.pop("terms") and None),
+        "does not hold every term",
     ),
     "sum": (_one_more, "is not the sum of"),
     "type": (_text_for_number, "holds what is no integer"),
@@ -239,11 +257,41 @@ def test_a_manifest_that_names_a_file_outside_is_refused(tmp_path: Path, served:
     assert not (tmp_path / "outside").exists()
 
 
-def test_a_series_whose_cards_state_too_little_is_found(published: Path, tmp_path: Path) -> None:
-    week = next(published.glob("opal/*/r0"))
-    assert verify_package.series_findings([week]) == []
-    again = shutil.copytree(week, tmp_path / "again")  # a second week on the same account
-    assert "together a card loses" in verify_package.series_findings([week, again])[0]
+def test_a_series_whose_cards_state_too_little_is_found(
+    published: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Each card agrees with its own terms: only together they state too little."""
+    week = shutil.copytree(next(published.glob("opal/*/r0")), tmp_path / "one")
+    again = shutil.copytree(week, tmp_path / "again")
+
+    def later(card: dict[str, object]) -> None:  # a second week on the same account
+        card["release"] = f"{str(card['release'])[:-1]}1"
+        card["ledger"]["sequence"] += 1  # type: ignore[index]
+
+    assert main(["package", "verify", str(week), str(again), "--series"]) == 0
+    _card(later)(again)
+    assert _losses_of(week) == _losses_of(again) == []
+    monkeypatch.setattr(verify_package, "findings", lambda *_: [])  # somebody signed it all
+    assert main(["package", "verify", str(week), str(again)]) == 0
+    capsys.readouterr()
+    assert main(["package", "verify", str(week), str(again), "--series"]) == 4
+    assert "card, ever, all: rho" in capsys.readouterr().err
+
+
+def _losses_of(package: Path) -> list[str]:
+    return verify_package._losses([json.loads((package / "release_card.json").read_bytes())])
+
+
+def test_the_programs_that_it_needs_lie_beside_it(package: Path, tmp_path: Path) -> None:
+    alone = shutil.copy(package / "tools/verify_package.py", tmp_path)
+    done = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-I", "-S", alone, package], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "sums.py is missing: it has to lie beside this program" in done.stderr
 
 
 @pytest.fixture

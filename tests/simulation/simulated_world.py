@@ -712,12 +712,13 @@ class World:
         return code == 0
 
     def tear_off(self) -> None:
-        """Take away the entries of the witness from the first on that nobody can read."""
+        """Take away the entries of the witness from the first on that is gone or unreadable."""
         is_torn = False
-        for path in sorted((self.root / "witness/entries").glob("[0-9]*.json")):
+        paths = sorted((self.root / "witness/entries").glob("[0-9]*.json"))
+        for number, path in enumerate(paths, 1):
             with contextlib.suppress(ValueError):
                 json.loads(path.read_bytes())
-                if not is_torn:
+                if not is_torn and int(path.stem) == number:
                     continue
             is_torn = True
             path.unlink()

@@ -51,6 +51,11 @@ from turnstile.ledger.parties import is_overlooked
 from turnstile.ledger.records import Attempt, ReleaseKey
 from turnstile.ledger.states import CHARGED_STATES, SEALED_STATES, ReleaseState, Transition
 
+_RESTORE = (
+    "restore the witness, or where nobody can, take away its entries from the one that verify "
+    "names on: they are lost"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
@@ -209,7 +214,7 @@ def _bring_back(connection: Connection, custody: Custody, salvaged: Sequence[Ent
     head = max(history.hashes)
     best = [entry for entry in _sound(salvaged) if entry.sequence > head]
     for folder in custody.witnesses.folders:
-        tail = _tail(connection, folder, history)
+        tail = _tail(connection, folder, history, {entry.sequence: entry for entry in salvaged})
         if len(tail) > len(best):
             best, other = tail, best
         else:
@@ -234,10 +239,13 @@ def _sound(entries: Sequence[Entry]) -> Iterator[Entry]:
         yield entry
 
 
-def _tail(connection: Connection, folder: Path, history: History) -> list[Entry]:
+def _tail(
+    connection: Connection, folder: Path, history: History, left: Mapping[int, Entry]
+) -> list[Entry]:
     """Return the entries of a witness after the ledger's head, checked against its own.
 
-    Of what the ledger holds itself one that is gone or cannot be read there is not needed.
+    One that is gone or cannot be read there is not needed where the ledger, or what is left of a
+    damaged one, holds it.
 
     Raises:
         IntegrityError: they are another history, or do not follow each other.
@@ -253,16 +261,13 @@ def _tail(connection: Connection, folder: Path, history: History) -> list[Entry]
                     "its folder out of TURNSTILE_WITNESS; then recover again"
                 )
     try:
-        tail = list(shipped_entries(folder, after=head))
+        tail = list(shipped_entries(folder, after=head, left=left))
     except (OSError, ValueError) as error:
-        rule = (
-            f"an entry cannot be read ({type(error).__name__}); recover again, and if it stays so, "
-            "restore the witness, or where nobody can, take away its entries from the one that "
-            "verify names on: they are lost"
-        )
+        again = f"cannot be read ({type(error).__name__}); recover again, and if it stays so,"
+        rule = f"an entry {again} {_RESTORE}"
         raise InputError(where=str(folder), field="witness", rule=rule) from error
     if head + len(tail) < last_shipped(folder):
-        raise IntegrityError(f"{folder} holds entries after a gap; restore it, then recover again")
+        raise IntegrityError(f"{folder} holds entries after a gap; {_RESTORE}; then recover again")
     fold = Fold()
     for entry in (*facts.entries_after(connection, 0), *tail):
         for finding in fold.follow(entry):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from turnstile.durable_files import create_durably
@@ -101,16 +101,26 @@ def shipped_entry(folder: Path, sequence: int) -> Entry:
         raise ValueError("not an entry") from error
 
 
-def shipped_entries(folder: Path, *, after: int) -> Iterator[Entry]:
+def shipped_entries(folder: Path, *, after: int, left: Mapping[int, Entry]) -> Iterator[Entry]:
     """Yield the entries of a witness after a number in order, up to the first gap.
+
+    Args:
+        folder: of the witness.
+        after: number of the last entry that is not asked for.
+        left: entries by number from elsewhere, for those that it lacks or that cannot be read.
 
     Raises:
         ValueError: a file holds no entry.
     """
     numbers = set(_numbers(folder))
     sequence = after + 1
-    while sequence in numbers:
-        yield shipped_entry(folder, sequence)
+    while sequence in numbers or sequence in left:
+        try:
+            yield shipped_entry(folder, sequence)
+        except (OSError, ValueError):
+            if sequence not in left:
+                raise
+            yield left[sequence]
         sequence += 1
 
 

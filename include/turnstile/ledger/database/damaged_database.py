@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
-from turnstile.ledger.database.store import reading_uri
+from turnstile.ledger.database.store import is_damage, reading_uri
 from turnstile.ledger.entries import Entry, read_entry
 from turnstile.ledger.fold import Fold
 
-_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-_CODE = 0xFF
-"""Of an extended error code: what went wrong, without how."""
 _BESIDE = ("-wal", "-shm")
-_ROW = "SELECT record, hash FROM entry NOT INDEXED WHERE sequence = ?"
-
-
-def is_damage(error: object) -> bool:
-    """Return whether an error says that the file is no sound database."""
-    return getattr(error, "sqlite_errorcode", 0) & _CODE in _DAMAGE
+_ROW = "SELECT record, hash FROM entry WHERE rowid = ?"
+"""By the table's own tree, which grows as entries do: the index of numbers may be what is broken,
+and a search without it ends at the first page that is."""
 
 
 def damage_in(file: Path) -> str:
@@ -32,9 +26,7 @@ def damage_in(file: Path) -> str:
     try:
         with closing(_opened(file)) as connection:
             (report,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-    except UnicodeDecodeError as error:  # of a name in its schema
-        return str(error)
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # of a name in its schema
         if not is_damage(error):
             raise
         return str(error)
@@ -42,18 +34,15 @@ def damage_in(file: Path) -> str:
 
 
 def entries_left(file: Path) -> Iterator[Entry]:
-    """Yield the entries that a damaged database still holds, from the first on, up to a hole.
+    """Yield the entries that a damaged database still holds, in order.
 
-    Whether they follow each other is for the reader to check.
+    Whether they follow each other is for the reader to check: there may be holes.
     """
-    sequence = 1
-    try:
-        with closing(_opened(file)) as connection:
-            while row := connection.execute(_ROW, (sequence,)).fetchone():
-                yield read_entry(*row)
-                sequence += 1
-    except (sqlite3.DatabaseError, ValueError):
-        return
+    with suppress(sqlite3.DatabaseError, UnicodeDecodeError), closing(_opened(file)) as connection:
+        (last,) = connection.execute("SELECT max(rowid) FROM entry").fetchone()
+        for number in range(1, 1 + (last or 0)):
+            with suppress(sqlite3.DatabaseError, ValueError, TypeError):
+                yield read_entry(*connection.execute(_ROW, (number,)).fetchone())
 
 
 def first_altered(file: Path) -> tuple[int, int]:

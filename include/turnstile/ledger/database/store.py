@@ -8,6 +8,7 @@ serialization failure. Connections are not kept: nothing is shared across a fork
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ from urllib.parse import quote
 
 from sqlalchemy import create_engine, event, inspect, text
 from sqlalchemy.engine import URL, Connection, Engine, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import IntegrityError as ConstraintError
 from sqlalchemy.pool import NullPool
 
@@ -39,8 +40,9 @@ _LOST_ANSWER = (
     "the connection to the ledger was lost while it committed: it may have happened; run the step "
     "again, which finds out, or look at turnstile ledger entries"
 )
-_DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
-_DAMAGE = "nothing was done; stop all runs, and bring it back by turnstile ledger recover"
+_DAMAGE = re.compile("SQLITE_(CORRUPT|NOTADB|TOOBIG)|.*(decode|unsupported file format)")
+"""Name of an error, and what it says: a damaged page may state a length beyond all."""
+_MEND = "nothing was done; stop all runs, and bring it back by turnstile ledger recover"
 _BUSY_MS = 120_000
 _PAUSE_S = 0.01
 _ENGINES = 8
@@ -94,7 +96,8 @@ class Store:
             try:
                 return self._write_once(act)
             except (DBAPIError, UnicodeDecodeError) as error:
-                if remaining and getattr(_cause(error), "sqlstate", None) in _TRY_AGAIN:
+                state = getattr(getattr(error, "orig", None), "sqlstate", None)
+                if remaining and state in _TRY_AGAIN:
                     continue
                 raise self._translated(error) from error
         raise AssertionError  # pragma: no cover - the last attempt returns or raises
@@ -197,25 +200,24 @@ class Store:
 
     def _translated(self, error: DBAPIError | UnicodeDecodeError) -> InputError | IntegrityError:
         """Say what a database error means to a person."""
-        cause = _cause(error)
+        cause = error.orig if isinstance(error, DBAPIError) else error
         reason = str(cause).strip().splitlines()[0] if cause else "unknown"
         if isinstance(error, ConstraintError) or getattr(cause, "sqlstate", None) == "P0001":
             return IntegrityError(
                 f"a guard of the ledger's database stopped a move ({reason}); nothing was done; "
                 "run `turnstile ledger verify` and ask a person"
             )
-        if getattr(cause, "sqlite_errorname", "").startswith(_DAMAGED) or "decode" in reason:
-            return IntegrityError(f"the ledger's database is damaged ({reason}); {_DAMAGE}")
+        if is_damage(cause):
+            return IntegrityError(f"the ledger's database is damaged ({reason}); {_MEND}")
         if reason.startswith("no such table"):
-            return IntegrityError(f"the ledger's database holds no ledger ({reason}); {_DAMAGE}")
-        if isinstance(error, OperationalError) and "full" in reason:
-            return self._refused(f"{reason}; nothing was done: free space, then run the step again")
-        return self._refused(f"{reason}; nothing was done: mend it, then run the step again")
+            return IntegrityError(f"the ledger's database holds no ledger ({reason}); {_MEND}")
+        mend = "free space" if "full" in reason else "mend it"
+        return self._refused(f"{reason}; nothing was done: {mend}, then run the step again")
 
 
-def _cause(error: DBAPIError | UnicodeDecodeError) -> BaseException | None:
-    """Return what the driver said; of a damaged file that may be a text that is none."""
-    return error.orig if isinstance(error, DBAPIError) else error
+def is_damage(cause: object) -> bool:
+    """Return whether an error says that a file is no sound database, or holds what is no text."""
+    return _DAMAGE.match(f"{getattr(cause, 'sqlite_errorname', '')} {cause}") is not None
 
 
 def reading_uri(path: Path) -> str:

@@ -299,7 +299,7 @@ def labels_of(row: Row, names: list[str]) -> Row:
 
 
 def standing(release: str, names: set[str]) -> str:
-    """Say that a release was withdrawn or superseded, if it was (as `verify_package.py`).
+    """Say that a release was withdrawn or superseded, if it was; `verify_package.py` asks it too.
 
     Args:
         release: its key.

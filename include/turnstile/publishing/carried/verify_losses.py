@@ -33,8 +33,8 @@ PARTS = {"epsilon": 10**6, "rho": 10**9, "delta": 10**15}  # a release is rounde
 NUMBER = re.compile(r"\d{1,60}(\.\d{1,60}|/[1-9]\d{0,59})?")
 UNREADABLE = (OSError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError)
 OLD = (
-    "does not hold every term, because it was made before cards did; `verify_package.py` checks "
-    "its loss against plan.json"
+    "does not hold every term, because it was made before cards did; the `verify_package.py` that "
+    "lies in its package checks its loss against plan.json"
 )
 Account = tuple[str, str]  # unit and scope
 
@@ -607,16 +607,20 @@ def summary(book: list[Charge]) -> None:
         figures(f"{family}, in any 52 weeks", windows)
 
 
-def findings(releases: dict[str, Release], ledger: Ledger | None) -> Iterator[str]:
-    """Print what releases cost, and yield all in which cards, terms and ledger differ."""
-    book = [charge for release in releases.values() for charge in release.charges]
-    if ledger is not None:
-        plans = {(of.key, of.card["plan_sha256"]): of.rounded for of in releases.values()}
-        charges = ((plans.get((c.key, c.plan), c.accounts), c) for c in ledger.charges)
-        book = [charge._replace(accounts=accounts) for accounts, charge in charges]
-        yield from ledger.problems
+def book_of(releases: dict[str, Release], ledger: Ledger | None) -> list[Charge]:
+    """Return the charges of cards, or of a ledger as the cards' terms price them."""
+    if ledger is None:
+        return [charge for release in releases.values() for charge in release.charges]
+    plans = {(of.key, of.card["plan_sha256"]): of.rounded for of in releases.values()}
+    charges = ((plans.get((c.key, c.plan), c.accounts), c) for c in ledger.charges)
+    return [charge._replace(accounts=accounts) for accounts, charge in charges]
+
+
+def differences(releases: dict[str, Release], ledger: Ledger | None) -> Iterator[str]:
+    """Yield all in which cards, terms and ledger differ."""
+    book = book_of(releases, ledger)
+    yield from ledger.problems if ledger else ()
     for release in releases.values():
-        figures(release.key, release.rounded)
         family = [charge for charge in book if charge.family == release.family]
         before = [charge for charge in family if charge.at <= release.at]
         problems = [*of_draws(release), *of_errors(release), *of_units(release)]
@@ -625,7 +629,6 @@ def findings(releases: dict[str, Release], ledger: Ledger | None) -> Iterator[st
         else:
             problems += ledger.findings(release, family)
         yield from (f"{release.key}: {problem}" for problem in problems)
-    summary(book)
 
 
 def ended(program: Callable[[list[str]], int]) -> int:
@@ -657,7 +660,11 @@ def main(arguments: list[str] | None = None) -> int:
             except (*UNREADABLE, RecursionError) as error:
                 unread.append(f"{path}: {error or type(error).__name__}")
     try:
-        problems.extend(findings(releases, Ledger(args.ledger) if args.ledger else None))
+        ledger = Ledger(args.ledger) if args.ledger else None
+        problems.extend(differences(releases, ledger))
+        for key, release in releases.items():
+            figures(key, release.rounded)
+        summary(book_of(releases, ledger))
     except BrokenPipeError:  # of what is printed, not of what is read
         raise
     except (*UNREADABLE, RecursionError) as error:

@@ -1,9 +1,9 @@
 """Checks a published package with Python alone: `python3 tools/verify_package.py DIR|URL [...]`.
 
-Packages of version 1 (`estimates/`, `tables/`, `measurements/`) and 2 (`data/`). Digests, the
-signed statement (by `--key` or the `ledger.pub` beside the packages), schemas, card against plan,
-sums, intervals; that seal and publication are in the ledger's log, which grew from a checkpoint
-that you kept (`--since`); `--series`: that no card states less than its family cost. Exit 4.
+Digests, the signed statement (by `--key` or the `ledger.pub` beside the packages), schemas, card
+against plan, losses (by `verify_losses.py`), sums, intervals; that seal and publication are in the
+ledger's log, which grew from a checkpoint that you kept (`--since`); `--series`: that no card
+states less than all given ones cost. Exit 4. `verify_losses.py` and `sums.py` lie beside it.
 """
 
 from __future__ import annotations
@@ -16,18 +16,16 @@ import gzip
 import hashlib
 import io
 import json
-import math
-import os
 import re
+import runpy
 import sys
 import tempfile
-from collections import Counter, defaultdict
+from collections import Counter
 from contextlib import suppress
-from fractions import Fraction
 from functools import cache
 from itertools import permutations
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Any, Iterator
 from urllib import parse, request
 
 MANIFEST, SUMS, STATEMENT = "manifest.json", "SHA256SUMS", "statement.intoto.json"
@@ -46,9 +44,11 @@ PRIME, ORDER = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
 CURVE = -121665 * pow(121666, -1, PRIME) % PRIME
 BASE_X = 0x216936D3CD6E53FEC0A4E231FDD6DC5C692CC7609525A7B2C9562D608F25D51A
 BASE = (BASE_X, 4 * pow(5, -1, PRIME) % PRIME, 1)
+MOVED = ("l0", "l1", "l2_squared")
 GRADED = ("usable", "value", "low_90", "high_90")
 ROUNDED = 0.01  # of what is compared, which is published rounded
-UP = {"rho": 10**9, "epsilon": 10**6}  # a card rounds up to as many parts
+UNREADABLE: Any = (OSError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError)
+UNREADABLE += (RecursionError,)
 READERS: dict[str, Any] = {"integer": int, "number": float, "string": str}
 READERS |= {"date": datetime.date.fromisoformat, "datetime": datetime.datetime.fromisoformat}
 READERS["boolean"] = {"true": True, "false": False}.__getitem__
@@ -75,9 +75,8 @@ def findings(folder: Path, key: str | None = None) -> list[str]:
             problems += _statements(folder, digests, manifest, key)
             columns = cache(_columns)
             problems += [*_tables(folder, columns), *_plan(plan, card, manifest)]
-            made = _values(card) if "data" in card else _presented(folder, plan, columns)
-            problems += _added_up(made, folder, plan, columns, _regions(card))
-    except (OSError, ValueError, KeyError, TypeError, IndexError, ZeroDivisionError) as error:
+            problems += [*_losses([card]), *_added_up(card, folder, plan, columns)]
+    except UNREADABLE as error:
         problems.append(f"cannot be read as a package: {type(error).__name__} {error}")
     return problems
 
@@ -206,64 +205,25 @@ def _columns(path: Path) -> dict[str, list[str]]:
     return {name: [row[n] for row in rows] for n, name in enumerate(header)}
 
 
-def _values(card: Any) -> dict[str, Any]:
-    """Return the tables of estimated trips of a package of version 2: what they are of, column."""
-    known = (card.get("estimates") or {}).get("correlations", {})
-    return {
-        f"data/{table['name']}": ("a tap" if "tap" in source["where"] else table["name"], "value")
-        for table in card["data"]
-        for source in table["sources"]
-        if table["unit"] == "trips" and source["estimates"] in known
-    }
-
-
-def _presented(folder: Path, plan: Any, columns_of: Any) -> dict[str, Any]:
-    """Return the same of the presented tables of a package of version 1."""
-    separate_tables = {event["table"] for event in plan["events"] if event.get("own_records")}
-    ends: dict[str, Any] = {}
-    for path in sorted((folder / "tables").glob("*.csv")):
-        columns = columns_of(path)
-        is_other = (
-            path.stem in separate_tables or "weeks" in columns
-        )  # sums over weeks are of other weeks too
-        if not is_other and {"count", "standard_deviation"} <= columns.keys():
-            axes = _axes(columns)
-            end = {axis[:7].rstrip("_") if axis[:4] == "tap_" else axis for axis in axes}
-            drawn = f"tables/{path.stem.replace('_daily', '').replace('_hourly', '')}"
-            of = ends[drawn][0] if drawn in ends else end - {"service_date", "mode"}
-            ends[f"tables/{path.stem}"] = (of, "count")
-    return ends
-
-
-def _axes(columns: dict[str, list[str]]) -> list[str]:
-    """Return the labels of a table: before the value, or the days without input, not so in 0.1."""
-    names = list(columns)
-    last = "value" if "value" in names else "gap_days"
-    known = [n for n in names if n in ("service_date", "mode") or n.startswith("tap_")]
-    return names[: names.index(last)] if last in names else known
-
-
-def _regions(card: Any) -> dict[str, str]:
-    """Return the region of each location, where numbers are added up to regions."""
-    regions: dict[str, str] = (card.get("estimates") or {}).get("promise", {}).get("regions", {})
-    return regions
-
-
-def _added_up(
-    made: dict[str, Any], folder: Path, plan: Any, columns_of: Any, regions: dict[str, str]
-) -> Iterator[str]:
+def _added_up(card: Any, folder: Path, plan: Any, columns_of: Any) -> Iterator[str]:
     """Check that numbers of trips add up to the coarser tables of the same end of the trip."""
     if any(event["threshold"] is not None for event in plan["events"]):
         return  # what was left out is in no sum
+    estimates = card.get("estimates") or {}
+    regions = estimates.get("promise", {}).get("regions", {})  # by location, of sums of regions
     tables: Any = {}
-    for name, (end, number) in made.items():
-        columns = columns_of(csv_of(folder, name))
-        axes = _axes(columns)
+    known = estimates.get("correlations", {})
+    pairs_of = ((t, source) for t in card.get("data", ()) for source in t["sources"])
+    for table, source in pairs_of:  # packages of version 1 carry a program that adds theirs up
+        if table["unit"] != "trips" or source["estimates"] not in known:
+            continue
+        columns = columns_of(csv_of(folder, name := f"data/{table['name']}"))
+        axes = list(columns)[: list(columns).index("value")]
         if regions and "location" in axes:
             region_of_row = [regions.get(location, "UNKNOWN") for location in columns["location"]]
             axes, columns = [*axes, "region"], {**columns, "region": region_of_row}
-        # published in tenths
-        tables[name] = (axes, columns, end, [round(10 * float(n or 0)) for n in columns[number]])
+        tenths = [round(10 * float(n or 0)) for n in columns["value"]]  # published in tenths
+        tables[name] = axes, columns, "a tap" if "tap" in source["where"] else name, tenths
     pairs = permutations(tables.items(), 2)
     for (name, (axes, coarse, end, counted)), (other, (finer, fine, other_end, parts)) in pairs:
         if set(axes) < set(finer) and end == other_end:
@@ -282,7 +242,7 @@ def csv_of(folder: Path, name: str) -> Path:
 
 
 def _plan(plan: Any, card: Any, manifest: Any) -> Iterator[str]:
-    """Check card and plan: digests, release, and the loss of every unit, recomputed exactly."""
+    """Check card and plan: digests, release, draws."""
     identity = (manifest["key"], manifest["sealed_sha256"], plan["plan_digest"])
     if (card["release"], card["sealed_sha256"], card["plan_sha256"]) != identity:
         yield "release_card.json is of another release, sealed bytes or plan"
@@ -291,61 +251,33 @@ def _plan(plan: Any, card: Any, manifest: Any) -> Iterator[str]:
     text = json.dumps(promised, sort_keys=True, separators=(",", ":"))
     if hashlib.sha256(text.encode()).hexdigest() != plan["plan_digest"]:
         yield "plan.json is not what its digest says"
-    scales = {(draw["table"], draw["statistic"]): draw["scale"] for draw in card["draws"]}
-    if any(scales.get((e["table"], e["statistic"])) != e["scale"] for e in plan["events"]):
-        yield "release_card.json states other noise than plan.json"
-    for (unit, name), amount in recomputed(plan["events"]).items():
-        stated = card["guarantee"]["units"][unit][name]
-        up = amount if amount == math.inf else Fraction(math.ceil(amount * UP[name]), UP[name])
-        if up != (math.inf if stated is None else Fraction(stated)):
-            yield f"release_card.json states {name} {stated} for a {unit}, not the plan's"
+    keys, events = ("table", "statistic", "noise", "scale", "threshold"), plan["events"]
+    moved = [{u: m and dict(zip(MOVED, m)) for u, m in event["sensitivities"]} for event in events]
+    drawn = [(*map(draw.get, keys), draw["sensitivity"]) for draw in card["draws"]]
+    if any((*map(event.get, keys), of) not in drawn for event, of in zip(events, moved)):
+        yield "release_card.json states other noise or sensitivities than plan.json"
 
 
-def recomputed(events: Any) -> dict[tuple[str, str], Any]:
-    """Return the exact losses by unit and measure: the largest over what one unit can touch."""
-    charged = set()  # draws of one joint vector, of equal noise: once for a scope
-    totals: Any = defaultdict(Counter)  # by unit and measure, then scope
-    for event in events:
-        names = ("joint", "noise", "scale", "sensitivities")
-        vector = json.dumps([event[name] for name in names]) if event.get("joint") else ""
-        scale = Fraction(event["scale"])
-        for unit, moved in event["sensitivities"]:
-            cost: Any = dict.fromkeys(UP, math.inf)  # where nothing bounds what a unit moves
-            if moved is not None and event["noise"] == "discrete_gaussian":
-                cost["rho"] = Fraction(moved[2]) / (2 * scale**2)
-            elif moved is not None:
-                cost["epsilon"] = Fraction(moved[1]) / scale
-                cost["rho"] = cost["epsilon"] ** 2 / 2
-            for scope in {_scope(unit, block) for block in event["blocks"]}:
-                if not vector or (unit, scope, vector) not in charged:
-                    charged.add((unit, scope, vector))
-                    for name, amount in cost.items():
-                        totals[unit, name][scope] += amount
-    return {key: max(scopes.values()) for key, scopes in totals.items()}
+def _losses(cards: list[Any]) -> list[str]:
+    """Check what cards state of losses, each by its terms and all together; see `is_old`."""
+    accountant = program("verify_losses.py")
+    releases = {card["release"]: accountant["Release"](card) for card in cards if not is_old(card)}
+    return [f"{CARD} of {differs}" for differs in accountant["differences"](releases, None)]
 
 
-def _scope(unit: str, block: list[str]) -> str:
-    """Return the piece of time (mode, batch) that one unit touches."""
-    week = "-".join(map(str, datetime.date.fromisoformat(block[0]).isocalendar()[:2]))
-    pieces = {"day": block[0], "week": week, "trip": "/".join(block)}
-    return pieces.get(unit.rpartition("_")[2], "ever")
+def is_old(card: Any) -> bool:
+    """Whether a card was made before cards held their terms, with tables of version 1."""
+    return not card.keys() & {"terms", "data"}
 
 
-def series_findings(folders: list[Path]) -> list[str]:
-    """Check that the cards of a family state at least what all these releases cost together."""
-    totals: Any = defaultdict(lambda: [Fraction(0), Fraction(0)])  # spent, and the most stated
-    for folder in folders:
-        plan, card = (json.loads((folder / name).read_bytes()) for name in (PLAN, CARD))
-        for line in card["cumulative"]:
-            if line["scope"] == "ever" and line["rho_after"] is not None:
-                total = totals[line["family"], line["unit"]]
-                total[0] += recomputed(plan["events"])[line["unit"], "rho"]
-                total[1] = max(total[1], Fraction(line["rho_after"]))
-    return [
-        f"{family}: together a {unit} loses rho {float(spent):.9f}, above what any card states"
-        for (family, unit), (spent, stated) in totals.items()
-        if stated < spent
-    ]
+@cache
+def program(name: str) -> dict[str, Any]:
+    """Return what another program defines, which packages carry beside this one."""
+    path = Path(__file__).with_name(name)
+    if not path.is_file():
+        sys.stderr.write(f"{name} is missing: it has to lie beside this program, as in a package\n")
+        raise SystemExit(2)
+    return runpy.run_path(str(path))
 
 
 def zone_findings(address: str, folder: Path, key: str) -> Iterator[str]:
@@ -523,57 +455,17 @@ def elsewhere(folder: Path) -> str:
     return f"; it is {release}, and lies in the place of {place}" if is_other else ""
 
 
-def standing(release: str, names: set[str]) -> str:
-    """Say that a release was withdrawn or superseded, if it was (as `sums.py`).
-
-    Args:
-        release: its key.
-        names: of files of its zone.
-    """
-    period, _, revision = release.rpartition("/")
-    gone = {name for name in names if name.startswith(f"{period}/withdrawn-")}
-    here = [
-        int(name.split("/")[2][1:])
-        for name in names
-        if name.startswith(f"{period}/r") and name.split("/")[2][1:].isdigit()
-    ]
-    newest = max((n for n in here if f"{period}/withdrawn-r{n}.json" not in gone), default=-1)
-    in_force = f"{period}/r{newest} is in force" if newest >= 0 else "no revision of it is in force"
-    if (record := f"{period}/withdrawn-{revision}.json") in gone:
-        return f"{release} was withdrawn, see {record}; {in_force}"
-    is_older = revision[1:].isdigit() and int(revision[1:]) < newest
-    return f"{release} was superseded: {in_force}" if is_older else ""
-
-
-def names_beside(folder: Path, release: str) -> set[str]:
-    """Return the names of records and packages that lie beside one in its place, as in its zone."""
-    at, period = folder.resolve(), release.rpartition("/")[0]
-    if f"{at.parent.name}/{at.name}" != release.partition("/")[2]:
-        return set()
-    beside = (*at.parent.glob("withdrawn-*.json"), *at.parent.glob("r*/manifest.json"))
-    return {f"{period}/{path.relative_to(at.parent).as_posix()}" for path in beside}
-
-
 def noted(address: str, folder: Path) -> str:
     """Say what its zone says of a package that is as published: an answer is no other for it."""
     release, names = json.loads((folder / MANIFEST).read_bytes())["key"], set[str]()
     with suppress(OSError, ValueError):
         names |= listed_in(address).keys()
     if not address.startswith(WEB):
-        names |= names_beside(folder, release)
-    said = standing(release, names)
-    return f"; note: {said}" if said else ""
-
-
-def ended(program: Callable[[list[str]], int]) -> int:
-    """Run a program; where whoever reads its output has enough, as `head`, it ends as that does."""
-    try:
-        code = program(sys.argv[1:])
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141  # as a shell reports it
-    return code
+        names |= program("sums.py")["names_beside"](folder, release)
+    said = [program("sums.py")["standing"](release, names)]
+    if is_old(json.loads((folder / CARD).read_bytes())):
+        said.append("its losses are checked by the program that it carries, as of old packages")
+    return "".join(f"; note: {line}" for line in said if line)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -616,7 +508,7 @@ def main(arguments: list[str] | None = None) -> int:
                 if not differences and (is_asked or (folder / SEALED_PROOF).is_file()):
                     with suppress(*no_zone):
                         differences += log_findings(address, folder, key, log_key, kept)
-            except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+            except UNREADABLE as error:
                 differences = [f"cannot be fetched: {error}"]
             problems += [f"{address}: {problem}" for problem in differences]
             signed = f"signed{around}" if key else "signature not checked: no key or no statement"
@@ -625,10 +517,10 @@ def main(arguments: list[str] | None = None) -> int:
             said = "differs" if differences else f"as published; {signed}{more}"
             print(f"{address}: {said}")
         if args.series and not problems:
-            problems += series_findings(folders)
+            problems += _losses([json.loads((of / CARD).read_bytes()) for of in folders])
     sys.stderr.writelines(f"{problem}\n" for problem in problems)
     return 4 if problems else 0
 
 
 if __name__ == "__main__":
-    sys.exit(ended(main))
+    sys.exit(program("sums.py")["ended"](main))
