@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,12 @@ def _less_moved(card: dict[str, object]) -> None:
             moved["l1"] = 0
 
 
+def _next_to_no_noise(card: dict[str, object]) -> None:
+    """Its delta is a fraction of a milliard digits, which was made for minutes, in gigabytes."""
+    for draw in card["draws"]:  # type: ignore[attr-defined]
+        draw.update(noise="discrete_laplace", scale="0.0000001", threshold=50)
+
+
 def _first(package: Path, pattern: str) -> Path:
     return min(package.glob(pattern))
 
@@ -158,6 +165,22 @@ FORGERIES: dict[str, tuple[Callable[[Path], None], str]] = {
     "terms taken away": (
         _card(lambda card: card.pop("terms") and None),
         "does not hold every term",
+    ),
+    "made to look old": (
+        _card(lambda card: card.pop("terms") and card.pop("data") and None),
+        "does not hold its terms, as that of an old package",
+    ),
+    "nothing charged": (
+        _card(lambda card: card.update(charges=[], burned_draws=-1)),
+        "no draw under the card's own plan is charged",
+    ),
+    "next to no noise": (
+        _card(_next_to_no_noise),
+        "states other noise",
+    ),
+    "days without end": (
+        _card(lambda card: card.update(service_days=7000 * card["service_days"])),  # type: ignore[operator]
+        "more days or modes than any has",
     ),
     "sum": (_one_more, "is not the sum of"),
     "type": (_text_for_number, "holds what is no integer"),
@@ -279,6 +302,25 @@ def test_a_series_whose_cards_state_too_little_is_found(
     capsys.readouterr()
     assert main(["package", "verify", str(week), str(again), "--series"]) == 4
     assert "card, ever, all: rho" in capsys.readouterr().err
+
+
+def test_a_series_over_a_ledger_that_was_lost_agrees(published: Path) -> None:
+    """One brought back from packages counts entries anew: its cards name lower ones."""
+    first = json.loads(next(published.glob("opal/*/r0/release_card.json")).read_bytes())
+    again = json.loads(json.dumps(first))
+    again["release"], again["ledger"]["sequence"] = f"{first['release'][:-1]}1", 1
+    for line in again["cumulative"]:
+        line["rho_before"] = line["rho_after"]
+        line["rho_after"] = str(2 * Decimal(line["rho_after"]))
+    for line in again["windows"]:
+        line["rho"] = str(2 * Decimal(line["rho"]))
+    assert verify_package._losses([first, again]) == []
+    # Negative control: two that each state themselves alone.
+    (differs, *_) = verify_package._losses([first, {**first, "release": again["release"]}])
+    assert "rho" in differs
+    more = json.loads(json.dumps(first))
+    more["burned_draws"] += 1
+    assert "two cards of it differ" in verify_package._losses([first, more])[0]
 
 
 def _losses_of(package: Path) -> list[str]:

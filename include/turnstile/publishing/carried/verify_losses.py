@@ -209,7 +209,9 @@ def uncovered(scale: Fraction, threshold: int | None, moved: Moved) -> Fraction:
     with localcontext(Context(prec=75, Emax=MAX_EMAX, Emin=MIN_EMIN)):
         r = (-Decimal(scale.denominator) / Decimal(scale.numerator)).exp()  # e^(-1/b)
         alone, full = (r ** (threshold - n) / (1 + r) for n in (1, moved.linf))
-        largest = Fraction(max(alone, full / moved.linf)) * (1 + Fraction(1, 10**60))
+        # Not a number of a milliard digits where it is next to nothing; it is rounded up (3.1).
+        least = max(alone, full / moved.linf, Decimal("1e-1000"))
+        largest = Fraction(least) * (1 + Fraction(1, 10**60))
     return min(Fraction(1), moved.l1 * largest)
 
 
@@ -220,6 +222,8 @@ def vectors_of(card: Any) -> Iterator[Vector]:
     apart; tables that the terms join are one vector too (4.6).
     """
     terms, days = card["terms"], [date.fromisoformat(day) for day in card["service_days"]]
+    if len(days) > 366 or len(terms["modes"]) > 366:
+        raise ValueError("a release has more days or modes than any has")
     if {draw["table"] for draw in card["draws"]} != set(terms["tables"]):
         raise ValueError("draws are not those of the tables in the terms")
     for draw in card["draws"]:
@@ -433,6 +437,8 @@ def of_errors(release: Release) -> Iterator[str]:
         if text not in said or (bounded and bounded not in guarantee["bounds"]):
             yield f"{name}: {text} by the terms, and the guarantee says {said}"
     died = sum(charge["draws"] for charge in card["charges"]) - 1
+    if min((c["draws"] for c in card["charges"] if "postings" not in c), default=0) < 1:
+        yield "no draw under the card's own plan is charged, one computed"
     if card["burned_draws"] != died:
         yield f"{card['burned_draws']} burned draws stated, {died} charged"
 
@@ -622,13 +628,51 @@ def differences(releases: dict[str, Release], ledger: Ledger | None) -> Iterator
     yield from ledger.problems if ledger else ()
     for release in releases.values():
         family = [charge for charge in book if charge.family == release.family]
-        before = [charge for charge in family if charge.at <= release.at]
+        later = () if ledger else made_later(release, releases)
+        before = [c for c in family if c.at <= release.at and c.key not in later]
         problems = [*of_draws(release), *of_errors(release), *of_units(release)]
         if ledger is None:
             problems += of_accounts(release, [before], are_whole=False)
         else:
             problems += ledger.findings(release, family)
         yield from (f"{release.key}: {problem}" for problem in problems)
+    yield from () if ledger else of_all(releases, book)
+
+
+def lasting(release: Release) -> dict[Account, Loss]:
+    """Return what a card states of accounts that last for ever, with its family."""
+    lines = (line for line in release.card["cumulative"] if line["scope"] == "ever")
+    return {(release.family, line["unit"]): stated(line, "_after") for line in lines}
+
+
+def made_later(release: Release, releases: Mapping[str, Release]) -> set[str]:
+    """Return releases of lower entries that state more: accounts only grow, so a ledger was lost.
+
+    One that was brought back from files counts its entries anew.
+    """
+    mine, later = lasting(release), set[str]()
+    for other in releases.values():
+        pairs: Any = (
+            (a, b) for n, of in lasting(other).items() for a, b in zip(of, mine.get(n, of))
+        )
+        if other.at <= release.at and any(None not in pair and pair[0] > pair[1] for pair in pairs):
+            later.add(other.key)
+    return later
+
+
+def of_all(releases: Mapping[str, Release], book: list[Charge]) -> Iterator[str]:
+    """Hold the most that cards state of an account that lasts for ever against all of them."""
+    most = defaultdict[Account, list[Loss]](list)
+    for release in releases.values():
+        for account, said in lasting(release).items():
+            most[account].append(said)
+    for (family, unit), losses in most.items():
+        spent = total((c for c in book if c.family == family), (unit, "ever"))
+        columns: Any = zip(spent, *losses)
+        raised = Loss(*(None if None in column else max(column) for column in columns))
+        columns = zip(*losses)
+        said = Loss(*(None if None in column else max(column) for column in columns))
+        yield from differing(f"{family}, {unit}, ever, in any card", said, raised)
 
 
 def ended(program: Callable[[list[str]], int]) -> int:

@@ -75,6 +75,8 @@ def findings(folder: Path, key: str | None = None) -> list[str]:
             problems += _statements(folder, digests, manifest, key)
             columns = cache(_columns)
             problems += [*_tables(folder, columns), *_plan(plan, card, manifest)]
+            if is_old(card) and (folder / "data").exists():
+                problems.append(f"{CARD} does not hold its terms, as that of an old package")
             problems += [*_losses([card]), *_added_up(card, folder, plan, columns)]
     except UNREADABLE as error:
         problems.append(f"cannot be read as a package: {type(error).__name__} {error}")
@@ -261,7 +263,11 @@ def _plan(plan: Any, card: Any, manifest: Any) -> Iterator[str]:
 def _losses(cards: list[Any]) -> list[str]:
     """Check what cards state of losses, each by its terms and all together; see `is_old`."""
     accountant = program("verify_losses.py")
-    releases = {card["release"]: accountant["Release"](card) for card in cards if not is_old(card)}
+    releases: Any = {}
+    for card in (card for card in cards if not is_old(card)):
+        release = releases.setdefault(card["release"], accountant["Release"](card))
+        if release.card != card:
+            return [f"{CARD} of {card['release']}: two cards of it differ"]
     return [f"{CARD} of {differs}" for differs in accountant["differences"](releases, None)]
 
 
