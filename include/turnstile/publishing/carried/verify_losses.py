@@ -626,9 +626,10 @@ def differences(releases: dict[str, Release], ledger: Ledger | None) -> Iterator
     """Yield all in which cards, terms and ledger differ."""
     book = book_of(releases, ledger)
     yield from ledger.problems if ledger else ()
+    too_little = [] if ledger else [*of_all(releases, book)]
     for release in releases.values():
         family = [charge for charge in book if charge.family == release.family]
-        later = () if ledger else made_later(release, releases)
+        later = () if ledger or too_little else made_later(release, releases)
         before = [c for c in family if c.at <= release.at and c.key not in later]
         problems = [*of_draws(release), *of_errors(release), *of_units(release)]
         if ledger is None:
@@ -636,7 +637,7 @@ def differences(releases: dict[str, Release], ledger: Ledger | None) -> Iterator
         else:
             problems += ledger.findings(release, family)
         yield from (f"{release.key}: {problem}" for problem in problems)
-    yield from () if ledger else of_all(releases, book)
+    yield from too_little
 
 
 def lasting(release: Release) -> dict[Account, Loss]:
