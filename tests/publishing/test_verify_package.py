@@ -168,7 +168,7 @@ FORGERIES: dict[str, tuple[Callable[[Path], None], str]] = {
     ),
     "made to look old": (
         _card(lambda card: card.pop("terms") and card.pop("data") and None),
-        "does not hold its terms, as that of an old package",
+        "does not hold every term",
     ),
     "nothing charged": (
         _card(lambda card: card.update(charges=[], burned_draws=-1)),
@@ -304,27 +304,35 @@ def test_a_series_whose_cards_state_too_little_is_found(
     assert "card, ever, all: rho" in capsys.readouterr().err
 
 
-def test_a_series_over_a_ledger_that_was_lost_agrees(published: Path) -> None:
-    """One brought back from packages counts entries anew: its cards name lower ones."""
-    first = json.loads(next(published.glob("opal/*/r0/release_card.json")).read_bytes())
+def test_a_series_over_a_ledger_that_was_lost_agrees(published: Path, tmp_path: Path) -> None:
+    """One brought back from packages counts entries anew: its cards say so, and name lower ones."""
+    week = next(published.glob("opal/*/r0"))
+    first = json.loads((week / "release_card.json").read_bytes())
     again = json.loads(json.dumps(first))
-    again["release"], again["ledger"]["sequence"] = f"{first['release'][:-1]}1", 1
+    again["release"] = f"{first['release'][:-1]}1"
+    again["ledger"] |= {"sequence": 1, "after_recoveries": 1}
     for line in again["cumulative"]:
         line["rho_before"] = line["rho_after"]
         line["rho_after"] = str(2 * Decimal(line["rho_after"]))
     for line in again["windows"]:
         line["rho"] = str(2 * Decimal(line["rho"]))
-    assert verify_package._losses([first, again]) == []
-    # Negative control: two that each state themselves alone.
-    (differs, *_) = verify_package._losses([first, {**first, "release": again["release"]}])
-    assert "rho" in differs
-    more = json.loads(json.dumps(first))
-    more["burned_draws"] += 1
-    assert "two cards of it differ" in verify_package._losses([first, more])[0]
+
+    def differing(card: dict[str, object]) -> list[str]:
+        other = tmp_path / "other"
+        shutil.rmtree(other, ignore_errors=True)
+        (other / "data").mkdir(parents=True)
+        (other / "release_card.json").write_text(json.dumps(card))
+        return verify_package._losses([week, other])
+
+    assert differing(again) == []
+    # Negative controls: it is of the same ledger; it states itself alone; another card of the same.
+    assert "ever, all: rho" in differing(again | {"ledger": first["ledger"]})[0]
+    assert "ever, all: rho" in differing({**first, "release": again["release"]})[0]
+    assert "two cards of it differ" in differing(first | {"burned_draws": 1})[0]
 
 
 def _losses_of(package: Path) -> list[str]:
-    return verify_package._losses([json.loads((package / "release_card.json").read_bytes())])
+    return verify_package._losses([package])
 
 
 def test_the_programs_that_it_needs_lie_beside_it(package: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from itertools import islice
 from pathlib import Path
 
 from turnstile.ledger.database.store import is_damage, reading_uri
@@ -63,7 +64,7 @@ def first_altered(file: Path) -> tuple[int, int]:
         if connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None:
             return 0, 0
         (length,) = connection.execute("SELECT count(*) FROM entry").fetchone()
-    for number, entry in enumerate(entries_left(file), 1):
+    for number, entry in enumerate(islice(entries_left(file), length), 1):
         if any(fold.follow(entry)):
             return number, length
     return (number + 1 if number < length else 0), length

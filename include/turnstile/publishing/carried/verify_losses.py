@@ -31,7 +31,8 @@ DAYS = {"trip": 0, "card_day": 1, "card_week": 7, "card": EVER}
 DAYS_OF_BUSES = {"bus_day": 1, "bus_week": 7, "bus": EVER}
 PARTS = {"epsilon": 10**6, "rho": 10**9, "delta": 10**15}  # a release is rounded up to these (3.1)
 NUMBER = re.compile(r"\d{1,60}(\.\d{1,60}|/[1-9]\d{0,59})?")
-UNREADABLE = (OSError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError)
+UNREADABLE: Any = (OSError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError)
+UNREADABLE += (RecursionError,)
 OLD = (
     "does not hold every term, because it was made before cards did; the `verify_package.py` that "
     "lies in its package checks its loss against plan.json"
@@ -321,7 +322,7 @@ def epsilon_at(loss: Loss, delta: Fraction = Fraction(1, 10**6)) -> float:
 class Charge(NamedTuple):
     """What draws were charged: by which entry at the latest, to which weeks and accounts (6.6)."""
 
-    at: int
+    at: Any
     key: str
     plan: str
     family: str
@@ -345,6 +346,8 @@ class Release:
         self.rounded = {account: loss.up() for account, loss in self.exact.items()}
         self.key, self.family = card["release"], card["cumulative"][0]["family"]
         self.at, days = card["ledger"]["sequence"], card["service_days"]
+        # A ledger that was brought back from files counts its entries anew.
+        self.age = card["ledger"].get("after_recoveries", 0), self.at
         named = self.at, self.key, card["plan_sha256"], self.family
         weeks = [week_of(date.fromisoformat(day)) for day in (days[0], days[-1])]
         self.charges = []  # burned draws too (6.1); of another plan at the ledger's own amounts
@@ -616,64 +619,32 @@ def summary(book: list[Charge]) -> None:
 def book_of(releases: dict[str, Release], ledger: Ledger | None) -> list[Charge]:
     """Return the charges of cards, or of a ledger as the cards' terms price them."""
     if ledger is None:
-        return [charge for release in releases.values() for charge in release.charges]
+        return [c._replace(at=of.age) for of in releases.values() for c in of.charges]
     plans = {(of.key, of.card["plan_sha256"]): of.rounded for of in releases.values()}
     charges = ((plans.get((c.key, c.plan), c.accounts), c) for c in ledger.charges)
     return [charge._replace(accounts=accounts) for accounts, charge in charges]
+
+
+def held(releases: dict[str, Release], card: Any) -> list[str]:
+    """Put a card with the others; return that there is another one of its release."""
+    release = Release(card)
+    is_other = releases.setdefault(release.key, release).card != card
+    return [f"{release.key}: two cards of it differ"] if is_other else []
 
 
 def differences(releases: dict[str, Release], ledger: Ledger | None) -> Iterator[str]:
     """Yield all in which cards, terms and ledger differ."""
     book = book_of(releases, ledger)
     yield from ledger.problems if ledger else ()
-    too_little = [] if ledger else [*of_all(releases, book)]
     for release in releases.values():
         family = [charge for charge in book if charge.family == release.family]
-        later = () if ledger or too_little else made_later(release, releases)
-        before = [c for c in family if c.at <= release.at and c.key not in later]
         problems = [*of_draws(release), *of_errors(release), *of_units(release)]
         if ledger is None:
+            before = [charge for charge in family if charge.at <= release.age]
             problems += of_accounts(release, [before], are_whole=False)
         else:
             problems += ledger.findings(release, family)
         yield from (f"{release.key}: {problem}" for problem in problems)
-    yield from too_little
-
-
-def lasting(release: Release) -> dict[Account, Loss]:
-    """Return what a card states of accounts that last for ever, with its family."""
-    lines = (line for line in release.card["cumulative"] if line["scope"] == "ever")
-    return {(release.family, line["unit"]): stated(line, "_after") for line in lines}
-
-
-def made_later(release: Release, releases: Mapping[str, Release]) -> set[str]:
-    """Return releases of lower entries that state more: accounts only grow, so a ledger was lost.
-
-    One that was brought back from files counts its entries anew.
-    """
-    mine, later = lasting(release), set[str]()
-    for other in releases.values():
-        pairs: Any = (
-            (a, b) for n, of in lasting(other).items() for a, b in zip(of, mine.get(n, of))
-        )
-        if other.at <= release.at and any(None not in pair and pair[0] > pair[1] for pair in pairs):
-            later.add(other.key)
-    return later
-
-
-def of_all(releases: Mapping[str, Release], book: list[Charge]) -> Iterator[str]:
-    """Hold the most that cards state of an account that lasts for ever against all of them."""
-    most = defaultdict[Account, list[Loss]](list)
-    for release in releases.values():
-        for account, said in lasting(release).items():
-            most[account].append(said)
-    for (family, unit), losses in most.items():
-        spent = total((c for c in book if c.family == family), (unit, "ever"))
-        columns: Any = zip(spent, *losses)
-        raised = Loss(*(None if None in column else max(column) for column in columns))
-        columns = zip(*losses)
-        said = Loss(*(None if None in column else max(column) for column in columns))
-        yield from differing(f"{family}, {unit}, ever, in any card", said, raised)
 
 
 def ended(program: Callable[[list[str]], int]) -> int:
@@ -699,10 +670,8 @@ def main(arguments: list[str] | None = None) -> int:
         unread += [] if paths else [f"{place} holds no {CARD}"]
         for path in paths:
             try:
-                release = Release(json.loads(path.read_bytes()))
-                is_other = releases.setdefault(release.key, release).card != release.card
-                problems += [f"{release.key}: two cards of it differ"] if is_other else []
-            except (*UNREADABLE, RecursionError) as error:
+                problems += held(releases, json.loads(path.read_bytes()))
+            except UNREADABLE as error:
                 unread.append(f"{path}: {error or type(error).__name__}")
     try:
         ledger = Ledger(args.ledger) if args.ledger else None
@@ -712,7 +681,7 @@ def main(arguments: list[str] | None = None) -> int:
         summary(book_of(releases, ledger))
     except BrokenPipeError:  # of what is printed, not of what is read
         raise
-    except (*UNREADABLE, RecursionError) as error:
+    except UNREADABLE as error:
         unread.append(f"cannot be read: {type(error).__name__} {error}")
     for line in dict.fromkeys([*problems, *unread]):
         print(line, file=sys.stderr)
