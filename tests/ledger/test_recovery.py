@@ -25,6 +25,7 @@ from turnstile.ledger.custody.shipped import ship
 from turnstile.ledger.custody.signed_note import Signer
 from turnstile.ledger.custody.vouched_files import public_records, record_bytes
 from turnstile.ledger.database.damaged_database import damage_in, entries_left
+from turnstile.ledger.database.store import is_damage
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import ReleaseKey, Request
@@ -589,6 +590,103 @@ def test_a_witness_and_a_damaged_database_make_up_for_each_others_holes(
     capsys.readouterr()
     assert run("recover", *WHO) == (2 if is_torn else 4)
     assert "take away its entries from the one that verify names on" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("stores", ["sqlite"], indirect=True)  # a server looks after its files
+def test_a_database_that_is_locked_or_no_ledger_is_said_to_be(
+    site: Site, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both were a traceback of `ledger recover`."""
+    file, connect = Path(site.url[10:]), sqlite3.connect
+    with closing(connect(file, isolation_level=None)) as connection:
+        connection.execute("PRAGMA locking_mode=EXCLUSIVE")
+        connection.execute("BEGIN EXCLUSIVE")
+        connection.execute("SELECT count(*) FROM entry").fetchone()
+        with monkeypatch.context() as patch:
+            patch.setattr(sqlite3, "connect", lambda *a, **b: connect(*a, **b, timeout=0.1))
+            assert run("recover", *WHO) == 2
+    assert "database is locked; nothing was done" in capsys.readouterr().err
+    for ending in ("", "-wal", "-shm"):
+        file.with_name(file.name + ending).unlink(missing_ok=True)
+    with closing(connect(file)) as connection:
+        connection.execute("CREATE TABLE other (word TEXT)")
+    assert run("recover", *WHO) == 2
+    assert "no such table: entry; nothing was done" in capsys.readouterr().err
+
+
+def test_a_name_that_a_server_knows_not_is_no_damage() -> None:
+    """A database named so was said to be damaged, and to be brought back by a recovery."""
+    assert not is_damage(Exception('connection failed: FATAL: database "decoder" does not exist'))
+    assert not is_damage(Exception("function decode(bytea) does not exist"))
+    assert not is_damage(Exception('database "decode" does not exist'))
+    assert is_damage(UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"))
+    assert is_damage(sqlite3.OperationalError("Could not decode to UTF-8 column 'record'"))
+
+
+def _last_page(file: Path) -> tuple[bytearray, int]:
+    """The bytes of a database, and where the page of its last entry begins."""
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        asked = "SELECT rootpage FROM sqlite_master WHERE name = 'entry'"
+        at = 4096 * (connection.execute(asked).fetchone()[0] - 1)
+    pages = bytearray(file.read_bytes())
+    while pages[at] == 5:  # holds pages, not entries
+        at = 4096 * (int.from_bytes(pages[at + 8 : at + 12], "big") - 1)
+    return pages, at
+
+
+def _garbage(pages: bytearray, at: int) -> None:
+    pages[at : at + 4096] = b"\xab" * 4096
+
+
+def _number_beyond_all(pages: bytearray, at: int) -> None:
+    cell = at + int.from_bytes(pages[at + 6 + 2 * pages[at + 4] :][:2], "big")
+    while pages[cell] & 128:
+        cell += 1
+    for byte in range(cell + 1, cell + 9):
+        pages[byte] |= 128
+
+
+@pytest.mark.parametrize("stores", ["sqlite"], indirect=True)  # a server looks after its files
+@pytest.mark.parametrize("has_witness", [False], indirect=True)  # one would hold every entry
+@pytest.mark.parametrize("damage", [_garbage, _number_beyond_all])
+def test_entries_before_a_broken_last_page_come_back(
+    site: Site, damage: Callable[[bytearray, int], None]
+) -> None:
+    """The last page was asked how many there are: not one came back, or it never ended."""
+    for n in (1, 2):
+        site.publish(n)
+    before, file = [entry.hash for entry in site.ledger.entries()], Path(site.url[10:])
+    pages, at = _last_page(file)
+    damage(pages, at)
+    file.write_bytes(pages)
+    held = [entry.hash for entry in entries_left(file)]
+    assert len(held) > len(before) // 2
+    assert held == before[: len(held)]
+    assert run("recover", *WHO) == 0
+    assert [entry.hash for entry in site.ledger.entries()][: len(held)] == held
+
+
+@pytest.mark.parametrize("stores", ["sqlite"], indirect=True)  # a server looks after its files
+@pytest.mark.parametrize("has_witness", [True], indirect=True)
+@pytest.mark.parametrize("record", ["replace(record, 'olga', 'olgb')", "CAST(record AS BLOB)"])
+def test_an_entry_altered_in_a_damaged_database_is_none_that_is_left(
+    site: Site, record: str
+) -> None:
+    """Beyond what the witness held it refused all, or, where it was no text, a traceback."""
+    site.publish(1)
+    assert run("confirm-clock", "--person", "olga", "--reason", "right") == 0
+    before, file = [entry.hash for entry in site.ledger.entries()], Path(site.url[10:])
+    last = len(before)
+    _break_an_index(file)
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("DROP TRIGGER entry_no_update")
+        connection.execute(f"UPDATE entry SET record = {record} WHERE rowid = {last}")
+    assert damage_in(file)
+    for sequence in (last - 1, last):  # it had not been there for a while
+        (site.witness / f"entries/{sequence:012}.json").unlink()
+    assert run("recover", *WHO) == 0
+    assert [entry.hash for entry in site.ledger.entries()][: last - 1] == before[:-1]
 
 
 @pytest.mark.parametrize("stores", ["sqlite"], indirect=True)  # a server looks after its files

@@ -82,7 +82,7 @@ def test_what_is_published_states_every_draw_and_readers_agree(
     recovered: Deployment, public: Path, turnstile: Cli, tmp_path: Path
 ) -> None:
     card = json.loads((public / "release_card.json").read_bytes())
-    assert card["burned_draws"] == DIED
+    assert (card["burned_draws"], card["ledger"]["after_recoveries"]) == (DIED, 1)
     (of_all,) = (e for e in recovered.ledger.entries() if e.kind is EntryKind.LOSS_DECLARED)
     assert card["charges"] == [{"draws": 1 + DIED, "entry_sha256": of_all.hash}]
     assert spent_micro(recovered) == (1 + DIED) * COST_MICRO

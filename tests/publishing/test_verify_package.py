@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,12 @@ def _less_moved(card: dict[str, object]) -> None:
             moved["l1"] = 0
 
 
+def _next_to_no_noise(card: dict[str, object]) -> None:
+    """Its delta is a fraction of a milliard digits, which was made for minutes, in gigabytes."""
+    for draw in card["draws"]:  # type: ignore[attr-defined]
+        draw.update(noise="discrete_laplace", scale="0.0000001", threshold=50)
+
+
 def _first(package: Path, pattern: str) -> Path:
     return min(package.glob(pattern))
 
@@ -158,6 +165,22 @@ FORGERIES: dict[str, tuple[Callable[[Path], None], str]] = {
     "terms taken away": (
         _card(lambda card: card.pop("terms") and None),
         "does not hold every term",
+    ),
+    "made to look old": (
+        _card(lambda card: card.pop("terms") and card.pop("data") and None),
+        "does not hold every term",
+    ),
+    "nothing charged": (
+        _card(lambda card: card.update(charges=[], burned_draws=-1)),
+        "no draw under the card's own plan is charged",
+    ),
+    "next to no noise": (
+        _card(_next_to_no_noise),
+        "states other noise",
+    ),
+    "days without end": (
+        _card(lambda card: card.update(service_days=7000 * card["service_days"])),  # type: ignore[operator]
+        "more days or modes than any has",
     ),
     "sum": (_one_more, "is not the sum of"),
     "type": (_text_for_number, "holds what is no integer"),
@@ -281,8 +304,35 @@ def test_a_series_whose_cards_state_too_little_is_found(
     assert "card, ever, all: rho" in capsys.readouterr().err
 
 
+def test_a_series_over_a_ledger_that_was_lost_agrees(published: Path, tmp_path: Path) -> None:
+    """One brought back from packages counts entries anew: its cards say so, and name lower ones."""
+    week = next(published.glob("opal/*/r0"))
+    first = json.loads((week / "release_card.json").read_bytes())
+    again = json.loads(json.dumps(first))
+    again["release"] = f"{first['release'][:-1]}1"
+    again["ledger"] |= {"sequence": 1, "after_recoveries": 1}
+    for line in again["cumulative"]:
+        line["rho_before"] = line["rho_after"]
+        line["rho_after"] = str(2 * Decimal(line["rho_after"]))
+    for line in again["windows"]:
+        line["rho"] = str(2 * Decimal(line["rho"]))
+
+    def differing(card: dict[str, object]) -> list[str]:
+        other = tmp_path / "other"
+        shutil.rmtree(other, ignore_errors=True)
+        (other / "data").mkdir(parents=True)
+        (other / "release_card.json").write_text(json.dumps(card))
+        return verify_package._losses([week, other])
+
+    assert differing(again) == []
+    # Negative controls: it is of the same ledger; it states itself alone; another card of the same.
+    assert "ever, all: rho" in differing(again | {"ledger": first["ledger"]})[0]
+    assert "ever, all: rho" in differing({**first, "release": again["release"]})[0]
+    assert "two cards of it differ" in differing(first | {"burned_draws": 1})[0]
+
+
 def _losses_of(package: Path) -> list[str]:
-    return verify_package._losses([json.loads((package / "release_card.json").read_bytes())])
+    return verify_package._losses([package])
 
 
 def test_the_programs_that_it_needs_lie_beside_it(package: Path, tmp_path: Path) -> None:

@@ -78,7 +78,10 @@ def set_damage_aside() -> tuple[str, tuple[Entry, ...]]:
 
     Raises:
         IntegrityError: entries were altered, and no witness holds them.
+        InputError: somebody else uses the file, or it is another program's.
     """
+    import sqlite3
+
     from turnstile.ledger.database.damaged_database import (
         damage_in,
         entries_left,
@@ -91,7 +94,11 @@ def set_damage_aside() -> tuple[str, tuple[Entry, ...]]:
     if file is None:
         return "", ()
     aside = newest_aside(file)
-    is_damaged = file.is_file() and bool(damage_in(file) or _is_altered(settings, file))
+    try:
+        is_damaged = file.is_file() and bool(damage_in(file) or _is_altered(settings, file))
+    except sqlite3.DatabaseError as error:  # it is in use, or another program's
+        rule = f"{error}; nothing was done: stop who uses it, or move it away, then recover again"
+        raise InputError(where=str(file), field="ledger", rule=rule) from error
     if is_damaged:
         aside = file.with_name(f"{file.name}.damaged-{system_clock():%Y%m%dT%H%M%S}")
     elif aside is None or any(entries_left(file)):

@@ -104,7 +104,8 @@ def stated_losses(
         ledger: for balances, charges and head.
         key: of the release.
     """
-    sequence, head = ledger.head()
+    (sequence, head), recoveries = ledger.head(), ledger.parties().recoveries
+    again = {"after_recoveries": recoveries} if recoveries else {}
     revision = ledger.revision(key)
     balances = ledger.balance(programme.family)
     charges = stated_charges(ledger.entries_of(key), revision.drawn, plan.digest)
@@ -119,7 +120,7 @@ def stated_losses(
         "cumulative": _cumulative(plan, balances),
         "windows": stated_windows(balances),
         "burned_draws": sum(charge["draws"] for charge in charges) - 1,
-        "ledger": {"sequence": sequence, "head_sha256": head},
+        "ledger": {"sequence": sequence, "head_sha256": head, **again},
         "plan_sha256": plan.digest,
     }
 

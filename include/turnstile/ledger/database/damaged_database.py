@@ -5,9 +5,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from itertools import islice
 from pathlib import Path
 
 from turnstile.ledger.database.store import is_damage, reading_uri
+from turnstile.ledger.encoding import digest_of
 from turnstile.ledger.entries import Entry, read_entry
 from turnstile.ledger.fold import Fold
 
@@ -15,6 +17,8 @@ _BESIDE = ("-wal", "-shm")
 _ROW = "SELECT record, hash FROM entry WHERE rowid = ?"
 """By the table's own tree, which grows as entries do: the index of numbers may be what is broken,
 and a search without it ends at the first page that is."""
+_LEAST = 2 * 64
+"""Bytes of an entry at least: its hash, and in its record that of the one before."""
 
 
 def damage_in(file: Path) -> str:
@@ -34,15 +38,19 @@ def damage_in(file: Path) -> str:
 
 
 def entries_left(file: Path) -> Iterator[Entry]:
-    """Yield the entries that a damaged database still holds, in order.
+    """Yield the entries that a damaged database still holds as they were written, in order.
 
     Whether they follow each other is for the reader to check: there may be holes.
     """
+    parts = [file, file.with_name(f"{file.name}-wal")]
+    # What the last page says of the last entry may be what is broken.
+    most = sum(part.stat().st_size for part in parts if part.is_file()) // _LEAST
     with suppress(sqlite3.DatabaseError, UnicodeDecodeError), closing(_opened(file)) as connection:
-        (last,) = connection.execute("SELECT max(rowid) FROM entry").fetchone()
-        for number in range(1, 1 + (last or 0)):
-            with suppress(sqlite3.DatabaseError, ValueError, TypeError):
-                yield read_entry(*connection.execute(_ROW, (number,)).fetchone())
+        for number in range(1, 1 + most):
+            with suppress(sqlite3.DatabaseError, ValueError, TypeError, AttributeError):
+                entry = read_entry(*connection.execute(_ROW, (number,)).fetchone())
+                if digest_of(entry.record) == entry.hash:
+                    yield entry
 
 
 def first_altered(file: Path) -> tuple[int, int]:
@@ -56,7 +64,7 @@ def first_altered(file: Path) -> tuple[int, int]:
         if connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None:
             return 0, 0
         (length,) = connection.execute("SELECT count(*) FROM entry").fetchone()
-    for number, entry in enumerate(entries_left(file), 1):
+    for number, entry in enumerate(islice(entries_left(file), length), 1):
         if any(fold.follow(entry)):
             return number, length
     return (number + 1 if number < length else 0), length

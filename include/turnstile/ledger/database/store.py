@@ -40,7 +40,7 @@ _LOST_ANSWER = (
     "the connection to the ledger was lost while it committed: it may have happened; run the step "
     "again, which finds out, or look at turnstile ledger entries"
 )
-_DAMAGE = re.compile("SQLITE_(CORRUPT|NOTADB|TOOBIG)|.*(decode|unsupported file format)")
+_DAMAGE = re.compile("SQLITE_(CORRUPT|NOTADB|TOOBIG)|.*( decode |unsupported file format)")
 """Name of an error, and what it says: a damaged page may state a length beyond all."""
 _MEND = "nothing was done; stop all runs, and bring it back by turnstile ledger recover"
 _BUSY_MS = 120_000

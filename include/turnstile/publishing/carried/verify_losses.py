@@ -31,7 +31,8 @@ DAYS = {"trip": 0, "card_day": 1, "card_week": 7, "card": EVER}
 DAYS_OF_BUSES = {"bus_day": 1, "bus_week": 7, "bus": EVER}
 PARTS = {"epsilon": 10**6, "rho": 10**9, "delta": 10**15}  # a release is rounded up to these (3.1)
 NUMBER = re.compile(r"\d{1,60}(\.\d{1,60}|/[1-9]\d{0,59})?")
-UNREADABLE = (OSError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError)
+UNREADABLE: Any = (OSError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError)
+UNREADABLE += (RecursionError,)
 OLD = (
     "does not hold every term, because it was made before cards did; the `verify_package.py` that "
     "lies in its package checks its loss against plan.json"
@@ -209,7 +210,9 @@ def uncovered(scale: Fraction, threshold: int | None, moved: Moved) -> Fraction:
     with localcontext(Context(prec=75, Emax=MAX_EMAX, Emin=MIN_EMIN)):
         r = (-Decimal(scale.denominator) / Decimal(scale.numerator)).exp()  # e^(-1/b)
         alone, full = (r ** (threshold - n) / (1 + r) for n in (1, moved.linf))
-        largest = Fraction(max(alone, full / moved.linf)) * (1 + Fraction(1, 10**60))
+        # Not a number of a milliard digits where it is next to nothing; it is rounded up (3.1).
+        least = max(alone, full / moved.linf, Decimal("1e-1000"))
+        largest = Fraction(least) * (1 + Fraction(1, 10**60))
     return min(Fraction(1), moved.l1 * largest)
 
 
@@ -220,6 +223,8 @@ def vectors_of(card: Any) -> Iterator[Vector]:
     apart; tables that the terms join are one vector too (4.6).
     """
     terms, days = card["terms"], [date.fromisoformat(day) for day in card["service_days"]]
+    if len(days) > 366 or len(terms["modes"]) > 366:
+        raise ValueError("a release has more days or modes than any has")
     if {draw["table"] for draw in card["draws"]} != set(terms["tables"]):
         raise ValueError("draws are not those of the tables in the terms")
     for draw in card["draws"]:
@@ -317,7 +322,7 @@ def epsilon_at(loss: Loss, delta: Fraction = Fraction(1, 10**6)) -> float:
 class Charge(NamedTuple):
     """What draws were charged: by which entry at the latest, to which weeks and accounts (6.6)."""
 
-    at: int
+    at: Any
     key: str
     plan: str
     family: str
@@ -341,6 +346,8 @@ class Release:
         self.rounded = {account: loss.up() for account, loss in self.exact.items()}
         self.key, self.family = card["release"], card["cumulative"][0]["family"]
         self.at, days = card["ledger"]["sequence"], card["service_days"]
+        # A ledger that was brought back from files counts its entries anew.
+        self.age = card["ledger"].get("after_recoveries", 0), self.at
         named = self.at, self.key, card["plan_sha256"], self.family
         weeks = [week_of(date.fromisoformat(day)) for day in (days[0], days[-1])]
         self.charges = []  # burned draws too (6.1); of another plan at the ledger's own amounts
@@ -433,6 +440,8 @@ def of_errors(release: Release) -> Iterator[str]:
         if text not in said or (bounded and bounded not in guarantee["bounds"]):
             yield f"{name}: {text} by the terms, and the guarantee says {said}"
     died = sum(charge["draws"] for charge in card["charges"]) - 1
+    if min((c["draws"] for c in card["charges"] if "postings" not in c), default=0) < 1:
+        yield "no draw under the card's own plan is charged, one computed"
     if card["burned_draws"] != died:
         yield f"{card['burned_draws']} burned draws stated, {died} charged"
 
@@ -610,10 +619,17 @@ def summary(book: list[Charge]) -> None:
 def book_of(releases: dict[str, Release], ledger: Ledger | None) -> list[Charge]:
     """Return the charges of cards, or of a ledger as the cards' terms price them."""
     if ledger is None:
-        return [charge for release in releases.values() for charge in release.charges]
+        return [c._replace(at=of.age) for of in releases.values() for c in of.charges]
     plans = {(of.key, of.card["plan_sha256"]): of.rounded for of in releases.values()}
     charges = ((plans.get((c.key, c.plan), c.accounts), c) for c in ledger.charges)
     return [charge._replace(accounts=accounts) for accounts, charge in charges]
+
+
+def held(releases: dict[str, Release], card: Any) -> list[str]:
+    """Put a card with the others; return that there is another one of its release."""
+    release = Release(card)
+    is_other = releases.setdefault(release.key, release).card != card
+    return [f"{release.key}: two cards of it differ"] if is_other else []
 
 
 def differences(releases: dict[str, Release], ledger: Ledger | None) -> Iterator[str]:
@@ -622,9 +638,9 @@ def differences(releases: dict[str, Release], ledger: Ledger | None) -> Iterator
     yield from ledger.problems if ledger else ()
     for release in releases.values():
         family = [charge for charge in book if charge.family == release.family]
-        before = [charge for charge in family if charge.at <= release.at]
         problems = [*of_draws(release), *of_errors(release), *of_units(release)]
         if ledger is None:
+            before = [charge for charge in family if charge.at <= release.age]
             problems += of_accounts(release, [before], are_whole=False)
         else:
             problems += ledger.findings(release, family)
@@ -654,10 +670,8 @@ def main(arguments: list[str] | None = None) -> int:
         unread += [] if paths else [f"{place} holds no {CARD}"]
         for path in paths:
             try:
-                release = Release(json.loads(path.read_bytes()))
-                is_other = releases.setdefault(release.key, release).card != release.card
-                problems += [f"{release.key}: two cards of it differ"] if is_other else []
-            except (*UNREADABLE, RecursionError) as error:
+                problems += held(releases, json.loads(path.read_bytes()))
+            except UNREADABLE as error:
                 unread.append(f"{path}: {error or type(error).__name__}")
     try:
         ledger = Ledger(args.ledger) if args.ledger else None
@@ -667,7 +681,7 @@ def main(arguments: list[str] | None = None) -> int:
         summary(book_of(releases, ledger))
     except BrokenPipeError:  # of what is printed, not of what is read
         raise
-    except (*UNREADABLE, RecursionError) as error:
+    except UNREADABLE as error:
         unread.append(f"cannot be read: {type(error).__name__} {error}")
     for line in dict.fromkeys([*problems, *unread]):
         print(line, file=sys.stderr)

@@ -47,8 +47,6 @@ BASE = (BASE_X, 4 * pow(5, -1, PRIME) % PRIME, 1)
 MOVED = ("l0", "l1", "l2_squared")
 GRADED = ("usable", "value", "low_90", "high_90")
 ROUNDED = 0.01  # of what is compared, which is published rounded
-UNREADABLE: Any = (OSError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError)
-UNREADABLE += (RecursionError,)
 READERS: dict[str, Any] = {"integer": int, "number": float, "string": str}
 READERS |= {"date": datetime.date.fromisoformat, "datetime": datetime.datetime.fromisoformat}
 READERS["boolean"] = {"true": True, "false": False}.__getitem__
@@ -75,8 +73,8 @@ def findings(folder: Path, key: str | None = None) -> list[str]:
             problems += _statements(folder, digests, manifest, key)
             columns = cache(_columns)
             problems += [*_tables(folder, columns), *_plan(plan, card, manifest)]
-            problems += [*_losses([card]), *_added_up(card, folder, plan, columns)]
-    except UNREADABLE as error:
+            problems += [*_losses([folder]), *_added_up(card, folder, plan, columns)]
+    except program()["UNREADABLE"] as error:
         problems.append(f"cannot be read as a package: {type(error).__name__} {error}")
     return problems
 
@@ -258,21 +256,24 @@ def _plan(plan: Any, card: Any, manifest: Any) -> Iterator[str]:
         yield "release_card.json states other noise or sensitivities than plan.json"
 
 
-def _losses(cards: list[Any]) -> list[str]:
+def _losses(folders: list[Path]) -> list[str]:
     """Check what cards state of losses, each by its terms and all together; see `is_old`."""
-    accountant = program("verify_losses.py")
-    releases = {card["release"]: accountant["Release"](card) for card in cards if not is_old(card)}
-    return [f"{CARD} of {differs}" for differs in accountant["differences"](releases, None)]
+    accountant = program()
+    releases, problems = dict[str, Any](), list[str]()
+    for folder in (folder for folder in folders if not is_old(folder)):
+        problems += accountant["held"](releases, json.loads((folder / CARD).read_bytes()))
+    problems += accountant["differences"](releases, None)
+    return [f"{CARD} of {problem}" for problem in problems]
 
 
-def is_old(card: Any) -> bool:
-    """Whether a card was made before cards held their terms, with tables of version 1."""
-    return not card.keys() & {"terms", "data"}
+def is_old(folder: Path) -> bool:
+    """Whether a package is of version 1, whose card may be older than the terms of cards."""
+    return not (folder / "data").exists()
 
 
 @cache
-def program(name: str) -> dict[str, Any]:
-    """Return what another program defines, which packages carry beside this one."""
+def program(name: str = "verify_losses.py") -> dict[str, Any]:
+    """Return what another program defines, the accountant, which packages carry beside this."""
     path = Path(__file__).with_name(name)
     if not path.is_file():
         sys.stderr.write(f"{name} is missing: it has to lie beside this program, as in a package\n")
@@ -463,7 +464,7 @@ def noted(address: str, folder: Path) -> str:
     if not address.startswith(WEB):
         names |= program("sums.py")["names_beside"](folder, release)
     said = [program("sums.py")["standing"](release, names)]
-    if is_old(json.loads((folder / CARD).read_bytes())):
+    if is_old(folder):
         said.append("its losses are checked by the program that it carries, as of old packages")
     return "".join(f"; note: {line}" for line in said if line)
 
@@ -508,7 +509,7 @@ def main(arguments: list[str] | None = None) -> int:
                 if not differences and (is_asked or (folder / SEALED_PROOF).is_file()):
                     with suppress(*no_zone):
                         differences += log_findings(address, folder, key, log_key, kept)
-            except UNREADABLE as error:
+            except program()["UNREADABLE"] as error:
                 differences = [f"cannot be fetched: {error}"]
             problems += [f"{address}: {problem}" for problem in differences]
             signed = f"signed{around}" if key else "signature not checked: no key or no statement"
@@ -517,7 +518,7 @@ def main(arguments: list[str] | None = None) -> int:
             said = "differs" if differences else f"as published; {signed}{more}"
             print(f"{address}: {said}")
         if args.series and not problems:
-            problems += _losses([json.loads((of / CARD).read_bytes()) for of in folders])
+            problems += _losses(folders)
     sys.stderr.writelines(f"{problem}\n" for problem in problems)
     return 4 if problems else 0
 
