@@ -83,6 +83,7 @@ def draw(event, exact):
     logging.getLogger(__name__).info("clipped")
     return np.clip(dense.noised(event, exact), -(10**6), 10**6)
 '''
+_ACCOUNTANT = "publishing/carried/verify_losses.py"
 _UNIT = """    CARD_MONTH = ("card_month", "the month of a card", Subject.CARD, 31,
                   lambda block: f"{block.service_date:%Y-%m}", "trips_at_most")
 """
@@ -199,7 +200,14 @@ CHANGES = {
             ),
         ),
     ),
-    "unit": Change({}, (_before("privacy/units.py", '    CARD = "card", ', _UNIT),)),
+    "unit": Change(
+        {},
+        (
+            _before("privacy/units.py", '    CARD = "card", ', _UNIT),
+            _before(_ACCOUNTANT, '"card": EVER}', '"card_month": 31, '),
+            _before(_ACCOUNTANT, '7: week, EVER: "ever"', '31: f"{day:%Y-%m}", '),
+        ),
+    ),
     "counting engine": Change(
         {"counting/twice.py": _ENGINE},
         (

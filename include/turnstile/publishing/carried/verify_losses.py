@@ -237,8 +237,8 @@ def vectors_of(card: Any) -> Iterator[Vector]:
             raise ValueError(f"{' and '.join(tables)} are joined, and differ")
         groups = defaultdict[Any, list[date]](list)
         for day in days if next(iter(tables)) == draw["table"] else []:
-            is_week = tables[draw["table"]].get("bounded") in ("card_week", "bus_week")
-            group = 0 if terms["records"] == "buses" else week_of(day) if is_week else day
+            several = 1 < DAYS.get(tables[draw["table"]].get("bounded"), 0) < EVER
+            group = 0 if terms["records"] == "buses" else week_of(day) if several else day
             if str(day) not in card["absent_days"]:  # nothing is drawn then (2.3)
                 groups[group].append(day)
         yield from (Vector(draw, tables, held) for held in groups.values())
