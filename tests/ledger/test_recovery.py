@@ -467,6 +467,14 @@ def act_on_full_disk() -> Callable[[Callable[[], object]], int]:
     return run_it
 
 
+def _database(site: Site) -> Path:
+    """The file of its ledger, with all that its write-ahead log held."""
+    file = Path(site.url.removeprefix("sqlite:///"))
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return file
+
+
 def _damaged(path: Path, how: str) -> None:
     """What disks and interrupted copies do to a file."""
     pages, page = bytearray(path.read_bytes()), 4096
@@ -502,9 +510,7 @@ def test_a_damaged_database_is_said_to_be_and_comes_back(
 ) -> None:
     for n in (1, 2):
         site.publish(n)
-    spent, file = spent_micro(site.ledger), Path(site.url.removeprefix("sqlite:///"))
-    with closing(sqlite3.connect(file)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    spent, file = spent_micro(site.ledger), _database(site)
     _damaged(file, how)
     assert run("verify") == 4
     assert "ledger recover" in capsys.readouterr().err
@@ -540,9 +546,7 @@ def test_what_a_damaged_database_still_holds_comes_back_with_it(
 ) -> None:
     """An index is broken, every entry reads: none is lost, though nobody witnessed it."""
     shutil.rmtree(site.witness, ignore_errors=True)
-    head, file = site.ledger.head(), Path(site.url.removeprefix("sqlite:///"))
-    with closing(sqlite3.connect(file)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    head, file = site.ledger.head(), _database(site)
     _break_an_index(file)
     if site.has_witness:
         site.witness.mkdir()
@@ -561,9 +565,7 @@ def test_a_witness_and_a_damaged_database_make_up_for_each_others_holes(
     for n in (1, 2):
         site.publish(n)
     before, spent = [entry.hash for entry in site.ledger.entries()], spent_micro(site.ledger)
-    file = Path(site.url.removeprefix("sqlite:///"))
-    with closing(sqlite3.connect(file)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    file = _database(site)
     pages = bytearray(file.read_bytes())
     page = pages.index(b'"sequence":3,') // 4096
     pages[page * 4096 : (page + 1) * 4096] = b"\xab" * 4096
@@ -597,7 +599,7 @@ def test_a_database_that_is_locked_or_no_ledger_is_said_to_be(
     site: Site, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both were a traceback of `ledger recover`."""
-    file, connect = Path(site.url[10:]), sqlite3.connect
+    file, connect = _database(site), sqlite3.connect
     with closing(connect(file, isolation_level=None)) as connection:
         connection.execute("PRAGMA locking_mode=EXCLUSIVE")
         connection.execute("BEGIN EXCLUSIVE")
@@ -626,7 +628,6 @@ def test_a_name_that_a_server_knows_not_is_no_damage() -> None:
 def _last_page(file: Path) -> tuple[bytearray, int]:
     """The bytes of a database, and where the page of its last entry begins."""
     with closing(sqlite3.connect(file)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         asked = "SELECT rootpage FROM sqlite_master WHERE name = 'entry'"
         at = 4096 * (connection.execute(asked).fetchone()[0] - 1)
     pages = bytearray(file.read_bytes())
@@ -656,7 +657,7 @@ def test_entries_before_a_broken_last_page_come_back(
     """The last page was asked how many there are: not one came back, or it never ended."""
     for n in (1, 2):
         site.publish(n)
-    before, file = [entry.hash for entry in site.ledger.entries()], Path(site.url[10:])
+    before, file = [entry.hash for entry in site.ledger.entries()], _database(site)
     pages, at = _last_page(file)
     damage(pages, at)
     file.write_bytes(pages)
@@ -676,7 +677,7 @@ def test_an_entry_altered_in_a_damaged_database_is_none_that_is_left(
     """Beyond what the witness held it refused all, or, where it was no text, a traceback."""
     site.publish(1)
     assert run("confirm-clock", "--person", "olga", "--reason", "right") == 0
-    before, file = [entry.hash for entry in site.ledger.entries()], Path(site.url[10:])
+    before, file = [entry.hash for entry in site.ledger.entries()], _database(site)
     last = len(before)
     _break_an_index(file)
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
@@ -700,9 +701,7 @@ def test_a_recovery_that_stopped_halfway_still_finds_what_the_damaged_database_h
     ledger.begin_draw(attempt.attempt_id, request.bindings)
     ledger.burn(attempt.attempt_id, "it died", person="olga")
     spent, head = spent_micro(site.ledger), site.ledger.head()
-    file = Path(site.url.removeprefix("sqlite:///"))
-    with closing(sqlite3.connect(file)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    file = _database(site)
     _break_an_index(file)
     unreadable = site.home / "embargoed/ferries/2016-W30/r0/sealed-0123456789abcdef.parquet"
     unreadable.parent.mkdir(parents=True)
@@ -956,9 +955,7 @@ def test_garbage_in_the_schema_is_a_damaged_database(
         pytest.skip("a server looks after its own pages")
     site = Site(tmp_path / "site", stores.new()).at(monkeypatch)
     site.publish(0)
-    file = Path(site.url.removeprefix("sqlite:///"))
-    with closing(sqlite3.connect(file)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    file = _database(site)
     content = file.read_bytes()
     at = content.index(b"tableentryentry") + len("table")
     file.write_bytes(content[:at] + b"\xc2\xff\xc2\xff" + content[at + 4 :])
@@ -975,7 +972,7 @@ def test_a_text_longer_than_any_is_a_damaged_database(
 ) -> None:
     """A simulated disk wrote such a length into the schema: a traceback, and no way back."""
     site.publish(0)
-    file, connect = Path(site.url.removeprefix("sqlite:///")), sqlite3.connect
+    file, connect = _database(site), sqlite3.connect
 
     def of_short_texts(*given: Any, **more: Any) -> sqlite3.Connection:
         connection = connect(*given, **more)

@@ -213,8 +213,9 @@ def _bring_back(connection: Connection, custody: Custody, salvaged: Sequence[Ent
     history = read_history(connection)
     head = max(history.hashes)
     best = [entry for entry in _sound(salvaged) if entry.sequence > head]
+    left = {entry.sequence: entry for entry in salvaged}
     for folder in custody.witnesses.folders:
-        tail = _tail(connection, folder, history, {entry.sequence: entry for entry in salvaged})
+        tail = _tail(connection, folder, history, left)
         if len(tail) > len(best):
             best, other = tail, best
         else:
@@ -263,8 +264,8 @@ def _tail(
     try:
         tail = list(shipped_entries(folder, after=head, left=left))
     except (OSError, ValueError) as error:
-        again = f"cannot be read ({type(error).__name__}); recover again, and if it stays so,"
-        rule = f"an entry {again} {_RESTORE}"
+        kind = type(error).__name__
+        rule = f"an entry cannot be read ({kind}); recover again, and if it stays so, {_RESTORE}"
         raise InputError(where=str(folder), field="witness", rule=rule) from error
     if head + len(tail) < last_shipped(folder):
         raise IntegrityError(f"{folder} holds entries after a gap; {_RESTORE}; then recover again")

@@ -96,8 +96,8 @@ class Store:
             try:
                 return self._write_once(act)
             except (DBAPIError, UnicodeDecodeError) as error:
-                state = getattr(getattr(error, "orig", None), "sqlstate", None)
-                if remaining and state in _TRY_AGAIN:
+                cause = getattr(error, "orig", error)
+                if remaining and getattr(cause, "sqlstate", None) in _TRY_AGAIN:
                     continue
                 raise self._translated(error) from error
         raise AssertionError  # pragma: no cover - the last attempt returns or raises
@@ -200,7 +200,7 @@ class Store:
 
     def _translated(self, error: DBAPIError | UnicodeDecodeError) -> InputError | IntegrityError:
         """Say what a database error means to a person."""
-        cause = error.orig if isinstance(error, DBAPIError) else error
+        cause = getattr(error, "orig", error)
         reason = str(cause).strip().splitlines()[0] if cause else "unknown"
         if isinstance(error, ConstraintError) or getattr(cause, "sqlstate", None) == "P0001":
             return IntegrityError(
