@@ -38,6 +38,12 @@ _RESTORE = "restore the package, or move it out of the zone, then recover again"
 _MALFORMED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 _DIED_AT_MOST = 1000  # draws of one release; a card that states more is none of ours
 CHARGING = (EntryKind.DRAW_BEGUN, EntryKind.DRAW_STARTED, EntryKind.LOSS_DECLARED)
+_AFTER_A_CHARGE = (*CHARGING, EntryKind.SEALED, EntryKind.BURNED, EntryKind.PUBLISHED)
+_OF_A_LOSS = frozenset({
+    "attempt", "key", "family", "first_week", "week", "programme_digest", "domain_digest",
+    "snapshot_digest", "plan_digest", "events", "postings", "bounding_key", "files", "draws",
+    "leftovers", "artefact_digest", "manifest_digest",
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +198,21 @@ def charged_by(entries: Iterable[Entry]) -> dict[str, Entry]:
     copies of a ledger may each draw.
     """
     return {str(entry.attempt_id): entry for entry in entries if entry.kind in CHARGING}
+
+
+def charged_behind(entries: Iterable[Entry]) -> dict[str, dict[str, Any]]:
+    """Return what entries behind a hole say of each attempt that they charge, by attempt.
+
+    Such as a declared loss holds; without `postings` if what opened the attempt is lost.
+    """
+    said: dict[str, dict[str, Any]] = {}
+    charged = set()
+    for entry in entries:
+        if (name := entry.attempt_id) is not None:
+            words = {word: entry.body[word] for word in _OF_A_LOSS & entry.body.keys()}
+            said[name] = {"draws": 1} | said.get(name, {}) | words
+            charged |= {name} if entry.kind in _AFTER_A_CHARGE else set()
+    return {name: words for name, words in said.items() if name in charged}
 
 
 def proofs(

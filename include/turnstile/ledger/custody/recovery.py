@@ -1,7 +1,8 @@
 """A way back after a disaster: entries from witnesses, and declared losses from what files prove.
 
 1. Every witness's entries are read, and what a damaged database still holds; the longest chain that
-   continues the ledger's own is appended bit by bit.
+   continues the ledger's own is appended bit by bit. Draws of which only entries behind a hole tell
+   are charged, too.
 2. What a public package, a staged one or a sealed file proves and no entry holds is charged in
    full, as a loss that a person declares.
 3. A sealed release whose package is public is published again, with that package.
@@ -17,7 +18,9 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy.engine import Connection
 
@@ -29,6 +32,7 @@ from turnstile.ledger.custody.custody import Custody
 from turnstile.ledger.custody.evidence_of_draws import (
     CHARGING,
     Proof,
+    charged_behind,
     charged_by,
     proofs,
     stated_by,
@@ -83,6 +87,7 @@ class Recovery:
         lost: files that are gone for good.
         aside: files beside the sealed ones of their releases; they were set aside.
         sealed: digests of the sealed bytes that keys have, by release.
+        unknown: charged draws of which no entry that is left states the cost, nor any file.
     """
 
     entries: int
@@ -93,6 +98,7 @@ class Recovery:
     lost: tuple[str, ...]
     aside: tuple[Path, ...]
     sealed: Mapping[str, str]
+    unknown: tuple[str, ...]
 
 
 def recover(  # noqa: PLR0913 - each a thing that a person says or that is left
@@ -127,11 +133,12 @@ def recover(  # noqa: PLR0913 - each a thing that a person says or that is left
         facts.head(connection, locked=True)
         if not ends_draws:
             _require_no_draw(connection)
-        returned = _bring_back(connection, custody, salvaged)
+        returned, behind = _bring_back(connection, custody, salvaged)
         known = (families, said, delivered or Delivered())
-        declared = _declare(connection, custody, all_traces, *known)
-        # Of a key that has bytes now, a staged package of other ones is another draw.
-        declared += _declare(connection, custody, all_traces, *known)
+        of_behind = _charge_behind(connection, custody, all_traces, behind, *known[1:])
+        declared, unknown, counted = of_behind
+        for _ in range(2):  # of a key that has bytes now, a staged package is another draw
+            declared += _declare(connection, custody, all_traces, counted, *known)
         published = _publish(connection, custody, all_traces, said)
         ended = _end_open(connection, custody, said)
         history = read_history(connection)
@@ -162,7 +169,9 @@ def recover(  # noqa: PLR0913 - each a thing that a person says or that is left
             if attempt.is_sealed
         }
         aside, named = tuple(_beside_sealed(sealed, all_traces)), tuple(dict.fromkeys(declared))
-        return Recovery(returned, named, published, ended, len(superseded), lost, aside, sealed)
+        return Recovery(
+            returned, named, published, ended, len(superseded), lost, aside, sealed, unknown
+        )
 
     done = custody.store.write(act)
     for leftover in done.aside:
@@ -208,27 +217,96 @@ def _heads(custody: Custody, all_traces: tuple[Trace, ...]) -> Iterator[tuple[in
             yield trace.head
 
 
-def _bring_back(connection: Connection, custody: Custody, salvaged: Sequence[Entry]) -> int:
-    """Append what witnesses and a damaged database hold beyond the head; return how many."""
+def _bring_back(
+    connection: Connection, custody: Custody, salvaged: Sequence[Entry]
+) -> tuple[int, list[Entry]]:
+    """Append what witnesses and a damaged database hold beyond the head.
+
+    Returns:
+        How many, and the entries of the damaged database behind the first that nobody holds.
+
+    Raises:
+        IntegrityError: they hold two histories.
+    """
     history = read_history(connection)
-    head = max(history.hashes)
-    best = [entry for entry in _sound(salvaged) if entry.sequence > head]
+    head, hashes = max(history.hashes), dict(history.hashes)
     left = {entry.sequence: entry for entry in salvaged}
-    for folder in custody.witnesses.folders:
-        tail = _tail(connection, folder, history, left)
-        if len(tail) > len(best):
-            best, other = tail, best
-        else:
-            other = tail
-        if any(a.hash != b.hash for a, b in zip(best, other, strict=False)):
-            raise IntegrityError(
-                "two witnesses, or a witness and a damaged database, hold two histories; find out "
-                "which ledger wrote each, take the "
-                "wrong one out of TURNSTILE_WITNESS, then recover again"
-            )
+    tails = [_tail(connection, folder, history, left) for folder in custody.witnesses.folders]
+    tails.append([entry for entry in _sound(salvaged) if entry.sequence > head])
+    best = max(tails, key=len)
+    hashes |= {entry.sequence: entry.hash for entry in best}
+    if any(hashes.get(e.sequence, e.hash) != e.hash for e in (*chain(*tails), *salvaged)):
+        raise IntegrityError(
+            "two witnesses, or a witness and a damaged database, hold two histories; find out "
+            "which ledger wrote each, take the "
+            "wrong one out of TURNSTILE_WITNESS, then recover again"
+        )
     for entry in best:
         replay(connection, entry)
-    return len(best)
+    return len(best), [entry for entry in salvaged if entry.sequence not in hashes]
+
+
+def _charge_behind(  # noqa: PLR0913, PLR0917 - each a source of what is lost
+    connection: Connection,
+    custody: Custody,
+    all_traces: tuple[Trace, ...],
+    behind: Sequence[Entry],
+    said: tuple[str, str],
+    delivered: Delivered,
+) -> tuple[tuple[str, ...], tuple[str, ...], list[Entry]]:
+    """Charge draws of which only entries behind a hole tell; those of packages are left to these.
+
+    Returns:
+        Releases whose loss was declared; attempts whose cost is not known; what charged the rest.
+    """
+    history, declared, unknown, counted = read_history(connection), list[str](), list[str](), []
+    known = {past.attempt_id: past for of_key in history.attempts.values() for past in of_key}
+    files = {(trace.key, trace.file) for trace in all_traces if trace.kind is TraceKind.SEALED}
+    packages = {(trace.key, sealed_file(trace.sealed)) for trace in all_traces if trace.manifest}
+    of_manifest = {trace.manifest: trace.sealed for trace in all_traces if trace.manifest}
+    last, of_key = charged_by(behind), Counter[str]()
+    for name, body in charged_behind(behind).items():
+        key, manifest = str(body["key"]), body.pop("manifest_digest", None)
+        digest = body.pop("artefact_digest", None) or of_manifest.get(manifest)
+        own = (key, sealed_file(digest))
+        artefact = str(digest) if digest and own in files | packages else None
+        if name in known:
+            _move_on(connection, custody, known[name], artefact)
+        elif artefact and own in packages:
+            continue  # its card says what else was drawn
+        elif "postings" not in body:
+            unknown.append(name)
+        else:
+            of_key[key] += 1
+            number = len(history.attempts.get(key, [])) + of_key[key]
+            state = ReleaseState.SEALED if artefact else ReleaseState.BURNED
+            body |= {"attempt": f"{key}#{number}", "person": said[0], "reason": said[1]}
+            body |= {"state": state.value, "artefact_digest": artefact, "manifest_digest": None}
+            _declare_loss(connection, custody, delivered, body)
+            declared.append(key)
+            counted += [last[name]] if name in last else []
+    return tuple(declared), tuple(unknown), counted
+
+
+def _move_on(
+    connection: Connection, custody: Custody, attempt: Attempt, artefact: str | None
+) -> None:
+    """Charge an attempt of which only entries behind a hole tell that it drew; seal what is left.
+
+    Args:
+        connection: of a writing transaction.
+        custody: whose clock it is.
+        attempt: as the entries before the hole have it.
+        artefact: digest of its sealed bytes, if they are there.
+    """
+    accounts.lock_family(connection, attempt.family)
+    at = instant(custody.clock())
+    if attempt.state is ReleaseState.RESERVED:
+        attempts.make_transition(connection, at, attempt, Transition.BEGIN_DRAW)
+    if attempt.is_open and artefact:
+        drawing = attempts.attempt(connection, attempt.attempt_id)
+        words = {"artefact_digest": artefact}
+        attempts.make_transition(connection, at, drawing, Transition.SEAL, **words)
 
 
 def _sound(entries: Sequence[Entry]) -> Iterator[Entry]:
@@ -280,6 +358,7 @@ def _declare(  # noqa: PLR0913, PLR0917 - each a source of what is lost
     connection: Connection,
     custody: Custody,
     all_traces: tuple[Trace, ...],
+    counted: Sequence[Entry],
     families: dict[str, str],
     said: tuple[str, str],
     delivered: Delivered,
@@ -287,7 +366,7 @@ def _declare(  # noqa: PLR0913, PLR0917 - each a source of what is lost
     """Charge what files prove and entries do not hold; return the releases."""
     history, declared = read_history(connection), []
     charged: dict[str, str] = {}
-    held, of_key = cache(partial(_held, connection)), Counter[str]()
+    held, of_key = cache(partial(_held, connection, counted)), Counter[str]()
     unknown = _unknown(all_traces, history, declared_draws(connection), held)
     for proof in proofs(unknown, held):
         past_attempts = history.attempts.get(str(proof.key), [])
@@ -299,15 +378,22 @@ def _declare(  # noqa: PLR0913, PLR0917 - each a source of what is lost
         if is_sealed:  # the key has its bytes: these are others, drawn and charged, never its own
             body |= {"state": "burned", "artefact_digest": None, "manifest_digest": None}
             body |= {"proven_by": proof.sealed} if proof.sealed else {}
-        if files := delivered.files(proof.key):
-            body["files"] = list(files)
-        at = instant(custody.clock())
-        accounts.lock_family(connection, family)
-        store(connection, facts.append(connection, at, EntryKind.LOSS_DECLARED, body))
-        if landing := delivered.landing.get(proof.key.programme):
-            note_landing(connection, at, (landing, family, proof.key.programme))
+        _declare_loss(connection, custody, delivered, body)
         declared.append(str(proof.key))
     return tuple(declared)
+
+
+def _declare_loss(
+    connection: Connection, custody: Custody, delivered: Delivered, body: dict[str, Any]
+) -> None:
+    """Charge a loss, and say whose files it was counted from."""
+    key, at = ReleaseKey.parse(body["key"]), instant(custody.clock())
+    if files := delivered.files(key):
+        body["files"] = list(files)
+    accounts.lock_family(connection, body["family"])
+    store(connection, facts.append(connection, at, EntryKind.LOSS_DECLARED, body))
+    if landing := delivered.landing.get(key.programme):
+        note_landing(connection, at, (landing, body["family"], key.programme))
 
 
 def _unknown(
@@ -340,11 +426,11 @@ def _unknown(
         yield from others[:beyond]
 
 
-def _held(connection: Connection, package: Trace) -> dict[str, int]:
+def _held(connection: Connection, counted: Sequence[Entry], package: Trace) -> dict[str, int]:
     """Return the draws that the ledger charged and the card of a package states, too, by entry."""
-    stated = stated_by(package.path).entries
-    entries = charged_by(facts.facts(connection, ReleaseKey.parse(package.key), *CHARGING))
-    return {e.hash: int(e.body.get("draws", 1)) for e in entries.values() if e.hash in stated}
+    stated, key = stated_by(package.path).entries, ReleaseKey.parse(package.key)
+    entries = charged_by(facts.facts(connection, key, *CHARGING)).values()
+    return {e.hash: int(e.body.get("draws", 1)) for e in (*counted, *entries) if e.hash in stated}
 
 
 def _unnamed(

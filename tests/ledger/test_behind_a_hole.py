@@ -1,0 +1,182 @@
+"""A damaged database without a witness: draws of which only entries behind a hole tell are charged.
+
+Nobody can append these entries, as the one before them is lost; they were dropped without a word,
+and a draw that had died without a file was free.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from disaster_site import WHO, Site, lived_once, run
+from ledger_asks import LOSS_MICRO, spent_micro
+
+from conftest import Stores
+from turnstile.ledger.database.damaged_database import damage_in, entries_left
+from turnstile.ledger.entries import Entry, EntryKind
+from turnstile.ledger.records import ReleaseKey
+from turnstile.ledger.states import ReleaseState
+from turnstile.settings import Settings
+
+pytestmark = pytest.mark.parametrize("stores", ["sqlite"], indirect=True)
+"""A server looks after its files."""
+
+Chosen = Callable[[list[Entry]], Iterable[int]]
+
+
+@pytest.fixture(scope="module")
+def lived(stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """A deployment without a witness; its first week is public."""
+    root = tmp_path_factory.mktemp("lived")
+    return lived_once(stores, root, lambda site: site.publish(0), has_witness=False)
+
+
+def _die(site: Site, n: int) -> None:
+    """A draw that leaves no file."""
+    request, ledger = site.request(n), site.ledger
+    attempt = ledger.reserve(request)
+    ledger.begin_draw(attempt.attempt_id, request.bindings)
+    ledger.burn(attempt.attempt_id, "it died", person="olga")
+
+
+def _with_holes(gone: Iterable[int]) -> None:
+    """Damage the database so that these entries are no longer what they were."""
+    file = Settings.from_environment().ledger_file
+    assert file is not None
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("DROP TRIGGER entry_no_update")
+        for sequence in gone:
+            connection.execute("UPDATE entry SET record = '?' WHERE sequence = ?", (sequence,))
+        (root,) = connection.execute(
+            "SELECT rootpage FROM sqlite_master WHERE type = 'index' ORDER BY rootpage LIMIT 1"
+        ).fetchone()
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    pages = bytearray(file.read_bytes())
+    pages[(root - 1) * 4096 : root * 4096] = b"\xab" * 4096
+    file.write_bytes(pages)
+    assert damage_in(file)
+    assert not {entry.sequence for entry in entries_left(file)} & {*gone}
+
+
+def _of(entries: list[Entry], n: int, *kinds: EntryKind) -> list[int]:
+    """Numbers of the entries of a week, of some kinds or all."""
+    week = str(sorted({e.key for e in entries if e.key})[n])
+    return [e.sequence for e in entries if e.key == week and (not kinds or e.kind in kinds)]
+
+
+def _states(site: Site, key: ReleaseKey) -> list[ReleaseState]:
+    return [attempt.state for attempt in site.ledger.revision(key).attempts]
+
+
+@pytest.mark.parametrize(
+    "hole",
+    [
+        pytest.param(lambda e: _of(e, 0)[-1:], id="before it"),
+        pytest.param(lambda e: _of(e, 1, EntryKind.BURNED), id="its end, nothing is behind"),
+        pytest.param(lambda e: _of(e, 1, EntryKind.DRAW_BEGUN), id="its charge"),
+        pytest.param(lambda e: _of(e, 1, EntryKind.DRAW_BEGUN, EntryKind.DRAW_STARTED), id="draw"),
+    ],
+)
+def test_a_draw_that_died_is_charged_by_what_lies_behind_a_hole(site: Site, hole: Chosen) -> None:
+    _die(site, 1)
+    entries, spent = [*site.ledger.entries()], spent_micro(site.ledger)
+    assert spent == 2 * LOSS_MICRO
+    _with_holes(hole(entries))
+    assert run("recover", *WHO) == 0
+    assert spent_micro(site.ledger) == spent
+    assert _states(site, site.request(1).key) == [ReleaseState.BURNED]
+    assert run("recover", *WHO) == 0
+    assert spent_micro(site.ledger) == spent
+    assert run("verify") == 0
+    site.publish(1)
+    assert (spent_micro(site.ledger), run("verify")) == (spent + LOSS_MICRO, 0)
+
+
+@pytest.mark.parametrize("is_staged", [True, False])
+@pytest.mark.parametrize("is_known", [True, False], ids=["reserved before", "all behind"])
+def test_sealed_bytes_behind_a_hole_stay_those_of_their_week(
+    site: Site, *, is_known: bool, is_staged: bool
+) -> None:
+    """Beside a draw of the week that died before, whose charge no file tells from its own."""
+    _die(site, 1)
+    attempt = site.draw(1)
+    if is_staged:
+        site.publish(1)
+        shutil.rmtree(site.home / "public" / str(attempt.key))
+    entries, spent = [*site.ledger.entries()], spent_micro(site.ledger)
+    begun = _of(entries, 1, EntryKind.DRAW_BEGUN)[-1]
+    _with_holes([begun] if is_known else _of(entries, 0)[-1:])
+    assert run("recover", *WHO) == 0
+    assert spent_micro(site.ledger) == spent == 3 * LOSS_MICRO
+    assert site.draw(1).artefact_digest == attempt.artefact_digest
+    package = site.publish(1)
+    assert package.is_dir()
+    assert (spent_micro(site.ledger), run("verify")) == (spent, 0)
+
+
+def test_a_public_package_behind_a_hole_is_charged_once_with_its_dead_draws(site: Site) -> None:
+    for n in (1, 2):
+        _die(site, n)
+        site.publish(n)
+    entries, spent = [*site.ledger.entries()], spent_micro(site.ledger)
+    _with_holes(_of(entries, 0)[-1:])
+    assert run("recover", *WHO) == 0
+    assert spent_micro(site.ledger) == spent == 5 * LOSS_MICRO
+    site.publish(3)
+    assert (spent_micro(site.ledger), run("verify")) == (spent + LOSS_MICRO, 0)
+
+
+def test_a_draw_whose_cost_is_in_the_hole_is_named(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _die(site, 1)
+    entries = [*site.ledger.entries()]
+    _with_holes(_of(entries, 1, EntryKind.RESERVED))
+    capsys.readouterr()
+    assert run("recover", *WHO) == 0
+    name = f"{site.request(1).key}#1"
+    assert f"charged draws of unknown cost: {name}" in capsys.readouterr().out
+    assert spent_micro(site.ledger) == LOSS_MICRO
+
+
+def test_holds_and_ended_holds_behind_a_hole_cost_nothing(site: Site) -> None:
+    """Negative control: nothing was drawn under them."""
+    ledger = site.ledger
+    ledger.void(ledger.reserve(site.request(1)).attempt_id, "not today", person="olga")
+    ledger.reserve(site.request(2))
+    entries, spent = [*ledger.entries()], spent_micro(ledger)
+    _with_holes(_of(entries, 0)[-1:])
+    assert run("recover", *WHO) == 0
+    assert spent_micro(site.ledger) == spent == LOSS_MICRO
+    assert not _states(site, site.request(1).key)
+
+
+def test_another_history_behind_a_hole_is_said_to_be(
+    site: Site,
+    stores: Stores,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two copies lived on: their entries were compared up to the first hole alone."""
+    other = site.copy_of(stores, tmp_path / "other").at(monkeypatch)
+    for n in (1, 2):
+        other.publish(n)
+    witness = tmp_path / "witness"
+    monkeypatch.setenv("TURNSTILE_WITNESS", str(witness))
+    assert run("witness", "add", str(witness), *WHO) == 0
+    site.at(monkeypatch)
+    for n in (1, 2):
+        _die(site, n)
+    head, entries = _of([*other.ledger.entries()], 0)[-1], [*site.ledger.entries()]
+    _with_holes(range(1, 2 + len(entries) // 2))
+    monkeypatch.setenv("TURNSTILE_WITNESS", str(witness))
+    capsys.readouterr()
+    assert head
+    assert run("recover", *WHO) == 4
+    assert "hold two histories" in capsys.readouterr().err
