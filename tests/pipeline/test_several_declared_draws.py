@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from deployment_fixtures import STEADY_ITMS
@@ -20,8 +21,11 @@ from small_deployment import WEEK, Deployment
 
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.records import ReleaseKey
+from turnstile.pipeline.draw import charged_draw
 from turnstile.pipeline.steps import STEPS, step_named
 from turnstile.publishing.carried import verify_losses
+from turnstile.release.sealed import Artefact, encode
 
 Cli = Callable[..., int]
 WHO = ("--person", "olga", "--reason", "the disk")
@@ -200,6 +204,34 @@ def test_bytes_of_a_dearer_plan_are_charged_at_that_plan_from_files_alone(
     export = landed.home.parent / "export"
     assert turnstile("ledger", "export", str(export)) == 0
     assert verify_losses.main([str(landed.public), "--ledger", str(export)]) == 0
+
+
+def test_a_week_is_not_planned_anew_while_it_is_drawn(
+    landed: Deployment, turnstile: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cheaper plan lay beside bytes that had been charged at the dearer one."""
+    plan, planning = landed.home / "embargoed" / KEY / "plan.json", list[Thread]()
+
+    def encode_later(artefact: Artefact) -> bytes:
+        before = plan.read_bytes()
+        landed.edit("itms", '  epsilon: "8"\n  split', '  epsilon: "4"\n  split')
+        planning.append(Thread(target=step_named("plan"), args=("itms", WEEK, 0)))
+        planning[0].start()
+        planning[0].join(1)
+        assert planning[0].is_alive()
+        assert plan.read_bytes() == before
+        return encode(artefact)
+
+    shutil.copyfile(STEADY_ITMS, landed.include / "programmes/itms.yaml")
+    monkeypatch.setattr(charged_draw, "encode", encode_later)
+    for name in STEPS[: STEPS.index("draw") + 1]:
+        step_named(name)("itms", WEEK, 0)
+    planning[0].join()
+    (sealed,) = landed.ledger.attempts(ReleaseKey.parse(KEY))
+    assert json.loads(plan.read_bytes())["plan_digest"] == sealed.plan_digest
+    landed.lose_ledger()
+    assert turnstile("ledger", "recover", *WHO, "--family", "itms=itms_buses") == 0
+    assert spent_micro(landed) == COST_MICRO
 
 
 def of_another_copy(package: Path, *, shares: bool) -> None:

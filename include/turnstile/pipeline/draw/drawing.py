@@ -46,7 +46,7 @@ def reserve(release: Release) -> str:
         return "sealed"
     require_state(release)
     require_people(release.programme, release.settings.include)
-    with _alone(release) as holder:
+    with alone(release) as holder:
         require_preflight(release)
         return _reserved(release, release.statement, holder).attempt_id
 
@@ -64,7 +64,7 @@ def draw(release: Release) -> str:
     sealed = release.sealed
     if sealed is not None and sealed.artefact_digest is not None:
         return sealed.artefact_digest
-    with _alone(release) as holder:
+    with alone(release) as holder:
         ASKED.get()()  # whoever waited for the lock may be gone: a dead draw is not burned for them
         require_preflight(release)  # programme or code may be others than when it was reserved
         attempt = _reserved(release, release.statement, holder)
@@ -105,7 +105,7 @@ def report_death(release: Release) -> None:
 
     Until it ends the draw passes for a living one, and what another draw costs is not said.
     """
-    with contextlib.suppress(OSError, TurnstileError), _alone(release, waits=False) as holder:
+    with contextlib.suppress(OSError, TurnstileError), alone(release, waits=False) as holder:
         release.ledger.end_lease(holder)
 
 
@@ -132,8 +132,10 @@ def _around(release: Release, holder: str) -> Outside:
 
 
 @contextlib.contextmanager
-def _alone(release: Release, *, waits: bool = True) -> Iterator[str]:
-    """Keep a second process on this machine from taking a live draw for a dead one.
+def alone(release: Release, *, waits: bool = True) -> Iterator[str]:
+    """Keep a second process on this machine from a release whose draw is under way here.
+
+    It would take the draw for a dead one, or put another plan beside its bytes.
 
     Yields:
         The name of the lock: what was drawn under it before is drawn by nobody now.
