@@ -6,6 +6,7 @@ and a draw that had died without a file was free.
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterable
@@ -13,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from disaster_site import WHO, Site, lived_once, run
+from disaster_site import WHO, Site, lived_once, plan_of, run
 from ledger_asks import LOSS_MICRO, spent_micro
 
 from conftest import Stores
@@ -131,17 +132,24 @@ def test_a_public_package_behind_a_hole_is_charged_once_with_its_dead_draws(site
     assert (spent_micro(site.ledger), run("verify")) == (spent + LOSS_MICRO, 0)
 
 
-def test_a_draw_whose_cost_is_in_the_hole_is_named(
-    site: Site, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("has_plan", [True, False])
+def test_a_draw_whose_cost_is_in_the_hole_is_charged_by_its_plan_or_named(
+    site: Site, capsys: pytest.CaptureFixture[str], *, has_plan: bool
 ) -> None:
+    """The entry that states it is the longest, so that a bad page holds it first."""
     _die(site, 1)
-    entries = [*site.ledger.entries()]
+    entries, request = [*site.ledger.entries()], site.request(1)
+    if has_plan:
+        folder = site.home / "embargoed" / str(request.key)
+        folder.mkdir(parents=True)
+        (folder / "plan.json").write_text(json.dumps(plan_of(request)))
     _with_holes(_of(entries, 1, EntryKind.RESERVED))
     capsys.readouterr()
-    assert run("recover", *WHO) == 0
-    name = f"{site.request(1).key}#1"
-    assert f"charged draws of unknown cost: {name}" in capsys.readouterr().out
-    assert spent_micro(site.ledger) == LOSS_MICRO
+    assert run("recover", *WHO) == (0 if has_plan else 4)
+    unknown = "none" if has_plan else f"{request.key}#1"
+    assert f"charged draws of unknown cost: {unknown}\n" in capsys.readouterr().out
+    assert spent_micro(site.ledger) == LOSS_MICRO * (1 + has_plan)
+    assert run("verify") == 0
 
 
 def test_holds_and_ended_holds_behind_a_hole_cost_nothing(site: Site) -> None:

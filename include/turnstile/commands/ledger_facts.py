@@ -215,7 +215,7 @@ def _recover(args: argparse.Namespace) -> int:
     )
     here_alone = [*zones(Settings.from_environment()).keep_sealed(done.sealed)]
     left = publish_all_series(ledger)
-    return _print(
+    _print(
         args,
         {
             "damaged_database": aside,
@@ -231,6 +231,7 @@ def _recover(args: argparse.Namespace) -> int:
             "series_not_made": left,
         },
     )
+    return 4 if done.unknown else 0
 
 
 def _rotate_key(args: argparse.Namespace) -> int:

@@ -279,6 +279,31 @@ def _losses_of(plan: Mapping[str, Any]) -> tuple[Posting, ...]:
     return postings([decode_event(event) for event in plan["events"]])
 
 
+def by_plan(folder: Path, key: str) -> Proof | None:
+    """Return what a draw cost of which nothing else is left but plans; None without one.
+
+    Args:
+        folder: of the release under embargo.
+        key: of the release.
+
+    Raises:
+        InputError: a plan is not what it says.
+    """
+    if not (folder / PLAN).exists():
+        return None
+    return Proof(
+        key=ReleaseKey.parse(key),
+        state=ReleaseState.BURNED,
+        draws=1,
+        leftovers=(),
+        sealed=None,
+        manifest=None,
+        plan=plan_in(folder / PLAN, key),
+        family=None,
+        at_least=tuple(_losses_of_plans(folder, key)),
+    )
+
+
 def _is_of_another(plan: Mapping[str, Any], losses: Iterable[Posting]) -> bool:
     return not set(losses) <= set(_losses_of(plan))
 

@@ -32,6 +32,7 @@ from turnstile.ledger.custody.custody import Custody
 from turnstile.ledger.custody.evidence_of_draws import (
     CHARGING,
     Proof,
+    by_plan,
     charged_behind,
     charged_by,
     proofs,
@@ -135,7 +136,7 @@ def recover(  # noqa: PLR0913 - each a thing that a person says or that is left
             _require_no_draw(connection)
         returned, behind = _bring_back(connection, custody, salvaged)
         known = (families, said, delivered or Delivered())
-        of_behind = _charge_behind(connection, custody, all_traces, behind, *known[1:])
+        of_behind = _charge_behind(connection, custody, all_traces, behind, *known)
         declared, unknown, counted = of_behind
         for _ in range(2):  # of a key that has bytes now, a staged package is another draw
             declared += _declare(connection, custody, all_traces, counted, *known)
@@ -251,6 +252,7 @@ def _charge_behind(  # noqa: PLR0913, PLR0917 - each a source of what is lost
     custody: Custody,
     all_traces: tuple[Trace, ...],
     behind: Sequence[Entry],
+    families: dict[str, str],
     said: tuple[str, str],
     delivered: Delivered,
 ) -> tuple[tuple[str, ...], tuple[str, ...], list[Entry]]:
@@ -265,18 +267,22 @@ def _charge_behind(  # noqa: PLR0913, PLR0917 - each a source of what is lost
     packages = {(trace.key, sealed_file(trace.sealed)) for trace in all_traces if trace.manifest}
     of_manifest = {trace.manifest: trace.sealed for trace in all_traces if trace.manifest}
     last, of_key = charged_by(behind), Counter[str]()
-    for name, body in charged_behind(behind).items():
-        key, manifest = str(body["key"]), body.pop("manifest_digest", None)
-        digest = body.pop("artefact_digest", None) or of_manifest.get(manifest)
+
+    def planned(key: str) -> dict[str, Any] | None:
+        proof = by_plan(custody.embargoed / key, key) if custody.embargoed else None
+        groups = families | _group_by_programme(history)
+        return None if proof is None else proof.body(_family(connection, proof, groups), 1, said)
+
+    for name, words in charged_behind(behind).items():
+        key, manifest = str(words["key"]), words.pop("manifest_digest", None)
+        digest = words.pop("artefact_digest", None) or of_manifest.get(manifest)
         own = (key, sealed_file(digest))
         artefact = str(digest) if digest and own in files | packages else None
         if name in known:
             _move_on(connection, custody, known[name], artefact)
         elif artefact and own in packages:
             continue  # its card says what else was drawn
-        elif "postings" not in body:
-            unknown.append(name)
-        else:
+        elif body := words if "postings" in words else planned(key):
             of_key[key] += 1
             number = len(history.attempts.get(key, [])) + of_key[key]
             state = ReleaseState.SEALED if artefact else ReleaseState.BURNED
@@ -285,6 +291,8 @@ def _charge_behind(  # noqa: PLR0913, PLR0917 - each a source of what is lost
             _declare_loss(connection, custody, delivered, body)
             declared.append(key)
             counted += [last[name]] if name in last else []
+        else:
+            unknown.append(name)
     return tuple(declared), tuple(unknown), counted
 
 
