@@ -11,15 +11,20 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterable
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 from disaster_site import WHO, Site, lived_once, plan_of, run
 from ledger_asks import LOSS_MICRO, spent_micro
 
 from conftest import Stores
+from turnstile.errors import IntegrityError
 from turnstile.ledger.database.damaged_database import damage_in, entries_left
+from turnstile.ledger.encoding import digest_of, encode_posting
 from turnstile.ledger.entries import Entry, EntryKind
+from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.states import ReleaseState
 from turnstile.settings import Settings
@@ -37,22 +42,28 @@ def lived(stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Site:
     return lived_once(stores, root, lambda site: site.publish(0), has_witness=False)
 
 
-def _die(site: Site, n: int) -> None:
+def _die(site: Site, n: int, **other: Any) -> None:
     """A draw that leaves no file."""
-    request, ledger = site.request(n), site.ledger
+    request, ledger = site.request(n, **other), site.ledger
     attempt = ledger.reserve(request)
     ledger.begin_draw(attempt.attempt_id, request.bindings)
     ledger.burn(attempt.attempt_id, "it died", person="olga")
 
 
-def _with_holes(gone: Iterable[int]) -> None:
-    """Damage the database so that these entries are no longer what they were."""
+def _with_holes(gone: Iterable[int], forged: Iterable[dict[str, Any]] = ()) -> None:
+    """Damage the database so that these entries are no longer what they were; put others behind."""
     file = Settings.from_environment().ledger_file
     assert file is not None
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("DROP TRIGGER entry_no_update")
         for sequence in gone:
             connection.execute("UPDATE entry SET record = '?' WHERE sequence = ?", (sequence,))
+        for number, other in enumerate(forged, 1000):
+            about = {"sequence": number, "previous": "", "at": "2016-08-09", "version": 1}
+            record = json.dumps(about | other)
+            connection.execute("DROP TRIGGER IF EXISTS entry_follows")
+            row = (number, "x", None, None, record, digest_of(record))
+            connection.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?)", row)
         (root,) = connection.execute(
             "SELECT rootpage FROM sqlite_master WHERE type = 'index' ORDER BY rootpage LIMIT 1"
         ).fetchone()
@@ -133,23 +144,149 @@ def test_a_public_package_behind_a_hole_is_charged_once_with_its_dead_draws(site
 
 
 @pytest.mark.parametrize("has_plan", [True, False])
+@pytest.mark.parametrize("kinds", [[EntryKind.RESERVED], []], ids=["its cost", "all of it"])
 def test_a_draw_whose_cost_is_in_the_hole_is_charged_by_its_plan_or_named(
-    site: Site, capsys: pytest.CaptureFixture[str], *, has_plan: bool
+    site: Site, capsys: pytest.CaptureFixture[str], kinds: list[EntryKind], *, has_plan: bool
 ) -> None:
     """The entry that states it is the longest, so that a bad page holds it first."""
-    _die(site, 1)
+    for _ in range(2):
+        _die(site, 1)
     entries, request = [*site.ledger.entries()], site.request(1)
     if has_plan:
         folder = site.home / "embargoed" / str(request.key)
         folder.mkdir(parents=True)
         (folder / "plan.json").write_text(json.dumps(plan_of(request)))
-    _with_holes(_of(entries, 1, EntryKind.RESERVED))
+    _with_holes(_of([e for e in entries if not str(e.attempt_id).endswith("#2")], 1, *kinds))
     capsys.readouterr()
     assert run("recover", *WHO) == (0 if has_plan else 4)
     unknown = "none" if has_plan else f"{request.key}#1"
     assert f"charged draws of unknown cost: {unknown}\n" in capsys.readouterr().out
-    assert spent_micro(site.ledger) == LOSS_MICRO * (1 + has_plan)
+    assert spent_micro(site.ledger) == LOSS_MICRO * (2 + has_plan)
     assert run("verify") == 0
+
+
+_KINDS = (EntryKind.RESERVED, EntryKind.DRAW_BEGUN, EntryKind.DRAW_STARTED, EntryKind.BURNED)
+
+
+@pytest.mark.parametrize("is_twice", [True, False], ids=["two holes", "one hole"])
+@pytest.mark.parametrize(
+    ("has_package", "gone"),
+    [(False, _KINDS[1:]), (True, _KINDS[1:2]), (True, _KINDS[1:3]), (True, _KINDS[:3])],
+)
+def test_a_draw_whose_end_or_begin_is_in_a_hole_is_charged_once(
+    site: Site, gone: tuple[EntryKind, ...], *, has_package: bool, is_twice: bool
+) -> None:
+    """Nobody knows whether a hold drew whose end is lost; the card of a later draw does."""
+    _die(site, 1)
+    site.publish(1 if has_package else 2)
+    entries, spent = [*site.ledger.entries()], spent_micro(site.ledger)
+    first = [e for e in entries if not str(e.attempt_id).endswith("#2")]
+    _with_holes([*_of(first, 1, *gone), *(_of(entries, 0)[-1:] if is_twice else ())])
+    assert run("recover", *WHO) == 0
+    assert (spent_micro(site.ledger), run("verify")) == (spent, 0)
+
+
+def test_a_dearer_draw_whose_cost_is_in_the_hole_is_charged_as_a_card_states_it(site: Site) -> None:
+    """The plan that is there is the cheaper one of the draw after it."""
+    _die(site, 1, epsilon_micro=2 * LOSS_MICRO)
+    site.publish(1)
+    entries, spent = [*site.ledger.entries()], spent_micro(site.ledger)
+    _with_holes(_of(entries, 1, EntryKind.RESERVED)[:1])
+    assert run("recover", *WHO) == 0
+    assert (spent_micro(site.ledger), run("verify")) == (spent, 0)
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["reserved before", "all behind"])
+@pytest.mark.parametrize("is_public", [True, False])
+def test_a_key_keeps_bytes_that_are_gone(site: Site, *, is_public: bool, is_known: bool) -> None:
+    """A published week was drawn again, for other bytes."""
+    attempt = site.draw(1)
+    if is_public:
+        site.publish(1)
+    for zone in ("public", "embargoed"):
+        shutil.rmtree(site.home / zone / str(attempt.key), ignore_errors=True)
+    entries, spent = [*site.ledger.entries()], spent_micro(site.ledger)
+    _with_holes(_of(entries, 1, EntryKind.DRAW_BEGUN) if is_known else _of(entries, 0)[-1:])
+    assert run("recover", *WHO) == 0
+    assert (spent_micro(site.ledger), run("verify")) == (spent, 0)
+    assert site.draw(1).artefact_digest == attempt.artefact_digest
+
+
+def test_no_new_ledger_begins_where_a_recovery_stopped(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It had moved the damaged one aside; where nothing was sealed a run began anew, from zero."""
+    for zone in ("public", "embargoed"):
+        shutil.rmtree(site.home / zone)
+    _die(site, 1)
+    _with_holes([])
+    with monkeypatch.context() as patch:
+        patch.setattr("turnstile.ledger.ledger.recovery.recover", _stop)
+        assert run("recover", *WHO)
+    with pytest.raises(IntegrityError, match="recover"):
+        open_ledger(Settings.from_environment())
+    assert run("recover", *WHO) == 0
+    assert (spent_micro(site.ledger), run("verify")) == (2 * LOSS_MICRO, 0)
+    open_ledger(Settings.from_environment())
+
+
+def _stop(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
+_FORGED: list[dict[str, Any]] = [
+    *({"postings": [["card", *rest]]} for rest in (
+        ["ever", -9_000_000, 5, 0], ["ever", 10**30, 5, 0],
+        ["ever", 4.5, 5, 0], ["ever", "4", 5, 0],
+        ["ever"], [["x"], 4, 5, 0], ["\ud800", 4, 5, 0], ["ever", 4, 5, None],
+    )),
+    {"postings": [["cat", "ever", 4, 5, 0]]}, {"postings": []}, {"postings": {"a": 1}},
+    *({"draws": draws} for draws in (0, -3, 1.5, "1", 10**15)),
+    *({"key": key} for key in (None, 5, "opal", "a b/2016-W30/r0", "opal/2016-W30/r" + "9" * 5000)),
+    *({"week": week} for week in (None, "x", [1])), {"first_week": "2030-W01"},
+    *({"family": family} for family in (None, ["x"], "", "others", "\ud800")),
+    *({"plan_digest": digest} for digest in (None, ["x"], "x")), {"programme_digest": ["x"]},
+    *({"artefact_digest": digest} for digest in (7, ["x"], "ab" * 32)), {"manifest_digest": ["x"]},
+    *({"attempt": name} for name in (None, 4, ["x"], "opal/2016-W30/r0#9")),
+    {"leftovers": 3}, {"files": 3}, {"events": 3},
+]  # fmt: skip
+
+
+def test_forged_entries_behind_a_hole_lower_no_loss(site: Site) -> None:
+    """Somebody put well hashed ones there; many were a traceback, and took losses away."""
+    _die(site, 1)
+    spent, forged = spent_micro(site.ledger), list[dict[str, Any]]()
+    for n, other in enumerate(_FORGED, 2):
+        (body := _declared(site, n)).update(other)
+        forged.append({"kind": "loss_declared", "body": body})
+    true = _declared(site, 1)
+    forged.append({"kind": "sealed", "body": true | {"postings": [], "draws": 0}})
+    forged.append({"kind": "voided", "body": true})
+    forged += [{"kind": "sealed", "body": body} for body in ([1], "x", None)]
+    forged += [{"kind": "sealed", "body": {}, "sequence": number} for number in ([1], "9", 9.5)]
+    _with_holes(_of([*site.ledger.entries()], 0)[-1:], forged)
+    assert run("recover", *WHO) == 4
+    assert (spent_micro(site.ledger) or 0) >= (spent or 0)
+    assert run("verify") == 0
+
+
+def _declared(site: Site, n: int) -> dict[str, Any]:
+    """What a declared loss of a week says."""
+    request = site.request(n)
+    return {
+        "attempt": f"{request.key}#1",
+        "key": str(request.key),
+        "family": request.family,
+        "week": request.week,
+        **asdict(request.bindings),
+        "plan_digest": request.plan_digest,
+        "events": list(request.events),
+        "postings": list(map(encode_posting, request.postings)),
+        "state": "burned",
+        "draws": 1,
+        "artefact_digest": None,
+        "manifest_digest": None,
+    }
 
 
 def test_holds_and_ended_holds_behind_a_hole_cost_nothing(site: Site) -> None:

@@ -206,20 +206,29 @@ def test_bytes_of_a_dearer_plan_are_charged_at_that_plan_from_files_alone(
     assert verify_losses.main([str(landed.public), "--ledger", str(export)]) == 0
 
 
+@pytest.mark.parametrize("is_elsewhere", [False, True])
 def test_a_week_is_not_planned_anew_while_it_is_drawn(
-    landed: Deployment, turnstile: Cli, monkeypatch: pytest.MonkeyPatch
+    landed: Deployment, turnstile: Cli, monkeypatch: pytest.MonkeyPatch, *, is_elsewhere: bool
 ) -> None:
-    """The cheaper plan lay beside bytes that had been charged at the dearer one."""
+    """The cheaper plan lay beside bytes that had been charged at the dearer one.
+
+    A worker that plans may have no private zone, and no lock of it.
+    """
+    private = landed.home / "private" / KEY
     plan, planning = landed.home / "embargoed" / KEY / "plan.json", list[Thread]()
 
     def encode_later(artefact: Artefact) -> bytes:
         before = plan.read_bytes()
         landed.edit("itms", '  epsilon: "8"\n  split', '  epsilon: "4"\n  split')
+        if is_elsewhere:
+            private.rename(landed.home / "of another worker")
         planning.append(Thread(target=step_named("plan"), args=("itms", WEEK, 0)))
         planning[0].start()
         planning[0].join(1)
         assert planning[0].is_alive()
         assert plan.read_bytes() == before
+        if is_elsewhere:
+            (landed.home / "of another worker").rename(private)
         return encode(artefact)
 
     shutil.copyfile(STEADY_ITMS, landed.include / "programmes/itms.yaml")

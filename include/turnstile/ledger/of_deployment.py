@@ -9,6 +9,7 @@ import tempfile
 
 from turnstile.errors import InputError, IntegrityError
 from turnstile.ledger.custody.traces import traces
+from turnstile.ledger.database.damaged_database import entries_left, newest_aside
 from turnstile.ledger.ledger import Ledger
 from turnstile.settings import Settings, system_clock
 
@@ -49,6 +50,8 @@ def open_ledger(settings: Settings, *, read_only: bool = False, new: bool = Fals
 def require_not_lost(settings: Settings, entries: int = 0) -> None:
     """Refuse where a ledger holds nothing, or is not there, and something is that one released.
 
+    Or what it was, moved aside as damaged: a recovery that was stopped left it there.
+
     Args:
         settings: where both lie.
         entries: that the ledger holds.
@@ -57,13 +60,19 @@ def require_not_lost(settings: Settings, entries: int = 0) -> None:
         InputError: the settings name another place than the home's own ledger lies in.
         IntegrityError: it is gone.
     """
-    if entries or not traces(settings.public, settings.embargoed):
+    if entries or not (traces(settings.public, settings.embargoed) or _is_set_aside(settings)):
         return
     _require_named(settings)
     raise IntegrityError(
         f"{settings.ledger_file or 'the database'}: the ledger is gone, or holds nothing, but what "
         "it released is there; restore it, or bring it back by turnstile ledger recover"
     )
+
+
+def _is_set_aside(settings: Settings) -> bool:
+    """Return whether a damaged ledger was moved aside, and its recovery did not come to its end."""
+    aside = None if settings.ledger_file is None else newest_aside(settings.ledger_file)
+    return aside is not None and any(entries_left(aside))
 
 
 def _may_hold(settings: Settings) -> bool:

@@ -11,6 +11,7 @@ import json
 import logging
 import secrets
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from pathlib import Path
@@ -108,15 +109,20 @@ def _require_passed(release: Release, report: QualityReport) -> None:
 
 def plan(release: Release) -> str:
     """Write the plan down and return its digest; of a sealed week, only if its plan was lost."""
-    from turnstile.pipeline.draw.drawing import alone
+    from turnstile.pipeline.draw.drawing import LOOK_S, alone
 
     planned = release.plan
     content = json.dumps(described(planned), indent=1, sort_keys=True)
     file = release.folders.embargoed / "plan.json"
-    # What a draw under way here leaves was charged at the plan that is there. Where no counts are
-    # nobody draws, and a lock would look like a private zone that is no copy of its store.
+    # What a draw under way leaves was charged at the plan that is there. Where no counts are nobody
+    # draws, and a lock would look like a private zone that is no copy of its store; another worker
+    # may draw there.
     may_draw = (release.settings.private / str(release.key)).is_dir()
-    with alone(release) if may_draw else nullcontext():
+    with alone(release) if may_draw else nullcontext() as lock:
+        while any(name.startswith(f"{release.key}#") for name in release.ledger.living_draws()):
+            if lock is not None:  # whoever drew under it has died
+                release.ledger.end_lease(lock)
+            time.sleep(LOOK_S)
         sealed = release.sealed
         was_lost = sealed is not None and not file.exists() and sealed.plan_digest == planned.digest
         if sealed is None or was_lost:

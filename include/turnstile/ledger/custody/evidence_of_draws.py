@@ -9,8 +9,10 @@ the file that it left, states of it, where that is more.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +22,7 @@ from turnstile.ledger.balances.amounts import COORDINATES
 from turnstile.ledger.custody.folders import content_of
 from turnstile.ledger.custody.package_files import file_problems
 from turnstile.ledger.custody.traces import CARD, Trace, TraceKind, sealed_file
-from turnstile.ledger.encoding import decode_event, decode_posting, encode_posting
+from turnstile.ledger.encoding import canonical, decode_event, decode_posting, encode_posting
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.promise import plan_digest
 from turnstile.ledger.records import MOST, ReleaseKey
@@ -36,14 +38,11 @@ UNKNOWN = "unknown"
 another plan was bound to, of which a card states the loss alone."""
 _RESTORE = "restore the package, or move it out of the zone, then recover again"
 _MALFORMED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+_OF_A_PLAN = ("programme_digest", "domain_digest", "plan_digest")
+_DIGEST = re.compile("[0-9a-f]{64}")
 _DIED_AT_MOST = 1000  # draws of one release; a card that states more is none of ours
 CHARGING = (EntryKind.DRAW_BEGUN, EntryKind.DRAW_STARTED, EntryKind.LOSS_DECLARED)
-_AFTER_A_CHARGE = (*CHARGING, EntryKind.SEALED, EntryKind.BURNED, EntryKind.PUBLISHED)
-_OF_A_LOSS = frozenset({
-    "attempt", "key", "family", "first_week", "week", "programme_digest", "domain_digest",
-    "snapshot_digest", "plan_digest", "events", "postings", "bounding_key", "files", "draws",
-    "leftovers", "artefact_digest", "manifest_digest",
-})  # fmt: skip
+_AFTER_A_CHARGE = {*CHARGING, EntryKind.SEALED, EntryKind.BURNED, EntryKind.PUBLISHED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +59,7 @@ class Proof:
         plan: its plan, as published.
         family: budget group that its card names; None without a card.
         at_least: losses of its draws that are known otherwise than by their plan.
+        files: commitments to the files that it was counted from, where an entry states them.
     """
 
     key: ReleaseKey
@@ -71,6 +71,7 @@ class Proof:
     plan: Mapping[str, Any]
     family: str | None
     at_least: tuple[Posting, ...] = ()
+    files: tuple[str, ...] = ()
 
     def body(self, family: str, number: int, said: tuple[str, str]) -> dict[str, Any]:
         """Return the body of the `loss_declared` entry.
@@ -102,6 +103,8 @@ class Proof:
         }
         if self.leftovers:  # another machine may have others
             body["leftovers"] = list(self.leftovers)
+        if self.files:
+            body["files"] = list(self.files)
         if len(weeks) > 1:
             body["first_week"] = weeks[0]
         return body
@@ -200,19 +203,98 @@ def charged_by(entries: Iterable[Entry]) -> dict[str, Entry]:
     return {str(entry.attempt_id): entry for entry in entries if entry.kind in CHARGING}
 
 
-def charged_behind(entries: Iterable[Entry]) -> dict[str, dict[str, Any]]:
-    """Return what entries behind a hole say of each attempt that they charge, by attempt.
+def charged_behind(
+    entries: Iterable[Entry], known: Mapping[str, bool]
+) -> dict[str, list[Mapping[str, Any]]]:
+    """Return what entries behind a hole say of each attempt that may have drawn, by attempt.
 
-    Such as a declared loss holds; without `postings` if what opened the attempt is lost.
+    Those that they charge; of those before, whose end is lost, and of those that are lost whole,
+    nobody knows whether they drew.
+
+    Args:
+        entries: by number.
+        known: attempts of the entries before the first hole, and whether they are held, no more.
     """
-    said: dict[str, dict[str, Any]] = {}
-    charged = set()
+    said: dict[str, list[Mapping[str, Any]]] = {}
+    charged, reserved, doubtful = set[str](), {name for name in known if known[name]}, set[str]()
+    voided, last = set[str](), 0
     for entry in entries:
-        if (name := entry.attempt_id) is not None:
-            words = {word: entry.body[word] for word in _OF_A_LOSS & entry.body.keys()}
-            said[name] = {"draws": 1} | said.get(name, {}) | words
+        doubtful |= reserved if entry.sequence != last + 1 else set()
+        last = entry.sequence
+        if (name := _attempt_of(entry.body)) is not None:
+            said.setdefault(name, []).append(entry.body)
+            reserved |= {name} if entry.kind is EntryKind.RESERVED else set()
+            voided |= {name} if entry.kind is EntryKind.VOIDED else set()
             charged |= {name} if entry.kind in _AFTER_A_CHARGE else set()
-    return {name: words for name, words in said.items() if name in charged}
+    for name in said:
+        key, _, number = name.rpartition("#")
+        earlier = {f"{key}#{n}" for n in range(1, min(int(number), _DIED_AT_MOST))}
+        doubtful |= earlier - said.keys() - known.keys()
+    return {name: said.get(name, []) for name in sorted(charged | (doubtful - voided))}
+
+
+def _attempt_of(body: Mapping[str, Any]) -> str | None:
+    """Return the attempt that an entry is about; None if it is none of a release of ours."""
+    try:
+        name, key = str(body["attempt"]), ReleaseKey.parse(body["key"])
+        _ = parse_period(key.period)
+        number = int(name.removeprefix(f"{key}#"))
+    except (InputError, *_MALFORMED):
+        return None
+    return name if name == f"{key}#{number}" else None
+
+
+def digests_in(
+    bodies: Iterable[Mapping[str, Any]], of_manifest: Mapping[str | None, str | None]
+) -> dict[str, str]:
+    """Return the digests of sealed bytes and manifest that entries state of an attempt.
+
+    Args:
+        bodies: of the entries.
+        of_manifest: digest of the sealed bytes of packages, by that of their manifest.
+    """
+    stated: dict[str, str] = {}
+    for body, word in product(bodies, ("manifest_digest", "artefact_digest")):
+        if _DIGEST.fullmatch(str(body.get(word))):
+            stated.setdefault(word, str(body[word]))
+    if sealed := of_manifest.get(stated.get("manifest_digest")):
+        stated.setdefault("artefact_digest", sealed)
+    return stated
+
+
+def proof_behind(key: str, bodies: Iterable[Mapping[str, Any]]) -> Proof | None:
+    """Return what entries behind a hole state of a draw's cost; None if what opened it is lost.
+
+    Args:
+        key: of the release.
+        bodies: of the entries.
+    """
+    opened = [proof for body in bodies if (proof := _opened(key, body)) is not None]
+    if not opened:
+        return None
+    losses = (loss for proof in opened for loss in (*proof.at_least, *_losses_of(proof.plan)))
+    draws = max(proof.draws for proof in opened)
+    return replace(opened[0], draws=draws, at_least=tuple(losses))
+
+
+def _opened(key: str, body: Mapping[str, Any]) -> Proof | None:
+    """Read what an entry states of a draw's cost; None if it states none that can be charged.
+
+    It continues no chain: somebody may have put it there.
+    """
+    try:
+        plan = {word: body[word] for word in ("events", *_OF_A_PLAN)}
+        leftovers, files = (tuple(map(str, body.get(w, ()))) for w in ("leftovers", "files"))
+        words = (family := body["family"], body["postings"], leftovers, files)
+        canonical([plan, *words]).encode()
+        plan = _checked({**plan, "programme": key.partition("/")[0]}, ReleaseKey.parse(key))
+        losses = [*body["postings"], *map(encode_posting, _losses_of(plan))]
+        stated = _other_draws({"draws": body.get("draws", 1), "postings": losses})
+    except (InputError, *_MALFORMED):
+        return None
+    named = family if family and isinstance(family, str) else None
+    died = _died(key, plan, stated.losses)
+    return replace(died, draws=stated.draws, leftovers=leftovers, family=named, files=files)
 
 
 def proofs(
@@ -250,15 +332,12 @@ def _proofs(
         yield from _of_package(best, leftovers, losses, held(best))
         return
     plan = plan_in(plan_of(folder, files[0].file) if is_sealed else folder / PLAN, key)
-    beside = Proof(
-        key=ReleaseKey.parse(key),
+    beside = replace(
+        _died(key, plan),
         state=ReleaseState.SEALED if is_sealed else ReleaseState.BURNED,
         draws=len(drawn),
         leftovers=leftovers,
         sealed=sha256_of(files[0].path) if is_sealed else None,
-        manifest=None,
-        plan=plan,
-        family=None,
     )
     if not _is_of_another(plan, losses):
         yield beside
@@ -279,18 +358,24 @@ def _losses_of(plan: Mapping[str, Any]) -> tuple[Posting, ...]:
     return postings([decode_event(event) for event in plan["events"]])
 
 
-def by_plan(folder: Path, key: str) -> Proof | None:
+def by_plan(embargoed: Path | None, key: str) -> Proof | None:
     """Return what a draw cost of which nothing else is left but plans; None without one.
 
     Args:
-        folder: of the release under embargo.
+        embargoed: zone, if there is one.
         key: of the release.
 
     Raises:
         InputError: a plan is not what it says.
     """
-    if not (folder / PLAN).exists():
+    folder = None if embargoed is None else embargoed / key
+    if folder is None or not (folder / PLAN).exists():
         return None
+    return _died(key, plan_in(folder / PLAN, key), tuple(_losses_of_plans(folder, key)))
+
+
+def _died(key: str, plan: Mapping[str, Any], losses: tuple[Posting, ...] = ()) -> Proof:
+    """Return what a draw proves of which no bytes are known."""
     return Proof(
         key=ReleaseKey.parse(key),
         state=ReleaseState.BURNED,
@@ -298,9 +383,9 @@ def by_plan(folder: Path, key: str) -> Proof | None:
         leftovers=(),
         sealed=None,
         manifest=None,
-        plan=plan_in(folder / PLAN, key),
+        plan=plan,
         family=None,
-        at_least=tuple(_losses_of_plans(folder, key)),
+        at_least=losses,
     )
 
 
@@ -349,14 +434,13 @@ def _burned(package: Proof, draws: int, losses: tuple[Posting, ...]) -> Proof:
     """Return draws of another plan, which cost at least what is known, and the package's plan."""
     bound, key = (UNKNOWN, UNKNOWN), package.key
     digest = plan_digest(*bound, key.period, key.revision, package.plan["events"])
-    names = ("programme_digest", "domain_digest", "plan_digest")
     return replace(
         package,
         state=ReleaseState.BURNED,
         draws=draws,
         sealed=None,
         manifest=None,
-        plan={**package.plan, **dict(zip(names, (*bound, digest), strict=True))},
+        plan={**package.plan, **dict(zip(_OF_A_PLAN, (*bound, digest), strict=True))},
         at_least=losses,
     )
 
@@ -388,14 +472,23 @@ def plan_in(path: Path, key: str) -> dict[str, Any]:
     Raises:
         InputError: it is missing, or is not what it says.
     """
-    parsed = ReleaseKey.parse(key)
     try:
-        plan: dict[str, Any] = json.loads(content_of(path))
-        bound = (plan["programme_digest"], plan["domain_digest"])
-        digest = plan_digest(*bound, parsed.period, parsed.revision, plan["events"])
-        if plan["plan_digest"] != digest or plan["programme"] != parsed.programme:
-            raise ValueError("another plan")
+        return _checked(json.loads(content_of(path)), ReleaseKey.parse(key))
     except (OSError, ValueError, KeyError, TypeError):
         rule = "the plan is missing or is not the release's; restore it, then recover again"
         raise InputError(where=str(path), field="plan", rule=rule) from None
+
+
+def _checked(plan: dict[str, Any], key: ReleaseKey) -> dict[str, Any]:
+    """Return a plan that is what it says.
+
+    Raises:
+        ValueError: it is not; or another error of malformed content.
+    """
+    bound = (plan["programme_digest"], plan["domain_digest"])
+    digest = plan_digest(*bound, key.period, key.revision, plan["events"])
+    if plan["plan_digest"] != digest or plan["programme"] != key.programme:
+        raise ValueError("another plan")
+    if any(type(word) is not str for word in bound):
+        raise ValueError("no digest")
     return plan

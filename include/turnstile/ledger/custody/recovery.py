@@ -35,6 +35,8 @@ from turnstile.ledger.custody.evidence_of_draws import (
     by_plan,
     charged_behind,
     charged_by,
+    digests_in,
+    proof_behind,
     proofs,
     stated_by,
 )
@@ -54,8 +56,20 @@ from turnstile.ledger.fold import Fold
 from turnstile.ledger.landing_paths import note_landing
 from turnstile.ledger.parties import is_overlooked
 from turnstile.ledger.records import Attempt, ReleaseKey
-from turnstile.ledger.states import CHARGED_STATES, SEALED_STATES, ReleaseState, Transition
+from turnstile.ledger.states import (
+    CHARGED_STATES,
+    SEALED_STATES,
+    ReleaseState,
+    Transition,
+    is_allowed,
+)
 
+_MOVES = (
+    (Transition.BEGIN_DRAW, ""),
+    (Transition.SEAL, "artefact_digest"),
+    (Transition.PUBLISH, "manifest_digest"),
+)
+"""What happens to an attempt, and what has to be known of it."""
 _RESTORE = (
     "restore the witness, or where nobody can, take away its entries from the one that verify "
     "names on: they are lost"
@@ -151,7 +165,8 @@ def recover(  # noqa: PLR0913 - each a thing that a person says or that is left
             seen > ours or is_overlooked(seen, parties.recoveries, parties.recovered_over)
             for seen in shown
         )
-        if returned or declared or published or ended or superseded or lost or is_behind:
+        done = (salvaged, returned, declared, published, ended, superseded, lost, is_behind)
+        if any(done):
             body = {
                 "recoveries": 1 + max(parties.recoveries, *(count for count, _ in shown)),
                 "over": list(map(list, shown)),
@@ -263,58 +278,68 @@ def _charge_behind(  # noqa: PLR0913, PLR0917 - each a source of what is lost
     """
     history, declared, unknown, counted = read_history(connection), list[str](), list[str](), []
     known = {past.attempt_id: past for of_key in history.attempts.values() for past in of_key}
-    files = {(trace.key, trace.file) for trace in all_traces if trace.kind is TraceKind.SEALED}
-    packages = {(trace.key, sealed_file(trace.sealed)) for trace in all_traces if trace.manifest}
-    of_manifest = {trace.manifest: trace.sealed for trace in all_traces if trace.manifest}
+    held = {name: past.is_held for name, past in known.items()} if behind else {}
+    has_bytes = {str(past.key) for past in known.values() if past.is_sealed}
+    packages = {(t.key, t.sealed): t for t in all_traces if t.sealed and t.manifest}
+    of_manifest = {trace.manifest: trace.sealed for trace in packages.values()}
     last, of_key = charged_by(behind), Counter[str]()
-
-    def planned(key: str) -> dict[str, Any] | None:
-        proof = by_plan(custody.embargoed / key, key) if custody.embargoed else None
-        groups = families | _group_by_programme(history)
-        return None if proof is None else proof.body(_family(connection, proof, groups), 1, said)
-
-    for name, words in charged_behind(behind).items():
-        key, manifest = str(words["key"]), words.pop("manifest_digest", None)
-        digest = words.pop("artefact_digest", None) or of_manifest.get(manifest)
-        own = (key, sealed_file(digest))
-        artefact = str(digest) if digest and own in files | packages else None
-        if name in known:
-            _move_on(connection, custody, known[name], artefact)
-        elif artefact and own in packages:
+    groups = families | _group_by_programme(history)
+    for name, bodies in charged_behind(behind, held).items():
+        key, entry, attempt = name.partition("#")[0], last.get(name), known.get(name)
+        stated = digests_in(bodies, of_manifest)
+        if key in has_bytes and not (attempt and attempt.is_sealed):
+            stated = {}  # somebody put it there
+        digest, proof = stated.get("artefact_digest"), proof_behind(key, bodies)
+        cards = _charges_on_cards(behind, (t for (of, _), t in packages.items() if of == key))
+        is_lost = entry is None or (entry.hash in cards and not (proof or attempt))
+        if cards and is_lost and not (attempt and attempt.is_charged):
+            continue  # a card says what it cost
+        if attempt is not None:
+            _move_on(connection, custody, attempt, stated)
+        elif (key, digest) in packages:
             continue  # its card says what else was drawn
-        elif body := words if "postings" in words else planned(key):
+        elif proof := proof or by_plan(custody.embargoed, key):
             of_key[key] += 1
             number = len(history.attempts.get(key, [])) + of_key[key]
-            state = ReleaseState.SEALED if artefact else ReleaseState.BURNED
-            body |= {"attempt": f"{key}#{number}", "person": said[0], "reason": said[1]}
-            body |= {"state": state.value, "artefact_digest": artefact, "manifest_digest": None}
+            body = proof.body(_family(connection, proof, groups), number, said)
+            if digest:
+                is_public = "manifest_digest" in stated
+                state = ReleaseState.PUBLISHED if is_public else ReleaseState.SEALED
+                body |= {"state": state.value, **stated}
             _declare_loss(connection, custody, delivered, body)
             declared.append(key)
-            counted += [last[name]] if name in last else []
         else:
             unknown.append(name)
+            continue
+        has_bytes |= {key} if digest else set()
+        counted += [entry] if entry else []
     return tuple(declared), tuple(unknown), counted
 
 
+def _charges_on_cards(behind: Iterable[Entry], packages: Iterable[Trace]) -> set[str]:
+    """Return the charges of a release that its cards state, of packages that this ledger made."""
+    ours = {word for e in behind for word in (e.hash, str(e.body.get("artefact_digest")))}
+    stated = [(stated_by(trace.path).entries, trace.sealed) for trace in packages]
+    return {c for charges, sealed in stated if ours & {sealed, *charges} for c in charges}
+
+
 def _move_on(
-    connection: Connection, custody: Custody, attempt: Attempt, artefact: str | None
+    connection: Connection, custody: Custody, attempt: Attempt, stated: Mapping[str, str]
 ) -> None:
-    """Charge an attempt of which only entries behind a hole tell that it drew; seal what is left.
+    """Charge an attempt that may have drawn behind a hole; it has the bytes that are stated there.
 
     Args:
         connection: of a writing transaction.
         custody: whose clock it is.
         attempt: as the entries before the hole have it.
-        artefact: digest of its sealed bytes, if they are there.
+        stated: digests of its sealed bytes and its manifest, as far as they are.
     """
     accounts.lock_family(connection, attempt.family)
-    at = instant(custody.clock())
-    if attempt.state is ReleaseState.RESERVED:
-        attempts.make_transition(connection, at, attempt, Transition.BEGIN_DRAW)
-    if attempt.is_open and artefact:
-        drawing = attempts.attempt(connection, attempt.attempt_id)
-        words = {"artefact_digest": artefact}
-        attempts.make_transition(connection, at, drawing, Transition.SEAL, **words)
+    for move, word in _MOVES:
+        now = attempts.attempt(connection, attempt.attempt_id)
+        if is_allowed(move, now.state) and word in {"", *stated}:
+            words = {word: stated[word]} if word else {}
+            attempts.make_transition(connection, instant(custody.clock()), now, move, **words)
 
 
 def _sound(entries: Sequence[Entry]) -> Iterator[Entry]:

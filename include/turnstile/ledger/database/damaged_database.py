@@ -49,7 +49,8 @@ def entries_left(file: Path) -> Iterator[Entry]:
         for number in range(1, 1 + most):
             with suppress(sqlite3.DatabaseError, ValueError, TypeError, AttributeError):
                 entry = read_entry(*connection.execute(_ROW, (number,)).fetchone())
-                if digest_of(entry.record) == entry.hash:
+                is_numbered = type(entry.sequence) is int and isinstance(entry.body, dict)
+                if is_numbered and digest_of(entry.record) == entry.hash:
                     yield entry
 
 

@@ -29,7 +29,8 @@ from turnstile.programme.people import require_people
 
 ASKED: ContextVar[Callable[[], None]] = ContextVar("asked", default=lambda: None)
 """Refuses if nobody waits for the draw any more; set by who draws for somebody else."""
-_LOOK_S = 0.2
+LOOK_S = 0.2
+"""Between two looks whether a draw is over."""
 
 
 def reserve(release: Release) -> str:
@@ -153,5 +154,5 @@ def alone(release: Release, *, waits: bool = True) -> Iterator[str]:
                 if not waits:
                     raise
                 ASKED.get()()  # in the system's own wait nobody who stops this would be heard
-                time.sleep(_LOOK_S)
+                time.sleep(LOOK_S)
         yield name_of_lock(file)
