@@ -223,8 +223,8 @@ def degrees(most: int) -> Read:
 def _minute(text: str) -> int:
     """Return minutes after midnight of `HH:MM`; hours of the next day go on from 24."""
     hours = text[:2]
-    days = int(hours.isdecimal() and _HOURS_PER_DAY <= int(hours) < 2 * _HOURS_PER_DAY)
-    if days:
+    days = int(hours.isdecimal() and int(hours) >= _HOURS_PER_DAY)
+    if days:  # 24 to 47: of more hours no time of day is left
         text = f"{int(hours) - _HOURS_PER_DAY:02d}{text[2:]}"
     clock = time.fromisoformat(text)
     return days * MINUTES_PER_DAY + clock.hour * 60 + clock.minute
