@@ -23,6 +23,7 @@ from turnstile.privacy.noise import (
     noise_fourth_cumulant,
     normal_half_width,
     normal_reach,
+    pmf,
     tail,
     two_laplace_tails,
     variance_of,
@@ -127,6 +128,9 @@ def test_moments_are_those_of_the_exact_law(noise: Distribution, scale: float) -
     values, law = law_of([Term(noise, scale)])
     second, fourth = (float((law * values.astype(float) ** n).sum()) for n in (2, 4))
     assert variance_of(Term(noise, scale, 3)) == pytest.approx(second, rel=1e-6)
+    near, masses = pmf(Term(noise, scale), reach=5)
+    assert near.tolist() == [*range(-5, 6)]
+    assert masses == pytest.approx(law[abs(values) <= 5])
     if isinstance(noise, NoiseFamily):
         cumulant = noise_fourth_cumulant(noise, Fraction(scale))
         assert cumulant == pytest.approx(fourth - 3 * second**2, rel=1e-5, abs=1e-4)
