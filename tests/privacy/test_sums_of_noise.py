@@ -75,6 +75,11 @@ def test_a_term_needs_a_positive_scale_and_number() -> None:
         Term(LAPLACE, 1.0, 0)
 
 
+def test_a_continuous_distribution_has_no_probabilities_of_integers() -> None:
+    with pytest.raises(ValueError, match="has a density"):
+        pmf(Term(LAPLACE, 1.0), reach=3)
+
+
 def test_a_confidence_of_one_is_refused() -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
         half_width([Term(LAPLACE, 1.0)], 1.0)
@@ -110,6 +115,7 @@ def test_tails_and_half_widths_are_those_of_the_exact_law(terms: list[Term]) -> 
 @pytest.mark.parametrize("number", [1, 2, 3, 4, 900])
 def test_tails_and_half_widths_of_laplace_sums_are_those_of_their_law(number: int) -> None:
     terms = [Term(LAPLACE, 1.4, number)]
+    assert variance_of(terms[0]) == pytest.approx(3.92)
     reach = np.array([0.5, 3.0, 6.956, 20.0, 400.0]) * math.sqrt(number)
     u = reach / 1.4
     closed = {1: np.exp(-u), 2: np.exp(-u) * (2 + u) / 2, 3: np.exp(-u) * (8 + 5 * u + u * u) / 8}
