@@ -39,6 +39,7 @@ ROUNDED, DISCRETE, NORMAL = (
 )
 WHOLE_SUMS = [
     [Term(DISCRETE, 2.0)],
+    [Term(NORMAL, 0.3)],
     [Term(ROUNDED, 1.4, 3)],
     [Term(DISCRETE, 4.0, 5), Term(DISCRETE, 8.0)],
     [Term(NORMAL, 5.0, 2), Term(DISCRETE, 2.0, 2)],

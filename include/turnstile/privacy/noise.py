@@ -178,9 +178,7 @@ def characteristic(term: Term, frequency: Floats) -> Floats:
     """Return the characteristic function of one of the terms, an integer."""
     if isinstance(term.distribution, NoiseFamily) and term.distribution.record.has_geometric_tail:
         # (1 - r)^2 / (1 - 2 r cos t + r^2), written so that nothing cancels near t = 0
-        ratio = math.exp(-1 / term.scale)
-        sharpness = 4 * ratio / (1 - ratio) ** 2
-        return np.asarray(1 / (1 + sharpness * np.sin(frequency / 2) ** 2))
+        return np.asarray(1 / (1 + (np.sin(frequency / 2) / math.sinh(0.5 / term.scale)) ** 2))
     return _by_sum(term, frequency)
 
 
