@@ -106,6 +106,7 @@ def test_every_key_says_what_it_means_and_its_example_is_one(path: str) -> None:
         ("domain.periods.NAME", '"07:05-25:59"', (425, 1559)),
         ("time.day_starts", '"12:00"', 720),
         ("tables.NAME.limits_kmh", "[60, 1]", (1, 60)),
+        ("tables.NAME.limits_kmh", "[40, '040']", (40,)),
         ("domain.h3_resolution", "15", 15),
         (
             "source.absent_days",

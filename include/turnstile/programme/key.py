@@ -180,7 +180,7 @@ def _limits(value: object) -> tuple[int, ...]:
     texts = read_texts(value)
     if not all(text.isdecimal() and int(text) > 0 for text in texts):
         raise ValueError("must be positive integers, km/h; write for example [40, 60]")
-    return tuple(sorted(map(int, texts)))
+    return tuple(sorted(set(map(int, texts))))
 
 
 def _days(value: object) -> tuple[date, ...]:
