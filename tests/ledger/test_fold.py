@@ -73,7 +73,10 @@ def test_an_entry_that_may_not_be_is_named_though_its_hash_is_right(
     entries, fold = list(ledger.entries()), Fold()
     assert not [finding for entry in entries for finding in fold.follow(entry)]
     body = next((dict(entry.body) for entry in entries if entry.kind is like), {}) | words
+    before = dict(fold.attempts)
     findings = [*fold.follow(make_entry(fold.chain.head, AT, kind, body))]
+    if kind in {SEALED, EntryKind.WITHDRAWN}:
+        assert (fold.attempts == before) == bool(problem)  # what may not be moves nothing
     assert {finding.check for finding in findings} == ({"meaning"} if problem else set())
     assert problem in "".join(finding.problem for finding in findings)
     if kind is EntryKind.DRAW_STARTED:  # whatever was said of the first, nothing starts again
