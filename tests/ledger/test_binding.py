@@ -113,6 +113,20 @@ class TestACap:
         assert card.cap_set_by == ("opal",)
 
 
+def test_an_attempt_says_for_which_counts_it_was_reserved_and_who_ended_it(ledger: Ledger) -> None:
+    held = ledger.reserve(ask(bounding_key="k", exact="counts"))
+    assert ledger.exact_of(held) == "counts"
+    ledger.void(held.attempt_id, "no data", person="ada")
+    again = ledger.reserve(ask())
+    assert ledger.exact_of(again) == ""
+    ledger.void(again.attempt_id, "timed out")
+    ended = [e for e in ledger.entries() if e.kind is EntryKind.VOIDED]
+    assert [(e.attempt_id, e.body["reason"], e.body.get("person")) for e in ended] == [
+        ("opal/2016-W30/r0#1", "no data", "ada"),
+        ("opal/2016-W30/r0#2", "timed out", None),
+    ]
+
+
 class TestALandingPath:
     """Two budget groups over the same files would be two budgets for the same people."""
 
