@@ -57,7 +57,7 @@ def noise_variance(noise: NoiseFamily, scale: Fraction) -> float:
     known = noise.record.variance(width)
     if known is not None:
         return known
-    values, probabilities = noise_pmf(noise, scale, reach=math.ceil(REACH_SDS * width) + 1)
+    values, probabilities = noise_pmf(noise, scale, reach=math.ceil(REACH_SDS * width))
     return float(np.sum(values**2 * probabilities))
 
 
