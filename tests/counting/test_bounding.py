@@ -5,13 +5,15 @@ import hmac
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
+import numpy as np
 import pytest
 from bounding_messages import message
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnstile.counting import bounding
+from turnstile.counting import bounding, lowest
 from turnstile.counting.bounding import Bounding, Limit, install_key, keep_at_most
 from turnstile.counting.engine import Connection, engine
 
@@ -219,3 +221,46 @@ def test_units_that_share_the_first_bits_of_their_hash_are_told_apart(
     monkeypatch.setattr(bounding, "_prefix", lambda _: "(42::UBIGINT)")
     records = [(unit, x, 0) for unit in ("a", "b") for x in range(4)]
     assert kept(connection, records, 3) == by_hand(records, 3)
+
+
+@pytest.mark.parametrize("span", [1, 2**33, 2**61])
+def test_the_lowest_of_an_order_are_those_of_the_plain_rule(span: int) -> None:
+    """However far apart the numbers of units and cells are: products of two pass 64 bits."""
+    for seed in range(30):
+        random = Random(seed)  # noqa: S311 - makes no noise
+        number = random.randrange(40)
+        units, near, far = (np.array(random.choices(range(-1, 3), k=number)) * span for _ in "123")
+        order = np.array(random.sample(range(64), number), np.uint64) << np.uint64(57)
+        limits, left = [([near, far], 1), ([far], 3)], []
+        for unit in set(units.tolist()):
+            own = sorted(np.flatnonzero(units == unit).tolist(), key=order.__getitem__)
+            fits = [
+                record
+                for place, record in enumerate(own)
+                if all(
+                    sum(all(of[record] == of[at] for of in cell) for at in own[:place]) < most
+                    for cell, most in limits
+                )
+            ]
+            left += fits[:4]
+        assert sorted(lowest.lowest(units, order, limits, 4).tolist()) == sorted(left)
+
+
+@pytest.mark.parametrize("block", [1, 7, None])
+def test_crowded_are_those_after_which_too_many_of_the_same_come(
+    block: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lowest, "_BLOCK", block or lowest._BLOCK)
+    for seed in range(30):
+        random = Random(seed)  # noqa: S311 - makes no noise
+        records = np.array(random.choices(range(96), k=40))
+        records = records[np.argsort(records >> 4, kind="stable")]
+        at_most, most = random.choices(range(1, 9), k=2)
+        flags = lowest.crowded(records.astype(np.uint64), 0xF0, [(0xFF, most), (0xFC, 3)], at_most)
+        assert flags.tolist() == [
+            any(
+                sum(record >> bits == other >> bits for other in records[place + 1 :]) >= limit
+                for bits, limit in ((4, at_most), (0, most), (2, 3))
+            )
+            for place, record in enumerate(records)
+        ]

@@ -11,6 +11,7 @@ import pytest
 from ledger_asks import (
     BINDINGS,
     CARD,
+    FAMILY,
     LOSS_MICRO,
     TRIP,
     ask,
@@ -21,9 +22,10 @@ from ledger_asks import (
     week_number,
 )
 
-from turnstile.errors import BudgetExceeded, InputError, RevisionNeeded
+from turnstile.errors import BudgetExceeded, InputError, RefusedError, RevisionNeeded
 from turnstile.ledger.balances.amounts import Cap
 from turnstile.ledger.balances.changes import AccountRow, Amount
+from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import MOST, Request
 from turnstile.programme.domain.files import load_domain
@@ -109,6 +111,77 @@ class TestACap:
             ledger.reserve(ask(programme="ferries"))
         card = next(balance for balance in ledger.balance() if balance.scope == "ever")
         assert card.cap_set_by == ("opal",)
+
+
+def test_an_attempt_says_for_which_counts_it_was_reserved_and_who_ended_it(ledger: Ledger) -> None:
+    held = ledger.reserve(ask(bounding_key="k", exact="counts"))
+    assert ledger.exact_of(held) == "counts"
+    ledger.void(held.attempt_id, "no data", person="ada")
+    again = ledger.reserve(ask())
+    assert ledger.exact_of(again) == ""
+    ledger.void(again.attempt_id, "timed out")
+    ended = [e for e in ledger.entries() if e.kind is EntryKind.VOIDED]
+    assert [(e.attempt_id, e.body["reason"], e.body.get("person")) for e in ended] == [
+        ("opal/2016-W30/r0#1", "no data", "ada"),
+        ("opal/2016-W30/r0#2", "timed out", None),
+    ]
+
+
+class TestALandingPath:
+    """Two budget groups over the same files would be two budgets for the same people."""
+
+    def reading(
+        self, landing: str, *files: str, group: str = "others", name: str = "b", week: int = 0
+    ) -> Request:
+        more = {"family": group, "landing": landing, "files": files, "bounding_key": "k"}
+        return ask(week_number(week), programme=name, epsilon_micro=1, **more)
+
+    def used(self, ledger: Ledger) -> list[tuple[str, str]]:
+        kind = EntryKind.LANDING_USED
+        bodies = [entry.body for entry in ledger.entries() if entry.kind is kind]
+        return [(body["programme"], body["landing"]) for body in bodies]
+
+    @pytest.mark.parametrize(
+        ("landing", "files", "known_as"),
+        [
+            ("opal/{week}/*", (), "opal/{week}/*"),
+            ("./opal//{week}/*.csv", (), "./opal//{week}/*.csv"),
+            ("opal/gates/{week}/*", (), "opal/gates/{week}/*"),
+            ("{week}/*", (), "{week}/*"),
+            ("copies/{week}/*", ("two",), "opal/{week}/*"),
+        ],
+    )
+    def test_is_of_one_budget_group_until_a_person_admits_another(
+        self, ledger: Ledger, landing: str, files: tuple[str, ...], known_as: str
+    ) -> None:
+        ledger.reserve(self.reading("opal/{week}/*", "one", "two", group=FAMILY, name="a"))
+        ledger.reserve(self.reading("zoo/{week}/*", "two", group=FAMILY, name="c"))
+        second = self.reading(landing, *files)
+        said = f"group {FAMILY} has released from them"
+        with pytest.raises(RefusedError, match=said) as refused:
+            ledger.reserve(second)
+        assert str(refused.value).endswith(f"admit-family others --landing '{known_as}'")
+        ledger.admit_family(known_as, "others", "olga", "other people")
+        assert ledger.reserve(second).is_open
+        with pytest.raises(RefusedError, match=f"group {FAMILY}, others has"):
+            ledger.reserve(self.reading(landing, *files, group="third", name="d"))
+        assert [name for name, _ in self.used(ledger)] == ["a", "c", "b"]
+
+    def test_with_other_files_is_free_and_so_are_files_of_nothing_but_a_void(
+        self, ledger: Ledger
+    ) -> None:
+        held = ledger.reserve(self.reading("opal/{week}/*", "one", group=FAMILY, name="a"))
+        ledger.void(held.attempt_id, "no files")
+        ledger.reserve(self.reading("zoo/{week}/*", "two", group=FAMILY, name="c"))
+        for week, folder in enumerate(("opal-b", "opal-b", "opal/copies", "opal-b")):
+            if folder.startswith("opal/"):
+                ledger.admit_family("opal/{week}/*", "others", "olga", "other people")
+            assert ledger.reserve(self.reading(f"{folder}/{{week}}/*", "one", week=week)).is_open
+        assert [place[:-9] for _, place in self.used(ledger)[2:]] == [
+            "opal-b", "opal/copies", "opal-b"
+        ]  # fmt: skip
+        with pytest.raises(InputError, match="nothing to decide"):
+            ledger.admit_family("trams/{week}/*", "others", "olga", "other people")
 
 
 class TestALongPeriod:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ledger_asks import ask, noon, published
+from ledger_asks import ask, drawn, noon, published
 
-from turnstile.ledger.entries import Entry, EntryKind, make_entry
+from turnstile.ledger.entries import EntryKind, make_entry
 from turnstile.ledger.fold import Fold
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.promise import promise_problems
@@ -24,49 +23,65 @@ def ledger(tmp_path: Path) -> Ledger:
     return Ledger.open(f"sqlite:///{tmp_path}/ledger.sqlite", clock=noon)
 
 
-def _of(kind: EntryKind, entries: list[Entry]) -> Body:
-    return dict(next(entry.body for entry in entries if entry.kind is kind))
-
-
-def _moved(entries: list[Entry]) -> Body:
-    return _of(EntryKind.CAP_SET, entries) | {"family": "another"}
-
-
-def _declared(state: str, draws: int) -> Callable[[list[Entry]], Body]:
-    more = {"state": state, "draws": draws, "attempt": "opal/2016-W30/r0#7"}
-    return lambda entries: _of(EntryKind.RESERVED, entries) | more
-
-
-def _of_nobody(entries: list[Entry]) -> Body:
-    return _of(EntryKind.SEALED, entries) | {"attempt": "opal/2016-W30/r0#7"}
-
-
-def _of_another_key(entries: list[Entry]) -> Body:
-    return _of(EntryKind.SEALED, entries) | {"key": "opal/2016-W31/r0"}
+RESERVED, SEALED, DECLARED = EntryKind.RESERVED, EntryKind.SEALED, EntryKind.LOSS_DECLARED
+PUBLIC = {"attempt": "opal/2016-W30/r0#1", "key": "opal/2016-W30/r0"}
+DRAWN = {"attempt": "opal/2016-W31/r0#1", "key": "opal/2016-W31/r0"}
+HELD = {"attempt": "opal/2016-W32/r0#1", "key": "opal/2016-W32/r0"}
+NOBODYS = {"attempt": "opal/2016-W30/r0#7"}
+NEXT_WEEK = {"attempt": "opal/2016-W33/r0#1", "key": "opal/2016-W33/r0", "week": "2016-W33"}
+RIGHT, MOVED = "", "concerns an attempt that was never reserved"
+NO_LOSS, NO_WITHDRAWAL = "declares a loss without a draw", "withdraws what was not published"
+NO_START, NO_CORRECTION = "starts a draw that was not charged", "which is not the next correction"
 
 
 @pytest.mark.parametrize(
-    ("kind", "body", "words"),
+    ("kind", "like", "words", "problem"),
     [
-        (EntryKind.CAP_SET, _moved, "moves a programme from family"),
-        (EntryKind.RESERVED, dict, "its body cannot be read (KeyError)"),
-        (EntryKind.LOSS_DECLARED, _declared("reserved", 1), "declares a loss without a draw"),
-        (EntryKind.LOSS_DECLARED, _declared("burned", 0), "declares a loss without a draw"),
-        (EntryKind.LOSS_DECLARED, _declared("sealed", 1), "which is sealed already"),
-        (EntryKind.SEALED, _of_nobody, "concerns an attempt that was never reserved"),
-        (EntryKind.SEALED, _of_another_key, "concerns an attempt that was never reserved"),
+        (EntryKind.CAP_SET, EntryKind.CAP_SET, {"family": "another"}, "moves a programme from"),
+        (RESERVED, None, {}, "its body cannot be read (KeyError)"),
+        (RESERVED, RESERVED, PUBLIC, "reserves opal/2016-W30/r0, which is open or sealed"),
+        (RESERVED, RESERVED, HELD, "reserves opal/2016-W32/r0, which is open or sealed"),
+        (RESERVED, RESERVED, NEXT_WEEK, "passes the cap on card (2016-W30..2016-W33) in epsilon"),
+        (RESERVED, RESERVED, NEXT_WEEK | {"postings": []}, "the cap on card (unstated)"),
+        (DECLARED, RESERVED, NOBODYS | {"state": "reserved", "draws": 1}, NO_LOSS),
+        (DECLARED, RESERVED, NOBODYS | {"state": "burned", "draws": 0}, NO_LOSS),
+        (DECLARED, RESERVED, NOBODYS | {"state": "burned", "draws": 1}, RIGHT),
+        (DECLARED, RESERVED, NOBODYS | {"state": "sealed", "draws": 1}, "is sealed already"),
+        (DECLARED, RESERVED, NEXT_WEEK | {"state": "sealed", "draws": 1}, RIGHT),
+        (SEALED, SEALED, NOBODYS, MOVED),
+        (SEALED, SEALED, {"key": "opal/2016-W31/r0"}, MOVED),
+        (SEALED, SEALED, HELD, "states seal of an attempt that is reserved"),
+        (SEALED, SEALED, DRAWN, RIGHT),
+        (EntryKind.WITHDRAWN, None, PUBLIC, RIGHT),
+        (EntryKind.WITHDRAWN, None, DRAWN, NO_WITHDRAWAL),
+        (EntryKind.WITHDRAWN, None, NOBODYS, NO_WITHDRAWAL),
+        (EntryKind.DRAW_STARTED, None, DRAWN, RIGHT),
+        (EntryKind.DRAW_STARTED, None, HELD, NO_START),
+        (EntryKind.DRAW_STARTED, None, NOBODYS, NO_START),
+        (EntryKind.REVISION_ALLOWED, None, {"key": "opal/2016-W30/r1"}, RIGHT),
+        (EntryKind.REVISION_ALLOWED, None, {"key": "opal/2016-W30/r2"}, NO_CORRECTION),
+        (EntryKind.REVISION_ALLOWED, None, {"key": "opal/2016-W31/r1"}, NO_CORRECTION),
+        (EntryKind.SIGNING_KEY, None, {}, "its body cannot be read (KeyError)"),
     ],
 )
 def test_an_entry_that_may_not_be_is_named_though_its_hash_is_right(
-    ledger: Ledger, kind: EntryKind, body: Callable[[list[Entry]], Body], words: str
+    ledger: Ledger, kind: EntryKind, like: EntryKind | None, words: Body, problem: str
 ) -> None:
     published(ledger, ask())
+    drawn(ledger, ask("2016-W31"))
+    ledger.reserve(ask("2016-W32"))
     entries, fold = list(ledger.entries()), Fold()
     assert not [finding for entry in entries for finding in fold.follow(entry)]
-    forged = make_entry(fold.chain.head, AT, kind, body(entries) if body is not dict else {})
-    findings = [*fold.follow(forged)]
-    assert {finding.check for finding in findings} == {"meaning"}
-    assert any(words in finding.problem for finding in findings)
+    body = next((dict(entry.body) for entry in entries if entry.kind is like), {}) | words
+    before = dict(fold.attempts)
+    findings = [*fold.follow(make_entry(fold.chain.head, AT, kind, body))]
+    if kind in {SEALED, EntryKind.WITHDRAWN}:
+        assert (fold.attempts == before) == bool(problem)  # what may not be moves nothing
+    assert {finding.check for finding in findings} == ({"meaning"} if problem else set())
+    assert problem in "".join(finding.problem for finding in findings)
+    if kind is EntryKind.DRAW_STARTED:  # whatever was said of the first, nothing starts again
+        again = [*fold.follow(make_entry(fold.chain.head, AT, kind, body))]
+        assert [finding.problem for finding in again] == [NO_START + ", or started before"]
 
 
 @pytest.mark.parametrize("events", [[{}], [{"table": 1}], "none"])

@@ -47,7 +47,7 @@ def refund_on_burn(patch: Patch) -> None:
 
 
 def no_sealed_check(patch: Patch) -> None:
-    def answer(state: states.ReleaseState | None) -> ReserveAnswer:
+    def answer(state: states.ReleaseState) -> ReserveAnswer:
         real = states.answer_to_reserve(state)
         return ReserveAnswer.OPEN_NEW if real is ReserveAnswer.ANSWER_SEALED else real
 

@@ -1,5 +1,6 @@
 """Postings: one a unit and scope, exact sums, rounded up once."""
 
+from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 from typing import Any
@@ -8,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnstile.privacy.accounts import MICRO, NANO, Loss, loss_of, losses, postings, rounded_up
+from turnstile.privacy.accounts import (
+    MICRO,
+    NANO,
+    Loss,
+    loss_by_unit,
+    loss_of,
+    losses,
+    postings,
+    rounded_up,
+)
 from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.sensitivities import packed, records_at_most
@@ -152,3 +162,39 @@ def test_replacing_the_scale_by_a_larger_one_never_costs_more() -> None:
     sensitivity = Sensitivity(l0=2, l1=3, l2_squared=5, linf=2)
     assert loss_of(laplace("3"), sensitivity).epsilon < loss_of(laplace("2"), sensitivity).epsilon
     assert loss_of(gaussian("3"), sensitivity).rho < loss_of(gaussian("2"), sensitivity).rho
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "both", "thrice"),
+    [
+        ((1, 2, 0), (3, 5, 0), (4, 7, 0), (3, 6, 0)),
+        ((1, 2, "1/4"), (3, None, "1/4"), (4, None, "1/2"), (3, 6, "3/4")),
+        ((None, 2, "1/2"), (3, 5, "3/4"), (None, 7, 1), (None, 6, 1)),
+        ((1, None, "1/3"), (None, 5, 0), (None, None, "1/3"), (3, None, 1)),
+    ],
+)
+def test_losses_add_up_and_a_delta_is_never_above_one(
+    one: Any, other: Any, both: Any, thrice: Any
+) -> None:
+    assert figures(one) + figures(other) == figures(other) + figures(one) == figures(both)
+    assert figures(one).times(3) == figures(thrice)
+
+
+def figures(said: Any) -> Loss:
+    epsilon, rho, delta = (None if figure is None else Fraction(figure) for figure in said)
+    return Loss(epsilon, rho, delta or Fraction(0))
+
+
+def test_the_loss_of_a_unit_is_the_largest_of_any_day_and_a_stated_delta_holds() -> None:
+    days = [
+        laplace(scale, blocks=(Block(day, "bus"),))
+        for scale, day in (("2", MONDAY), ("4", TUESDAY))
+    ]
+    (largest,) = loss_by_unit(tuple(days)).values()
+    assert largest == Loss(Fraction(1, 2), Fraction(1, 8))
+    days[1] = gaussian("1", blocks=(Block(TUESDAY, "bus"),))
+    (largest,) = loss_by_unit(tuple(days)).values()
+    assert largest == Loss(None, Fraction(1, 2))
+    stated = replace(days[0], threshold=9, delta=Fraction(1, 10))
+    assert loss_of(stated, ONE).delta == Fraction(1, 10)
+    assert loss_of(replace(stated, delta=Fraction(1, 10**9)), ONE).delta > Fraction(1, 100)

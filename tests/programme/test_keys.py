@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from datetime import date
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -45,6 +47,17 @@ def said(field: FieldInfo) -> dict[str, str]:
     return extra["said"]
 
 
+def _type_of(path: str) -> Any:
+    field = KEYS[path]
+    return Annotated[(field.annotation, field, *field.metadata)]
+
+
+def read(path: str, text: str) -> object:
+    """Return what a key reads where a file says so."""
+    written = values_of(compose(f"it: {text}", "x"))["it"]
+    return TypeAdapter(_type_of(path)).validate_python(written)
+
+
 def as_an_editor_reads(path: Path) -> Any:
     """Return a file with the types that YAML gives its scalars, dates as they are written."""
 
@@ -78,11 +91,63 @@ def test_every_key_says_what_it_means_and_its_example_is_one(path: str) -> None:
     if not example:
         assert fields_of(field) or entry_of(field) or path == "meant_for"
         return
-    written = values_of(compose(f"it: {example}", "x"))["it"]
-    known: Any = Annotated[(field.annotation, field, *field.metadata)]
-    TypeAdapter(known).validate_python(written)
+    read(path, example)
     with pytest.raises(ValidationError):
-        TypeAdapter(known).validate_python(3.5)
+        TypeAdapter(_type_of(path)).validate_python(3.5)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "value"),
+    [
+        ("domain.slots", '"05:00-24:30"', (300, 1470)),
+        ("domain.slots", '"24:00-47:59"', (1440, 2879)),
+        ("domain.slots", "all_day", None),
+        ("domain.slots", "domains/hours.csv", "domains/hours.csv"),
+        ("domain.periods.NAME", '"07:05-25:59"', (425, 1559)),
+        ("time.day_starts", '"12:00"', 720),
+        ("tables.NAME.limits_kmh", "[60, 1]", (1, 60)),
+        ("tables.NAME.limits_kmh", "[40, '040']", (40,)),
+        ("domain.h3_resolution", "15", 15),
+        (
+            "source.absent_days",
+            "[2016-12-26, 2016-12-25]",
+            (date(2016, 12, 25), date(2016, 12, 26)),
+        ),
+        ("source.extent.north", '"-90"', -90),
+        ("mechanism.epsilon", '"1e-6"', Fraction(1, 10**6)),
+        ("mechanism.epsilon", '"1/8"', Fraction(1, 8)),
+        ("mechanism.epsilon", "4", 4),
+        ("typical_volume", "9" * 18, 10**18 - 1),
+        ("source.files_at_least", "0x10", 16),
+    ],
+)
+def test_a_value_is_read_exactly(path: str, text: str, value: object) -> None:
+    assert read(path, text) == value
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        *(("domain.slots", f'"{text}"') for text in ("09:00-09:00", "21:00-48:00", "09:00-24:60")),
+        ("domain.periods.NAME", '"7:00-09:00"'),
+        ("time.day_starts", '"12:01"'),
+        *(
+            ("tables.NAME.limits_kmh", text)
+            for text in ("[0, 1]", "[]", "40", "[40, 40]", "[40, [9]]")
+        ),
+        ("source.extent.north", '"90.1"'),
+        ("source.absent_days", "[2016-12-25, tomorrow]"),
+        *(("mechanism.epsilon", text) for text in ('"0"', '"1/0"', "0.5", "-1", '"1e100"')),
+        ("typical_volume", "9" * 19),
+        ("domain.h3_resolution", "16"),
+        ("caps.NAME.window_weeks", "0"),
+        ("publish.curator", "decide"),
+        ("units.trip.once_per_cell", '"true"'),
+    ],
+)
+def test_a_value_that_is_none_is_refused(path: str, text: str) -> None:
+    with pytest.raises(ValidationError):
+        read(path, text)
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=[path.stem for path in SHIPPED])

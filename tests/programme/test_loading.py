@@ -12,7 +12,8 @@ from turnstile.errors import InputError, ProgrammeError
 from turnstile.measures.registry import Measure
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.loading import load_programme, parse_programme
-from turnstile.programme.spec import RetentionSpec
+from turnstile.programme.spec import RetentionSpec, TableSpec
+from turnstile.service_calendar import ServiceWeek
 
 INCLUDE = Path(__file__).parents[2] / "include"
 OPAL = (Path(__file__).parents[1] / "support/programmes/opal.yaml").read_text()
@@ -196,6 +197,24 @@ def test_telemetry_has_its_own_measures_and_limits() -> None:
     assert (speed.measure, speed.clamp_kmh) == (Measure.MEAN_SPEED, 65)
     assert speeding.statistics == ("over_40", "over_60")
     assert itms.bound_of(ProtectionUnit.BUS_DAY) is not None
+
+
+@pytest.mark.parametrize(
+    ("by", "year_from", "kind"),
+    [
+        ((), None, "total"),
+        ((), ServiceWeek(2016, 27), ""),
+        (("tap_on_slot",), None, ""),
+        (("origin_zone", "day_period"), None, ""),
+        (("destination_zone",), None, ""),
+        (("origin_zone", "destination_zone"), None, "flow"),
+    ],
+)
+def test_totals_and_flows_are_told_from_other_tables(
+    by: tuple[str, ...], year_from: ServiceWeek | None, kind: str
+) -> None:
+    table = TableSpec("x", by, trips_max=9, year_from=year_from)
+    assert (table.is_total, table.is_flow) == (kind == "total", kind == "flow")
 
 
 def test_periods_of_another_length_are_counted_from_a_day_that_is_stated() -> None:

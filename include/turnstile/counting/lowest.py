@@ -68,15 +68,14 @@ def crowded(
     for begin in range(0, len(records), _BLOCK):
         block = records[begin : begin + _BLOCK + at_most]
         flags = is_crowded[begin : begin + _BLOCK]
-        others = [np.zeros(len(flags), dtype=np.int64) for _ in limits]
+        others = [(bits, most, np.zeros(len(flags), dtype=np.int64)) for bits, most in limits]
         for further in range(1, at_most + 1):
             differ = block[:-further][: len(flags)] ^ block[further:][: len(flags)]
             if further == at_most:
                 flags[: len(differ)] |= differ & np.uint64(unit) == 0
-                break
-            for (bits, _), count in zip(limits, others, strict=True):
+            for bits, _, count in others:
                 count[: len(differ)] += differ & np.uint64(bits) == 0
-        for (_, most), count in zip(limits, others, strict=True):
+        for _, most, count in others:
             flags |= count >= most
     return is_crowded
 

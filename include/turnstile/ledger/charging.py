@@ -166,20 +166,19 @@ class ChargingLedger:
         if moved := accounts.family_refusal(connection, request):
             return moved
         lead = attempts.leading(attempts.attempts(connection, request.key))
-        if lead is not None and (refusal := _other_request(connection, lead, request)):
-            return refusal
-        answer = answer_to_reserve(lead.state if lead else None)
-        burns = lead is not None and answer is ReserveAnswer.BURN_AND_OPEN_NEW
-        if lead is not None and burns and _is_drawn_by_another(connection, lead, holder):
-            return _goes_on(lead)
-        is_noise_known = str(request.key) in drew
-        if lead and burns and not (is_noise_known or attempts.has_started(connection, lead)):
-            return lead  # charged, and provably no noise yet: taken up without a second charge
-        if lead is not None and answer in {ReserveAnswer.RESUME, ReserveAnswer.ANSWER_SEALED}:
-            return lead
-        if lead is not None and answer is ReserveAnswer.BURN_AND_OPEN_NEW:
-            reason = "reserved again while drawing"
-            attempts.make_transition(connection, self._now(), lead, Transition.BURN, reason=reason)
+        if lead is not None:
+            if refusal := _other_request(connection, lead, request):
+                return refusal
+            answer = answer_to_reserve(lead.state)
+            if answer in {ReserveAnswer.RESUME, ReserveAnswer.ANSWER_SEALED}:
+                return lead
+            if answer is ReserveAnswer.BURN_AND_OPEN_NEW:
+                if _is_drawn_by_another(connection, lead, holder):
+                    return _goes_on(lead)
+                if not (str(request.key) in drew or attempts.has_started(connection, lead)):
+                    return lead  # charged, and provably no noise yet: no second charge
+                why = "reserved again while drawing"
+                attempts.make_transition(connection, self._now(), lead, Transition.BURN, reason=why)
         return self._open_attempt(connection, request)
 
     def _open_attempt(self, connection: Connection, request: Request) -> Attempt | RefusedError:

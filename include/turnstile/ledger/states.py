@@ -79,14 +79,14 @@ _RESERVE_ANSWERS = {
 }
 
 
-def answer_to_reserve(state: ReleaseState | None) -> ReserveAnswer:
+def answer_to_reserve(state: ReleaseState) -> ReserveAnswer:
     """Say what a reservation does on a key whose leading attempt is in this state.
 
     Examples:
-        >>> answer_to_reserve(None).value, answer_to_reserve(ReleaseState.DRAWING).value
-        ('open_new', 'burn_and_open_new')
+        >>> answer_to_reserve(ReleaseState.VOID).value
+        'open_new'
     """
-    return ReserveAnswer.OPEN_NEW if state is None else _RESERVE_ANSWERS[state]
+    return _RESERVE_ANSWERS[state]
 
 
 def is_allowed(transition: Transition, state: ReleaseState) -> bool:

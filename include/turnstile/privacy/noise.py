@@ -1,19 +1,20 @@
 """Noise: moments and probabilities of one draw, tails and half-widths of sums of many.
 
 A term is one distribution, so many times. The integer ones are the product's own (families); the
-continuous and the rounded Laplace and the continuous Gaussian are those of tables that others
-published. All are symmetric about zero. Floats: for reports, not for losses.
+continuous and the rounded Laplace are those of tables that others published. All are symmetric
+about zero. Floats: for reports, not for losses.
 
 All-integer sums are convolved exactly (a discrete Fourier transform over a window that holds all
-but 1e-15 of the mass). Others are inverted from the characteristic function (Gil-Pelaez 1951): a
-sum with a continuous part by the midpoint rule; a weighted sum of integer noises, whose transform
-never dies away, after a blur by one hundredth of its standard deviation, which moves a half-width
-by less than it is rounded to.
+but 1e-15 of the mass); sums of equal Laplace deviates have a closed form. A weighted sum of integer
+noises is inverted from its characteristic function (Gil-Pelaez 1951), which never dies away, after
+a blur by one hundredth of its standard deviation, which moves a half-width by less than it is
+rounded to.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -30,17 +31,14 @@ from turnstile.privacy.noise_families import REACH_SDS, NoiseFamily
 
 _REACH_SCALES = 38.0  # e^-38 is below 1e-16
 _NEGLIGIBLE = 1e-17
-_POINTS_MAX = 2_000_000
 _STEP_SDS = 0.02  # of the frequency, in 1/sd: the sum repeats after 314 sd only
 _BLUR_SDS = 0.01  # a normal blur of one hundredth of the sd makes the integral finite
 _LAST_BLURS = 6.0  # frequency, in 1/blur, beyond which nothing is left
 _SAME_WEIGHT_DIGITS = 9
-_BLURRED_BISECTIONS = 40
 _WIDEST_SDS = 12.0
-_BISECTIONS = 80
+_PARTS = 1 << 40  # a half-width is found to this part of the widest
 _ALMOST_ZERO = 1e-9
 Floats = NDArray[np.float64]
-Central = Callable[[float], float]
 _Deviation = TypeVar("_Deviation", float, Floats)
 
 
@@ -59,7 +57,7 @@ def noise_variance(noise: NoiseFamily, scale: Fraction) -> float:
     known = noise.record.variance(width)
     if known is not None:
         return known
-    values, probabilities = noise_pmf(noise, scale, reach=math.ceil(REACH_SDS * width) + 1)
+    values, probabilities = noise_pmf(noise, scale, reach=math.ceil(REACH_SDS * width))
     return float(np.sum(values**2 * probabilities))
 
 
@@ -98,7 +96,6 @@ class NoiseDistribution(StrEnum):
     """Distributions that others draw from. Rounded Laplace is continuous noise, rounded."""
 
     LAPLACE = "laplace"
-    GAUSSIAN = "gaussian"
     ROUNDED_LAPLACE = "rounded_laplace"
 
 
@@ -131,14 +128,12 @@ class Term:
     @property
     def is_integer(self) -> bool:
         """Whether the noise is an integer."""
-        return self.distribution not in (NoiseDistribution.LAPLACE, NoiseDistribution.GAUSSIAN)
+        return self.distribution is not NoiseDistribution.LAPLACE
 
     @property
     def is_gaussian(self) -> bool:
         """Whether the distribution has Gaussian tails."""
-        distribution = self.distribution
-        is_near_to_normal = isinstance(distribution, NoiseFamily) and distribution.record.adds_up
-        return is_near_to_normal or distribution is NoiseDistribution.GAUSSIAN
+        return isinstance(self.distribution, NoiseFamily) and self.distribution.record.adds_up
 
 
 def term_of(event: DrawEvent, times: int = 1) -> Term:
@@ -167,34 +162,23 @@ def variance_of(term: Term) -> float:
     if isinstance(term.distribution, NoiseFamily):
         return noise_variance(term.distribution, Fraction(term.scale))
     if term.distribution is NoiseDistribution.ROUNDED_LAPLACE:
-        values, probabilities = pmf(term, reach=math.ceil(reach_of([replace(term, times=1)])))
-        return float(np.sum(values.astype(np.float64) ** 2 * probabilities))
-    return (2 if term.distribution is NoiseDistribution.LAPLACE else 1) * term.scale**2
+        half = 0.5 / term.scale
+        return math.cosh(half) / (2 * math.sinh(half) ** 2)
+    return 2 * term.scale**2
 
 
 def reach_of(terms: Sequence[Term]) -> float:
     """Return the distance beyond which at most about 1e-15 of the mass of the sum lies."""
-    laplace = [term for term in terms if not term.is_gaussian]
-    gaussian = [term for term in terms if term.is_gaussian]
-    deviation = math.sqrt(
-        sum(2.2 * term.times * (term.scale**2 + 0.25) for term in laplace)
-        + sum(term.times * (term.scale**2 + 0.25) for term in gaussian)
-    )
-    heaviest = max((term.scale for term in laplace), default=0.0)
+    deviation = math.sqrt(sum(term.times * variance_of(term) for term in terms))
+    heaviest = max((term.scale for term in terms if not term.is_gaussian), default=0.0)
     return 9 * deviation + _REACH_SCALES * heaviest + 2
 
 
 def characteristic(term: Term, frequency: Floats) -> Floats:
-    """Return the characteristic function of one of the terms."""
-    if term.distribution is NoiseDistribution.LAPLACE:
-        return np.asarray(1 / (1 + (term.scale * frequency) ** 2))
-    if term.distribution is NoiseDistribution.GAUSSIAN:
-        return np.asarray(np.exp(-((term.scale * frequency) ** 2) / 2))
+    """Return the characteristic function of one of the terms, an integer."""
     if isinstance(term.distribution, NoiseFamily) and term.distribution.record.has_geometric_tail:
         # (1 - r)^2 / (1 - 2 r cos t + r^2), written so that nothing cancels near t = 0
-        ratio = math.exp(-1 / term.scale)
-        sharpness = 4 * ratio / (1 - ratio) ** 2
-        return np.asarray(1 / (1 + sharpness * np.sin(frequency / 2) ** 2))
+        return np.asarray(1 / (1 + (np.sin(frequency / 2) / math.sinh(0.5 / term.scale)) ** 2))
     return _by_sum(term, frequency)
 
 
@@ -225,10 +209,8 @@ class Weighted:
 def tail(terms: Sequence[Term], distance: float) -> float:
     """Return P(|sum of all terms| > distance).
 
-    For three Laplace terms of scale p it is e^(-u)(8 + 5u + u^2)/8 with u = distance/p.
-
     Args:
-        terms: at least one.
+        terms: at least one; of integers, or one of Laplace deviates.
         distance: in counts, >= 0.
 
     Examples:
@@ -241,14 +223,14 @@ def tail(terms: Sequence[Term], distance: float) -> float:
         values, probabilities = integer_pmf(terms)
         outside = np.abs(values) > distance + 1e-9
         return float(probabilities[outside].sum())
-    return max(0.0, 1 - _central_probability(terms)(distance))
+    return _laplace_tail(terms, distance)
 
 
 def half_width(terms: Sequence[Term], confidence: float) -> float:
     """Return the least a with P(|sum| <= a) >= confidence; an integer for integer sums.
 
     Args:
-        terms: at least one.
+        terms: at least one; of integers, or one of Laplace deviates.
         confidence: strictly between 0 and 1.
 
     Examples:
@@ -265,16 +247,32 @@ def half_width(terms: Sequence[Term], confidence: float) -> float:
         right = probabilities[middle + 1 :]
         inside = probabilities[middle] + 2 * np.cumsum(np.concatenate(([0.0], right)))
         return float(np.searchsorted(inside, confidence - 1e-12))
-    central, low, high = _central_probability(terms), 0.0, reach_of(terms)
-    for _ in range(_BISECTIONS):
-        middle_width = (low + high) / 2
-        if central(middle_width) >= confidence:
-            high = middle_width
-        else:
-            low = middle_width
-        if high - low < 1e-9 * high:
-            break
-    return high
+    return _least(lambda width: 1 - _laplace_tail(terms, width), confidence, reach_of(terms))
+
+
+def _laplace_tail(terms: Sequence[Term], distance: float) -> float:
+    """Return P(|sum| > distance) of n Laplace deviates of one scale.
+
+    The size of such a sum is a gamma deviate of shape n - k with the chance C(n - 1 + k, k)
+    2^(1 - n - k), for k < n. With u = distance/scale it is e^(-u)(8 + 5u + u^2)/8 for n = 3.
+
+    Raises:
+        ValueError: other terms.
+    """
+    from scipy.special import gammaincc, gammaln
+
+    if len(terms) != 1 or terms[0].is_integer:
+        raise ValueError("only equal Laplace deviates, or integers, have a known sum")
+    n, u = terms[0].times, distance / terms[0].scale
+    k = np.arange(n)
+    logs = gammaln(n + k) - gammaln(n) - gammaln(k + 1) - (n - 1 + k) * math.log(2)
+    return float(np.exp(logs) @ gammaincc(n - k, u))
+
+
+def _least(inside: Callable[[float], float], level: float, widest: float) -> float:
+    """Return the least width within which so much lies, up to the widest, by bisection."""
+    step = widest / _PARTS
+    return bisect_left(range(_PARTS), level, key=lambda parts: inside(parts * step)) * step
 
 
 def normal_half_width(deviation: _Deviation, *, level: int) -> _Deviation:
@@ -351,15 +349,6 @@ def integer_pmf(terms: Sequence[Term]) -> tuple[NDArray[np.int64], Floats]:
     return values, wrapped[values % size]
 
 
-def _central_probability(terms: Sequence[Term]) -> Central:
-    """Return the function distance -> P(|sum| <= distance) of a sum with a continuous part."""
-    smooth = [term for term in terms if not term.is_integer]
-    if len(smooth) == 1 and smooth[0].times == 1 and not smooth[0].is_gaussian:
-        integers = [term for term in terms if term.is_integer]
-        return _one_laplace(smooth[0].scale, integers)
-    return _inverted(terms, smooth)
-
-
 def _blurred_half_widths(
     terms: Sequence[tuple[Term, Floats]], deviation: float, confidences: Sequence[float]
 ) -> list[float]:
@@ -390,54 +379,4 @@ def _half_width(frequencies: Floats, transform: Floats, deviation: float, level:
         waves = np.sin(width * frequencies) / frequencies * transform
         return float(2 / np.pi * step * (width / 2 + waves.sum()))  # trapezoids, from 0 on
 
-    low, high = 0.0, _WIDEST_SDS * deviation
-    for _ in range(_BLURRED_BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if inside(middle) >= level else (middle, high)
-    return high
-
-
-def _one_laplace(scale: float, integers: Sequence[Term]) -> Central:
-    """One Laplace term (whose transform dies too slowly to invert) and any integer ones."""
-    probabilities: Floats = np.ones(1)
-    values: Floats = np.zeros(1)
-    if integers:
-        numbers, probabilities = integer_pmf(integers)
-        values = numbers.astype(np.float64)
-
-    def below(bound: Floats) -> Floats:
-        """Laplace distribution function."""
-        half = np.exp(-np.abs(bound) / scale) / 2
-        return np.asarray(np.where(bound < 0, half, 1 - half))
-
-    def central(distance: float) -> float:
-        """Mix over the integer part."""
-        return float(np.sum(probabilities * (below(distance - values) - below(-distance - values))))
-
-    return central
-
-
-def _inverted(terms: Sequence[Term], smooth: Sequence[Term]) -> Central:
-    """Gil-Pelaez by the midpoint rule, whose error is the mass beyond the reach."""
-    step = math.pi / (2 * reach_of(terms))
-    points = min(_POINTS_MAX, math.ceil(_last_frequency(smooth) / step))
-    frequency: Floats = (np.arange(points, dtype=np.float64) + 0.5) * step
-    transform = 2 / math.pi * step / frequency
-    for term in terms:
-        transform *= characteristic(term, frequency) ** term.times
-
-    def central(distance: float) -> float:
-        """Invert at one distance."""
-        return float(np.sum(transform * np.sin(frequency * distance)))
-
-    return central
-
-
-def _last_frequency(smooth: Sequence[Term]) -> float:
-    """Frequency after which the integrand adds less than about 1e-9."""
-    gaussian = sum(term.times * term.scale**2 for term in smooth if term.is_gaussian)
-    if gaussian:
-        return 7 / math.sqrt(gaussian)
-    order = 2 * sum(term.times for term in smooth)
-    product = math.prod(term.scale ** (2 * term.times) for term in smooth)
-    return float((1e9 / product) ** (1 / order))
+    return _least(inside, level, _WIDEST_SDS * deviation)

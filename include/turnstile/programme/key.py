@@ -180,7 +180,7 @@ def _limits(value: object) -> tuple[int, ...]:
     texts = read_texts(value)
     if not all(text.isdecimal() and int(text) > 0 for text in texts):
         raise ValueError("must be positive integers, km/h; write for example [40, 60]")
-    return tuple(sorted(map(int, texts)))
+    return tuple(sorted(set(map(int, texts))))
 
 
 def _days(value: object) -> tuple[date, ...]:
@@ -223,8 +223,8 @@ def degrees(most: int) -> Read:
 def _minute(text: str) -> int:
     """Return minutes after midnight of `HH:MM`; hours of the next day go on from 24."""
     hours = text[:2]
-    days = int(hours.isdecimal() and _HOURS_PER_DAY <= int(hours) < 2 * _HOURS_PER_DAY)
-    if days:
+    days = int(hours.isdecimal() and int(hours) >= _HOURS_PER_DAY)
+    if days:  # 24 to 47: of more hours no time of day is left
         text = f"{int(hours) - _HOURS_PER_DAY:02d}{text[2:]}"
     clock = time.fromisoformat(text)
     return days * MINUTES_PER_DAY + clock.hour * 60 + clock.minute

@@ -278,7 +278,7 @@ class TableSpec:
     @property
     def is_total(self) -> bool:
         """Trips by mode and day, under a bound of their own, each week anew."""
-        return not self.by and self.trips_max is not None and self.year_from is None
+        return not self.by and self.year_from is None
 
     @property
     def is_flow(self) -> bool:
