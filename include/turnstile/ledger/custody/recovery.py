@@ -116,6 +116,25 @@ class Recovery:
     unknown: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What losses are declared from, beside entries.
+
+    Args:
+        custody: second places and zones, and the clock.
+        traces: of every release.
+        families: budget group of a programme, where neither ledger nor card names it.
+        said: person and reason.
+        delivered: of which files releases are.
+    """
+
+    custody: Custody
+    traces: tuple[Trace, ...]
+    families: Mapping[str, str]
+    said: tuple[str, str]
+    delivered: Delivered
+
+
 def recover(  # noqa: PLR0913 - each a thing that a person says or that is left
     custody: Custody,
     families: dict[str, str],
@@ -143,17 +162,16 @@ def recover(  # noqa: PLR0913 - each a thing that a person says or that is left
     public = custody.witnesses.public
     all_traces = traces(public, custody.embargoed)
     heads = tuple(_heads(custody, all_traces))
+    known = _Known(custody, all_traces, families, said, delivered or Delivered())
 
     def act(connection: Connection) -> Recovery:
         facts.head(connection, locked=True)
         if not ends_draws:
             _require_no_draw(connection)
         returned, behind = _bring_back(connection, custody, salvaged)
-        known = (families, said, delivered or Delivered())
-        of_behind = _charge_behind(connection, custody, all_traces, behind, *known)
-        declared, unknown, counted = of_behind
+        declared, unknown, counted = _charge_behind(connection, known, behind)
         for _ in range(2):  # of a key that has bytes now, a staged package is another draw
-            declared += _declare(connection, custody, all_traces, counted, *known)
+            declared += _declare(connection, known, counted)
         published = _publish(connection, custody, all_traces, said)
         ended = _end_open(connection, custody, said)
         history = read_history(connection)
@@ -262,14 +280,8 @@ def _bring_back(
     return len(best), [entry for entry in salvaged if entry.sequence not in hashes]
 
 
-def _charge_behind(  # noqa: PLR0913, PLR0917 - each a source of what is lost
-    connection: Connection,
-    custody: Custody,
-    all_traces: tuple[Trace, ...],
-    behind: Sequence[Entry],
-    families: dict[str, str],
-    said: tuple[str, str],
-    delivered: Delivered,
+def _charge_behind(
+    connection: Connection, known: _Known, behind: Sequence[Entry]
 ) -> tuple[tuple[str, ...], tuple[str, ...], list[Entry]]:
     """Charge draws of which only entries behind a hole tell; those of packages are left to these.
 
@@ -277,15 +289,15 @@ def _charge_behind(  # noqa: PLR0913, PLR0917 - each a source of what is lost
         Releases whose loss was declared; attempts whose cost is not known; what charged the rest.
     """
     history, declared, unknown, counted = read_history(connection), list[str](), list[str](), []
-    known = {past.attempt_id: past for of_key in history.attempts.values() for past in of_key}
-    held = {name: past.is_held for name, past in known.items()} if behind else {}
-    has_bytes = {str(past.key) for past in known.values() if past.is_sealed}
-    packages = {(t.key, t.sealed): t for t in all_traces if t.sealed and t.manifest}
+    before = {past.attempt_id: past for of_key in history.attempts.values() for past in of_key}
+    held = {name: past.is_held for name, past in before.items()} if behind else {}
+    has_bytes = {str(past.key) for past in before.values() if past.is_sealed}
+    packages = {(t.key, t.sealed): t for t in known.traces if t.sealed and t.manifest}
     of_manifest = {trace.manifest: trace.sealed for trace in packages.values()}
     last, of_key = charged_by(behind), Counter[str]()
-    groups = families | _group_by_programme(history)
+    groups = {**known.families, **_group_by_programme(history)}
     for name, bodies in charged_behind(behind, held).items():
-        key, entry, attempt = name.partition("#")[0], last.get(name), known.get(name)
+        key, entry, attempt = name.partition("#")[0], last.get(name), before.get(name)
         stated = digests_in(bodies, of_manifest)
         if key in has_bytes and not (attempt and attempt.is_sealed):
             stated = {}  # somebody put it there
@@ -295,18 +307,18 @@ def _charge_behind(  # noqa: PLR0913, PLR0917 - each a source of what is lost
         if cards and is_lost and not (attempt and attempt.is_charged):
             continue  # a card says what it cost
         if attempt is not None:
-            _move_on(connection, custody, attempt, stated)
+            _move_on(connection, known.custody, attempt, stated)
         elif (key, digest) in packages:
             continue  # its card says what else was drawn
-        elif proof := proof or by_plan(custody.embargoed, key):
+        elif proof := proof or by_plan(known.custody.embargoed, key):
             of_key[key] += 1
             number = len(history.attempts.get(key, [])) + of_key[key]
-            body = proof.body(_family(connection, proof, groups), number, said)
+            body = proof.body(_family(connection, proof, groups), number, known.said)
             if digest:
                 is_public = "manifest_digest" in stated
                 state = ReleaseState.PUBLISHED if is_public else ReleaseState.SEALED
                 body |= {"state": state.value, **stated}
-            _declare_loss(connection, custody, delivered, body)
+            _declare_loss(connection, known, body)
             declared.append(key)
         else:
             unknown.append(name)
@@ -387,45 +399,36 @@ def _tail(
     return tail
 
 
-def _declare(  # noqa: PLR0913, PLR0917 - each a source of what is lost
-    connection: Connection,
-    custody: Custody,
-    all_traces: tuple[Trace, ...],
-    counted: Sequence[Entry],
-    families: dict[str, str],
-    said: tuple[str, str],
-    delivered: Delivered,
-) -> tuple[str, ...]:
+def _declare(connection: Connection, known: _Known, counted: Sequence[Entry]) -> tuple[str, ...]:
     """Charge what files prove and entries do not hold; return the releases."""
     history, declared = read_history(connection), []
     charged: dict[str, str] = {}
     held, of_key = cache(partial(_held, connection, counted)), Counter[str]()
-    unknown = _unknown(all_traces, history, declared_draws(connection), held)
+    unknown = _unknown(known.traces, history, declared_draws(connection), held)
     for proof in proofs(unknown, held):
         past_attempts = history.attempts.get(str(proof.key), [])
         is_sealed = any(attempt.state in SEALED_STATES for attempt in past_attempts)
-        family = _family(connection, proof, families | _group_by_programme(history) | charged)
+        groups = {**known.families, **_group_by_programme(history), **charged}
+        family = _family(connection, proof, groups)
         charged[proof.key.programme] = family
         of_key[str(proof.key)] += 1
-        body = proof.body(family, len(past_attempts) + of_key[str(proof.key)], said)
+        body = proof.body(family, len(past_attempts) + of_key[str(proof.key)], known.said)
         if is_sealed:  # the key has its bytes: these are others, drawn and charged, never its own
             body |= {"state": "burned", "artefact_digest": None, "manifest_digest": None}
             body |= {"proven_by": proof.sealed} if proof.sealed else {}
-        _declare_loss(connection, custody, delivered, body)
+        _declare_loss(connection, known, body)
         declared.append(str(proof.key))
     return tuple(declared)
 
 
-def _declare_loss(
-    connection: Connection, custody: Custody, delivered: Delivered, body: dict[str, Any]
-) -> None:
+def _declare_loss(connection: Connection, known: _Known, body: dict[str, Any]) -> None:
     """Charge a loss, and say whose files it was counted from."""
-    key, at = ReleaseKey.parse(body["key"]), instant(custody.clock())
-    if files := delivered.files(key):
+    key, at = ReleaseKey.parse(body["key"]), instant(known.custody.clock())
+    if files := known.delivered.files(key):
         body["files"] = list(files)
     accounts.lock_family(connection, body["family"])
     store(connection, facts.append(connection, at, EntryKind.LOSS_DECLARED, body))
-    if landing := delivered.landing.get(key.programme):
+    if landing := known.delivered.landing.get(key.programme):
         note_landing(connection, at, (landing, body["family"], key.programme))
 
 
