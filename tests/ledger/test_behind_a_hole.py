@@ -50,12 +50,15 @@ def _die(site: Site, n: int, **other: Any) -> None:
     ledger.burn(attempt.attempt_id, "it died", person="olga")
 
 
-def _with_holes(gone: Iterable[int], forged: Iterable[dict[str, Any]] = ()) -> None:
+def _with_holes(
+    gone: Iterable[int], forged: Iterable[dict[str, Any]] = (), *, alters: str = ""
+) -> None:
     """Damage the database so that these entries are no longer what they were; put others behind."""
     file = Settings.from_environment().ledger_file
     assert file is not None
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("DROP TRIGGER entry_no_update")
+        connection.executescript(alters)
         for sequence in gone:
             connection.execute("UPDATE entry SET record = '?' WHERE sequence = ?", (sequence,))
         for number, other in enumerate(forged, 1000):
@@ -163,6 +166,101 @@ def test_a_draw_whose_cost_is_in_the_hole_is_charged_by_its_plan_or_named(
     assert f"charged draws of unknown cost: {unknown}\n" in capsys.readouterr().out
     assert spent_micro(site.ledger) == LOSS_MICRO * (2 + has_plan)
     assert run("verify") == 0
+
+
+_NO_HEAD = "DROP TABLE head;"
+_NO_ATTEMPTS = "DROP TABLE attempt;"
+
+
+@pytest.mark.parametrize("alters", ["", _NO_HEAD, _NO_ATTEMPTS])
+def test_a_hold_whose_later_entries_were_the_last_ones_is_charged(site: Site, alters: str) -> None:
+    """Nothing is behind them: it was let go, though it had drawn."""
+    _die(site, 1)
+    entries, spent = [*site.ledger.entries()], spent_micro(site.ledger)
+    gone = (EntryKind.DRAW_BEGUN, EntryKind.DRAW_STARTED, EntryKind.BURNED)
+    _with_holes(_of(entries, 1, *gone), alters=alters)
+    assert run("recover", *WHO) == 0
+    assert (spent_micro(site.ledger), run("verify")) == (spent, 0)
+    assert _states(site, site.request(1).key) == [ReleaseState.BURNED]
+
+
+@pytest.mark.parametrize("alters", ["", _NO_HEAD])
+@pytest.mark.parametrize("has_plan", [True, False])
+def test_draws_that_are_lost_whole_are_charged_as_the_table_of_attempts_names_them(
+    site: Site, capsys: pytest.CaptureFixture[str], alters: str, *, has_plan: bool
+) -> None:
+    """In the last page, or in a hole with the draw of another week behind it."""
+    request = site.request(1)
+    _die(site, 1)
+    site.publish(2)
+    _die(site, 3)
+    if has_plan:
+        for n in (1, 3):
+            folder = site.home / "embargoed" / str(site.request(n).key)
+            folder.mkdir(parents=True)
+            (folder / "plan.json").write_text(json.dumps(plan_of(site.request(n))))
+    entries, spent = [*site.ledger.entries()], spent_micro(site.ledger)
+    _with_holes([*_of(entries, 1), *_of(entries, 3)], alters=alters)
+    capsys.readouterr()
+    assert run("recover", *WHO) == (0 if has_plan else 4)
+    unknown = "none" if has_plan else f"{request.key}#1, {site.request(3).key}#1"
+    assert f"charged draws of unknown cost: {unknown}\n" in capsys.readouterr().out
+    assert spent_micro(site.ledger) == (spent if has_plan else 2 * LOSS_MICRO)
+    assert run("verify") == 0
+
+
+@pytest.mark.parametrize("has_package", [True, False])
+def test_a_week_in_the_last_page_keeps_its_bytes(site: Site, *, has_package: bool) -> None:
+    """The table of attempts has their digest; a card states the draw that died before them."""
+    _die(site, 1)
+    attempt = site.draw(1)
+    if has_package:
+        site.publish(1)
+    else:
+        next((site.home / "embargoed" / str(attempt.key)).glob("sealed-*")).unlink()
+    entries, spent = [*site.ledger.entries()], spent_micro(site.ledger)
+    _with_holes(_of(entries, 1))
+    assert run("recover", *WHO) == 0
+    assert (spent_micro(site.ledger), run("verify")) == (spent, 0)
+    assert site.draw(1).artefact_digest == attempt.artefact_digest
+    assert spent_micro(site.ledger) == spent
+
+
+def test_the_last_pages_of_entries_are_lost(site: Site) -> None:
+    """As a disk loses them: those of the last draw, with every entry that they hold."""
+    for n in (1, 2, 3):  # some pages
+        _die(site, n)
+        (folder := site.home / "embargoed" / str(site.request(n).key)).mkdir(parents=True)
+        (folder / "plan.json").write_text(json.dumps(plan_of(site.request(n))))
+    file, spent = Settings.from_environment().ledger_file, spent_micro(site.ledger)
+    last = [e.record.encode() for e in site.ledger.entries() if e.key == str(site.request(3).key)]
+    assert file is not None
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    pages = bytearray(file.read_bytes())
+    for page in {pages.index(record) // 4096 for record in last}:
+        pages[page * 4096 : (page + 1) * 4096] = b"\xab" * 4096
+    file.write_bytes(pages)
+    assert run("recover", *WHO) == 0
+    assert (spent_micro(site.ledger), run("verify")) == (spent, 0)
+
+
+def test_holds_and_ended_holds_in_the_last_page_cost_nothing_as_far_as_it_is_known(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Negative control; of a hold whose end is lost, nobody knows."""
+    ledger = site.ledger
+    before = len([*ledger.entries()])
+    ledger.void(ledger.reserve(site.request(1)).attempt_id, "not today", person="olga")
+    ledger.reserve(site.request(2))
+    entries, spent = [*ledger.entries()], spent_micro(ledger)
+    _with_holes(range(before + 1, len(entries) + 1))
+    capsys.readouterr()
+    assert run("recover", *WHO) == 4
+    said = f"charged draws of unknown cost: {site.request(2).key}#1\n"
+    assert said in capsys.readouterr().out
+    assert (spent_micro(site.ledger), run("verify")) == (spent, 0)
+    assert not _states(site, site.request(1).key)
 
 
 _KINDS = (EntryKind.RESERVED, EntryKind.DRAW_BEGUN, EntryKind.DRAW_STARTED, EntryKind.BURNED)

@@ -204,12 +204,12 @@ def _recover(args: argparse.Namespace) -> int:
     families = dict(pair.split("=", 1) for pair in args.family if "=" in pair)
     if len(families) != len(args.family):
         raise InputError(where="ledger", field="--family", rule="write PROGRAMME=GROUP")
-    aside, salvaged = set_damage_aside()
+    aside, remains = set_damage_aside()
     ledger = open_to_write(new=True)
     done = ledger.recover(
         *_said(args),
         families=families,
-        salvaged=salvaged,
+        remains=remains,
         delivered=delivered_files(Settings.from_environment()),
         ends_draws=args.end_draws,
     )

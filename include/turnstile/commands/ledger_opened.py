@@ -13,7 +13,7 @@ from turnstile.settings import Settings, system_clock
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from turnstile.ledger.entries import Entry
+    from turnstile.ledger.database.damaged_database import Remains
     from turnstile.ledger.ledger import Ledger
     from turnstile.ledger.records import ReleaseKey
     from turnstile.ledger.tlog.cosigners import Answer
@@ -69,8 +69,8 @@ def who_asks(option: str) -> str:
         raise InputError(where="turnstile", field=option, rule=rule) from None
 
 
-def set_damage_aside() -> tuple[str, tuple[Entry, ...]]:
-    """Move a damaged database aside; return where it lies and the entries that it still holds.
+def set_damage_aside() -> tuple[str, Remains]:
+    """Move a damaged database aside; return where it lies and what it still holds.
 
     A sound one stays, and so does a server, whose own tools look after its files. Where a recovery
     stopped before anything came back, the entries are still those that it had set aside. One whose
@@ -83,16 +83,18 @@ def set_damage_aside() -> tuple[str, tuple[Entry, ...]]:
     import sqlite3
 
     from turnstile.ledger.database.damaged_database import (
+        Remains,
         damage_in,
         entries_left,
         newest_aside,
+        remains_of,
         set_aside,
     )
 
     settings = Settings.from_environment()
     file = settings.ledger_file
     if file is None:
-        return "", ()
+        return "", Remains()
     aside = newest_aside(file)
     try:
         is_damaged = file.is_file() and bool(damage_in(file) or _is_altered(settings, file))
@@ -102,10 +104,10 @@ def set_damage_aside() -> tuple[str, tuple[Entry, ...]]:
     if is_damaged:
         aside = file.with_name(f"{file.name}.damaged-{system_clock():%Y%m%dT%H%M%S}")
     elif aside is None or any(entries_left(file)):
-        return "", ()
+        return "", Remains()
     if not file.exists() or is_damaged:
         set_aside(file, aside)
-    return str(aside), tuple(entries_left(aside))
+    return str(aside), remains_of(aside)
 
 
 def _is_altered(settings: Settings, file: Path) -> bool:

@@ -39,7 +39,7 @@ from turnstile.ledger.custody.traces import CARD, TraceKind, package_trace, trac
 from turnstile.ledger.custody.vouched_files import vouched_files
 from turnstile.ledger.custody.witness import ANOTHERS, Witnesses, naming
 from turnstile.ledger.custody.zone_index import signed_list, write_index
-from turnstile.ledger.database.damaged_database import damage_in
+from turnstile.ledger.database.damaged_database import Remains, damage_in
 from turnstile.ledger.database.database_tables import ENTRY
 from turnstile.ledger.database.store import Store
 from turnstile.ledger.entries import Entry, EntryKind, instant, read_entry
@@ -529,7 +529,7 @@ class Ledger(ChargingLedger):
         reason: str,
         *,
         families: Mapping[str, str] | None = None,
-        salvaged: Sequence[Entry] = (),
+        remains: Remains | None = None,
         delivered: Delivered | None = None,
         ends_draws: bool = False,
     ) -> Recovery:
@@ -541,7 +541,7 @@ class Ledger(ChargingLedger):
             person: who declares what was lost.
             reason: what happened.
             families: budget group of a programme, where nothing else names it.
-            salvaged: entries of a damaged database that still read.
+            remains: of a damaged database.
             delivered: of which files releases are whose entries are lost.
             ends_draws: whether draws that a process works on at this moment are ended too.
 
@@ -554,7 +554,7 @@ class Ledger(ChargingLedger):
         """
         said, groups = (person, reason), dict(families or {})
         done = recovery.recover(
-            self._custody, groups, said, salvaged, delivered, ends_draws=ends_draws
+            self._custody, groups, said, remains or Remains(), delivered, ends_draws=ends_draws
         )
         if not self.parties().keys and self._witnesses.has_key:
             # The key that folders were given is named again, or it is a stranger's file there; so

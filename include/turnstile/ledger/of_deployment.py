@@ -9,7 +9,7 @@ import tempfile
 
 from turnstile.errors import InputError, IntegrityError
 from turnstile.ledger.custody.traces import traces
-from turnstile.ledger.database.damaged_database import entries_left, newest_aside
+from turnstile.ledger.database.damaged_database import newest_aside, remains_of
 from turnstile.ledger.ledger import Ledger
 from turnstile.settings import Settings, system_clock
 
@@ -72,7 +72,10 @@ def require_not_lost(settings: Settings, entries: int = 0) -> None:
 def _is_set_aside(settings: Settings) -> bool:
     """Return whether a damaged ledger was moved aside, and its recovery did not come to its end."""
     aside = None if settings.ledger_file is None else newest_aside(settings.ledger_file)
-    return aside is not None and any(entries_left(aside))
+    if aside is None:
+        return False
+    remains = remains_of(aside)
+    return any((remains.entries, remains.attempts))
 
 
 def _may_hold(settings: Settings) -> bool:

@@ -9,10 +9,8 @@ the file that it left, states of it, where that is more.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,12 +35,10 @@ UNKNOWN = "unknown"
 """Snapshot digest of a declared loss: which files it was counted from is lost. And what a draw of
 another plan was bound to, of which a card states the loss alone."""
 _RESTORE = "restore the package, or move it out of the zone, then recover again"
-_MALFORMED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+MALFORMED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 _OF_A_PLAN = ("programme_digest", "domain_digest", "plan_digest")
-_DIGEST = re.compile("[0-9a-f]{64}")
-_DIED_AT_MOST = 1000  # draws of one release; a card that states more is none of ours
+DIED_AT_MOST = 1000  # draws of one release; a card that states more is none of ours
 CHARGING = (EntryKind.DRAW_BEGUN, EntryKind.DRAW_STARTED, EntryKind.LOSS_DECLARED)
-_AFTER_A_CHARGE = {*CHARGING, EntryKind.SEALED, EntryKind.BURNED, EntryKind.PUBLISHED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +149,9 @@ def stated_by(package: Path) -> Stated:
         entries = frozenset(str(c["entry_sha256"]) for c in charges if "entry_sha256" in c)
         others = tuple(_other_draws(charge) for charge in charges if "postings" in charge)
         family = next((str(line["family"]) for line in card.get("cumulative", ())), None)
-        if not 0 <= died <= _DIED_AT_MOST:
+        if not 0 <= died <= DIED_AT_MOST:
             raise ValueError("no number of draws")
-    except (OSError, *_MALFORMED):
+    except (OSError, *MALFORMED):
         rule = f"its {CARD} cannot be read; {_RESTORE}"
         raise InputError(where=str(package), field="package", rule=rule) from None
     return Stated(died, entries, others, family)
@@ -203,67 +199,8 @@ def charged_by(entries: Iterable[Entry]) -> dict[str, Entry]:
     return {str(entry.attempt_id): entry for entry in entries if entry.kind in CHARGING}
 
 
-def charged_behind(
-    entries: Iterable[Entry], known: Mapping[str, bool]
-) -> dict[str, list[Mapping[str, Any]]]:
-    """Return what entries behind a hole say of each attempt that may have drawn, by attempt.
-
-    Those that they charge; of those before, whose end is lost, and of those that are lost whole,
-    nobody knows whether they drew.
-
-    Args:
-        entries: by number.
-        known: attempts of the entries before the first hole, and whether they are held, no more.
-    """
-    said: dict[str, list[Mapping[str, Any]]] = {}
-    charged, reserved, doubtful = set[str](), {name for name in known if known[name]}, set[str]()
-    voided, last = set[str](), 0
-    for entry in entries:
-        doubtful |= reserved if entry.sequence != last + 1 else set()
-        last = entry.sequence
-        if (name := _attempt_of(entry.body)) is not None:
-            said.setdefault(name, []).append(entry.body)
-            reserved |= {name} if entry.kind is EntryKind.RESERVED else set()
-            voided |= {name} if entry.kind is EntryKind.VOIDED else set()
-            charged |= {name} if entry.kind in _AFTER_A_CHARGE else set()
-    for name in said:
-        key, _, number = name.rpartition("#")
-        earlier = {f"{key}#{n}" for n in range(1, min(int(number), _DIED_AT_MOST))}
-        doubtful |= earlier - said.keys() - known.keys()
-    return {name: said.get(name, []) for name in sorted(charged | (doubtful - voided))}
-
-
-def _attempt_of(body: Mapping[str, Any]) -> str | None:
-    """Return the attempt that an entry is about; None if it is none of a release of ours."""
-    try:
-        name, key = str(body["attempt"]), ReleaseKey.parse(body["key"])
-        _ = parse_period(key.period)
-        number = int(name.removeprefix(f"{key}#"))
-    except (InputError, *_MALFORMED):
-        return None
-    return name if name == f"{key}#{number}" else None
-
-
-def digests_in(
-    bodies: Iterable[Mapping[str, Any]], of_manifest: Mapping[str | None, str | None]
-) -> dict[str, str]:
-    """Return the digests of sealed bytes and manifest that entries state of an attempt.
-
-    Args:
-        bodies: of the entries.
-        of_manifest: digest of the sealed bytes of packages, by that of their manifest.
-    """
-    stated: dict[str, str] = {}
-    for body, word in product(bodies, ("manifest_digest", "artefact_digest")):
-        if _DIGEST.fullmatch(str(body.get(word))):
-            stated.setdefault(word, str(body[word]))
-    if sealed := of_manifest.get(stated.get("manifest_digest")):
-        stated.setdefault("artefact_digest", sealed)
-    return stated
-
-
-def proof_behind(key: str, bodies: Iterable[Mapping[str, Any]]) -> Proof | None:
-    """Return what entries behind a hole state of a draw's cost; None if what opened it is lost.
+def proof_in_entries(key: str, bodies: Iterable[Mapping[str, Any]]) -> Proof | None:
+    """Return what entries state of a draw's cost; None if what opened it is lost.
 
     Args:
         key: of the release.
@@ -290,7 +227,7 @@ def _opened(key: str, body: Mapping[str, Any]) -> Proof | None:
         plan = _checked({**plan, "programme": key.partition("/")[0]}, ReleaseKey.parse(key))
         losses = [*body["postings"], *map(encode_posting, _losses_of(plan))]
         stated = _other_draws({"draws": body.get("draws", 1), "postings": losses})
-    except (InputError, *_MALFORMED):
+    except (InputError, *MALFORMED):
         return None
     named = family if family and isinstance(family, str) else None
     died = _died(key, plan, stated.losses)

@@ -1,8 +1,8 @@
 """A way back after a disaster: entries from witnesses, and declared losses from what files prove.
 
 1. Every witness's entries are read, and what a damaged database still holds; the longest chain that
-   continues the ledger's own is appended bit by bit. Draws of which only entries behind a hole tell
-   are charged, too.
+   continues the ledger's own is appended bit by bit. Draws of which only what is left behind a hole
+   tells are charged, too.
 2. What a public package, a staged one or a sealed file proves and no entry holds is charged in
    full, as a loss that a person declares.
 3. A sealed release whose package is public is published again, with that package.
@@ -28,15 +28,12 @@ from turnstile.durable_files import sealed_name, set_aside
 from turnstile.errors import InputError, IntegrityError, RefusedError
 from turnstile.ledger import attempts, facts, leases
 from turnstile.ledger.balances import accounts
+from turnstile.ledger.custody.behind_a_hole import Behind, lost_draws
 from turnstile.ledger.custody.custody import Custody
 from turnstile.ledger.custody.evidence_of_draws import (
     CHARGING,
     Proof,
-    by_plan,
-    charged_behind,
     charged_by,
-    digests_in,
-    proof_behind,
     proofs,
     stated_by,
 )
@@ -51,6 +48,7 @@ from turnstile.ledger.custody.replay import replay, store
 from turnstile.ledger.custody.shipped import last_shipped, shipped_entries, shipped_entry
 from turnstile.ledger.custody.shown_age import shown_age
 from turnstile.ledger.custody.traces import FILES, Trace, TraceKind, sealed_file, traces
+from turnstile.ledger.database.damaged_database import Remains
 from turnstile.ledger.entries import Entry, EntryKind, instant
 from turnstile.ledger.fold import Fold
 from turnstile.ledger.landing_paths import note_landing
@@ -139,7 +137,7 @@ def recover(  # noqa: PLR0913 - each a thing that a person says or that is left
     custody: Custody,
     families: dict[str, str],
     said: tuple[str, str],
-    salvaged: Sequence[Entry] = (),
+    remains: Remains,
     delivered: Delivered | None = None,
     *,
     ends_draws: bool = False,
@@ -150,7 +148,7 @@ def recover(  # noqa: PLR0913 - each a thing that a person says or that is left
         custody: second places and zones.
         families: budget group of a programme, where neither ledger nor card names it.
         said: person and reason.
-        salvaged: entries of a damaged database that still read, from the first on.
+        remains: of a damaged database.
         delivered: of which files releases are, so that no second group gets a budget for them.
         ends_draws: whether draws that a process works on at this moment are ended too.
 
@@ -168,7 +166,7 @@ def recover(  # noqa: PLR0913 - each a thing that a person says or that is left
         facts.head(connection, locked=True)
         if not ends_draws:
             _require_no_draw(connection)
-        returned, behind = _bring_back(connection, custody, salvaged)
+        returned, behind = _bring_back(connection, custody, remains)
         declared, unknown, counted = _charge_behind(connection, known, behind)
         for _ in range(2):  # of a key that has bytes now, a staged package is another draw
             declared += _declare(connection, known, counted)
@@ -183,8 +181,8 @@ def recover(  # noqa: PLR0913 - each a thing that a person says or that is left
             seen > ours or is_overlooked(seen, parties.recoveries, parties.recovered_over)
             for seen in shown
         )
-        done = (salvaged, returned, declared, published, ended, superseded, lost, is_behind)
-        if any(done):
+        done = (remains.entries, returned, declared, unknown, published, ended, superseded, lost)
+        if any(done) or is_behind:
             body = {
                 "recoveries": 1 + max(parties.recoveries, *(count for count, _ in shown)),
                 "over": list(map(list, shown)),
@@ -251,18 +249,16 @@ def _heads(custody: Custody, all_traces: tuple[Trace, ...]) -> Iterator[tuple[in
             yield trace.head
 
 
-def _bring_back(
-    connection: Connection, custody: Custody, salvaged: Sequence[Entry]
-) -> tuple[int, list[Entry]]:
+def _bring_back(connection: Connection, custody: Custody, remains: Remains) -> tuple[int, Behind]:
     """Append what witnesses and a damaged database hold beyond the head.
 
     Returns:
-        How many, and the entries of the damaged database behind the first that nobody holds.
+        How many, and what is left of the damaged database behind the first that nobody holds.
 
     Raises:
         IntegrityError: they hold two histories.
     """
-    history = read_history(connection)
+    history, salvaged = read_history(connection), remains.entries
     head, hashes = max(history.hashes), dict(history.hashes)
     left = {entry.sequence: entry for entry in salvaged}
     tails = [_tail(connection, folder, history, left) for folder in custody.witnesses.folders]
@@ -277,62 +273,39 @@ def _bring_back(
         )
     for entry in best:
         replay(connection, entry)
-    return len(best), [entry for entry in salvaged if entry.sequence not in hashes]
+    behind = [entry for entry in salvaged if entry.sequence not in hashes]
+    last = max(*hashes, *(entry.sequence for entry in salvaged), 1)
+    is_cut = remains.last is None or remains.last > last
+    # A witness has every charge before its draw.
+    is_cut = is_cut and all(last_shipped(folder) < last for folder in custody.witnesses.folders)
+    return len(best), Behind(behind, is_cut, remains.attempts if behind or is_cut else ())
 
 
 def _charge_behind(
-    connection: Connection, known: _Known, behind: Sequence[Entry]
+    connection: Connection, known: _Known, behind: Behind
 ) -> tuple[tuple[str, ...], tuple[str, ...], list[Entry]]:
-    """Charge draws of which only entries behind a hole tell; those of packages are left to these.
+    """Charge draws of which only what lies behind a hole tells.
 
     Returns:
         Releases whose loss was declared; attempts whose cost is not known; what charged the rest.
     """
     history, declared, unknown, counted = read_history(connection), list[str](), list[str](), []
-    before = {past.attempt_id: past for of_key in history.attempts.values() for past in of_key}
-    held = {name: past.is_held for name, past in before.items()} if behind else {}
-    has_bytes = {str(past.key) for past in before.values() if past.is_sealed}
-    packages = {(t.key, t.sealed): t for t in known.traces if t.sealed and t.manifest}
-    of_manifest = {trace.manifest: trace.sealed for trace in packages.values()}
-    last, of_key = charged_by(behind), Counter[str]()
-    groups = {**known.families, **_group_by_programme(history)}
-    for name, bodies in charged_behind(behind, held).items():
-        key, entry, attempt = name.partition("#")[0], last.get(name), before.get(name)
-        stated = digests_in(bodies, of_manifest)
-        if key in has_bytes and not (attempt and attempt.is_sealed):
-            stated = {}  # somebody put it there
-        digest, proof = stated.get("artefact_digest"), proof_behind(key, bodies)
-        cards = _charges_on_cards(behind, (t for (of, _), t in packages.items() if of == key))
-        is_lost = entry is None or (entry.hash in cards and not (proof or attempt))
-        if cards and is_lost and not (attempt and attempt.is_charged):
-            continue  # a card says what it cost
-        if attempt is not None:
-            _move_on(connection, known.custody, attempt, stated)
-        elif (key, digest) in packages:
-            continue  # its card says what else was drawn
-        elif proof := proof or by_plan(known.custody.embargoed, key):
+    groups, of_key = {**known.families, **_group_by_programme(history)}, Counter[str]()
+    for draw in lost_draws(history, behind, known.traces, known.custody.embargoed):
+        if draw.attempt is not None:
+            _move_on(connection, known.custody, draw.attempt, draw.stated)
+        elif draw.proof is not None:
+            key = str(draw.proof.key)
             of_key[key] += 1
             number = len(history.attempts.get(key, [])) + of_key[key]
-            body = proof.body(_family(connection, proof, groups), number, known.said)
-            if digest:
-                is_public = "manifest_digest" in stated
-                state = ReleaseState.PUBLISHED if is_public else ReleaseState.SEALED
-                body |= {"state": state.value, **stated}
+            body = draw.proof.body(_family(connection, draw.proof, groups), number, known.said)
             _declare_loss(connection, known, body)
             declared.append(key)
         else:
-            unknown.append(name)
+            unknown.append(draw.attempt_id)
             continue
-        has_bytes |= {key} if digest else set()
-        counted += [entry] if entry else []
+        counted += [draw.entry] if draw.entry else []
     return tuple(declared), tuple(unknown), counted
-
-
-def _charges_on_cards(behind: Iterable[Entry], packages: Iterable[Trace]) -> set[str]:
-    """Return the charges of a release that its cards state, of packages that this ledger made."""
-    ours = {word for e in behind for word in (e.hash, str(e.body.get("artefact_digest")))}
-    stated = [(stated_by(trace.path).entries, trace.sealed) for trace in packages]
-    return {c for charges, sealed in stated if ours & {sealed, *charges} for c in charges}
 
 
 def _move_on(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from turnstile.ledger.database.store import is_damage, reading_uri
 from turnstile.ledger.encoding import digest_of
@@ -17,8 +19,28 @@ _BESIDE = ("-wal", "-shm")
 _ROW = "SELECT record, hash FROM entry WHERE rowid = ?"
 """By the table's own tree, which grows as entries do: the index of numbers may be what is broken,
 and a search without it ends at the first page that is."""
+_ATTEMPT = (
+    "SELECT attempt_id AS attempt, release_key AS key, state, artefact_digest, manifest_digest "
+    "FROM attempt WHERE rowid = ?"
+)
+_HEAD = "SELECT sequence FROM head"
 _LEAST = 2 * 64
 """Bytes of an entry at least: its hash, and in its record that of the one before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remains:
+    """What a damaged database still holds; nothing of one that is sound.
+
+    Args:
+        entries: as they were written, by number; there may be holes.
+        last: number of the last entry that it held; None if what says so is lost, too.
+        attempts: rows of its table of attempts: name, key, state and digests.
+    """
+
+    entries: tuple[Entry, ...] = ()
+    last: int | None = 0
+    attempts: tuple[Mapping[str, Any], ...] = ()
 
 
 def damage_in(file: Path) -> str:
@@ -42,16 +64,35 @@ def entries_left(file: Path) -> Iterator[Entry]:
 
     Whether they follow each other is for the reader to check: there may be holes.
     """
+    for record, entry_hash in _rows(file, _ROW):
+        with suppress(ValueError, TypeError, AttributeError):
+            entry = read_entry(record, entry_hash)
+            is_numbered = type(entry.sequence) is int and isinstance(entry.body, dict)
+            if is_numbered and digest_of(entry.record) == entry.hash:
+                yield entry
+
+
+def remains_of(file: Path) -> Remains:
+    """Return what a damaged database still holds."""
+    last, attempts = None, tuple(map(dict, _rows(file, _ATTEMPT)))
+    with suppress(sqlite3.DatabaseError, TypeError), closing(_opened(file)) as connection:
+        (last,) = connection.execute(_HEAD).fetchone()
+    last = last if type(last) is int else None
+    return Remains(tuple(entries_left(file)), last, attempts)
+
+
+def _rows(file: Path, query: str) -> Iterator[sqlite3.Row]:
+    """Yield the rows of a table that still read, each asked for by its number."""
     parts = [file, file.with_name(f"{file.name}-wal")]
-    # What the last page says of the last entry may be what is broken.
+    # What the last page says of the last row may be what is broken.
     most = sum(part.stat().st_size for part in parts if part.is_file()) // _LEAST
     with suppress(sqlite3.DatabaseError, UnicodeDecodeError), closing(_opened(file)) as connection:
+        connection.row_factory = sqlite3.Row
         for number in range(1, 1 + most):
-            with suppress(sqlite3.DatabaseError, ValueError, TypeError, AttributeError):
-                entry = read_entry(*connection.execute(_ROW, (number,)).fetchone())
-                is_numbered = type(entry.sequence) is int and isinstance(entry.body, dict)
-                if is_numbered and digest_of(entry.record) == entry.hash:
-                    yield entry
+            with suppress(sqlite3.DatabaseError):
+                row = connection.execute(query, (number,)).fetchone()
+                if row is not None:
+                    yield row
 
 
 def first_altered(file: Path) -> tuple[int, int]:
