@@ -23,7 +23,7 @@ _ATTEMPT = (
     "SELECT attempt_id AS attempt, release_key AS key, state, artefact_digest, manifest_digest "
     "FROM attempt WHERE rowid = ?"
 )
-_HEAD = "SELECT sequence FROM head"
+_HEAD = "SELECT sequence FROM head WHERE rowid = ?"
 _LEAST = 2 * 64
 """Bytes of an entry at least: its hash, and in its record that of the one before."""
 
@@ -74,11 +74,9 @@ def entries_left(file: Path) -> Iterator[Entry]:
 
 def remains_of(file: Path) -> Remains:
     """Return what a damaged database still holds."""
-    last, attempts = None, tuple(map(dict, _rows(file, _ATTEMPT)))
-    with suppress(sqlite3.DatabaseError, TypeError), closing(_opened(file)) as connection:
-        (last,) = connection.execute(_HEAD).fetchone()
-    last = last if type(last) is int else None
-    return Remains(tuple(entries_left(file)), last, attempts)
+    head = next(_rows(file, _HEAD), None)
+    last = None if head is None or type(head["sequence"]) is not int else head["sequence"]
+    return Remains(tuple(entries_left(file)), last, tuple(map(dict, _rows(file, _ATTEMPT))))
 
 
 def _rows(file: Path, query: str) -> Iterator[sqlite3.Row]:
