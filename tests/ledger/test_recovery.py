@@ -24,7 +24,7 @@ from turnstile.ledger.custody.notes import Note
 from turnstile.ledger.custody.shipped import ship
 from turnstile.ledger.custody.signed_note import Signer
 from turnstile.ledger.custody.vouched_files import public_records, record_bytes
-from turnstile.ledger.database.damaged_database import damage_in, entries_left
+from turnstile.ledger.database.damaged_database import damage_in, remains_of
 from turnstile.ledger.database.store import is_damage
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
@@ -570,7 +570,7 @@ def test_a_witness_and_a_damaged_database_make_up_for_each_others_holes(
     page = pages.index(b'"sequence":3,') // 4096
     pages[page * 4096 : (page + 1) * 4096] = b"\xab" * 4096
     file.write_bytes(pages)
-    left = {entry.sequence for entry in entries_left(file)}
+    left = {entry.sequence for entry in remains_of(file).entries}
     assert 3 not in left
     gone = max(left) - 1
     path = site.witness / f"entries/{gone:012}.json"
@@ -661,7 +661,7 @@ def test_entries_before_a_broken_last_page_come_back(
     pages, at = _last_page(file)
     damage(pages, at)
     file.write_bytes(pages)
-    held = [entry.hash for entry in entries_left(file)]
+    held = [entry.hash for entry in remains_of(file).entries]
     assert len(held) > len(before) // 2
     assert held == before[: len(held)]
     assert run("recover", *WHO) == 0

@@ -221,7 +221,7 @@ def _recover(args: argparse.Namespace) -> int:
             "damaged_database": aside,
             "entries_from_witnesses": done.entries,
             "losses_declared": list(done.declared),
-            "charged_draws_of_unknown_cost": list(done.unknown),
+            "perhaps_drawn_and_not_charged": list(done.unknown),
             "published_again": list(done.published),
             "attempts_ended": list(done.ended),
             "entries_lost": done.superseded,

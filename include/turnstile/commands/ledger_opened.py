@@ -85,7 +85,6 @@ def set_damage_aside() -> tuple[str, Remains]:
     from turnstile.ledger.database.damaged_database import (
         Remains,
         damage_in,
-        entries_left,
         newest_aside,
         remains_of,
         set_aside,
@@ -103,7 +102,7 @@ def set_damage_aside() -> tuple[str, Remains]:
         raise InputError(where=str(file), field="ledger", rule=rule) from error
     if is_damaged:
         aside = file.with_name(f"{file.name}.damaged-{system_clock():%Y%m%dT%H%M%S}")
-    elif aside is None or any(entries_left(file)):
+    elif aside is None or remains_of(file).entries:
         return "", Remains()
     if not file.exists() or is_damaged:
         set_aside(file, aside)

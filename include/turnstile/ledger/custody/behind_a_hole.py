@@ -9,7 +9,7 @@ is named.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import product
@@ -21,12 +21,14 @@ from turnstile.ledger.custody.evidence_of_draws import (
     CHARGING,
     DIED_AT_MOST,
     MALFORMED,
+    PLAN,
     Proof,
     by_plan,
     charged_by,
     proof_in_entries,
     stated_by,
 )
+from turnstile.ledger.custody.folders import release_folders
 from turnstile.ledger.custody.known_history import History
 from turnstile.ledger.custody.traces import Trace
 from turnstile.ledger.entries import Entry, EntryKind
@@ -59,7 +61,7 @@ class LostDraw:
     """An attempt that may have drawn there.
 
     Args:
-        attempt_id: its name.
+        attempt_id: its name; the release key where nothing but its plan is left.
         entry: the last there that charged it; None if that is lost.
         attempt: as the entries before the hole have it; None if they do not.
         stated: digests of its sealed bytes and its manifest, as far as they are known.
@@ -74,9 +76,11 @@ class LostDraw:
 
 
 def lost_draws(
-    history: History, behind: Behind, traces: Iterable[Trace], embargoed: Path | None
+    history: History, behind: Behind, traces: Collection[Trace], embargoed: Path | None
 ) -> Iterator[LostDraw]:
     """Yield the draws to charge, but those whose cost a package states: its card is charged.
+
+    Last come weeks that were planned and of which nothing else is left: they may have drawn.
 
     Args:
         history: up to the hole.
@@ -108,9 +112,14 @@ def lost_draws(
             if (key, stated.get(_BYTES)) in packages:
                 continue  # its card says what else was drawn
             if proof := proof or by_plan(embargoed, key):
-                proof = _with_bytes(proof, stated)
+                proof = _as_said(proof, said.get(name, ()), stated)
         has_bytes |= {key} if _BYTES in stated and (attempt or proof) else set()
         yield LostDraw(name, entry, attempt, stated, None if attempt else proof)
+    if behind.entries or behind.is_cut:
+        known = {name.rpartition("#")[0] for name in (*said, *before)} | {t.key for t in traces}
+        for key, folder in () if embargoed is None else release_folders(embargoed):
+            if key not in known and (folder / PLAN).exists():
+                yield LostDraw(key, None, None, {}, None)
 
 
 def _said(behind: Behind) -> dict[str, list[Mapping[str, Any]]]:
@@ -188,12 +197,14 @@ def _digests_in(
     return stated
 
 
-def _with_bytes(proof: Proof, stated: Mapping[str, str]) -> Proof:
-    """Return a draw with the bytes that it is said to have, if it is."""
-    if _BYTES not in stated:
-        return proof
-    state = ReleaseState.PUBLISHED if _MANIFEST in stated else ReleaseState.SEALED
-    return replace(proof, state=state, sealed=stated[_BYTES], manifest=stated.get(_MANIFEST))
+def _as_said(proof: Proof, bodies: Iterable[Mapping[str, Any]], stated: Mapping[str, str]) -> Proof:
+    """Return a draw with the budget group and the bytes that it is said to have, if it is."""
+    groups = (body["family"] for body in bodies if body.get("family"))
+    family = proof.family or next((group for group in groups if isinstance(group, str)), None)
+    sealed, manifest = stated.get(_BYTES), stated.get(_MANIFEST)
+    state = ReleaseState.PUBLISHED if manifest else ReleaseState.SEALED
+    state = state if sealed else proof.state
+    return replace(proof, family=family, state=state, sealed=sealed, manifest=manifest)
 
 
 def _charges_on_cards(ours: AbstractSet[str], packages: Iterable[Trace]) -> set[str]:

@@ -100,7 +100,8 @@ class Recovery:
         lost: files that are gone for good.
         aside: files beside the sealed ones of their releases; they were set aside.
         sealed: digests of the sealed bytes that keys have, by release.
-        unknown: charged draws of which no entry that is left states the cost, nor any file.
+        unknown: draws of which nothing that is left states the cost, and weeks that were planned
+            where entries are lost, and may have drawn.
     """
 
     entries: int
@@ -287,7 +288,7 @@ def _charge_behind(
     """Charge draws of which only what lies behind a hole tells.
 
     Returns:
-        Releases whose loss was declared; attempts whose cost is not known; what charged the rest.
+        Releases whose loss was declared; draws that nothing charges; what charged the rest.
     """
     history, declared, unknown, counted = read_history(connection), list[str](), list[str](), []
     groups, of_key = {**known.families, **_group_by_programme(history)}, Counter[str]()

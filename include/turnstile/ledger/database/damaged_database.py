@@ -1,31 +1,25 @@
-"""An SQLite file that a disk or a copy damaged: what is wrong, and which entries still read."""
+"""An SQLite file that a disk or a copy damaged: what is wrong, and what it still holds."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
-from contextlib import closing, suppress
+from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
-from itertools import islice
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from turnstile.ledger.database.database_tables import ATTEMPT, ENTRY, HEAD
+from turnstile.ledger.database.pages_of_a_file import rows_in
 from turnstile.ledger.database.store import is_damage, reading_uri
 from turnstile.ledger.encoding import digest_of
 from turnstile.ledger.entries import Entry, read_entry
 from turnstile.ledger.fold import Fold
 
 _BESIDE = ("-wal", "-shm")
-_ROW = "SELECT record, hash FROM entry WHERE rowid = ?"
-"""By the table's own tree, which grows as entries do: the index of numbers may be what is broken,
-and a search without it ends at the first page that is."""
-_ATTEMPT = (
-    "SELECT attempt_id AS attempt, release_key AS key, state, artefact_digest, manifest_digest "
-    "FROM attempt WHERE rowid = ?"
-)
-_HEAD = "SELECT sequence FROM head WHERE rowid = ?"
-_LEAST = 2 * 64
-"""Bytes of an entry at least: its hash, and in its record that of the one before."""
+_OF_HEAD, _OF_ENTRY, _OF_ATTEMPT = (tuple(t.columns.keys()) for t in (HEAD, ENTRY, ATTEMPT))
+"""Columns of a table: pages do not say whose rows they hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +29,7 @@ class Remains:
     Args:
         entries: as they were written, by number; there may be holes.
         last: number of the last entry that it held; None if what says so is lost, too.
-        attempts: rows of its table of attempts: name, key, state and digests.
+        attempts: rows of its table of attempts; as bodies of entries name them, too.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -59,38 +53,24 @@ def damage_in(file: Path) -> str:
     return "" if report == "ok" else str(report).splitlines()[-1]
 
 
-def entries_left(file: Path) -> Iterator[Entry]:
-    """Yield the entries that a damaged database still holds as they were written, in order.
-
-    Whether they follow each other is for the reader to check: there may be holes.
-    """
-    for record, entry_hash in _rows(file, _ROW):
-        with suppress(ValueError, TypeError, AttributeError):
-            entry = read_entry(record, entry_hash)
-            is_numbered = type(entry.sequence) is int and isinstance(entry.body, dict)
-            if is_numbered and digest_of(entry.record) == entry.hash:
-                yield entry
-
-
 def remains_of(file: Path) -> Remains:
-    """Return what a damaged database still holds."""
-    head = next(_rows(file, _HEAD), None)
-    last = None if head is None or type(head["sequence"]) is not int else head["sequence"]
-    return Remains(tuple(entries_left(file)), last, tuple(map(dict, _rows(file, _ATTEMPT))))
+    """Return what a damaged database still holds, wherever in the file that is.
 
-
-def _rows(file: Path, query: str) -> Iterator[sqlite3.Row]:
-    """Yield the rows of a table that still read, each asked for by its number."""
-    parts = [file, file.with_name(f"{file.name}-wal")]
-    # What the last page says of the last row may be what is broken.
-    most = sum(part.stat().st_size for part in parts if part.is_file()) // _LEAST
-    with suppress(sqlite3.DatabaseError, UnicodeDecodeError), closing(_opened(file)) as connection:
-        connection.row_factory = sqlite3.Row
-        for number in range(1, 1 + most):
-            with suppress(sqlite3.DatabaseError):
-                row = connection.execute(query, (number,)).fetchone()
-                if row is not None:
-                    yield row
+    Whether the entries follow each other is for the reader to check.
+    """
+    entries: dict[str, Entry] = {}
+    heads, attempts = list[int](), list[Mapping[str, Any]]()
+    for row in rows_in(file):
+        if len(row) == len(_OF_ENTRY):
+            if entry := _entry(*row[-2:]):
+                entries[entry.hash] = entry
+        elif len(row) == len(_OF_ATTEMPT):
+            of = dict(zip(_OF_ATTEMPT, row, strict=True))
+            attempts.append(of | {"attempt": of["attempt_id"], "key": of["release_key"]})
+        elif len(row) == len(_OF_HEAD) and row[0] is None and type(row[1]) is int:
+            heads.append(row[1])  # SQLite keeps its key beside the row
+    by_number = sorted(entries.values(), key=lambda entry: entry.sequence)
+    return Remains(tuple(by_number), max(heads, default=None), tuple(attempts))
 
 
 def first_altered(file: Path) -> tuple[int, int]:
@@ -99,15 +79,27 @@ def first_altered(file: Path) -> tuple[int, int]:
     0 if all are; a file that SQLite finds sound may hold other texts than were written. One without
     tables holds nothing: whoever was to make them died.
     """
-    fold, number = Fold(), 0
+    fold = Fold()
     with closing(_opened(file)) as connection:
+        connection.text_factory = partial(str, encoding="utf-8", errors="replace")
         if connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None:
             return 0, 0
-        (length,) = connection.execute("SELECT count(*) FROM entry").fetchone()
-    for number, entry in enumerate(islice(entries_left(file), length), 1):
-        if any(fold.follow(entry)):
-            return number, length
-    return (number + 1 if number < length else 0), length
+        rows = connection.execute("SELECT record, hash FROM entry ORDER BY rowid").fetchall()
+    for number, row in enumerate(rows, 1):
+        entry = _entry(*row)
+        if entry is None or any(fold.follow(entry)):
+            return number, len(rows)
+    return 0, len(rows)
+
+
+def _entry(record: object, written_hash: object) -> Entry | None:
+    """Read an entry that is what its hash says."""
+    try:
+        entry = read_entry(str(record), str(written_hash))
+        is_numbered = type(entry.sequence) is int and isinstance(entry.body, dict)
+        return entry if is_numbered and digest_of(entry.record) == entry.hash else None
+    except (ValueError, TypeError, AttributeError):
+        return None
 
 
 def newest_aside(file: Path) -> Path | None:
