@@ -403,6 +403,17 @@ def test_no_new_ledger_begins_where_a_recovery_stopped(
     open_ledger(Settings.from_environment())
 
 
+def test_a_ledger_that_is_lost_after_one_was_set_aside_comes_back(site: Site) -> None:
+    """A simulated world stood still: what is left of a file was asked of one that is gone."""
+    _with_holes([])
+    assert run("recover", *WHO) == 0
+    file, spent = Settings.from_environment().ledger_file, spent_micro(site.ledger)
+    assert file is not None
+    file.unlink()
+    assert run("recover", *WHO) == 0
+    assert (spent_micro(site.ledger), run("verify")) == (spent, 0)
+
+
 def _stop(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 

@@ -33,12 +33,12 @@ def rows_in(file: Path) -> Iterator[Row]:
         file: of a database of which nobody writes. What lies beside it counts as far as it was
             committed.
     """
-    content = file.read_bytes()
+    log = file.with_name(f"{file.name}-wal")
+    content, logged = (part.read_bytes() if part.is_file() else b"" for part in (file, log))
     size = int.from_bytes(content[16:18], "big")
     size = size if size in _SIZES else _SIZE
     pages = {1 + at // size: content[at : at + size] for at in range(0, len(content), size)}
-    log = file.with_name(f"{file.name}-wal")
-    pages |= _committed(log.read_bytes() if log.is_file() else b"", size)
+    pages |= _committed(logged, size)
     for number, page in pages.items():
         head = _FILE_HEADER if number == 1 else 0
         if page[head : head + 1] != bytes([_OF_ROWS]):
