@@ -13,6 +13,7 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from ledger_asks import LOSS_MICRO, spent_micro
 
 from conftest import Stores
 from turnstile.errors import IntegrityError
-from turnstile.ledger.database.damaged_database import damage_in, remains_of
+from turnstile.ledger.database.damaged_database import damage_in, newest_aside, remains_of
 from turnstile.ledger.encoding import digest_of, encode_posting
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.of_deployment import open_ledger
@@ -412,6 +413,26 @@ def test_a_ledger_that_is_lost_after_one_was_set_aside_comes_back(site: Site) ->
     file.unlink()
     assert run("recover", *WHO) == 0
     assert (spent_micro(site.ledger), run("verify")) == (spent, 0)
+
+
+@pytest.mark.usefixtures("site")
+def test_two_ledgers_that_are_damaged_in_one_second_are_both_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The second took the place of the first: of its draws nothing was left but in it."""
+    file, now = Settings.from_environment().ledger_file, datetime(2016, 8, 9, tzinfo=UTC)
+    assert file is not None
+    monkeypatch.setattr("turnstile.commands.ledger_opened.system_clock", lambda: now)
+    kept = []
+    for _ in range(3):
+        _with_holes([])
+        kept.append(file.read_bytes())
+        assert run("recover", *WHO) == 0
+        last = newest_aside(file)
+        assert last is not None
+        assert last.read_bytes() == kept[-1]
+    asides = sorted(file.parent.glob(f"{file.name}.damaged-*"))
+    assert [path.read_bytes() for path in asides if path.name[-1].isdigit()] == kept
 
 
 def _stop(*_: object, **__: object) -> None:

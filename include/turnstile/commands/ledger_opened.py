@@ -86,6 +86,7 @@ def set_damage_aside() -> tuple[str, Remains]:
         Remains,
         damage_in,
         newest_aside,
+        place_aside,
         remains_of,
         set_aside,
     )
@@ -101,7 +102,7 @@ def set_damage_aside() -> tuple[str, Remains]:
         rule = f"{error}; nothing was done: stop who uses it, or move it away, then recover again"
         raise InputError(where=str(file), field="ledger", rule=rule) from error
     if is_damaged:
-        aside = file.with_name(f"{file.name}.damaged-{system_clock():%Y%m%dT%H%M%S}")
+        aside = place_aside(file, system_clock())
     elif aside is None or remains_of(file).entries:
         return "", Remains()
     if not file.exists() or is_damaged:

@@ -6,7 +6,9 @@ import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +108,13 @@ def newest_aside(file: Path) -> Path | None:
     """Return where a damaged database of this place was set aside last; None if none ever was."""
     paths = file.parent.glob(f"{file.name}.damaged-*")
     return max((path for path in paths if not path.name.endswith(_BESIDE)), default=None)
+
+
+def place_aside(file: Path, now: datetime) -> Path:
+    """Name where a damaged database goes: a place of its own, whatever was set aside before."""
+    place = file.with_name(f"{file.name}.damaged-{now:%Y%m%dT%H%M%S}")
+    others = (place.with_name(f"{place.name}-{number}") for number in count(1))
+    return next(path for path in chain([place], others) if not path.exists())
 
 
 def set_aside(file: Path, aside: Path) -> None:
