@@ -22,6 +22,7 @@ from small_deployment import WEEK, Deployment
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import ReleaseKey
+from turnstile.pipeline import before_charge
 from turnstile.pipeline.draw import charged_draw
 from turnstile.pipeline.steps import STEPS, step_named
 from turnstile.publishing.carried import verify_losses
@@ -208,7 +209,12 @@ def test_bytes_of_a_dearer_plan_are_charged_at_that_plan_from_files_alone(
 
 @pytest.mark.parametrize("is_elsewhere", [False, True])
 def test_a_week_is_not_planned_anew_while_it_is_drawn(
-    landed: Deployment, turnstile: Cli, monkeypatch: pytest.MonkeyPatch, *, is_elsewhere: bool
+    landed: Deployment,
+    turnstile: Cli,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    *,
+    is_elsewhere: bool,
 ) -> None:
     """The cheaper plan lay beside bytes that had been charged at the dearer one.
 
@@ -233,9 +239,12 @@ def test_a_week_is_not_planned_anew_while_it_is_drawn(
 
     shutil.copyfile(STEADY_ITMS, landed.include / "programmes/itms.yaml")
     monkeypatch.setattr(charged_draw, "encode", encode_later)
+    monkeypatch.setattr(before_charge, "BEAT_S", 0.1)
+    caplog.set_level("INFO")
     for name in STEPS[: STEPS.index("draw") + 1]:
         step_named(name)("itms", WEEK, 0)
     planning[0].join()
+    assert f"waiting: another process draws {KEY} at this moment" in caplog.text
     (sealed,) = landed.ledger.attempts(ReleaseKey.parse(KEY))
     assert json.loads(plan.read_bytes())["plan_digest"] == sealed.plan_digest
     landed.lose_ledger()

@@ -177,12 +177,12 @@ def run_by_hand(airflow: RealAirflow, dag: str) -> str:
     return str(airflow.call("GET", path)["state"])
 
 
-def until_step(progress: Any, step: str) -> None:
-    """Read what `turnstile run` says until it is at a step."""
+def until_said(progress: Any, sentence: str) -> None:
+    """Read what `turnstile run` says until it says this."""
     for line in progress:
-        if line.rstrip().endswith(f"] {step}"):
+        if sentence in line:
             return
-    pytest.fail(f"turnstile run never came to {step}")
+    pytest.fail(f"turnstile run never said: {sentence}")
 
 
 def attempts(airflow: RealAirflow, week: str) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import psutil
+import pytest
 from held_steps import hold_draws
 from ports import free_port
 from postgresql_server import metadata_database
@@ -319,8 +320,9 @@ def running(
     if ran_before:
         _go_on_with_last_week(base / "plugins")
     settings = Settings(base / "var", f"sqlite:///{base / 'var/ledger.sqlite'}", (), include)
-    for name, value in (("HOME", settings.home), ("INCLUDE", include)):
-        os.environ[f"TURNSTILE_{name}"] = str(value)  # noqa: TID251 - the command reads it
+    own = pytest.MonkeyPatch()
+    own.setenv("TURNSTILE_HOME", str(settings.home))
+    own.setenv("TURNSTILE_INCLUDE", str(include))
     for asked in weeks.split(","):
         assert main(["sample", "opal", "--weeks", asked, "--rows", "2000", "--seed", "3"]) == 0
     home = airflow_home(settings)
@@ -349,8 +351,7 @@ def running(
             stack.start_scheduling()
             yield airflow
     finally:
-        for name in ("HOME", "INCLUDE"):
-            os.environ.pop(f"TURNSTILE_{name}", None)  # noqa: TID251 - set above
+        own.undo()
 
 
 def _go_on_with_last_week(plugins: Path) -> None:

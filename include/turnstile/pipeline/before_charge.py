@@ -22,6 +22,7 @@ from turnstile.ledger.custody.custody import clock_known_until
 from turnstile.ledger.custody.evidence_of_draws import earlier_plan
 from turnstile.ledger.custody.traces import STORE_ASIDE
 from turnstile.ledger.encoding import encode_event
+from turnstile.ledger.leases import BEAT_S
 from turnstile.ledger.records import Attempt
 from turnstile.look.file_form import has_records
 from turnstile.pipeline.context import Release
@@ -109,7 +110,7 @@ def _require_passed(release: Release, report: QualityReport) -> None:
 
 def plan(release: Release) -> str:
     """Write the plan down and return its digest; of a sealed week, only if its plan was lost."""
-    from turnstile.pipeline.draw.drawing import LOOK_S, alone
+    from turnstile.pipeline.draw.drawing import alone
 
     planned = release.plan
     content = json.dumps(described(planned), indent=1, sort_keys=True)
@@ -119,16 +120,21 @@ def plan(release: Release) -> str:
     # may draw there.
     may_draw = (release.settings.private / str(release.key)).is_dir()
     with alone(release) if may_draw else nullcontext() as lock:
-        while any(name.startswith(f"{release.key}#") for name in release.ledger.living_draws()):
-            if lock is not None:  # whoever drew under it has died
-                release.ledger.end_lease(lock)
-            time.sleep(LOOK_S)
+        if lock is not None and _is_drawn(release):  # whoever drew under it has died
+            release.ledger.end_lease(lock)
+        while _is_drawn(release):
+            release.say(f"waiting: another process draws {release.key} at this moment")
+            time.sleep(BEAT_S)
         sealed = release.sealed
         was_lost = sealed is not None and not file.exists() and sealed.plan_digest == planned.digest
         if sealed is None or was_lost:
             _keep_earlier(release, file, planned.digest)
             write_atomically(file, content.encode())
     return planned.digest
+
+
+def _is_drawn(release: Release) -> bool:
+    return any(name.startswith(f"{release.key}#") for name in release.ledger.living_draws())
 
 
 def _keep_earlier(release: Release, file: Path, planned: str) -> None:

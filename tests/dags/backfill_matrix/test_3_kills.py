@@ -26,7 +26,7 @@ from matrix_of_weeks import (
     note,
     run_by_hand,
     until_lease_ends,
-    until_step,
+    until_said,
 )
 
 LOOKS_FOR_ORPHANS_S = 45
@@ -165,7 +165,7 @@ def test_a_release_by_hand_at_the_same_time_draws_once(sealed: Matrix) -> None:
             command, env=airflow.stack._environment, stderr=subprocess.PIPE, text=True
         ) as by_hand:
             assert by_hand.stderr is not None
-            until_step(by_hand.stderr, "reserve")
+            until_said(by_hand.stderr, f"waiting: another process draws opal/{BESIDE_RUN}/r0 ")
             airflow.let_go(BESIDE_RUN, "seal")
             by_hand.communicate()
         assert by_hand.returncode == 0

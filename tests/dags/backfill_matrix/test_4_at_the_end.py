@@ -92,7 +92,7 @@ def test_the_checks_of_every_row_see_what_was_altered(
     home = tmp_path / "var"
     for name in ("embargoed", "public"):
         shutil.copytree(sealed.airflow.home / name, home / name, symlinks=True)
-    for file in ("ledger.sqlite", "ledger-key.pem"):
+    for file in ("ledger.sqlite", "ledger-key.pem", "log-key.pem"):
         shutil.copy(sealed.airflow.home / file, home)
     include = sealed.airflow.base / "include"
     assert disagreements(home, include) == ()

@@ -146,13 +146,16 @@ def alone(release: Release, *, waits: bool = True) -> Iterator[str]:
     """
     lock = release.folders.private / ".draw.lock"
     with contextlib.ExitStack() as held:
-        file = None
+        file, is_told = None, False
         while file is None:
             try:
                 file = held.enter_context(exclusively(lock, waits=False))
             except BlockingIOError:
                 if not waits:
                     raise
+                if not is_told:
+                    release.say(f"waiting: another process draws {release.key} at this moment")
+                is_told = True
                 ASKED.get()()  # in the system's own wait nobody who stops this would be heard
                 time.sleep(LOOK_S)
         yield name_of_lock(file)
