@@ -58,7 +58,7 @@ def airflow(tmp_path_factory: pytest.TempPathFactory, found: Sinks) -> Iterator[
     weeks = f"{ASKED}:{KILLED}"
     with running(base, weeks, edits=EDITS, extra=extra, edits_of_buses=EDITS) as started:
         weeks = f"{HEALTHY}:{ORPHANED}"
-        assert main(["sample", "itms", "--weeks", weeks, "--rows", "2000", "--seed", "3"]) == 0
+        assert main(["sample", "itms", "--weeks", weeks, "--rows", "5000", "--seed", "3"]) == 0
         started.until(lambda: started.api().has_dag("release_itms"), what="the DAG of buses")
         started.api().unpause("release_itms")
         yield started
