@@ -360,6 +360,103 @@ def test_a_draw_whose_end_or_begin_is_in_a_hole_is_charged_once(
     assert (spent_micro(site.ledger), run("verify")) == (spent, 0)
 
 
+def test_a_draw_of_which_the_begin_is_left_is_the_one_whose_start_a_card_names(site: Site) -> None:
+    _die(site, 1)
+    site.publish(1)
+    entries, spent = [*site.ledger.entries()], spent_micro(site.ledger)
+    _with_holes([_of(entries, 0)[-1], _of(entries, 1, EntryKind.DRAW_STARTED)[0]])
+    assert run("recover", *WHO) == 0
+    assert (spent_micro(site.ledger), run("verify")) == (spent, 0)
+
+
+def _plan(site: Site, n: int) -> None:
+    """What planning a week leaves."""
+    folder = site.home / "embargoed" / str(site.request(n).key)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "plan.json").write_text(json.dumps(plan_of(site.request(n))))
+
+
+@pytest.mark.parametrize("is_void", [True, False])
+@pytest.mark.parametrize("is_behind", [True, False], ids=["between two holes", "before the hole"])
+def test_a_second_draw_of_a_week_that_is_lost_whole_is_named(
+    site: Site, capsys: pytest.CaptureFixture[str], *, is_behind: bool, is_void: bool
+) -> None:
+    """It was taken for the first, of which entries are left."""
+    if is_void:
+        site.ledger.void(site.ledger.reserve(site.request(1)).attempt_id, "no", person="olga")
+    else:
+        _die(site, 1)
+    _plan(site, 1)
+    before = len([*site.ledger.entries()])
+    _die(site, 1)
+    after, gone = len([*site.ledger.entries()]), [2] if is_behind else []
+    _die(site, 2)
+    spent = spent_micro(site.ledger) or 0
+    _with_holes([*gone, *range(before + 1, after + 1)], alters=_NO_ATTEMPTS)
+    capsys.readouterr()
+    assert run("recover", *WHO) == 4
+    said = f"perhaps drawn and not charged: {site.request(1).key}\n"
+    assert said in capsys.readouterr().out
+    assert (spent_micro(site.ledger), run("verify")) == (spent - LOSS_MICRO, 0)
+
+
+@pytest.mark.parametrize("is_damaged", [True, False], ids=["its last page", "the database"])
+def test_a_witness_that_was_put_back_does_not_hide_what_is_lost(
+    site: Site,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    is_damaged: bool,
+) -> None:
+    witness, copy = tmp_path / "witness", tmp_path / "copy"
+    monkeypatch.setenv("TURNSTILE_WITNESS", str(witness))
+    assert run("witness", "add", str(witness), *WHO) == 0
+    shutil.copytree(witness, copy)
+    before = len([*site.ledger.entries()])
+    _die(site, 1)
+    _plan(site, 1)
+    spent, file = spent_micro(site.ledger) or 0, Settings.from_environment().ledger_file
+    shutil.rmtree(witness)
+    copy.rename(witness)
+    if is_damaged:
+        _with_holes(range(before + 1, 1 + len([*site.ledger.entries()])))
+    else:
+        assert file is not None
+        file.unlink()
+    capsys.readouterr()
+    assert run("recover", *WHO) == (0 if is_damaged else 4)
+    named = "none" if is_damaged else str(site.request(1).key)
+    assert f"perhaps drawn and not charged: {named}\n" in capsys.readouterr().out
+    assert spent_micro(site.ledger) == (spent if is_damaged else spent - LOSS_MICRO)
+    assert run("verify") == 0
+
+
+def test_planned_weeks_of_a_ledger_that_is_gone_are_named(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As those of one that is damaged beyond all are."""
+    _die(site, 1)
+    _plan(site, 1)
+    file = Settings.from_environment().ledger_file
+    assert file is not None
+    file.unlink()
+    capsys.readouterr()
+    assert run("recover", *WHO) == 4
+    said = f"perhaps drawn and not charged: {site.request(1).key}\n"
+    assert said in capsys.readouterr().out
+    assert (spent_micro(site.ledger), run("verify")) == (LOSS_MICRO, 0)
+
+
+def test_an_entry_of_a_number_that_is_taken_stops_nobody(site: Site) -> None:
+    """Two histories were said to be there, of which nobody could take one away."""
+    _die(site, 1)
+    spent = spent_micro(site.ledger)
+    _with_holes([], [{"kind": "approved", "body": {}, "sequence": 3}])
+    assert run("recover", *WHO) == 0
+    assert (spent_micro(site.ledger), run("verify")) == (spent, 0)
+
+
 def test_a_dearer_draw_whose_cost_is_in_the_hole_is_charged_as_a_card_states_it(site: Site) -> None:
     """The plan that is there is the cheaper one of the draw after it."""
     _die(site, 1, epsilon_micro=2 * LOSS_MICRO)
@@ -433,6 +530,15 @@ def test_two_ledgers_that_are_damaged_in_one_second_are_both_kept(
         assert last.read_bytes() == kept[-1]
     asides = sorted(file.parent.glob(f"{file.name}.damaged-*"))
     assert [path.read_bytes() for path in asides if path.name[-1].isdigit()] == kept
+
+
+@pytest.mark.usefixtures("site")
+def test_a_sound_ledger_is_asked_by_sqlite_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others write to it: its pages and its log, read one after the other, may belong to none."""
+    _with_holes([])
+    assert run("recover", *WHO) == 0
+    monkeypatch.setattr("turnstile.ledger.database.damaged_database.rows_in", _stop)
+    assert run("recover", *WHO) == 0
 
 
 def _stop(*_: object, **__: object) -> None:

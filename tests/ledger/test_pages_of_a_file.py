@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -12,7 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from turnstile.ledger.database.damaged_database import Remains, remains_of
 from turnstile.ledger.database.pages_of_a_file import rows_in
+from turnstile.ledger.encoding import digest_of
 
 _VALUES = st.one_of(
     st.none(),
@@ -42,7 +45,7 @@ def _of_t(file: Path) -> list[tuple[object, ...]]:
 
 @given(
     rows=st.lists(st.tuples(_VALUES, _VALUES, _VALUES), max_size=40),
-    page_bytes=st.sampled_from([512, 1024, 4096, 32768]),
+    page_bytes=st.sampled_from([512, 1024, 4096, 32768, 65536]),
 )
 def test_every_row_is_read(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[object, ...]], page_bytes: int
@@ -75,8 +78,95 @@ def test_what_the_log_beside_a_file_committed_is_read_and_nothing_else(tmp_path:
         connection.execute("ROLLBACK")
     rows = _of_t(copy)
     assert ("before", 1, "later") in rows
-    assert {row[0] for row in rows} == {"before", "early"}
-    assert len(rows) == len({*rows}) == 1 + 90
+    assert {*rows} == {
+        ("before", 1, None),  # as the file's own page still has it
+        ("before", 1, "later"),
+        *(("early", n, "e" * 900) for n in range(90)),
+    }
+
+
+def test_a_page_that_is_damaged_in_the_log_is_read_as_the_file_has_it(tmp_path: Path) -> None:
+    file, copy = tmp_path / "made.sqlite", tmp_path / "copy.sqlite"
+    with closing(_made(file, [("before", 1, None)])) as connection:
+        connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        connection.execute("INSERT INTO t VALUES ('after', 2, NULL)")
+        for ending in ("", "-wal"):
+            shutil.copyfile(f"{file}{ending}", f"{copy}{ending}")
+    log = copy.with_name("copy.sqlite-wal")
+    header = log.read_bytes()[: 32 + 24]
+    log.write_bytes(header + bytes(4096))
+    assert _of_t(copy) == [("before", 1, None)]
+
+
+def test_rows_of_pages_that_keep_some_bytes_free_are_read(tmp_path: Path) -> None:
+    """As SQLite of some systems makes them; a file without rows is altered to be such a one."""
+    file = tmp_path / "made.sqlite"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA user_version = 1")
+    content = bytearray(file.read_bytes())
+    content[20], content[105:107] = 12, (4096 - 12).to_bytes(2, "big")
+    file.write_bytes(content)
+    rows = [(n, "x" * n, None) for n in range(3900, 12_500, 61)]
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("CREATE TABLE t (a, b, c)")
+        connection.executemany(_INSERT, rows)
+        connection.commit()
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    assert file.read_bytes()[20] == 12
+    assert sorted(_of_t(file)) == rows
+
+
+def _page_of(length: int, kinds: bytes, *, times: int) -> bytes:
+    """A page that names one row so often; the row goes on in page 3."""
+    pointers = (2000).to_bytes(2, "big") * times
+    head = bytes([13, 0, 0]) + times.to_bytes(2, "big") + bytes(3) + pointers
+    local = 489 + (length - 489) % 4092
+    local = local if local <= 4096 - 35 else 489
+    row = _varint_of(length) + b"\1" + (kinds + b"\0" * local)[:local] + (3).to_bytes(4, "big")
+    return (head.ljust(2000, b"\0") + row).ljust(4096, b"\0")
+
+
+def _varint_of(number: int) -> bytes:
+    digits = [number >> shift & 0x7F for shift in range(49, -1, -7)]
+    return bytes([*(digit | 0x80 for digit in digits[:-1]), digits[-1]])
+
+
+@pytest.mark.parametrize("is_circle", [True, False])
+def test_rows_that_share_pages_end(tmp_path: Path, *, is_circle: bool) -> None:
+    """In a circle a row was read for ever, a chain of pages by each of many rows."""
+    file, pages = tmp_path / "made.sqlite", 600
+    length = 2**40 if is_circle else pages * 4092
+    after = [3] if is_circle else [*range(4, 3 + pages), 0]
+    first = b"SQLite format 3\0" + (4096).to_bytes(2, "big")
+    content = first.ljust(4096, b"\0") + _page_of(length, b"\2\1", times=900)
+    content += b"".join(number.to_bytes(4, "big") + b"\1" * 4092 for number in after)
+    file.write_bytes(content)
+    begun = time.process_time()
+    assert sum(1 for _ in rows_in(file)) < 10
+    assert time.process_time() - begun < 5
+
+
+def test_a_record_that_is_nested_beyond_all_is_no_entry(tmp_path: Path) -> None:
+    """Whoever put one there stopped every recovery by a traceback."""
+    file, record = tmp_path / "made.sqlite", "[" * 99_999
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("CREATE TABLE t (a, b, c, d, e, f)")
+        row = (1, "sealed", None, None, record, digest_of(record))
+        connection.execute("INSERT INTO t VALUES (?, ?, ?, ?, ?, ?)", row)
+        connection.commit()
+    assert remains_of(file) == Remains(last=None)
+
+
+def test_a_long_log_is_read_once(tmp_path: Path) -> None:
+    """What is left of it was copied for each of its pages, and all pages for each commit."""
+    file, salts = tmp_path / "made.sqlite", b"saltsalt"
+    _made(file, []).close()
+    frames = ((n.to_bytes(4, "big") * 2) + salts + bytes(8 + 4096) for n in range(1, 6000))
+    log = bytes(16) + salts + bytes(8) + b"".join(frames)
+    file.with_name(f"{file.name}-wal").write_bytes(log)
+    begun = time.process_time()
+    assert not _of_t(file)
+    assert time.process_time() - begun < 5
 
 
 def test_pages_without_schema_tree_and_end_are_read(tmp_path: Path) -> None:

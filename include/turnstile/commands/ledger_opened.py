@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -72,9 +73,10 @@ def who_asks(option: str) -> str:
 def set_damage_aside() -> tuple[str, Remains]:
     """Move a damaged database aside; return where it lies and what it still holds.
 
-    A sound one stays, and so does a server, whose own tools look after its files. Where a recovery
-    stopped before anything came back, the entries are still those that it had set aside. One whose
-    entries were altered is damaged too, where a witness holds what they were.
+    Of one that is lost nobody knows how many entries it held. A sound one stays, and so does a
+    server, whose own tools look after its files. Where a recovery stopped before anything came
+    back, the entries are still those that it had set aside. One whose entries were altered is
+    damaged too, where a witness holds what they were.
 
     Raises:
         IntegrityError: entries were altered, and no witness holds them.
@@ -85,6 +87,7 @@ def set_damage_aside() -> tuple[str, Remains]:
     from turnstile.ledger.database.damaged_database import (
         Remains,
         damage_in,
+        first_altered,
         newest_aside,
         place_aside,
         remains_of,
@@ -103,11 +106,15 @@ def set_damage_aside() -> tuple[str, Remains]:
         raise InputError(where=str(file), field="ledger", rule=rule) from error
     if is_damaged:
         aside = place_aside(file, system_clock())
-    elif aside is None or remains_of(file).entries:
+    elif file.is_file() and any(first_altered(file)):
         return "", Remains()
-    if not file.exists() or is_damaged:
+    elif aside is None:
+        return "", Remains(last=None)
+    is_lost = not file.exists()
+    if is_lost or is_damaged:
         set_aside(file, aside)
-    return str(aside), remains_of(aside)
+    left = remains_of(aside)
+    return str(aside), replace(left, last=None) if is_lost else left
 
 
 def _is_altered(settings: Settings, file: Path) -> bool:

@@ -2,8 +2,8 @@
 
 Nobody can append what lies behind a hole, as the entry before it is gone; but who drew there drew.
 What these entries, the table of attempts and the head state is charged: they continue no chain, so
-that whoever put one there may add a loss and never takes one away. A draw whose cost nothing states
-is named.
+that whoever put one there may add a loss, and takes none away but that of a hold or a plan. A draw
+whose cost nothing states is named.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ def lost_draws(
 ) -> Iterator[LostDraw]:
     """Yield the draws to charge, but those whose cost a package states: its card is charged.
 
-    Last come weeks that were planned and of which nothing else is left: they may have drawn.
+    Last come weeks that were planned, have no bytes, and whose later entries may be lost: they may
+    have drawn, again perhaps.
 
     Args:
         history: up to the hole.
@@ -105,9 +106,10 @@ def lost_draws(
             stated = {}  # somebody put it there
         proof = proof_in_entries(key, said.get(name, ()))
         cards = _charges_on_cards(ours, (t for (of, _), t in packages.items() if of == key))
-        is_lost = entry is None or (entry.hash in cards and not (proof or attempt))
-        if cards and is_lost and not (attempt and attempt.is_charged):
-            continue  # a card says what it cost
+        if _is_on(cards, entry, is_known=bool(proof or attempt)) and not (
+            attempt and attempt.is_charged
+        ):
+            continue
         if attempt is None:
             if (key, stated.get(_BYTES)) in packages:
                 continue  # its card says what else was drawn
@@ -115,11 +117,31 @@ def lost_draws(
                 proof = _as_said(proof, said.get(name, ()), stated)
         has_bytes |= {key} if _BYTES in stated and (attempt or proof) else set()
         yield LostDraw(name, entry, attempt, stated, None if attempt else proof)
-    if behind.entries or behind.is_cut:
-        known = {name.rpartition("#")[0] for name in (*said, *before)} | {t.key for t in traces}
-        for key, folder in () if embargoed is None else release_folders(embargoed):
-            if key not in known and (folder / PLAN).exists():
-                yield LostDraw(key, None, None, {}, None)
+    if embargoed is not None and (behind.entries or behind.is_cut):
+        known = has_bytes | {trace.key for trace in traces} | _keys_of_which_all_is_left(behind)
+        planned = (key for key, path in release_folders(embargoed) if (path / PLAN).exists())
+        yield from (LostDraw(key, None, None, {}, None) for key in planned if key not in known)
+
+
+def _is_on(cards: AbstractSet[str], entry: Entry | None, *, is_known: bool) -> bool:
+    """Return whether cards say what a draw cost that nothing else tells of.
+
+    Args:
+        cards: charges that they name.
+        entry: the last that charged the draw; cards name its start, if it was begun.
+        is_known: whether entries tell what it cost.
+    """
+    if entry is not None and entry.hash in cards:
+        return not is_known
+    return bool(cards) and (entry is None or entry.kind is EntryKind.DRAW_BEGUN)
+
+
+def _keys_of_which_all_is_left(behind: Behind) -> set[str]:
+    """Return the releases of which the table tells, or an entry after the last hole."""
+    last = 0 if behind.is_cut or not behind.entries else behind.entries[-1].sequence
+    unbroken = [e for at, e in enumerate(reversed(behind.entries)) if e.sequence == last - at]
+    names = map(_attempt_of, (*(entry.body for entry in unbroken), *behind.attempts))
+    return {name.rpartition("#")[0] for name in names if name is not None}
 
 
 def _said(behind: Behind) -> dict[str, list[Mapping[str, Any]]]:

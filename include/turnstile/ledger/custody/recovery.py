@@ -41,6 +41,7 @@ from turnstile.ledger.custody.known_history import (
     DeclaredDraws,
     History,
     declared_draws,
+    parties_in,
     read_history,
 )
 from turnstile.ledger.custody.package_files import file_problems
@@ -167,7 +168,7 @@ def recover(  # noqa: PLR0913 - each a thing that a person says or that is left
         facts.head(connection, locked=True)
         if not ends_draws:
             _require_no_draw(connection)
-        returned, behind = _bring_back(connection, custody, remains)
+        returned, behind = _bring_back(connection, custody, remains, heads)
         declared, unknown, counted = _charge_behind(connection, known, behind)
         for _ in range(2):  # of a key that has bytes now, a staged package is another draw
             declared += _declare(connection, known, counted)
@@ -250,8 +251,16 @@ def _heads(custody: Custody, all_traces: tuple[Trace, ...]) -> Iterator[tuple[in
             yield trace.head
 
 
-def _bring_back(connection: Connection, custody: Custody, remains: Remains) -> tuple[int, Behind]:
+def _bring_back(
+    connection: Connection, custody: Custody, remains: Remains, heads: Iterable[tuple[int, str]]
+) -> tuple[int, Behind]:
     """Append what witnesses and a damaged database hold beyond the head.
+
+    Args:
+        connection: of a writing transaction.
+        custody: whose witnesses they are.
+        remains: of a damaged database.
+        heads: every entry that a note or a card names.
 
     Returns:
         How many, and what is left of the damaged database behind the first that nobody holds.
@@ -261,24 +270,27 @@ def _bring_back(connection: Connection, custody: Custody, remains: Remains) -> t
     """
     history, salvaged = read_history(connection), remains.entries
     head, hashes = max(history.hashes), dict(history.hashes)
-    left = {entry.sequence: entry for entry in salvaged}
+    sound = {entry.sequence: entry for entry in _sound(salvaged)}
+    left = {entry.sequence: entry for entry in salvaged} | sound
     tails = [_tail(connection, folder, history, left) for folder in custody.witnesses.folders]
-    tails.append([entry for entry in _sound(salvaged) if entry.sequence > head])
+    tails.append([entry for number, entry in sound.items() if number > head])
     best = max(tails, key=len)
     hashes |= {entry.sequence: entry.hash for entry in best}
-    if any(hashes.get(e.sequence, e.hash) != e.hash for e in (*chain(*tails), *salvaged)):
+    if any(hashes.get(e.sequence, e.hash) != e.hash for e in (*chain(*tails), *left.values())):
         raise IntegrityError(
             "two witnesses, or a witness and a damaged database, hold two histories; find out "
-            "which ledger wrote each, take the "
-            "wrong one out of TURNSTILE_WITNESS, then recover again"
+            "which ledger wrote each, take the wrong one out of TURNSTILE_WITNESS, or move away "
+            "what earlier recoveries set aside beside the ledger (.damaged-), then recover again"
         )
     for entry in best:
         replay(connection, entry)
-    behind = [entry for entry in salvaged if entry.sequence not in hashes]
+    behind = [entry for entry in salvaged if hashes.get(entry.sequence) != entry.hash]
     last = max(*hashes, *(entry.sequence for entry in salvaged), 1)
-    is_cut = remains.last is None or remains.last > last
-    # A witness has every charge before its draw.
-    is_cut = is_cut and all(last_shipped(folder) < last for folder in custody.witnesses.folders)
+    is_cut = remains.last is not None and remains.last > last
+    if remains.last is None:  # a witness has every charge before its draw, unless it lags
+        parties = parties_in(connection)
+        last = max(last, *(head[0] for head in heads if not parties.is_superseded(*head)), 0)
+        is_cut = all(last_shipped(folder) < last for folder in custody.witnesses.folders)
     return len(best), Behind(behind, is_cut, remains.attempts if behind or is_cut else ())
 
 
@@ -332,9 +344,10 @@ def _sound(entries: Sequence[Entry]) -> Iterator[Entry]:
     """Yield the entries of a damaged database as far as they follow each other."""
     fold = Fold()
     for entry in entries:
-        if any(fold.follow(entry)):
-            return
-        yield entry
+        if (entry.sequence - 1, entry.previous) == fold.chain.head:
+            if any(fold.follow(entry)):
+                return
+            yield entry
 
 
 def _tail(

@@ -97,11 +97,12 @@ def first_altered(file: Path) -> tuple[int, int]:
 def _entry(record: object, written_hash: object) -> Entry | None:
     """Read an entry that is what its hash says."""
     try:
+        if digest_of(str(record)) != written_hash:
+            return None
         entry = read_entry(str(record), str(written_hash))
-        is_numbered = type(entry.sequence) is int and isinstance(entry.body, dict)
-        return entry if is_numbered and digest_of(entry.record) == entry.hash else None
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, RecursionError):
         return None
+    return entry if type(entry.sequence) is int and isinstance(entry.body, dict) else None
 
 
 def newest_aside(file: Path) -> Path | None:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 Value = int | str | bytes | None
 Row = tuple[Value, ...]
 
+_MAGIC = b"SQLite format 3\0"
 _SIZE = 4096
-"""Bytes of a page, unless the file says otherwise."""
-_SIZES = {2**power for power in range(9, 16)}
+"""Bytes of a page, where the head of the file does not say it."""
+_SIZES = {2**power for power in range(9, 17)}
 _FILE_HEADER, _LOG_HEADER, _FRAME_HEADER = 100, 32, 24
 _OF_ROWS = 13
 """First byte of a page that holds rows."""
@@ -24,10 +26,14 @@ _NUMBERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8, 7: 8}
 _REAL, _ZERO, _ONE, _TEXT = 7, 8, 9, 13
 _MORE = 0x80
 """Of the bytes of an integer those have it that another follows."""
+_AGAIN = 4
+"""How often all bytes are read at most: rows that share them would fill any memory."""
 
 
 def rows_in(file: Path) -> Iterator[Row]:
     """Yield the rows that are whole, page by page; a real number as None.
+
+    Rows that an older page still holds are among them.
 
     Args:
         file: of a database of which nobody writes. What lies beside it counts as far as it was
@@ -35,17 +41,30 @@ def rows_in(file: Path) -> Iterator[Row]:
     """
     log = file.with_name(f"{file.name}-wal")
     content, logged = (part.read_bytes() if part.is_file() else b"" for part in (file, log))
-    size = int.from_bytes(content[16:18], "big")
-    size = size if size in _SIZES else _SIZE
+    size, usable = _sizes(content)
     pages = {1 + at // size: content[at : at + size] for at in range(0, len(content), size)}
-    pages |= _committed(logged, size)
-    for number, page in pages.items():
+    committed = _committed(logged, size)
+    overflows = _Overflows(pages | committed, usable, _AGAIN * (len(pages) + len(committed)))
+    for number, page in (*pages.items(), *committed.items()):
         head = _FILE_HEADER if number == 1 else 0
         if page[head : head + 1] != bytes([_OF_ROWS]):
             continue
-        for place in range(head + 8, head + 8 + 2 * _integer(page, head + 3), 2):
+        end, room = head + 8 + 2 * _integer(page, head + 3), _AGAIN * size
+        for place in range(head + 8, min(end, size - 1), 2):
             with suppress(IndexError, LookupError, ValueError):
-                yield _columns(_payload(pages, page, _integer(page, place), size))
+                length, content, following = _cell(page, _integer(page, place), usable)
+                room -= len(content)
+                if room < 0:
+                    break
+                yield _columns(content + overflows.read(length - len(content), following))
+
+
+def _sizes(content: bytes) -> tuple[int, int]:
+    """Return the bytes of a page, and how many of them SQLite uses."""
+    stated = int.from_bytes(content[16:18], "big")
+    size = max(_SIZES) if stated == 1 else stated
+    is_said = content.startswith(_MAGIC) and size in _SIZES
+    return (size, size - content[20]) if is_said else (_SIZE, _SIZE)
 
 
 def _integer(page: bytes, at: int) -> int:
@@ -57,33 +76,63 @@ def _committed(log: bytes, size: int) -> dict[int, bytes]:
     written: dict[int, bytes] = {}
     committed: dict[int, bytes] = {}
     for at in range(_LOG_HEADER, len(log), _FRAME_HEADER + size):
-        header, page = log[at : at + _FRAME_HEADER], log[at + _FRAME_HEADER :][:size]
+        header = log[at : at + _FRAME_HEADER]
         if header[8:16] != log[16:24]:  # of an earlier use of the file
             break
-        written[int.from_bytes(header[:4], "big")] = page
+        place = at + _FRAME_HEADER
+        written[int.from_bytes(header[:4], "big")] = log[place : place + size]
         if any(header[4:8]):  # the last one of a commit
             committed |= written
+            written.clear()
     return committed
 
 
-def _payload(pages: Mapping[int, bytes], page: bytes, at: int, size: int) -> bytes:
-    """Return the bytes of a row.
+def _cell(page: bytes, at: int, usable: int) -> tuple[int, bytes, int]:
+    """Return how long a row is, what its page holds of it, and the page where it goes on.
 
     Raises:
-        IndexError: or KeyError or ValueError: they are not all there.
+        IndexError: it is none.
     """
     length, at = _varint(page, at)
     _, at = _varint(page, at)
-    most, least = size - 35, (size - 12) * 32 // 255 - 23
+    most, least = usable - 35, (usable - 12) * 32 // 255 - 23
     local = length
     if length > most:
-        local = least + (length - least) % (size - 4)
+        local = least + (length - least) % (usable - 4)
         local = local if local <= most else least
-    content, following = page[at : at + local], page[at + local : at + local + 4]
-    while len(content) < length:
-        overflow = pages[int.from_bytes(following, "big")]
-        content, following = content + overflow[4:], overflow[:4]
-    return content[:length]
+    end = at + local
+    return length, page[at:end], int.from_bytes(page[end : end + 4], "big")
+
+
+@dataclass(slots=True)
+class _Overflows:
+    """What pages do not hold of their rows.
+
+    Args:
+        pages: of the database, by number.
+        usable: bytes of a page that SQLite uses.
+        left: how many pages are still read; a row in a circle ends, too.
+    """
+
+    pages: Mapping[int, bytes]
+    usable: int
+    left: int
+
+    def read(self, length: int, number: int) -> bytes:
+        """Return the rest of a row.
+
+        Raises:
+            LookupError: or ValueError: it is not all there.
+        """
+        parts = list[bytes]()
+        while length > 0:
+            page, self.left = self.pages[number], self.left - 1
+            if self.left < 0:
+                raise ValueError("rows share their pages")
+            parts.append(page[4 : min(self.usable, 4 + length)])
+            length -= self.usable - 4
+            number = int.from_bytes(page[:4], "big")
+        return b"".join(parts)
 
 
 def _columns(payload: bytes) -> Row:
@@ -99,7 +148,7 @@ def _columns(payload: bytes) -> Row:
         kinds.append(kind)
     for kind in kinds:
         length = (kind - _TEXT + 1) // 2 if kind > _ONE else _NUMBERS.get(kind, 0)
-        if place + length > len(payload):
+        if not 0 <= length <= len(payload) - place:
             raise ValueError("a row that ends before its columns do")
         written, place = payload[place : place + length], place + length
         columns.append(_value(kind, written))
