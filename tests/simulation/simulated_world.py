@@ -875,7 +875,11 @@ class World:
                     enter(patch.object(module, "system_clock", self.clock))
                 if vars(module).get("changed_here") is copies_of_zones.changed_here:
                     enter(patch.object(module, "changed_here", self.changed_at))
-            for module in (turnstile.pipeline.draw.drawing, turnstile_stores.zone_copies):
+            for module in (
+                turnstile.pipeline.before_charge,
+                turnstile.pipeline.draw.drawing,
+                turnstile_stores.zone_copies,
+            ):
                 enter(patch.object(module, "time", time))
             for module in (
                 turnstile_stores.unit_zone,

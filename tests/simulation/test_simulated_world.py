@@ -6,6 +6,8 @@ Here a few weeks of each; `make simulate` lives a thousand years (benchmarks/sim
 from __future__ import annotations
 
 import hashlib
+import sys
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -56,6 +58,16 @@ def test_a_week_without_a_fault_is_released_and_verifies() -> None:
         world.live(1)
     assert world.did["released"] == 2
     assert world.did["verified"] == 1
+
+
+def test_who_waits_for_a_draw_waits_by_the_clock_of_the_world() -> None:
+    """Seed 71013 stood still: `plan` waited by the real one for a lease that never ended."""
+    with world_of(5) as world, world.natural_laws():
+        steps = [m for n, m in sys.modules.items() if n.startswith(("turnstile.p", "turnstile_s"))]
+        files = ((module, vars(module).get("__file__")) for module in steps)
+        waiting = [m for m, file in files if file and "time.sleep(" in Path(file).read_text()]
+        assert "turnstile.pipeline.before_charge" in {module.__name__ for module in waiting}
+        assert not [module.__name__ for module in waiting if vars(module)["time"] is time]
 
 
 def test_a_charge_after_its_draw_is_found() -> None:
