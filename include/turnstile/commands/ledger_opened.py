@@ -86,8 +86,6 @@ def set_damage_aside() -> tuple[str, Remains]:
 
     from turnstile.ledger.database.damaged_database import (
         Remains,
-        damage_in,
-        first_altered,
         newest_aside,
         place_aside,
         remains_of,
@@ -100,13 +98,13 @@ def set_damage_aside() -> tuple[str, Remains]:
         return "", Remains()
     aside = newest_aside(file)
     try:
-        is_damaged = file.is_file() and bool(damage_in(file) or _is_altered(settings, file))
+        is_damaged, length = _looked_at(settings, file)
     except sqlite3.DatabaseError as error:  # it is in use, or another program's
         rule = f"{error}; nothing was done: stop who uses it, or move it away, then recover again"
         raise InputError(where=str(file), field="ledger", rule=rule) from error
     if is_damaged:
         aside = place_aside(file, system_clock())
-    elif file.is_file() and any(first_altered(file)):
+    elif length:
         return "", Remains()
     elif aside is None:
         return "", Remains(last=None)
@@ -117,18 +115,26 @@ def set_damage_aside() -> tuple[str, Remains]:
     return str(aside), replace(left, last=None) if is_lost else left
 
 
-def _is_altered(settings: Settings, file: Path) -> bool:
-    """Return whether an entry is not what its hash says, and a witness holds all as they were."""
-    from turnstile.ledger.custody.shipped import last_shipped
-    from turnstile.ledger.database.damaged_database import first_altered
+def _looked_at(settings: Settings, file: Path) -> tuple[bool, int]:
+    """Return whether a database is damaged or altered, and how many entries a sound one holds.
 
+    Raises:
+        IntegrityError: an entry is not what its hash says, and no witness holds all as they were.
+    """
+    from turnstile.ledger.custody.shipped import last_shipped
+    from turnstile.ledger.database.damaged_database import damage_in, first_altered
+
+    if not file.is_file():
+        return False, 0
+    if damage_in(file):
+        return True, 0
     altered, length = first_altered(file)
     if altered and not any(last_shipped(folder) >= length for folder in settings.witness):
         raise IntegrityError(
             f"entry {altered} of {file} was altered, and no witness holds all entries as they "
             "were: keep every copy, and restore the newest sound ledger"
         )
-    return altered > 0
+    return altered > 0, length
 
 
 def require_is_over(key: ReleaseKey) -> None:

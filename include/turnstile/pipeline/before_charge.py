@@ -110,7 +110,7 @@ def _require_passed(release: Release, report: QualityReport) -> None:
 
 def plan(release: Release) -> str:
     """Write the plan down and return its digest; of a sealed week, only if its plan was lost."""
-    from turnstile.pipeline.draw.drawing import alone
+    from turnstile.pipeline.draw.drawing import alone, say_it_waits
 
     planned = release.plan
     content = json.dumps(described(planned), indent=1, sort_keys=True)
@@ -123,7 +123,7 @@ def plan(release: Release) -> str:
         if lock is not None and _is_drawn(release):  # whoever drew under it has died
             release.ledger.end_lease(lock)
         while _is_drawn(release):
-            release.say(f"waiting: another process draws {release.key} at this moment")
+            say_it_waits(release)
             time.sleep(BEAT_S)
         sealed = release.sealed
         was_lost = sealed is not None and not file.exists() and sealed.plan_digest == planned.digest

@@ -121,6 +121,11 @@ def _reserved(release: Release, statement: Statement, holder: str) -> Attempt:
             ASKED.get()()
 
 
+def say_it_waits(release: Release) -> None:
+    """Say why nothing happens: another process draws the week."""
+    release.say(f"waiting: another process draws {release.key} at this moment")
+
+
 def _around(release: Release, holder: str) -> Outside:
     """Return what the house around the core says of a draw."""
     return Outside(
@@ -154,7 +159,7 @@ def alone(release: Release, *, waits: bool = True) -> Iterator[str]:
                 if not waits:
                     raise
                 if not is_told:
-                    release.say(f"waiting: another process draws {release.key} at this moment")
+                    say_it_waits(release)
                 is_told = True
                 ASKED.get()()  # in the system's own wait nobody who stops this would be heard
                 time.sleep(LOOK_S)
