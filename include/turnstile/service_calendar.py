@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from turnstile.errors import InputError
 
 _ISO_WEEK = re.compile(r"([0-9]{4})-W([0-9]{2})")
+_CLOCK = re.compile(r"([0-9]{2}):([0-5][0-9])")
 _DAYS_RANGE = re.compile(r"([12][0-9]{3}-[0-9]{2}-[0-9]{2})\.\.([12][0-9]{3}-[0-9]{2}-[0-9]{2})")
 _YEARS = (1900, 2999)
 DAYS_PER_WEEK, SATURDAY = 7, 5  # as date.weekday() counts
@@ -187,10 +188,16 @@ def zone_named(name: str, *, where: str) -> ZoneInfo:
 
 
 def minute_of(label: str) -> int:
-    """Return minutes after midnight of a label.
+    """Return minutes after midnight of `HH:MM`; hours of the next day go on from 24.
+
+    Raises:
+        ValueError: the text has another form, seconds or an offset.
 
     Examples:
-        >>> minute_of("05:15")
-        315
+        >>> minute_of("05:15"), minute_of("24:10")
+        (315, 1450)
     """
-    return int(label[:2]) * 60 + int(label[3:])
+    match = _CLOCK.fullmatch(label)
+    if match is None:
+        raise ValueError(label)
+    return int(match[1]) * 60 + int(match[2])

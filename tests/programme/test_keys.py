@@ -129,8 +129,10 @@ def test_a_value_is_read_exactly(path: str, text: str, value: object) -> None:
     ("path", "text"),
     [
         *(("domain.slots", f'"{text}"') for text in ("09:00-09:00", "21:00-48:00", "09:00-24:60")),
-        ("domain.periods.NAME", '"7:00-09:00"'),
-        ("time.day_starts", '"12:01"'),
+        *(("domain.slots", f'"{text}"') for text in ("0900-2100", "09:00:30-21:00", "09:00")),
+        *(("domain.periods.NAME", f'"{text}"') for text in ("7:00-09:00", "07:00-09:00-10:00")),
+        *(("time.day_starts", f'"{text}"') for text in ("12:01", "04:00:30", "0400", "04")),
+        *(("schedule.weekly_at", f'"{text}"') for text in ("10:00+02:00", "24:00", "10")),
         *(
             ("tables.NAME.limits_kmh", text)
             for text in ("[0, 1]", "[]", "40", "[40, 40]", "[40, [9]]")

@@ -20,7 +20,7 @@ from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from turnstile.errors import InputError
-from turnstile.service_calendar import MINUTES_PER_DAY, zone_named
+from turnstile.service_calendar import MINUTES_PER_DAY, minute_of, zone_named
 
 UNDECIDED = "decide"
 """What stands in a new programme for what nobody has decided yet: no value of any key."""
@@ -30,8 +30,6 @@ _FLOAT = "tag:yaml.org,2002:float"
 # As many digits as an exact amount may need; without a bound a short text is a number of gigabytes.
 _AMOUNT = re.compile(r"\d{1,40}(/\d{1,40}|\.\d{1,40})?(e-?\d{1,2})?")
 _DIGITS_AT_MOST = 18  # of an integer: all that 64 bits hold
-_STRETCH = re.compile(r"(\d{2}):([0-5]\d)-(\d{2}):([0-5]\d)")
-_HOURS_PER_DAY = 24
 _DAY_STARTS_AT_MOST = 720  # minutes; a later begin would be another day's
 _OF_A_TEXT: dict[str, Any] = {"type": ["string", "number"]}  # 2016 without quotes is a text too
 
@@ -220,19 +218,9 @@ def degrees(most: int) -> Read:
     return Read(read)
 
 
-def _minute(text: str) -> int:
-    """Return minutes after midnight of `HH:MM`; hours of the next day go on from 24."""
-    hours = text[:2]
-    days = int(hours.isdecimal() and int(hours) >= _HOURS_PER_DAY)
-    if days:  # 24 to 47: of more hours no time of day is left
-        text = f"{int(hours) - _HOURS_PER_DAY:02d}{text[2:]}"
-    clock = time.fromisoformat(text)
-    return days * MINUTES_PER_DAY + clock.hour * 60 + clock.minute
-
-
 def _day_starts(text: str) -> int:
     """Return the hour at which a service day begins, in minutes after midnight."""
-    minute = _minute(text)
+    minute = minute_of(text)
     if minute > _DAY_STARTS_AT_MOST:
         raise ValueError
     return minute
@@ -242,19 +230,20 @@ def _slots(text: str) -> str | tuple[int, int] | None:
     """Return the file of hours by mode, a stretch of the service day, or None for all of it."""
     if text == "all_day" or text.endswith(".csv"):
         return None if text == "all_day" else text
-    first, last = map(_minute, (text.partition("-")[0], text.partition("-")[2]))
-    if first >= last:
+    first, last = _stretch(text)
+    if not first < last < 2 * MINUTES_PER_DAY:
         raise ValueError
     return first, last
 
 
 def _stretch(text: str) -> tuple[int, int]:
     """Return first and last minute of a stretch of the service day."""
-    match = _STRETCH.fullmatch(text)
-    if match is None:
-        raise ValueError
-    first, first_minutes, last, last_minutes = map(int, match.groups())
-    return first * 60 + first_minutes, last * 60 + last_minutes
+    first, _, last = text.partition("-")
+    return minute_of(first), minute_of(last)
+
+
+def _time_of_day(text: str) -> time:
+    return time(*divmod(minute_of(text), 60))
 
 
 _NO_SLOTS = (
@@ -273,7 +262,7 @@ Days = Annotated[tuple[date, ...], Read(_days, "texts", _LIST)]
 Day = Annotated[
     date, parsed(date.fromisoformat, "is no date; write the first service day, 2021-11-15")
 ]
-Clock = Annotated[time, parsed(time.fromisoformat, 'is no time of day; write "10:00"')]
+Clock = Annotated[time, parsed(_time_of_day, 'is no time of day; write "10:00"')]
 DayStarts = Annotated[
     int, parsed(_day_starts, 'is no begin of a slot from 00:00 to 12:00; write "04:00"')
 ]

@@ -9,7 +9,6 @@ widened to full slots. The labels stand in the order of the service day.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from turnstile.service_calendar import MINUTES_PER_DAY, minute_of
 
 HOURS_HEADER = ("mode", "first", "last")
 _MINUTES_PER_HOUR = 60
-_CLOCK = re.compile(r"(\d{2}):([0-5]\d)")
 Labels = tuple[str, ...]
 
 
@@ -107,8 +105,10 @@ def _read_hours(file: PublicFile) -> dict[str, tuple[int, int]]:
 
 def _minutes(where: str, field: str, text: str) -> int:
     """Return minutes after midnight of `HH:MM`, hours of the next day included."""
-    match = _CLOCK.fullmatch(text)
-    minutes = int(match[1]) * _MINUTES_PER_HOUR + int(match[2]) if match else -1
+    try:
+        minutes = minute_of(text)
+    except ValueError:
+        minutes = -1
     if not 0 <= minutes <= 2 * MINUTES_PER_DAY:
         refuse(
             where, field, f"{text!r} is no time of service; write 05:30, or 25:30 after midnight"
