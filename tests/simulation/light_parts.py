@@ -144,6 +144,7 @@ def build_package(folder: Path, drawn: Any, *, ledger: Any, embargoed: Path, **_
         "burned_draws": sum(charge["draws"] for charge in charges) - 1,
         "cumulative": [{"family": attempt.family}],
         "ledger": {"head_sha256": head, "sequence": sequence},
+        "plan_sha256": drawn.plan.digest,
     }
     (folder / "release_card.json").write_text(json.dumps(card))
     proof = ledger.proof_of_seal(attempt.key)

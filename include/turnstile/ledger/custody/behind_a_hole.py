@@ -99,13 +99,15 @@ def lost_draws(
     last, said = charged_by(behind.entries), _said(behind)
     ours = {entry.hash for entry in behind.entries}
     ours |= {str(b.get(_BYTES)) for name in said.keys() - before.keys() for b in said[name]}
+    later = _later_heads(history, behind, packages.values())
     for name in _that_may_have_drawn(behind, said, before):
         key, entry, attempt = name.rpartition("#")[0], last.get(name), before.get(name)
         stated = _digests_in(said.get(name, ()), of_manifest)
         if key in has_bytes and not (attempt and attempt.is_sealed):
             stated = {}  # somebody put it there
         proof = proof_in_entries(key, said.get(name, ()))
-        cards = _charges_on_cards(ours, (t for (of, _), t in packages.items() if of == key))
+        of_key = [trace for (of, _), trace in packages.items() if of == key]
+        cards = _charges_on_cards(ours, of_key, later)
         if _is_on(cards, entry, is_known=bool(proof or attempt)) and not (
             attempt and attempt.is_charged
         ):
@@ -229,12 +231,40 @@ def _as_said(proof: Proof, bodies: Iterable[Mapping[str, Any]], stated: Mapping[
     return replace(proof, family=family, state=state, sealed=sealed, manifest=manifest)
 
 
-def _charges_on_cards(ours: AbstractSet[str], packages: Iterable[Trace]) -> set[str]:
+def _later_heads(
+    history: History, behind: Behind, packages: Iterable[Trace]
+) -> set[tuple[int, str] | None]:
+    """Return the entries that cards of packages name, and that lie behind the hole, it seems.
+
+    Those of a ledger that was brought back since are known to be of another history.
+    """
+    last, known = max(history.hashes), {entry.sequence: entry.hash for entry in behind.entries}
+    return {
+        head
+        for head in (trace.head for trace in packages)
+        if head is not None
+        and head[0] > last
+        and known.get(*head) == head[1]
+        and not history.parties.is_superseded(*head)
+    }
+
+
+def _charges_on_cards(
+    ours: AbstractSet[str],
+    packages: Iterable[Trace],
+    later: AbstractSet[tuple[int, str] | None],
+) -> set[str]:
     """Return the charges of a release that its cards state, of packages that this ledger made.
 
     Args:
         ours: digests of entries and of sealed bytes.
         packages: of the release.
+        later: entries behind the hole, which cards name.
     """
-    stated = [(stated_by(trace.path).entries, trace.sealed) for trace in packages]
-    return {c for charges, sealed in stated if ours & {sealed, *charges} for c in charges}
+    stated = [(stated_by(trace.path).entries, trace) for trace in packages]
+    return {
+        charge
+        for charges, trace in stated
+        if trace.head in later or ours & {trace.sealed, *charges}
+        for charge in charges
+    }

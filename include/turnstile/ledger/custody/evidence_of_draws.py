@@ -129,12 +129,14 @@ class Stated:
         entries: digests of those by which the ledger that made it charged them; none of old cards.
         others: those among them that had another plan.
         family: budget group.
+        plan: digest of its plan.
     """
 
     died: int
     entries: frozenset[str]
     others: tuple[OtherDraws, ...]
     family: str | None
+    plan: str
 
 
 def stated_by(package: Path) -> Stated:
@@ -151,10 +153,11 @@ def stated_by(package: Path) -> Stated:
         family = next((str(line["family"]) for line in card.get("cumulative", ())), None)
         if not 0 <= died <= DIED_AT_MOST:
             raise ValueError("no number of draws")
+        plan = str(card.get("plan_sha256"))
     except (OSError, *MALFORMED):
         rule = f"its {CARD} cannot be read; {_RESTORE}"
         raise InputError(where=str(package), field="package", rule=rule) from None
-    return Stated(died, entries, others, family)
+    return Stated(died, entries, others, family, plan)
 
 
 def _other_draws(charge: Mapping[str, Any]) -> OtherDraws:
@@ -197,6 +200,12 @@ def charged_by(entries: Iterable[Entry]) -> dict[str, Entry]:
     copies of a ledger may each draw.
     """
     return {str(entry.attempt_id): entry for entry in entries if entry.kind in CHARGING}
+
+
+def names_of(charge: Entry) -> set[str]:
+    """Return the digests by which a card may name a charge: of entries that it stands for, too."""
+    named = charge.body.get("stands_for", ())
+    return {charge.hash, *map(str, named if isinstance(named, list) else ())}
 
 
 def proof_in_entries(key: str, bodies: Iterable[Mapping[str, Any]]) -> Proof | None:

@@ -34,6 +34,7 @@ from turnstile.ledger.custody.evidence_of_draws import (
     CHARGING,
     Proof,
     charged_by,
+    names_of,
     proofs,
     stated_by,
 )
@@ -170,6 +171,7 @@ def recover(  # noqa: PLR0913 - each a thing that a person says or that is left
             _require_no_draw(connection)
         returned, behind = _bring_back(connection, custody, remains, heads)
         declared, unknown, counted = _charge_behind(connection, known, behind)
+        _seal_open(connection, known)
         for _ in range(2):  # of a key that has bytes now, a staged package is another draw
             declared += _declare(connection, known, counted)
         published = _publish(connection, custody, all_traces, said)
@@ -312,6 +314,7 @@ def _charge_behind(
             of_key[key] += 1
             number = len(history.attempts.get(key, [])) + of_key[key]
             body = draw.proof.body(_family(connection, draw.proof, groups), number, known.said)
+            body |= {"stands_for": sorted(names_of(draw.entry))} if draw.entry else {}
             _declare_loss(connection, known, body)
             declared.append(key)
         else:
@@ -319,6 +322,25 @@ def _charge_behind(
             continue
         counted += [draw.entry] if draw.entry else []
     return tuple(declared), tuple(unknown), counted
+
+
+def _seal_open(connection: Connection, known: _Known) -> None:
+    """Let a draw whose seal is lost have the bytes of the package whose card states its charge.
+
+    If that card states no charge that the ledger lacks, nobody drew after it.
+    """
+    history = read_history(connection)
+    under_way = {key: past[-1] for key, past in history.attempts.items() if past[-1].is_drawing}
+    staged_first = sorted(known.traces, key=lambda trace: trace.kind is TraceKind.PACKAGE)
+    packages = {t.key: t for t in staged_first if t.kind not in FILES and t.sealed and t.manifest}
+    for key in sorted(under_way.keys() & packages.keys()):
+        trace = packages[key]
+        drawn = sum(_held(connection, (), trace).values())
+        if drawn > stated_by(trace.path).died and not file_problems(trace.path):
+            stated = {"artefact_digest": str(trace.sealed)}
+            if trace.kind is TraceKind.PACKAGE:
+                stated["manifest_digest"] = str(trace.manifest)
+            _move_on(connection, known.custody, under_way[key], stated)
 
 
 def _move_on(
@@ -450,10 +472,20 @@ def _unknown(
 
 
 def _held(connection: Connection, counted: Sequence[Entry], package: Trace) -> dict[str, int]:
-    """Return the draws that the ledger charged and the card of a package states, too, by entry."""
-    stated, key = stated_by(package.path).entries, ReleaseKey.parse(package.key)
+    """Return the draws that the ledger charged and the card of a package states, too, by entry.
+
+    A declared loss stands for the entry that charged its draw in a ledger that is lost, if it was
+    of the package's own plan: whoever put one there pays for what it takes away.
+    """
+    stated, key = stated_by(package.path), ReleaseKey.parse(package.key)
     entries = charged_by(facts.facts(connection, key, *CHARGING)).values()
-    return {e.hash: int(e.body.get("draws", 1)) for e in (*counted, *entries) if e.hash in stated}
+    held: dict[str, int] = {}
+    for entry in (*counted, *entries):
+        names = names_of(entry) if entry.body.get("plan_digest") == stated.plan else {entry.hash}
+        held |= {
+            name: int(entry.body.get("draws", 1)) for name in sorted(names & stated.entries)[:1]
+        }
+    return held
 
 
 def _unnamed(
