@@ -12,6 +12,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -129,7 +130,9 @@ def write_report(_: Passed, folder: Path) -> None:
     replace_durably(folder / "assessment.html", b"passed")
 
 
-def build_package(folder: Path, drawn: Any, *, ledger: Any, embargoed: Path, **_: object) -> str:
+def build_package(
+    folder: Path, drawn: Any, *, ledger: Any, embargoed: Path, built_at: datetime, **_: object
+) -> str:
     """The files of a package that later checks read: plan, card, table, proof, manifest."""
     folder.mkdir(parents=True)
     (folder / "tables").mkdir()
@@ -145,6 +148,7 @@ def build_package(folder: Path, drawn: Any, *, ledger: Any, embargoed: Path, **_
         "cumulative": [{"family": attempt.family}],
         "ledger": {"head_sha256": head, "sequence": sequence},
         "plan_sha256": drawn.plan.digest,
+        "built_at": built_at.date().isoformat(),
     }
     (folder / "release_card.json").write_text(json.dumps(card))
     proof = ledger.proof_of_seal(attempt.key)

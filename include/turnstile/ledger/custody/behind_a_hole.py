@@ -23,6 +23,7 @@ from turnstile.ledger.custody.evidence_of_draws import (
     MALFORMED,
     PLAN,
     Proof,
+    Stated,
     by_plan,
     charged_by,
     proof_in_entries,
@@ -99,7 +100,6 @@ def lost_draws(
     last, said = charged_by(behind.entries), _said(behind)
     ours = {entry.hash for entry in behind.entries}
     ours |= {str(b.get(_BYTES)) for name in said.keys() - before.keys() for b in said[name]}
-    later = _later_heads(history, behind, packages.values())
     for name in _that_may_have_drawn(behind, said, before):
         key, entry, attempt = name.rpartition("#")[0], last.get(name), before.get(name)
         stated = _digests_in(said.get(name, ()), of_manifest)
@@ -107,7 +107,7 @@ def lost_draws(
             stated = {}  # somebody put it there
         proof = proof_in_entries(key, said.get(name, ()))
         of_key = [trace for (of, _), trace in packages.items() if of == key]
-        cards = _charges_on_cards(ours, of_key, later)
+        cards = _charges_on_cards(ours, of_key, history, behind)
         if _is_on(cards, entry, is_known=bool(proof or attempt)) and not (
             attempt and attempt.is_charged
         ):
@@ -231,40 +231,36 @@ def _as_said(proof: Proof, bodies: Iterable[Mapping[str, Any]], stated: Mapping[
     return replace(proof, family=family, state=state, sealed=sealed, manifest=manifest)
 
 
-def _later_heads(
-    history: History, behind: Behind, packages: Iterable[Trace]
-) -> set[tuple[int, str] | None]:
-    """Return the entries that cards of packages name, and that lie behind the hole, it seems.
-
-    Those of a ledger that was brought back since are known to be of another history.
-    """
-    last, known = max(history.hashes), {entry.sequence: entry.hash for entry in behind.entries}
-    return {
-        head
-        for head in (trace.head for trace in packages)
-        if head is not None
-        and head[0] > last
-        and known.get(*head) == head[1]
-        and not history.parties.is_superseded(*head)
-    }
-
-
 def _charges_on_cards(
-    ours: AbstractSet[str],
-    packages: Iterable[Trace],
-    later: AbstractSet[tuple[int, str] | None],
+    ours: AbstractSet[str], packages: Iterable[Trace], history: History, behind: Behind
 ) -> set[str]:
     """Return the charges of a release that its cards state, of packages that this ledger made.
 
     Args:
         ours: digests of entries and of sealed bytes.
         packages: of the release.
-        later: entries behind the hole, which cards name.
+        history: up to the hole.
+        behind: what is left behind it.
     """
-    stated = [(stated_by(trace.path).entries, trace) for trace in packages]
+    cards = [(trace, stated_by(trace.path)) for trace in packages]
     return {
         charge
-        for charges, trace in stated
-        if trace.head in later or ours & {trace.sealed, *charges}
-        for charge in charges
+        for trace, card in cards
+        if ours & {trace.sealed, *card.entries} or _is_made_behind(trace, card, history, behind)
+        for charge in card.entries
     }
+
+
+def _is_made_behind(trace: Trace, card: Stated, history: History, behind: Behind) -> bool:
+    """Return whether a package was made where entries are lost, as far as is known.
+
+    By its number the entry that its card names is lost, and no recovery said since that it is; and
+    it was not made before the last one that is known, as a package of another copy of the ledger
+    is, which was put back and drew the week anew.
+    """
+    if trace.head is None or trace.head[0] <= max(history.hashes):
+        return False
+    known = {entry.sequence: entry.hash for entry in behind.entries}
+    is_ours = known.get(*trace.head) == trace.head[1]
+    is_later = card.built_at >= (history.last_at or "").partition("T")[0]
+    return is_ours and is_later and not history.parties.is_superseded(*trace.head)

@@ -130,6 +130,7 @@ class Stated:
         others: those among them that had another plan.
         family: budget group.
         plan: digest of its plan.
+        built_at: day of the package.
     """
 
     died: int
@@ -137,6 +138,7 @@ class Stated:
     others: tuple[OtherDraws, ...]
     family: str | None
     plan: str
+    built_at: str
 
 
 def stated_by(package: Path) -> Stated:
@@ -153,11 +155,11 @@ def stated_by(package: Path) -> Stated:
         family = next((str(line["family"]) for line in card.get("cumulative", ())), None)
         if not 0 <= died <= DIED_AT_MOST:
             raise ValueError("no number of draws")
-        plan = str(card.get("plan_sha256"))
+        plan, built_at = str(card.get("plan_sha256")), str(card.get("built_at") or "")
     except (OSError, *MALFORMED):
         rule = f"its {CARD} cannot be read; {_RESTORE}"
         raise InputError(where=str(package), field="package", rule=rule) from None
-    return Stated(died, entries, others, family, plan)
+    return Stated(died, entries, others, family, plan, built_at)
 
 
 def _other_draws(charge: Mapping[str, Any]) -> OtherDraws:
