@@ -23,7 +23,7 @@ from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import Attempt, Request
 from turnstile.publishing.describe.card_terms import stated_charges
 from turnstile.publishing.describe.manifest import manifest_bytes
-from turnstile.settings import Settings
+from turnstile.settings import Settings, system_clock
 
 WIDE = (
     Cap(TRIP, epsilon_micro=4 * LOSS_MICRO),
@@ -125,6 +125,11 @@ def plan_of(request: Request) -> dict[str, Any]:
     }
 
 
+def today() -> str:
+    """The day on which packages are made."""
+    return system_clock().date().isoformat()
+
+
 def stage(folder: Path, attempt: Attempt, request: Request, ledger: Ledger) -> None:
     """Write a package."""
     (folder / "tables").mkdir(parents=True)
@@ -138,6 +143,8 @@ def stage(folder: Path, attempt: Attempt, request: Request, ledger: Ledger) -> N
         "burned_draws": sum(charge["draws"] for charge in charges) - 1,
         "cumulative": [{"family": request.family}],
         "ledger": {"head_sha256": head, "sequence": sequence},
+        "plan_sha256": request.plan_digest,
+        "built_at": today(),
     }
     (folder / "release_card.json").write_text(json.dumps(card))
     sealed = str(attempt.artefact_digest)

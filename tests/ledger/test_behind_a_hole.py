@@ -369,6 +369,94 @@ def test_a_draw_of_which_the_begin_is_left_is_the_one_whose_start_a_card_names(s
     assert (spent_micro(site.ledger), run("verify")) == (spent, 0)
 
 
+_FIRST_ROW = (
+    "DROP TRIGGER IF EXISTS attempt_no_delete; DELETE FROM attempt WHERE attempt_id LIKE '%#2';"
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "of_attempt", "alters", "has_died"),
+    [
+        pytest.param(EntryKind.DRAW_BEGUN, 2, _NO_ATTEMPTS, True, id="a hold"),
+        pytest.param(EntryKind.DRAW_BEGUN, 1, _NO_ATTEMPTS, True, id="a hold of a draw that died"),
+        pytest.param(EntryKind.DRAW_BEGUN, 1, _NO_ATTEMPTS, False, id="the only hold"),
+        pytest.param(EntryKind.SEALED, 2, _NO_ATTEMPTS, True, id="a draw under way"),
+        pytest.param(EntryKind.SEALED, 1, _NO_ATTEMPTS, False, id="the only draw under way"),
+        pytest.param(EntryKind.BURNED, 1, _NO_ATTEMPTS, True, id="a draw that died after"),
+        pytest.param(EntryKind.RESERVED, 1, _FIRST_ROW, True, id="a row of a draw that died"),
+    ],
+)
+def test_what_is_left_of_a_draw_is_no_other_than_the_one_on_the_card_of_its_package(
+    site: Site, kind: EntryKind, of_attempt: int, alters: str, *, has_died: bool
+) -> None:
+    """Of a thousand simulated years 26 worlds charged a week beyond its cap, for one draw twice."""
+    if has_died:
+        _die(site, 1)
+    package, number = site.publish(1), f"#{of_attempt}"
+    entries, spent = [*site.ledger.entries()], spent_micro(site.ledger)
+    (first,) = [
+        e for e in entries if e.kind is kind and str(e.attempt_id).endswith(f"31/r0{number}")
+    ]
+    _with_holes(range(first.sequence, len(entries) + 1), alters=alters)
+    for _ in range(2):
+        assert run("recover", *WHO) == 0
+        assert spent_micro(site.ledger) == spent
+    assert run("verify") == 0
+    assert _states(site, site.request(1).key).count(ReleaseState.PUBLISHED) == 1
+    assert site.publish(1) == package
+    assert spent_micro(site.ledger) == spent
+
+
+def test_a_draw_that_was_charged_behind_a_hole_is_known_on_the_card_after_the_next_one(
+    site: Site,
+) -> None:
+    """A card names what charged it in a ledger that is lost: the declared loss stands for that."""
+    _die(site, 1)
+    site.publish(1)
+    spent = spent_micro(site.ledger)
+    _with_holes(_of([*site.ledger.entries()], 0)[-1:])
+    assert run("recover", *WHO) == 0
+    entries = [*site.ledger.entries()]
+    (stands_for,) = [entry.sequence for entry in entries if "stands_for" in entry.body]
+    _with_holes(range(stands_for + 1, len(entries) + 1), alters=_NO_ATTEMPTS)
+    assert run("recover", *WHO) == 0
+    assert (spent_micro(site.ledger), run("verify")) == (spent, 0)
+
+
+@pytest.mark.parametrize("named", [None, 7, [7]])
+def test_a_loss_stands_for_no_draw_of_another_plan(site: Site, named: object) -> None:
+    """Somebody put it behind a hole: who says that a cheap draw was a dear one takes none away."""
+    _die(site, 1)
+    site.publish(1)
+    spent = spent_micro(site.ledger) or 0
+    begun = _of(entries := [*site.ledger.entries()], 1, EntryKind.DRAW_STARTED)[0]
+    cheap = _declared(site, 1, epsilon_micro=LOSS_MICRO // 2)
+    names = named or [e.hash for e in entries if e.sequence == begun]
+    forged = {"kind": "loss_declared", "body": cheap | {"stands_for": names}}
+    gone = [e.sequence for e in entries if e.key == str(site.request(1).key)]
+    _with_holes([_of(entries, 0)[-1], *gone], [forged], alters=_NO_ATTEMPTS)
+    run("recover", *WHO)
+    assert (spent_micro(site.ledger) or 0) >= spent
+
+
+def test_a_package_of_a_copy_that_lived_on_is_another_draw(
+    site: Site, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A site was put back, and drew the week anew; then its ledger was damaged."""
+    other = site.copy_of(stores, tmp_path / "other")
+    with monkeypatch.context() as patch:
+        patch.setattr("disaster_site.today", lambda: "2016-08-09")
+        package = site.publish(1)
+    other.at(monkeypatch)
+    _die(other, 1)
+    entries = [*other.ledger.entries()]
+    begun = _of(entries, 1, EntryKind.DRAW_BEGUN)[0]
+    _with_holes(range(begun, len(entries) + 1), alters=_NO_ATTEMPTS)
+    shutil.copytree(package, other.home / "public" / package.relative_to(site.home / "public"))
+    run("recover", *WHO)
+    assert spent_micro(other.ledger) == 3 * LOSS_MICRO
+
+
 def _plan(site: Site, n: int) -> None:
     """What planning a week leaves."""
     folder = site.home / "embargoed" / str(site.request(n).key)
@@ -581,9 +669,9 @@ def test_forged_entries_behind_a_hole_lower_no_loss(site: Site) -> None:
     assert run("verify") == 0
 
 
-def _declared(site: Site, n: int) -> dict[str, Any]:
+def _declared(site: Site, n: int, **other: Any) -> dict[str, Any]:
     """What a declared loss of a week says."""
-    request = site.request(n)
+    request = site.request(n, **other)
     return {
         "attempt": f"{request.key}#1",
         "key": str(request.key),

@@ -27,8 +27,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser("sample", help="write made-up landing files of some weeks")
     parser.add_argument("programme", choices=tuple(_MAKERS))
     parser.add_argument("--weeks", required=True, help="2016-W30 or 2016-W30:2016-W32")
-    rows = "rows of each week (below 5,000 the rule about unlisted places may refuse one of buses)"
-    parser.add_argument("--rows", type=int, default=_ROWS, help=rows)
+    parser.add_argument("--rows", type=int, default=_ROWS, help="a week; of buses 5,000 or more")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--format", default="csv", choices=("csv", "csv.gz", "parquet", "json"))
     parser.add_argument(

@@ -481,10 +481,9 @@ def _held(connection: Connection, counted: Sequence[Entry], package: Trace) -> d
     entries = charged_by(facts.facts(connection, key, *CHARGING)).values()
     held: dict[str, int] = {}
     for entry in (*counted, *entries):
-        names = names_of(entry) if entry.body.get("plan_digest") == stated.plan else {entry.hash}
-        held |= {
-            name: int(entry.body.get("draws", 1)) for name in sorted(names & stated.entries)[:1]
-        }
+        is_alike = entry.body.get("plan_digest") == stated.plan
+        named = stated.entries & (names_of(entry) if is_alike else {entry.hash})
+        held |= dict.fromkeys(sorted(named)[:1], int(entry.body.get("draws", 1)))
     return held
 
 
