@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from turnstile.errors import InputError
 
 _ISO_WEEK = re.compile(r"([0-9]{4})-W([0-9]{2})")
-_CLOCK = re.compile(r"([0-9]{2}):([0-5][0-9])")
+_CLOCK = re.compile(r"([0-9]{2}):([0-5][0-9])(?::00)?")
 _DAYS_RANGE = re.compile(r"([12][0-9]{3}-[0-9]{2}-[0-9]{2})\.\.([12][0-9]{3}-[0-9]{2}-[0-9]{2})")
 _YEARS = (1900, 2999)
 DAYS_PER_WEEK, SATURDAY = 7, 5  # as date.weekday() counts

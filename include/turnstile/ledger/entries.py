@@ -60,7 +60,7 @@ class EntryKind(StrEnum):
     LOG_BEGUN = "log_begun"  # origin, public_line, size, root, person, reason: a tree over entries
     WITNESS_ADDED = "witness_added"  # witness, folder, person, reason
     WITNESS_REMOVED = "witness_removed"  # witness, person, reason
-    LOSS_DECLARED = "loss_declared"  # as reserved, plus state, draws, digests, files of dead draws
+    LOSS_DECLARED = "loss_declared"  # as reserved, plus state, draws, digests, files, stands_for
     RECOVERED = "recovered"  # person, reason, recoveries, over, superseded: [[sequence, hash], ...]
     CLOCK_CONFIRMED = "clock_confirmed"  # person, reason: the clock is right from here on
     NO_RELEASE = "no_release"  # key, person, reason: a period without a release

@@ -23,7 +23,6 @@ from turnstile.ledger.custody.evidence_of_draws import (
     MALFORMED,
     PLAN,
     Proof,
-    Stated,
     by_plan,
     charged_by,
     proof_in_entries,
@@ -31,6 +30,7 @@ from turnstile.ledger.custody.evidence_of_draws import (
 )
 from turnstile.ledger.custody.folders import release_folders
 from turnstile.ledger.custody.known_history import History
+from turnstile.ledger.custody.made_behind import made_behind
 from turnstile.ledger.custody.traces import Trace
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.records import Attempt, ReleaseKey
@@ -100,16 +100,17 @@ def lost_draws(
     last, said = charged_by(behind.entries), _said(behind)
     ours = {entry.hash for entry in behind.entries}
     ours |= {str(b.get(_BYTES)) for name in said.keys() - before.keys() for b in said[name]}
+    made = made_behind(history, behind.entries, packages.values())
     for name in _that_may_have_drawn(behind, said, before):
         key, entry, attempt = name.rpartition("#")[0], last.get(name), before.get(name)
         stated = _digests_in(said.get(name, ()), of_manifest)
         if key in has_bytes and not (attempt and attempt.is_sealed):
             stated = {}  # somebody put it there
         proof = proof_in_entries(key, said.get(name, ()))
-        of_key = [trace for (of, _), trace in packages.items() if of == key]
-        cards = _charges_on_cards(ours, of_key, history, behind)
-        if _is_on(cards, entry, is_known=bool(proof or attempt)) and not (
-            attempt and attempt.is_charged
+        cards = _charges_on_cards(ours, (t for (of, _), t in packages.items() if of == key))
+        is_on = _is_on(cards, entry, is_known=bool(proof or attempt))
+        if not (attempt and attempt.is_charged) and (
+            is_on or made.has(name, entry, attempt, stated, said.get(name, ()))
         ):
             continue
         if attempt is None:
@@ -231,36 +232,12 @@ def _as_said(proof: Proof, bodies: Iterable[Mapping[str, Any]], stated: Mapping[
     return replace(proof, family=family, state=state, sealed=sealed, manifest=manifest)
 
 
-def _charges_on_cards(
-    ours: AbstractSet[str], packages: Iterable[Trace], history: History, behind: Behind
-) -> set[str]:
+def _charges_on_cards(ours: AbstractSet[str], packages: Iterable[Trace]) -> set[str]:
     """Return the charges of a release that its cards state, of packages that this ledger made.
 
     Args:
         ours: digests of entries and of sealed bytes.
         packages: of the release.
-        history: up to the hole.
-        behind: what is left behind it.
     """
-    cards = [(trace, stated_by(trace.path)) for trace in packages]
-    return {
-        charge
-        for trace, card in cards
-        if ours & {trace.sealed, *card.entries} or _is_made_behind(trace, card, history, behind)
-        for charge in card.entries
-    }
-
-
-def _is_made_behind(trace: Trace, card: Stated, history: History, behind: Behind) -> bool:
-    """Return whether a package was made where entries are lost, as far as is known.
-
-    By its number the entry that its card names is lost, and no recovery said since that it is; and
-    it was not made before the last one that is known, as a package of another copy of the ledger
-    is, which was put back and drew the week anew.
-    """
-    if trace.head is None or trace.head[0] <= max(history.hashes):
-        return False
-    known = {entry.sequence: entry.hash for entry in behind.entries}
-    is_ours = known.get(*trace.head) == trace.head[1]
-    is_later = card.built_at >= (history.last_at or "").partition("T")[0]
-    return is_ours and is_later and not history.parties.is_superseded(*trace.head)
+    stated = [(stated_by(trace.path).entries, trace.sealed) for trace in packages]
+    return {c for charges, sealed in stated if ours & {sealed, *charges} for c in charges}

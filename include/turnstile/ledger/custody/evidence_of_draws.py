@@ -9,6 +9,7 @@ the file that it left, states of it, where that is more.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,6 +37,7 @@ UNKNOWN = "unknown"
 another plan was bound to, of which a card states the loss alone."""
 _RESTORE = "restore the package, or move it out of the zone, then recover again"
 MALFORMED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+_DIGEST = re.compile("[0-9a-f]{64}")
 _OF_A_PLAN = ("programme_digest", "domain_digest", "plan_digest")
 DIED_AT_MOST = 1000  # draws of one release; a card that states more is none of ours
 CHARGING = (EntryKind.DRAW_BEGUN, EntryKind.DRAW_STARTED, EntryKind.LOSS_DECLARED)
@@ -129,7 +131,6 @@ class Stated:
         entries: digests of those by which the ledger that made it charged them; none of old cards.
         others: those among them that had another plan.
         family: budget group.
-        plan: digest of its plan.
         built_at: day of the package.
     """
 
@@ -137,7 +138,6 @@ class Stated:
     entries: frozenset[str]
     others: tuple[OtherDraws, ...]
     family: str | None
-    plan: str
     built_at: str
 
 
@@ -155,11 +155,11 @@ def stated_by(package: Path) -> Stated:
         family = next((str(line["family"]) for line in card.get("cumulative", ())), None)
         if not 0 <= died <= DIED_AT_MOST:
             raise ValueError("no number of draws")
-        plan, built_at = str(card.get("plan_sha256")), str(card.get("built_at") or "")
+        built_at = str(card.get("built_at") or "")
     except (OSError, *MALFORMED):
         rule = f"its {CARD} cannot be read; {_RESTORE}"
         raise InputError(where=str(package), field="package", rule=rule) from None
-    return Stated(died, entries, others, family, plan, built_at)
+    return Stated(died, entries, others, family, built_at)
 
 
 def _other_draws(charge: Mapping[str, Any]) -> OtherDraws:
@@ -206,8 +206,18 @@ def charged_by(entries: Iterable[Entry]) -> dict[str, Entry]:
 
 def names_of(charge: Entry) -> set[str]:
     """Return the digests by which a card may name a charge: of entries that it stands for, too."""
-    named = charge.body.get("stands_for", ())
-    return {charge.hash, *map(str, named if isinstance(named, list) else ())}
+    named = charge.body.get("stands_for") if charge.kind is EntryKind.LOSS_DECLARED else None
+    words = named if isinstance(named, list) else ()
+    return {charge.hash, *(w for w in words if isinstance(w, str) and _DIGEST.fullmatch(w))}
+
+
+def plan_on(package: Trace) -> str:
+    """Return the digest of the plan that a package was drawn under, as its events have it.
+
+    Raises:
+        InputError: the plan is not what it says.
+    """
+    return str(plan_in(package.path / PLAN, package.key)["plan_digest"])
 
 
 def proof_in_entries(key: str, bodies: Iterable[Mapping[str, Any]]) -> Proof | None:

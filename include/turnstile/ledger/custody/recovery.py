@@ -35,6 +35,7 @@ from turnstile.ledger.custody.evidence_of_draws import (
     Proof,
     charged_by,
     names_of,
+    plan_on,
     proofs,
     stated_by,
 )
@@ -45,6 +46,7 @@ from turnstile.ledger.custody.known_history import (
     parties_in,
     read_history,
 )
+from turnstile.ledger.custody.made_behind import made_behind
 from turnstile.ledger.custody.package_files import file_problems
 from turnstile.ledger.custody.replay import replay, store
 from turnstile.ledger.custody.shipped import last_shipped, shipped_entries, shipped_entry
@@ -170,8 +172,9 @@ def recover(  # noqa: PLR0913 - each a thing that a person says or that is left
         if not ends_draws:
             _require_no_draw(connection)
         returned, behind = _bring_back(connection, custody, remains, heads)
-        declared, unknown, counted = _charge_behind(connection, known, behind)
-        _seal_open(connection, known)
+        history = read_history(connection)
+        _seal_open(connection, known, history, behind)
+        declared, unknown, counted = _charge_behind(connection, known, history, behind)
         for _ in range(2):  # of a key that has bytes now, a staged package is another draw
             declared += _declare(connection, known, counted)
         published = _publish(connection, custody, all_traces, said)
@@ -297,14 +300,14 @@ def _bring_back(
 
 
 def _charge_behind(
-    connection: Connection, known: _Known, behind: Behind
+    connection: Connection, known: _Known, history: History, behind: Behind
 ) -> tuple[tuple[str, ...], tuple[str, ...], list[Entry]]:
     """Charge draws of which only what lies behind a hole tells.
 
     Returns:
         Releases whose loss was declared; draws that nothing charges; what charged the rest.
     """
-    history, declared, unknown, counted = read_history(connection), list[str](), list[str](), []
+    declared, unknown, counted = list[str](), list[str](), list[Entry]()
     groups, of_key = {**known.families, **_group_by_programme(history)}, Counter[str]()
     for draw in lost_draws(history, behind, known.traces, known.custody.embargoed):
         if draw.attempt is not None:
@@ -324,23 +327,26 @@ def _charge_behind(
     return tuple(declared), tuple(unknown), counted
 
 
-def _seal_open(connection: Connection, known: _Known) -> None:
+def _seal_open(connection: Connection, known: _Known, history: History, behind: Behind) -> None:
     """Let a draw whose seal is lost have the bytes of the package whose card states its charge.
 
-    If that card states no charge that the ledger lacks, nobody drew after it.
+    If that card states no other charge that the ledger lacks, nobody drew after it. A card names
+    the start of a draw, which may be lost where its charge is known.
     """
-    history = read_history(connection)
     under_way = {key: past[-1] for key, past in history.attempts.items() if past[-1].is_drawing}
-    staged_first = sorted(known.traces, key=lambda trace: trace.kind is TraceKind.PACKAGE)
-    packages = {t.key: t for t in staged_first if t.kind not in FILES and t.sealed and t.manifest}
-    for key in sorted(under_way.keys() & packages.keys()):
-        trace = packages[key]
-        drawn = sum(_held(connection, (), trace).values())
-        if drawn > stated_by(trace.path).died and not file_problems(trace.path):
+    packages = [t for t in known.traces if t.key in under_way and t.kind not in FILES and t.sealed]
+    made = made_behind(history, behind.entries, packages)
+    for trace in packages:
+        attempt = under_way.get(trace.key)
+        if attempt is None or file_problems(trace.path) or plan_on(trace) != attempt.plan_digest:
+            continue
+        charge = charged_by(facts.facts(connection, attempt.key, *CHARGING))[attempt.attempt_id]
+        card, held = stated_by(trace.path), _held(connection, (), trace)
+        is_begun = charge.kind is EntryKind.DRAW_BEGUN and charge.hash not in card.entries
+        is_last = charge.hash in held and sum(held.values()) > card.died
+        if is_last or (is_begun and len(made.lost_on(trace)) == 1):
             stated = {"artefact_digest": str(trace.sealed)}
-            if trace.kind is TraceKind.PACKAGE:
-                stated["manifest_digest"] = str(trace.manifest)
-            _move_on(connection, known.custody, under_way[key], stated)
+            _move_on(connection, known.custody, under_way.pop(trace.key), stated)
 
 
 def _move_on(
@@ -474,16 +480,21 @@ def _unknown(
 def _held(connection: Connection, counted: Sequence[Entry], package: Trace) -> dict[str, int]:
     """Return the draws that the ledger charged and the card of a package states, too, by entry.
 
-    A declared loss stands for the entry that charged its draw in a ledger that is lost, if it was
-    of the package's own plan: whoever put one there pays for what it takes away.
+    A declared loss stands for the entry that charged its draw in a ledger that is lost, if both are
+    of the package's own plan: what it takes away it has cost.
     """
     stated, key = stated_by(package.path), ReleaseKey.parse(package.key)
     entries = charged_by(facts.facts(connection, key, *CHARGING)).values()
-    held: dict[str, int] = {}
-    for entry in (*counted, *entries):
-        is_alike = entry.body.get("plan_digest") == stated.plan
-        named = stated.entries & (names_of(entry) if is_alike else {entry.hash})
-        held |= dict.fromkeys(sorted(named)[:1], int(entry.body.get("draws", 1)))
+    held = {
+        entry.hash: int(entry.body.get("draws", 1))
+        for entry in (*counted, *entries)
+        if entry.hash in stated.entries
+    }
+    alike = stated.entries - {other.entry for other in stated.others}
+    for entry in entries:
+        named = names_of(entry) & (alike - held.keys())
+        if named and entry.body.get("plan_digest") == plan_on(package):
+            held[min(named)] = 1
     return held
 
 

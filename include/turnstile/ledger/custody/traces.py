@@ -30,7 +30,7 @@ MANIFEST = "manifest.json"
 CARD = "release_card.json"
 STAGED = "package"
 STORE_ASIDE = ".store/aside"
-_CARD_HEAD = re.compile(rb'"head_sha256":\s*"([0-9a-f]{64})",\s*"sequence":\s*(\d+)')
+_CARD_HEAD = re.compile(rb'"head_sha256":\s*"([0-9a-f]{64})",\s*"sequence":\s*(\d{1,18})\b')
 
 
 class TraceKind(StrEnum):
