@@ -12,22 +12,29 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterable
 from contextlib import closing
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from damaged_ledger import (
+    NO_ATTEMPTS,
+    NO_HEAD,
+    declared,
+    die,
+    of_week,
+    plan,
+    states,
+    with_holes,
+)
 from disaster_site import WHO, Site, lived_once, plan_of, run
 from ledger_asks import LOSS_MICRO, spent_micro
 
 from conftest import Stores
 from turnstile.errors import IntegrityError
-from turnstile.ledger.database.damaged_database import damage_in, newest_aside, remains_of
-from turnstile.ledger.encoding import digest_of, encode_posting
+from turnstile.ledger.database.damaged_database import newest_aside
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.of_deployment import open_ledger
-from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.states import ReleaseState
 from turnstile.settings import Settings
 
@@ -44,69 +51,25 @@ def lived(stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Site:
     return lived_once(stores, root, lambda site: site.publish(0), has_witness=False)
 
 
-def _die(site: Site, n: int, **other: Any) -> None:
-    """A draw that leaves no file."""
-    request, ledger = site.request(n, **other), site.ledger
-    attempt = ledger.reserve(request)
-    ledger.begin_draw(attempt.attempt_id, request.bindings)
-    ledger.burn(attempt.attempt_id, "it died", person="olga")
-
-
-def _with_holes(
-    gone: Iterable[int], forged: Iterable[dict[str, Any]] = (), *, alters: str = ""
-) -> None:
-    """Damage the database so that these entries are no longer what they were; put others behind."""
-    file = Settings.from_environment().ledger_file
-    assert file is not None
-    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
-        connection.execute("DROP TRIGGER entry_no_update")
-        connection.executescript(alters)
-        for sequence in gone:
-            connection.execute("UPDATE entry SET record = '?' WHERE sequence = ?", (sequence,))
-        for number, other in enumerate(forged, 1000):
-            about = {"sequence": number, "previous": "", "at": "2016-08-09", "version": 1}
-            record = json.dumps(about | other)
-            connection.execute("DROP TRIGGER IF EXISTS entry_follows")
-            row = (number, "x", None, None, record, digest_of(record))
-            connection.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?)", row)
-        (root,) = connection.execute(
-            "SELECT rootpage FROM sqlite_master WHERE type = 'index' ORDER BY rootpage LIMIT 1"
-        ).fetchone()
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    pages = bytearray(file.read_bytes())
-    pages[(root - 1) * 4096 : root * 4096] = b"\xab" * 4096
-    file.write_bytes(pages)
-    assert damage_in(file)
-    assert not {entry.sequence for entry in remains_of(file).entries} & {*gone}
-
-
-def _of(entries: list[Entry], n: int, *kinds: EntryKind) -> list[int]:
-    """Numbers of the entries of a week, of some kinds or all."""
-    week = str(sorted({e.key for e in entries if e.key})[n])
-    return [e.sequence for e in entries if e.key == week and (not kinds or e.kind in kinds)]
-
-
-def _states(site: Site, key: ReleaseKey) -> list[ReleaseState]:
-    return [attempt.state for attempt in site.ledger.revision(key).attempts]
-
-
 @pytest.mark.parametrize(
     "hole",
     [
-        pytest.param(lambda e: _of(e, 0)[-1:], id="before it"),
-        pytest.param(lambda e: _of(e, 1, EntryKind.BURNED), id="its end, nothing is behind"),
-        pytest.param(lambda e: _of(e, 1, EntryKind.DRAW_BEGUN), id="its charge"),
-        pytest.param(lambda e: _of(e, 1, EntryKind.DRAW_BEGUN, EntryKind.DRAW_STARTED), id="draw"),
+        pytest.param(lambda e: of_week(e, 0)[-1:], id="before it"),
+        pytest.param(lambda e: of_week(e, 1, EntryKind.BURNED), id="its end, nothing is behind"),
+        pytest.param(lambda e: of_week(e, 1, EntryKind.DRAW_BEGUN), id="its charge"),
+        pytest.param(
+            lambda e: of_week(e, 1, EntryKind.DRAW_BEGUN, EntryKind.DRAW_STARTED), id="draw"
+        ),
     ],
 )
 def test_a_draw_that_died_is_charged_by_what_lies_behind_a_hole(site: Site, hole: Chosen) -> None:
-    _die(site, 1)
+    die(site, 1)
     entries, spent = [*site.ledger.entries()], spent_micro(site.ledger)
     assert spent == 2 * LOSS_MICRO
-    _with_holes(hole(entries))
+    with_holes(hole(entries))
     assert run("recover", *WHO) == 0
     assert spent_micro(site.ledger) == spent
-    assert _states(site, site.request(1).key) == [ReleaseState.BURNED]
+    assert states(site, site.request(1).key) == [ReleaseState.BURNED]
     assert run("recover", *WHO) == 0
     assert spent_micro(site.ledger) == spent
     assert run("verify") == 0
@@ -120,14 +83,14 @@ def test_sealed_bytes_behind_a_hole_stay_those_of_their_week(
     site: Site, *, is_known: bool, is_staged: bool
 ) -> None:
     """Beside a draw of the week that died before, whose charge no file tells from its own."""
-    _die(site, 1)
+    die(site, 1)
     attempt = site.draw(1)
     if is_staged:
         site.publish(1)
         shutil.rmtree(site.home / "public" / str(attempt.key))
     entries, spent = [*site.ledger.entries()], spent_micro(site.ledger)
-    begun = _of(entries, 1, EntryKind.DRAW_BEGUN)[-1]
-    _with_holes([begun] if is_known else _of(entries, 0)[-1:])
+    begun = of_week(entries, 1, EntryKind.DRAW_BEGUN)[-1]
+    with_holes([begun] if is_known else of_week(entries, 0)[-1:])
     assert run("recover", *WHO) == 0
     assert spent_micro(site.ledger) == spent == 3 * LOSS_MICRO
     assert site.draw(1).artefact_digest == attempt.artefact_digest
@@ -138,10 +101,10 @@ def test_sealed_bytes_behind_a_hole_stay_those_of_their_week(
 
 def test_a_public_package_behind_a_hole_is_charged_once_with_its_dead_draws(site: Site) -> None:
     for n in (1, 2):
-        _die(site, n)
+        die(site, n)
         site.publish(n)
     entries, spent = [*site.ledger.entries()], spent_micro(site.ledger)
-    _with_holes(_of(entries, 0)[-1:])
+    with_holes(of_week(entries, 0)[-1:])
     assert run("recover", *WHO) == 0
     assert spent_micro(site.ledger) == spent == 5 * LOSS_MICRO
     site.publish(3)
@@ -155,13 +118,13 @@ def test_a_draw_whose_cost_is_in_the_hole_is_charged_by_its_plan_or_named(
 ) -> None:
     """The entry that states it is the longest, so that a bad page holds it first."""
     for _ in range(2):
-        _die(site, 1)
+        die(site, 1)
     entries, request = [*site.ledger.entries()], site.request(1)
     if has_plan:
         folder = site.home / "embargoed" / str(request.key)
         folder.mkdir(parents=True)
         (folder / "plan.json").write_text(json.dumps(plan_of(request)))
-    _with_holes(_of([e for e in entries if not str(e.attempt_id).endswith("#2")], 1, *kinds))
+    with_holes(of_week([e for e in entries if not str(e.attempt_id).endswith("#2")], 1, *kinds))
     capsys.readouterr()
     assert run("recover", *WHO) == (0 if has_plan else 4)
     unknown = "none" if has_plan else f"{request.key}#1"
@@ -170,39 +133,35 @@ def test_a_draw_whose_cost_is_in_the_hole_is_charged_by_its_plan_or_named(
     assert run("verify") == 0
 
 
-_NO_HEAD = "DROP TABLE head;"
-_NO_ATTEMPTS = "DROP TABLE attempt;"
-
-
-@pytest.mark.parametrize("alters", ["", _NO_HEAD, _NO_ATTEMPTS])
+@pytest.mark.parametrize("alters", ["", NO_HEAD, NO_ATTEMPTS])
 def test_a_hold_whose_later_entries_were_the_last_ones_is_charged(site: Site, alters: str) -> None:
     """Nothing is behind them: it was let go, though it had drawn."""
-    _die(site, 1)
+    die(site, 1)
     entries, spent = [*site.ledger.entries()], spent_micro(site.ledger)
     gone = (EntryKind.DRAW_BEGUN, EntryKind.DRAW_STARTED, EntryKind.BURNED)
-    _with_holes(_of(entries, 1, *gone), alters=alters)
+    with_holes(of_week(entries, 1, *gone), alters=alters)
     assert run("recover", *WHO) == 0
     assert (spent_micro(site.ledger), run("verify")) == (spent, 0)
-    assert _states(site, site.request(1).key) == [ReleaseState.BURNED]
+    assert states(site, site.request(1).key) == [ReleaseState.BURNED]
 
 
-@pytest.mark.parametrize("alters", ["", _NO_HEAD])
+@pytest.mark.parametrize("alters", ["", NO_HEAD])
 @pytest.mark.parametrize("has_plan", [True, False])
 def test_draws_that_are_lost_whole_are_charged_as_the_table_of_attempts_names_them(
     site: Site, capsys: pytest.CaptureFixture[str], alters: str, *, has_plan: bool
 ) -> None:
     """In the last page, or in a hole with the draw of another week behind it."""
     request = site.request(1)
-    _die(site, 1)
+    die(site, 1)
     site.publish(2)
-    _die(site, 3)
+    die(site, 3)
     if has_plan:
         for n in (1, 3):
             folder = site.home / "embargoed" / str(site.request(n).key)
             folder.mkdir(parents=True)
             (folder / "plan.json").write_text(json.dumps(plan_of(site.request(n))))
     entries, spent = [*site.ledger.entries()], spent_micro(site.ledger)
-    _with_holes([*_of(entries, 1), *_of(entries, 3)], alters=alters)
+    with_holes([*of_week(entries, 1), *of_week(entries, 3)], alters=alters)
     capsys.readouterr()
     assert run("recover", *WHO) == (0 if has_plan else 4)
     unknown = "none" if has_plan else f"{request.key}#1, {site.request(3).key}#1"
@@ -214,14 +173,14 @@ def test_draws_that_are_lost_whole_are_charged_as_the_table_of_attempts_names_th
 @pytest.mark.parametrize("has_package", [True, False])
 def test_a_week_in_the_last_page_keeps_its_bytes(site: Site, *, has_package: bool) -> None:
     """The table of attempts has their digest; a card states the draw that died before them."""
-    _die(site, 1)
+    die(site, 1)
     attempt = site.draw(1)
     if has_package:
         site.publish(1)
     else:
         next((site.home / "embargoed" / str(attempt.key)).glob("sealed-*")).unlink()
     entries, spent = [*site.ledger.entries()], spent_micro(site.ledger)
-    _with_holes(_of(entries, 1))
+    with_holes(of_week(entries, 1))
     assert run("recover", *WHO) == 0
     assert (spent_micro(site.ledger), run("verify")) == (spent, 0)
     assert site.draw(1).artefact_digest == attempt.artefact_digest
@@ -231,7 +190,7 @@ def test_a_week_in_the_last_page_keeps_its_bytes(site: Site, *, has_package: boo
 def test_the_last_pages_of_entries_are_lost(site: Site) -> None:
     """As a disk loses them: those of the last draw, with every entry that they hold."""
     for n in (1, 2, 3):  # some pages
-        _die(site, n)
+        die(site, n)
         (folder := site.home / "embargoed" / str(site.request(n).key)).mkdir(parents=True)
         (folder / "plan.json").write_text(json.dumps(plan_of(site.request(n))))
     file, spent = Settings.from_environment().ledger_file, spent_micro(site.ledger)
@@ -256,22 +215,22 @@ def test_holds_and_ended_holds_in_the_last_page_cost_nothing_as_far_as_it_is_kno
     ledger.void(ledger.reserve(site.request(1)).attempt_id, "not today", person="olga")
     ledger.reserve(site.request(2))
     entries, spent = [*ledger.entries()], spent_micro(ledger)
-    _with_holes(range(before + 1, len(entries) + 1))
+    with_holes(range(before + 1, len(entries) + 1))
     capsys.readouterr()
     assert run("recover", *WHO) == 4
     said = f"perhaps drawn and not charged: {site.request(2).key}#1\n"
     assert said in capsys.readouterr().out
     assert (spent_micro(site.ledger), run("verify")) == (spent, 0)
-    assert not _states(site, site.request(1).key)
+    assert not states(site, site.request(1).key)
 
 
 def _live_some_weeks(site: Site) -> None:
     """Six charges: public, sealed, died with nothing left but a plan; then an end and a hold."""
     site.publish(0)
-    _die(site, 1)
+    die(site, 1)
     site.publish(1)
     for n in (2, 4):
-        _die(site, n)
+        die(site, n)
         (folder := site.home / "embargoed" / str(site.request(n).key)).mkdir(parents=True)
         (folder / "plan.json").write_text(json.dumps(plan_of(site.request(n))))
     site.draw(3)
@@ -351,117 +310,22 @@ def test_a_draw_whose_end_or_begin_is_in_a_hole_is_charged_once(
     site: Site, gone: tuple[EntryKind, ...], *, has_package: bool, is_twice: bool
 ) -> None:
     """Nobody knows whether a hold drew whose end is lost; the card of a later draw does."""
-    _die(site, 1)
+    die(site, 1)
     site.publish(1 if has_package else 2)
     entries, spent = [*site.ledger.entries()], spent_micro(site.ledger)
     first = [e for e in entries if not str(e.attempt_id).endswith("#2")]
-    _with_holes([*_of(first, 1, *gone), *(_of(entries, 0)[-1:] if is_twice else ())])
+    with_holes([*of_week(first, 1, *gone), *(of_week(entries, 0)[-1:] if is_twice else ())])
     assert run("recover", *WHO) == 0
     assert (spent_micro(site.ledger), run("verify")) == (spent, 0)
 
 
 def test_a_draw_of_which_the_begin_is_left_is_the_one_whose_start_a_card_names(site: Site) -> None:
-    _die(site, 1)
+    die(site, 1)
     site.publish(1)
     entries, spent = [*site.ledger.entries()], spent_micro(site.ledger)
-    _with_holes([_of(entries, 0)[-1], _of(entries, 1, EntryKind.DRAW_STARTED)[0]])
+    with_holes([of_week(entries, 0)[-1], of_week(entries, 1, EntryKind.DRAW_STARTED)[0]])
     assert run("recover", *WHO) == 0
     assert (spent_micro(site.ledger), run("verify")) == (spent, 0)
-
-
-_FIRST_ROW = (
-    "DROP TRIGGER IF EXISTS attempt_no_delete; DELETE FROM attempt WHERE attempt_id LIKE '%#2';"
-)
-
-
-@pytest.mark.parametrize(
-    ("kind", "of_attempt", "alters", "has_died"),
-    [
-        pytest.param(EntryKind.DRAW_BEGUN, 2, _NO_ATTEMPTS, True, id="a hold"),
-        pytest.param(EntryKind.DRAW_BEGUN, 1, _NO_ATTEMPTS, True, id="a hold of a draw that died"),
-        pytest.param(EntryKind.DRAW_BEGUN, 1, _NO_ATTEMPTS, False, id="the only hold"),
-        pytest.param(EntryKind.SEALED, 2, _NO_ATTEMPTS, True, id="a draw under way"),
-        pytest.param(EntryKind.SEALED, 1, _NO_ATTEMPTS, False, id="the only draw under way"),
-        pytest.param(EntryKind.BURNED, 1, _NO_ATTEMPTS, True, id="a draw that died after"),
-        pytest.param(EntryKind.RESERVED, 1, _FIRST_ROW, True, id="a row of a draw that died"),
-    ],
-)
-def test_what_is_left_of_a_draw_is_no_other_than_the_one_on_the_card_of_its_package(
-    site: Site, kind: EntryKind, of_attempt: int, alters: str, *, has_died: bool
-) -> None:
-    """Of a thousand simulated years 26 worlds charged a week beyond its cap, for one draw twice."""
-    if has_died:
-        _die(site, 1)
-    package, number = site.publish(1), f"#{of_attempt}"
-    entries, spent = [*site.ledger.entries()], spent_micro(site.ledger)
-    (first,) = [
-        e for e in entries if e.kind is kind and str(e.attempt_id).endswith(f"31/r0{number}")
-    ]
-    _with_holes(range(first.sequence, len(entries) + 1), alters=alters)
-    for _ in range(2):
-        assert run("recover", *WHO) == 0
-        assert spent_micro(site.ledger) == spent
-    assert run("verify") == 0
-    assert _states(site, site.request(1).key).count(ReleaseState.PUBLISHED) == 1
-    assert site.publish(1) == package
-    assert spent_micro(site.ledger) == spent
-
-
-def test_a_draw_that_was_charged_behind_a_hole_is_known_on_the_card_after_the_next_one(
-    site: Site,
-) -> None:
-    """A card names what charged it in a ledger that is lost: the declared loss stands for that."""
-    _die(site, 1)
-    site.publish(1)
-    spent = spent_micro(site.ledger)
-    _with_holes(_of([*site.ledger.entries()], 0)[-1:])
-    assert run("recover", *WHO) == 0
-    entries = [*site.ledger.entries()]
-    (stands_for,) = [entry.sequence for entry in entries if "stands_for" in entry.body]
-    _with_holes(range(stands_for + 1, len(entries) + 1), alters=_NO_ATTEMPTS)
-    assert run("recover", *WHO) == 0
-    assert (spent_micro(site.ledger), run("verify")) == (spent, 0)
-
-
-@pytest.mark.parametrize("named", [None, 7, [7]])
-def test_a_loss_stands_for_no_draw_of_another_plan(site: Site, named: object) -> None:
-    """Somebody put it behind a hole: who says that a cheap draw was a dear one takes none away."""
-    _die(site, 1)
-    site.publish(1)
-    spent = spent_micro(site.ledger) or 0
-    begun = _of(entries := [*site.ledger.entries()], 1, EntryKind.DRAW_STARTED)[0]
-    cheap = _declared(site, 1, epsilon_micro=LOSS_MICRO // 2)
-    names = named or [e.hash for e in entries if e.sequence == begun]
-    forged = {"kind": "loss_declared", "body": cheap | {"stands_for": names}}
-    gone = [e.sequence for e in entries if e.key == str(site.request(1).key)]
-    _with_holes([_of(entries, 0)[-1], *gone], [forged], alters=_NO_ATTEMPTS)
-    run("recover", *WHO)
-    assert (spent_micro(site.ledger) or 0) >= spent
-
-
-def test_a_package_of_a_copy_that_lived_on_is_another_draw(
-    site: Site, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A site was put back, and drew the week anew; then its ledger was damaged."""
-    other = site.copy_of(stores, tmp_path / "other")
-    with monkeypatch.context() as patch:
-        patch.setattr("disaster_site.today", lambda: "2016-08-09")
-        package = site.publish(1)
-    other.at(monkeypatch)
-    _die(other, 1)
-    entries = [*other.ledger.entries()]
-    begun = _of(entries, 1, EntryKind.DRAW_BEGUN)[0]
-    _with_holes(range(begun, len(entries) + 1), alters=_NO_ATTEMPTS)
-    shutil.copytree(package, other.home / "public" / package.relative_to(site.home / "public"))
-    run("recover", *WHO)
-    assert spent_micro(other.ledger) == 3 * LOSS_MICRO
-
-
-def _plan(site: Site, n: int) -> None:
-    """What planning a week leaves."""
-    folder = site.home / "embargoed" / str(site.request(n).key)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "plan.json").write_text(json.dumps(plan_of(site.request(n))))
 
 
 @pytest.mark.parametrize("is_void", [True, False])
@@ -473,14 +337,14 @@ def test_a_second_draw_of_a_week_that_is_lost_whole_is_named(
     if is_void:
         site.ledger.void(site.ledger.reserve(site.request(1)).attempt_id, "no", person="olga")
     else:
-        _die(site, 1)
-    _plan(site, 1)
+        die(site, 1)
+    plan(site, 1)
     before = len([*site.ledger.entries()])
-    _die(site, 1)
+    die(site, 1)
     after, gone = len([*site.ledger.entries()]), [2] if is_behind else []
-    _die(site, 2)
+    die(site, 2)
     spent = spent_micro(site.ledger) or 0
-    _with_holes([*gone, *range(before + 1, after + 1)], alters=_NO_ATTEMPTS)
+    with_holes([*gone, *range(before + 1, after + 1)], alters=NO_ATTEMPTS)
     capsys.readouterr()
     assert run("recover", *WHO) == 4
     said = f"perhaps drawn and not charged: {site.request(1).key}\n"
@@ -502,13 +366,13 @@ def test_a_witness_that_was_put_back_does_not_hide_what_is_lost(
     assert run("witness", "add", str(witness), *WHO) == 0
     shutil.copytree(witness, copy)
     before = len([*site.ledger.entries()])
-    _die(site, 1)
-    _plan(site, 1)
+    die(site, 1)
+    plan(site, 1)
     spent, file = spent_micro(site.ledger) or 0, Settings.from_environment().ledger_file
     shutil.rmtree(witness)
     copy.rename(witness)
     if is_damaged:
-        _with_holes(range(before + 1, 1 + len([*site.ledger.entries()])))
+        with_holes(range(before + 1, 1 + len([*site.ledger.entries()])))
     else:
         assert file is not None
         file.unlink()
@@ -524,8 +388,8 @@ def test_planned_weeks_of_a_ledger_that_is_gone_are_named(
     site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As those of one that is damaged beyond all are."""
-    _die(site, 1)
-    _plan(site, 1)
+    die(site, 1)
+    plan(site, 1)
     file = Settings.from_environment().ledger_file
     assert file is not None
     file.unlink()
@@ -538,19 +402,19 @@ def test_planned_weeks_of_a_ledger_that_is_gone_are_named(
 
 def test_an_entry_of_a_number_that_is_taken_stops_nobody(site: Site) -> None:
     """Two histories were said to be there, of which nobody could take one away."""
-    _die(site, 1)
+    die(site, 1)
     spent = spent_micro(site.ledger)
-    _with_holes([], [{"kind": "approved", "body": {}, "sequence": 3}])
+    with_holes([], [{"kind": "approved", "body": {}, "sequence": 3}])
     assert run("recover", *WHO) == 0
     assert (spent_micro(site.ledger), run("verify")) == (spent, 0)
 
 
 def test_a_dearer_draw_whose_cost_is_in_the_hole_is_charged_as_a_card_states_it(site: Site) -> None:
     """The plan that is there is the cheaper one of the draw after it."""
-    _die(site, 1, epsilon_micro=2 * LOSS_MICRO)
+    die(site, 1, epsilon_micro=2 * LOSS_MICRO)
     site.publish(1)
     entries, spent = [*site.ledger.entries()], spent_micro(site.ledger)
-    _with_holes(_of(entries, 1, EntryKind.RESERVED)[:1])
+    with_holes(of_week(entries, 1, EntryKind.RESERVED)[:1])
     assert run("recover", *WHO) == 0
     assert (spent_micro(site.ledger), run("verify")) == (spent, 0)
 
@@ -565,7 +429,7 @@ def test_a_key_keeps_bytes_that_are_gone(site: Site, *, is_public: bool, is_know
     for zone in ("public", "embargoed"):
         shutil.rmtree(site.home / zone / str(attempt.key), ignore_errors=True)
     entries, spent = [*site.ledger.entries()], spent_micro(site.ledger)
-    _with_holes(_of(entries, 1, EntryKind.DRAW_BEGUN) if is_known else _of(entries, 0)[-1:])
+    with_holes(of_week(entries, 1, EntryKind.DRAW_BEGUN) if is_known else of_week(entries, 0)[-1:])
     assert run("recover", *WHO) == 0
     assert (spent_micro(site.ledger), run("verify")) == (spent, 0)
     assert site.draw(1).artefact_digest == attempt.artefact_digest
@@ -577,8 +441,8 @@ def test_no_new_ledger_begins_where_a_recovery_stopped(
     """It had moved the damaged one aside; where nothing was sealed a run began anew, from zero."""
     for zone in ("public", "embargoed"):
         shutil.rmtree(site.home / zone)
-    _die(site, 1)
-    _with_holes([])
+    die(site, 1)
+    with_holes([])
     with monkeypatch.context() as patch:
         patch.setattr("turnstile.ledger.ledger.recovery.recover", _stop)
         assert run("recover", *WHO)
@@ -591,7 +455,7 @@ def test_no_new_ledger_begins_where_a_recovery_stopped(
 
 def test_a_ledger_that_is_lost_after_one_was_set_aside_comes_back(site: Site) -> None:
     """A simulated world stood still: what is left of a file was asked of one that is gone."""
-    _with_holes([])
+    with_holes([])
     assert run("recover", *WHO) == 0
     file, spent = Settings.from_environment().ledger_file, spent_micro(site.ledger)
     assert file is not None
@@ -610,7 +474,7 @@ def test_two_ledgers_that_are_damaged_in_one_second_are_both_kept(
     monkeypatch.setattr("turnstile.commands.ledger_opened.system_clock", lambda: now)
     kept = []
     for _ in range(3):
-        _with_holes([])
+        with_holes([])
         kept.append(file.read_bytes())
         assert run("recover", *WHO) == 0
         last = newest_aside(file)
@@ -623,7 +487,7 @@ def test_two_ledgers_that_are_damaged_in_one_second_are_both_kept(
 @pytest.mark.usefixtures("site")
 def test_a_sound_ledger_is_asked_by_sqlite_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Others write to it: its pages and its log, read one after the other, may belong to none."""
-    _with_holes([])
+    with_holes([])
     assert run("recover", *WHO) == 0
     monkeypatch.setattr("turnstile.ledger.database.damaged_database.rows_in", _stop)
     assert run("recover", *WHO) == 0
@@ -653,39 +517,20 @@ _FORGED: list[dict[str, Any]] = [
 
 def test_forged_entries_behind_a_hole_lower_no_loss(site: Site) -> None:
     """Somebody put well hashed ones there; many were a traceback, and took losses away."""
-    _die(site, 1)
+    die(site, 1)
     spent, forged = spent_micro(site.ledger), list[dict[str, Any]]()
     for n, other in enumerate(_FORGED, 2):
-        (body := _declared(site, n)).update(other)
+        (body := declared(site, n)).update(other)
         forged.append({"kind": "loss_declared", "body": body})
-    true = _declared(site, 1)
+    true = declared(site, 1)
     forged.append({"kind": "sealed", "body": true | {"postings": [], "draws": 0}})
     forged.append({"kind": "voided", "body": true})
     forged += [{"kind": "sealed", "body": body} for body in ([1], "x", None)]
     forged += [{"kind": "sealed", "body": {}, "sequence": number} for number in ([1], "9", 9.5)]
-    _with_holes(_of([*site.ledger.entries()], 0)[-1:], forged)
+    with_holes(of_week([*site.ledger.entries()], 0)[-1:], forged)
     assert run("recover", *WHO) == 4
     assert (spent_micro(site.ledger) or 0) >= (spent or 0)
     assert run("verify") == 0
-
-
-def _declared(site: Site, n: int, **other: Any) -> dict[str, Any]:
-    """What a declared loss of a week says."""
-    request = site.request(n, **other)
-    return {
-        "attempt": f"{request.key}#1",
-        "key": str(request.key),
-        "family": request.family,
-        "week": request.week,
-        **asdict(request.bindings),
-        "plan_digest": request.plan_digest,
-        "events": list(request.events),
-        "postings": list(map(encode_posting, request.postings)),
-        "state": "burned",
-        "draws": 1,
-        "artefact_digest": None,
-        "manifest_digest": None,
-    }
 
 
 def test_holds_and_ended_holds_behind_a_hole_cost_nothing(site: Site) -> None:
@@ -694,10 +539,10 @@ def test_holds_and_ended_holds_behind_a_hole_cost_nothing(site: Site) -> None:
     ledger.void(ledger.reserve(site.request(1)).attempt_id, "not today", person="olga")
     ledger.reserve(site.request(2))
     entries, spent = [*ledger.entries()], spent_micro(ledger)
-    _with_holes(_of(entries, 0)[-1:])
+    with_holes(of_week(entries, 0)[-1:])
     assert run("recover", *WHO) == 0
     assert spent_micro(site.ledger) == spent == LOSS_MICRO
-    assert not _states(site, site.request(1).key)
+    assert not states(site, site.request(1).key)
 
 
 def test_another_history_behind_a_hole_is_said_to_be(
@@ -716,9 +561,9 @@ def test_another_history_behind_a_hole_is_said_to_be(
     assert run("witness", "add", str(witness), *WHO) == 0
     site.at(monkeypatch)
     for n in (1, 2):
-        _die(site, n)
-    head, entries = _of([*other.ledger.entries()], 0)[-1], [*site.ledger.entries()]
-    _with_holes(range(1, 2 + len(entries) // 2))
+        die(site, n)
+    head, entries = of_week([*other.ledger.entries()], 0)[-1], [*site.ledger.entries()]
+    with_holes(range(1, 2 + len(entries) // 2))
     monkeypatch.setenv("TURNSTILE_WITNESS", str(witness))
     capsys.readouterr()
     assert head
