@@ -20,6 +20,7 @@ from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.promise import plan_digest
 from turnstile.ledger.states import ReleaseState
 from turnstile.publishing.describe.manifest import manifest_bytes
+from turnstile.settings import system_clock
 
 pytestmark = pytest.mark.parametrize("stores", ["sqlite"], indirect=True)
 """A server looks after its files."""
@@ -149,7 +150,7 @@ def _plant(package: Path, site: Site) -> None:
         pytest.param({"built_at": "2999-01-01"}, id="a day after what is known after it"),
         pytest.param({"built_at": "2016-01-01"}, id="a day before what is known"),
         pytest.param({"built_at": None}, id="no day"),
-        pytest.param({"charges": [], "burned_draws": 0}, id="no charge"),
+        pytest.param({"charges": 2 * [{"entry_sha256": "0"}, {"entry_sha256": "1"}]}, id="charges"),
         pytest.param({"ledger": {"head_sha256": "ab" * 32, "sequence": 1}}, id="a known entry"),
         pytest.param({"ledger": {"head_sha256": "ab" * 32, "sequence": -1}}, id="another entry"),
     ],
@@ -168,10 +169,16 @@ def test_a_package_made_elsewhere_takes_no_hold_away(site: Site, planted: dict[s
     assert spent_micro(site.ledger) == spent + LOSS_MICRO
 
 
-def test_each_charge_on_a_card_stands_for_one_draw(site: Site) -> None:
-    """Of a week with one charge on its card two draws that died are left as rows."""
-    site.publish(1)
+@pytest.mark.parametrize("is_planted", [True, False])
+def test_a_package_stands_for_as_many_draws_as_it_is_charged_for(
+    site: Site, *, is_planted: bool
+) -> None:
+    """Beside it two draws that died are left as rows; or its card names two and costs one."""
+    package = site.publish(1)
     spent, entries = spent_micro(site.ledger) or 0, [*site.ledger.entries()]
+    if is_planted:
+        _alter(package, "release_card.json", charges=[{"entry_sha256": n * 64} for n in "01"])
+        shutil.rmtree(site.home / "embargoed" / str(site.request(1).key) / "package")
     dead = "'burned', programme_digest, domain_digest, snapshot_digest, plan_digest, NULL, NULL"
     own = "FROM attempt WHERE attempt_id LIKE '%31/r0#1'"
     alters = "".join(
@@ -181,7 +188,7 @@ def test_each_charge_on_a_card_stands_for_one_draw(site: Site) -> None:
     )
     with_holes(of_week(entries, 1), alters=f"{_UNGUARDED} {alters} DELETE {own};")
     run("recover", *WHO)
-    assert (spent_micro(site.ledger) or 0) >= spent + LOSS_MICRO
+    assert (spent_micro(site.ledger) or 0) >= spent + (1 + is_planted) * LOSS_MICRO
 
 
 def test_a_package_that_costs_nothing_takes_no_draw_away(
@@ -250,3 +257,37 @@ def test_a_package_made_elsewhere_gives_a_key_no_other_bytes(
     assert spent_micro(site.ledger) == 3 * LOSS_MICRO
     attempts = site.ledger.revision(attempt.key).attempts
     assert {a.artefact_digest for a in attempts if a.is_sealed} == {attempt.artefact_digest}
+
+
+def test_a_hold_that_was_reserved_after_a_package_is_not_its(
+    site: Site, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A copy published the week and was put back; of what followed the reservation is left."""
+    package = _elsewhere(site, stores, tmp_path / "other", monkeypatch)
+    for n in (2, 3):
+        site.publish(n)
+    die(site, 1)
+    entries, spent = [*site.ledger.entries()], spent_micro(site.ledger) or 0
+    left = of_week(entries, 1, EntryKind.RESERVED)[0]
+    behind = range(of_week(entries, 2)[0], len(entries) + 1)
+    with_holes([n for n in behind if n != left], alters=NO_ATTEMPTS)
+    _plant(package, site)
+    run("recover", *WHO)
+    assert (spent_micro(site.ledger) or 0) >= spent + LOSS_MICRO
+
+
+def test_a_package_that_a_recovery_gave_up_has_no_later_hold(
+    site: Site, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = _elsewhere(site, stores, tmp_path / "other", monkeypatch)
+    head = json.loads((package / "release_card.json").read_text())["ledger"]
+    die(site, 1)
+    entries, spent = [*site.ledger.entries()], spent_micro(site.ledger) or 0
+    body = {"superseded": [[head["sequence"], head["head_sha256"]], [[]], 7]}
+    others = [{"kind": "recovered", "body": {"superseded": word}} for word in (7, None, [7])]
+    now = system_clock().isoformat()
+    forged = [{"kind": "recovered", "body": body, "at": now}, *({"at": now} | o for o in others)]
+    with_holes(of_week(entries, 1)[1:], forged, alters=NO_ATTEMPTS)
+    _plant(package, site)
+    run("recover", *WHO)
+    assert spent_micro(site.ledger) == spent + LOSS_MICRO

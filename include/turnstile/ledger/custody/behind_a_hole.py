@@ -30,8 +30,8 @@ from turnstile.ledger.custody.evidence_of_draws import (
 )
 from turnstile.ledger.custody.folders import release_folders
 from turnstile.ledger.custody.known_history import History
-from turnstile.ledger.custody.made_behind import made_behind
-from turnstile.ledger.custody.traces import Trace
+from turnstile.ledger.custody.made_behind import MadeBehind, key_of, made_behind
+from turnstile.ledger.custody.traces import Trace, TraceKind
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.records import Attempt, ReleaseKey
 from turnstile.ledger.states import CHARGED_STATES, ReleaseState
@@ -95,14 +95,18 @@ def lost_draws(
     """
     before = {past.attempt_id: past for of_key in history.attempts.values() for past in of_key}
     has_bytes = {str(past.key) for past in before.values() if past.is_sealed}
-    packages = {(t.key, t.sealed): t for t in traces if t.sealed and t.manifest}
+    public_last = sorted(traces, key=lambda trace: trace.kind is TraceKind.PACKAGE)
+    packages = {(t.key, t.sealed): t for t in public_last if t.sealed and t.manifest}
     of_manifest = {trace.manifest: trace.sealed for trace in packages.values()}
     last, said = charged_by(behind.entries), _said(behind)
     ours = {entry.hash for entry in behind.entries}
     ours |= {str(b.get(_BYTES)) for name in said.keys() - before.keys() for b in said[name]}
     made = made_behind(history, behind.entries, packages.values())
+    for draw in _under_way(history, {key_of(name) for name in said}, made):
+        has_bytes.add(key_of(draw.attempt_id))
+        yield draw
     for name in _that_may_have_drawn(behind, said, before):
-        key, entry, attempt = name.rpartition("#")[0], last.get(name), before.get(name)
+        key, entry, attempt = key_of(name), last.get(name), before.get(name)
         stated = _digests_in(said.get(name, ()), of_manifest)
         if key in has_bytes and not (attempt and attempt.is_sealed):
             stated = {}  # somebody put it there
@@ -126,6 +130,21 @@ def lost_draws(
         yield from (LostDraw(key, None, None, {}, None) for key in planned if key not in known)
 
 
+def _under_way(history: History, named: AbstractSet[str], made: MadeBehind) -> Iterator[LostDraw]:
+    """Yield draws whose seal is lost, with the bytes of the packages that are known to be theirs.
+
+    Args:
+        history: up to the hole.
+        named: releases of which something is left behind it: what it says goes first.
+        made: packages made behind it.
+    """
+    for key in history.attempts.keys() - named:
+        past = [attempt for attempt in history.attempts[key] if attempt.is_charged]
+        sealed = made.bytes_of(past[-1], len(past)) if past and past[-1].is_drawing else None
+        if sealed is not None:
+            yield LostDraw(past[-1].attempt_id, None, past[-1], {_BYTES: sealed}, None)
+
+
 def _is_on(cards: AbstractSet[str], entry: Entry | None, *, is_known: bool) -> bool:
     """Return whether cards say what a draw cost that nothing else tells of.
 
@@ -144,15 +163,18 @@ def _keys_of_which_all_is_left(behind: Behind) -> set[str]:
     last = 0 if behind.is_cut or not behind.entries else behind.entries[-1].sequence
     unbroken = [e for at, e in enumerate(reversed(behind.entries)) if e.sequence == last - at]
     names = map(_attempt_of, (*(entry.body for entry in unbroken), *behind.attempts))
-    return {name.rpartition("#")[0] for name in names if name is not None}
+    return {key_of(name) for name in names if name is not None}
 
 
 def _said(behind: Behind) -> dict[str, list[Mapping[str, Any]]]:
     """Return what is said behind a hole of each attempt, by attempt; the table speaks last."""
     said: dict[str, list[Mapping[str, Any]]] = {}
-    for body in (*(entry.body for entry in behind.entries), *behind.attempts):
-        if (name := _attempt_of(body)) is not None:
-            said.setdefault(name, []).append(body)
+    for entry in behind.entries:
+        if (name := _attempt_of(entry.body)) is not None:
+            said.setdefault(name, []).append({"reserved_sequence": entry.sequence, **entry.body})
+    for row in behind.attempts:
+        if (name := _attempt_of(row)) is not None:
+            said.setdefault(name, []).append(row)
     return said
 
 

@@ -4,35 +4,52 @@ A hold whose end is lost may have drawn; the package of its week tells, if this 
 its number the entry that its card names is a lost one, no recovery gave it up, and its day lies
 between those of the entries about it: the package of a copy of the ledger that was put back since,
 and drew the week anew, is older than what is known. Of a copy that lives on beside it nobody knows
-without a witness of both. Whoever puts a package there takes no loss away: it is charged, at the
-plan of the draw that it stands for, and each charge on its card stands for one.
+without a witness of both. Whoever puts a package there takes no loss away: it stands for as many
+draws as it is charged for, each of the plan that it is charged at.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from turnstile.ledger.custody.evidence_of_draws import plan_on, stated_by
+from turnstile.ledger.custody.evidence_of_draws import (
+    MALFORMED,
+    UNKNOWN,
+    Stated,
+    plan_on,
+    stated_by,
+)
 from turnstile.ledger.custody.known_history import History
+from turnstile.ledger.custody.package_files import file_problems
 from turnstile.ledger.custody.traces import Trace
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.records import Attempt
 
 
+def key_of(attempt_id: str) -> str:
+    """Return the release that an attempt is of."""
+    return attempt_id.rpartition("#")[0]
+
+
 @dataclass(frozen=True, slots=True)
 class MadeBehind:
-    """Packages made behind a hole, and the draws that are known to be theirs.
+    """Packages made behind a hole, and how many of their draws are known.
 
     Args:
-        charges: packages with the charges on their cards that are lost.
-        taken: how many of these are of draws that are known, by release.
+        packages: those whose cards name lost entries, by release; others of them are read later.
+        days: between which each was made, first and last, the latter empty where nobody knows.
+        known: digests of the entries up to the hole.
+        taken: how many of the draws that they are charged for are known, by release.
     """
 
-    charges: tuple[tuple[Trace, AbstractSet[str]], ...]
+    packages: tuple[Trace, ...]
+    days: Mapping[int, tuple[str, str]]
+    known: AbstractSet[str]
     taken: Counter[str] = field(default_factory=Counter)
 
     def has(
@@ -53,45 +70,89 @@ class MadeBehind:
             said: what is left of it behind the hole.
         """
         plans = [attempt.plan_digest] if attempt else [body.get("plan_digest") for body in said]
-        rows = [body["reserved_sequence"] for body in said if "reserved_sequence" in body]
-        numbers = [attempt.reserved_sequence] if attempt else rows
-        key = name.rpartition("#")[0]
-        for trace, charges in self.charges:
-            is_free = trace.key == key and len(charges) > self.taken[key]
-            is_its = is_free and stated.get("artefact_digest") in {None, trace.sealed}
-            is_its &= _may_be_on(charges, entry) and _are_before(numbers, trace)
-            if is_its and plans and all(plan == plan_on(trace) for plan in plans):
-                self.taken[key] += 1
+        numbers = [body["reserved_sequence"] for body in said if "reserved_sequence" in body]
+        numbers += [attempt.reserved_sequence] if attempt else []
+        if not plans or any(body.get("snapshot_digest") == UNKNOWN for body in said):
+            return False  # what a recovery declared may have cost more than its plan
+        for trace, card in self._of(key_of(name), plans, numbers):
+            lost = card.entries - self.known
+            is_on = entry is None or entry.kind is EntryKind.DRAW_BEGUN or lost == {entry.hash}
+            is_free = 1 + card.died - len(card.entries & self.known) > self.taken[trace.key]
+            if is_on and is_free and stated.get("artefact_digest") in {None, trace.sealed}:
+                self.taken[trace.key] += 1
                 return True
         return False
 
-    def lost_on(self, package: Trace) -> AbstractSet[str]:
-        """Return the charges on the card of a package that are lost; none of one made elsewhere."""
-        return next((charges for trace, charges in self.charges if trace == package), frozenset())
+    def bytes_of(self, attempt: Attempt, charged: int) -> str | None:
+        """Return the digest of the bytes that a draw under way has sealed, if a package has them.
+
+        Its card states as many charges as are known, and of one of them the start may be lost.
+
+        Args:
+            attempt: the draw.
+            charged: how many draws of the release are known to be charged, this one included.
+        """
+        key, number = str(attempt.key), attempt.reserved_sequence
+        for trace, card in self._of(key, [attempt.plan_digest], [number]):
+            lost = len(card.entries - self.known)
+            if lost <= 1 and len(card.entries) == 1 + card.died == charged:
+                self.taken[key] += lost
+                return trace.sealed
+        return None
+
+    def _of(
+        self, key: str, plans: Iterable[object], numbers: Iterable[object]
+    ) -> Iterator[tuple[Trace, Stated]]:
+        """Yield the packages of a release, with their cards, on which a draw of a plan may be.
+
+        Args:
+            key: of the release.
+            plans: what is stated of the digest of its plan.
+            numbers: of entries that are there since it was reserved, or before.
+        """
+        for trace in self.packages:
+            if trace.key != key or trace.head is None or file_problems(trace.path):
+                continue
+            card, number, (first, last) = (
+                stated_by(trace.path),
+                trace.head[0],
+                self.days[trace.head[0]],
+            )
+            is_later = all(isinstance(before, int) and before < number for before in numbers)
+            is_of_days = first <= card.built_at <= (last or card.built_at)
+            is_paid = len(card.entries) <= 1 + card.died
+            if is_later and is_of_days and is_paid and all(p == plan_on(trace) for p in plans):
+                yield trace, card
 
 
 def made_behind(
     history: History, entries: Iterable[Entry], packages: Iterable[Trace]
 ) -> MadeBehind:
-    """Find the packages.
+    """Find the packages whose cards name entries that are lost, and that no recovery gave up.
 
     Args:
         history: up to the hole.
         entries: what is left of them behind it.
         packages: of every release.
     """
-    behind, known = tuple(entries), frozenset(history.hashes.values())
-    at = {e.sequence: e.hash for e in behind} | {e.sequence - 1: e.previous for e in behind}
-    found = []
+    behind = tuple(entries)
+    at = {e.sequence - 1: e.previous for e in behind} | {e.sequence: e.hash for e in behind}
+    given_up, found = [*_given_up(behind)], []
     for trace in packages:
-        if trace.head is None or trace.head[0] <= max(history.hashes):
+        head = trace.head
+        if head is None or head[0] <= max(history.hashes) or at.get(*head) != head[1]:
             continue
-        is_ours = at.get(*trace.head) == trace.head[1]
-        if is_ours and not history.parties.is_superseded(*trace.head):
-            card, (first, last) = stated_by(trace.path), _days_about(trace.head[0], history, behind)
-            if first <= card.built_at <= (last or card.built_at):
-                found.append((trace, card.entries - known))
-    return MadeBehind(tuple(found))
+        if list(head) not in given_up and not history.parties.is_superseded(*head):
+            found.append(trace)
+    days = {t.head[0]: _days_about(t.head[0], history, behind) for t in found if t.head}
+    return MadeBehind(tuple(found), days, frozenset(history.hashes.values()))
+
+
+def _given_up(behind: Iterable[Entry]) -> Iterator[object]:
+    """Yield the entries, number and digest, that recoveries behind a hole could not bring back."""
+    for entry in behind:
+        with suppress(*MALFORMED):
+            yield from entry.body.get("superseded", ())
 
 
 def _days_about(number: int, history: History, behind: Iterable[Entry]) -> tuple[str, str]:
@@ -100,13 +161,3 @@ def _days_about(number: int, history: History, behind: Iterable[Entry]) -> tuple
     for entry in behind:
         (before if entry.sequence <= number else after).append(str(entry.at))
     return max(before).partition("T")[0], min(after, default="").partition("T")[0]
-
-
-def _may_be_on(charges: AbstractSet[str], entry: Entry | None) -> bool:
-    """Return whether charges that cards name may be those of a draw of which an entry is left."""
-    return entry is None or entry.kind is EntryKind.DRAW_BEGUN or charges == {entry.hash}
-
-
-def _are_before(numbers: Iterable[object], trace: Trace) -> bool:
-    last = 0 if trace.head is None else trace.head[0]
-    return all(isinstance(number, int) and number < last for number in numbers)

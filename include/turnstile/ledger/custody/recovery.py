@@ -46,7 +46,6 @@ from turnstile.ledger.custody.known_history import (
     parties_in,
     read_history,
 )
-from turnstile.ledger.custody.made_behind import made_behind
 from turnstile.ledger.custody.package_files import file_problems
 from turnstile.ledger.custody.replay import replay, store
 from turnstile.ledger.custody.shipped import last_shipped, shipped_entries, shipped_entry
@@ -172,9 +171,7 @@ def recover(  # noqa: PLR0913 - each a thing that a person says or that is left
         if not ends_draws:
             _require_no_draw(connection)
         returned, behind = _bring_back(connection, custody, remains, heads)
-        history = read_history(connection)
-        _seal_open(connection, known, history, behind)
-        declared, unknown, counted = _charge_behind(connection, known, history, behind)
+        declared, unknown, counted = _charge_behind(connection, known, behind)
         for _ in range(2):  # of a key that has bytes now, a staged package is another draw
             declared += _declare(connection, known, counted)
         published = _publish(connection, custody, all_traces, said)
@@ -300,14 +297,14 @@ def _bring_back(
 
 
 def _charge_behind(
-    connection: Connection, known: _Known, history: History, behind: Behind
+    connection: Connection, known: _Known, behind: Behind
 ) -> tuple[tuple[str, ...], tuple[str, ...], list[Entry]]:
     """Charge draws of which only what lies behind a hole tells.
 
     Returns:
         Releases whose loss was declared; draws that nothing charges; what charged the rest.
     """
-    declared, unknown, counted = list[str](), list[str](), list[Entry]()
+    history, declared, unknown, counted = read_history(connection), list[str](), list[str](), []
     groups, of_key = {**known.families, **_group_by_programme(history)}, Counter[str]()
     for draw in lost_draws(history, behind, known.traces, known.custody.embargoed):
         if draw.attempt is not None:
@@ -325,28 +322,6 @@ def _charge_behind(
             continue
         counted += [draw.entry] if draw.entry else []
     return tuple(declared), tuple(unknown), counted
-
-
-def _seal_open(connection: Connection, known: _Known, history: History, behind: Behind) -> None:
-    """Let a draw whose seal is lost have the bytes of the package whose card states its charge.
-
-    If that card states no other charge that the ledger lacks, nobody drew after it. A card names
-    the start of a draw, which may be lost where its charge is known.
-    """
-    under_way = {key: past[-1] for key, past in history.attempts.items() if past[-1].is_drawing}
-    packages = [t for t in known.traces if t.key in under_way and t.kind not in FILES and t.sealed]
-    made = made_behind(history, behind.entries, packages)
-    for trace in packages:
-        attempt = under_way.get(trace.key)
-        if attempt is None or file_problems(trace.path) or plan_on(trace) != attempt.plan_digest:
-            continue
-        charge = charged_by(facts.facts(connection, attempt.key, *CHARGING))[attempt.attempt_id]
-        card, held = stated_by(trace.path), _held(connection, (), trace)
-        is_begun = charge.kind is EntryKind.DRAW_BEGUN and charge.hash not in card.entries
-        is_last = charge.hash in held and sum(held.values()) > card.died
-        if is_last or (is_begun and len(made.lost_on(trace)) == 1):
-            stated = {"artefact_digest": str(trace.sealed)}
-            _move_on(connection, known.custody, under_way.pop(trace.key), stated)
 
 
 def _move_on(
