@@ -137,15 +137,15 @@ def made_behind(
     """
     behind = tuple(entries)
     at = {e.sequence - 1: e.previous for e in behind} | {e.sequence: e.hash for e in behind}
-    given_up, found = [*_given_up(behind)], []
+    given_up, made_there = [*_given_up(behind)], []
     for trace in packages:
         head = trace.head
         if head is None or head[0] <= max(history.hashes) or at.get(*head) != head[1]:
             continue
         if list(head) not in given_up and not history.parties.is_superseded(*head):
-            found.append(trace)
-    days = {t.head[0]: _days_about(t.head[0], history, behind) for t in found if t.head}
-    return MadeBehind(tuple(found), days, frozenset(history.hashes.values()))
+            made_there.append(trace)
+    days = {t.head[0]: _days_about(t.head[0], history, behind) for t in made_there if t.head}
+    return MadeBehind(tuple(made_there), days, frozenset(history.hashes.values()))
 
 
 def _given_up(behind: Iterable[Entry]) -> Iterator[object]:

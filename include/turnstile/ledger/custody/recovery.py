@@ -465,9 +465,9 @@ def _held(connection: Connection, counted: Sequence[Entry], package: Trace) -> d
         for entry in (*counted, *entries)
         if entry.hash in stated.entries
     }
-    alike = stated.entries - {other.entry for other in stated.others}
+    of_its_plan = stated.entries - {other.entry for other in stated.others}
     for entry in entries:
-        named = names_of(entry) & (alike - held.keys())
+        named = names_of(entry) & (of_its_plan - held.keys())
         if named and entry.body.get("plan_digest") == plan_on(package):
             held[min(named)] = 1
     return held
