@@ -73,6 +73,21 @@ def test_what_is_left_of_a_draw_is_no_other_than_the_one_on_the_card_of_its_pack
     assert spent_micro(site.ledger) == spent
 
 
+@pytest.mark.parametrize("is_reserved_before", [True, False])
+def test_a_start_that_is_left_is_that_of_the_package_which_has_its_bytes(
+    site: Site, *, is_reserved_before: bool
+) -> None:
+    """What sealed them is lost: it was taken for a draw that had died beside them."""
+    site.publish(1)
+    entries, spent = [*site.ledger.entries()], spent_micro(site.ledger)
+    gone = of_week(entries, 1, EntryKind.DRAW_BEGUN, EntryKind.SEALED, EntryKind.PUBLISHED)
+    hole = [] if is_reserved_before else of_week(entries, 0)[-1:]
+    with_holes([*hole, *gone], alters=NO_ATTEMPTS)
+    for _ in range(2):
+        assert run("recover", *WHO) == 0
+        assert (spent_micro(site.ledger), run("verify")) == (spent, 0)
+
+
 def test_a_draw_that_was_charged_behind_a_hole_is_known_on_the_card_after_the_next_one(
     site: Site,
 ) -> None:

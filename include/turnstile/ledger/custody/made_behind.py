@@ -69,9 +69,10 @@ class MadeBehind:
             stated: digests of its bytes, as far as they are known.
             said: what is left of it behind the hole.
         """
-        plans = [attempt.plan_digest] if attempt else [body.get("plan_digest") for body in said]
+        plans = [body["plan_digest"] for body in said if "plan_digest" in body]
         numbers = [body["reserved_sequence"] for body in said if "reserved_sequence" in body]
-        numbers += [attempt.reserved_sequence] if attempt else []
+        if attempt is not None:
+            plans, numbers = [attempt.plan_digest], [*numbers, attempt.reserved_sequence]
         if not plans or any(body.get("snapshot_digest") == UNKNOWN for body in said):
             return False  # what a recovery declared may have cost more than its plan
         for trace, card in self._of(key_of(name), plans, numbers):
