@@ -191,7 +191,7 @@ def minute_of(label: str) -> int:
     """Return minutes after midnight of `HH:MM`; hours of the next day go on from 24.
 
     Raises:
-        ValueError: the text has another form, seconds or an offset.
+        ValueError: the text has another form, an offset, or seconds other than 00.
 
     Examples:
         >>> minute_of("05:15"), minute_of("24:10")

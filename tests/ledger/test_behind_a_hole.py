@@ -6,7 +6,6 @@ and a draw that had died without a file was free.
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
 import sqlite3
@@ -27,7 +26,7 @@ from damaged_ledger import (
     states,
     with_holes,
 )
-from disaster_site import WHO, Site, lived_once, plan_of, run
+from disaster_site import WHO, Site, lived_once, run
 from ledger_asks import LOSS_MICRO, spent_micro
 
 from conftest import Stores
@@ -121,9 +120,7 @@ def test_a_draw_whose_cost_is_in_the_hole_is_charged_by_its_plan_or_named(
         die(site, 1)
     entries, request = [*site.ledger.entries()], site.request(1)
     if has_plan:
-        folder = site.home / "embargoed" / str(request.key)
-        folder.mkdir(parents=True)
-        (folder / "plan.json").write_text(json.dumps(plan_of(request)))
+        plan(site, 1)
     with_holes(of_week([e for e in entries if not str(e.attempt_id).endswith("#2")], 1, *kinds))
     capsys.readouterr()
     assert run("recover", *WHO) == (0 if has_plan else 4)
@@ -157,9 +154,7 @@ def test_draws_that_are_lost_whole_are_charged_as_the_table_of_attempts_names_th
     die(site, 3)
     if has_plan:
         for n in (1, 3):
-            folder = site.home / "embargoed" / str(site.request(n).key)
-            folder.mkdir(parents=True)
-            (folder / "plan.json").write_text(json.dumps(plan_of(site.request(n))))
+            plan(site, n)
     entries, spent = [*site.ledger.entries()], spent_micro(site.ledger)
     with_holes([*of_week(entries, 1), *of_week(entries, 3)], alters=alters)
     capsys.readouterr()
@@ -191,8 +186,7 @@ def test_the_last_pages_of_entries_are_lost(site: Site) -> None:
     """As a disk loses them: those of the last draw, with every entry that they hold."""
     for n in (1, 2, 3):  # some pages
         die(site, n)
-        (folder := site.home / "embargoed" / str(site.request(n).key)).mkdir(parents=True)
-        (folder / "plan.json").write_text(json.dumps(plan_of(site.request(n))))
+        plan(site, n)
     file, spent = Settings.from_environment().ledger_file, spent_micro(site.ledger)
     last = [e.record.encode() for e in site.ledger.entries() if e.key == str(site.request(3).key)]
     assert file is not None
@@ -231,8 +225,7 @@ def _live_some_weeks(site: Site) -> None:
     site.publish(1)
     for n in (2, 4):
         die(site, n)
-        (folder := site.home / "embargoed" / str(site.request(n).key)).mkdir(parents=True)
-        (folder / "plan.json").write_text(json.dumps(plan_of(site.request(n))))
+        plan(site, n)
     site.draw(3)
     ledger = site.ledger
     ledger.void(ledger.reserve(site.request(5)).attempt_id, "not today", person="olga")

@@ -133,7 +133,7 @@ def test_a_package_of_a_copy_that_lived_on_is_another_draw(
     entries = [*other.ledger.entries()]
     begun = of_week(entries, 1, EntryKind.DRAW_BEGUN)[0]
     with_holes(range(begun, len(entries) + 1), alters=NO_ATTEMPTS)
-    shutil.copytree(package, other.home / "public" / package.relative_to(site.home / "public"))
+    _plant(package, other)
     run("recover", *WHO)
     assert spent_micro(other.ledger) == 3 * LOSS_MICRO
 

@@ -8,7 +8,6 @@ whose cost nothing states is named.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from turnstile.errors import InputError
 from turnstile.ledger.custody.evidence_of_draws import (
     CHARGING,
     DIED_AT_MOST,
+    DIGEST,
     MALFORMED,
     PLAN,
     Proof,
@@ -38,7 +38,6 @@ from turnstile.ledger.states import CHARGED_STATES, ReleaseState
 from turnstile.service_calendar import parse_period
 
 _BYTES, _MANIFEST = "artefact_digest", "manifest_digest"
-_DIGEST = re.compile("[0-9a-f]{64}")
 _AFTER_A_CHARGE = {*CHARGING, EntryKind.SEALED, EntryKind.BURNED, EntryKind.PUBLISHED}
 
 
@@ -138,10 +137,11 @@ def _under_way(history: History, named: AbstractSet[str], made: MadeBehind) -> I
         named: releases of which something is left behind it: what it says goes first.
         made: packages made behind it.
     """
-    for key in history.attempts.keys() - named:
-        past = [attempt for attempt in history.attempts[key] if attempt.is_charged]
-        sealed = made.bytes_of(past[-1], len(past)) if past and past[-1].is_drawing else None
-        if sealed is not None:
+    for key, of_key in history.attempts.items():
+        past = [attempt for attempt in of_key if attempt.is_charged]
+        if key in named or not past or not past[-1].is_drawing:
+            continue
+        if (sealed := made.bytes_of(past[-1], len(past))) is not None:
             yield LostDraw(past[-1].attempt_id, None, past[-1], {_BYTES: sealed}, None)
 
 
@@ -171,7 +171,7 @@ def _said(behind: Behind) -> dict[str, list[Mapping[str, Any]]]:
     said: dict[str, list[Mapping[str, Any]]] = {}
     for entry in behind.entries:
         if (name := _attempt_of(entry.body)) is not None:
-            said.setdefault(name, []).append({"reserved_sequence": entry.sequence, **entry.body})
+            said.setdefault(name, []).append({**entry.body, "reserved_sequence": entry.sequence})
     for row in behind.attempts:
         if (name := _attempt_of(row)) is not None:
             said.setdefault(name, []).append(row)
@@ -237,7 +237,7 @@ def _digests_in(
     """
     stated: dict[str, str] = {}
     for body, word in product(bodies, (_MANIFEST, _BYTES)):
-        if _DIGEST.fullmatch(str(body.get(word))):
+        if DIGEST.fullmatch(str(body.get(word))):
             stated.setdefault(word, str(body[word]))
     if sealed := of_manifest.get(stated.get(_MANIFEST)):
         stated.setdefault(_BYTES, sealed)

@@ -37,7 +37,7 @@ UNKNOWN = "unknown"
 another plan was bound to, of which a card states the loss alone."""
 _RESTORE = "restore the package, or move it out of the zone, then recover again"
 MALFORMED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
-_DIGEST = re.compile("[0-9a-f]{64}")
+DIGEST = re.compile("[0-9a-f]{64}")
 _OF_A_PLAN = ("programme_digest", "domain_digest", "plan_digest")
 DIED_AT_MOST = 1000  # draws of one release; a card that states more is none of ours
 CHARGING = (EntryKind.DRAW_BEGUN, EntryKind.DRAW_STARTED, EntryKind.LOSS_DECLARED)
@@ -208,7 +208,7 @@ def names_of(charge: Entry) -> set[str]:
     """Return the digests by which a card may name a charge: of entries that it stands for, too."""
     named = charge.body.get("stands_for") if charge.kind is EntryKind.LOSS_DECLARED else None
     words = named if isinstance(named, list) else ()
-    return {charge.hash, *(w for w in words if isinstance(w, str) and _DIGEST.fullmatch(w))}
+    return {charge.hash, *(w for w in words if isinstance(w, str) and DIGEST.fullmatch(w))}
 
 
 def plan_on(package: Trace) -> str:

@@ -11,11 +11,11 @@ draws as it is charged for, each of the plan that it is charged at.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from turnstile.ledger.custody.evidence_of_draws import (
     MALFORMED,
@@ -36,19 +36,33 @@ def key_of(attempt_id: str) -> str:
     return attempt_id.rpartition("#")[0]
 
 
+class MadePackage(NamedTuple):
+    """A package whose card names a lost entry.
+
+    Args:
+        trace: of the package.
+        number: of that entry.
+        first_day: of those on which it may have been made, ISO 8601.
+        last_day: likewise; empty where nobody knows.
+    """
+
+    trace: Trace
+    number: int
+    first_day: str
+    last_day: str
+
+
 @dataclass(frozen=True, slots=True)
 class MadeBehind:
     """Packages made behind a hole, and how many of their draws are known.
 
     Args:
-        packages: those whose cards name lost entries, by release; others of them are read later.
-        days: between which each was made, first and last, the latter empty where nobody knows.
+        packages: of every release.
         known: digests of the entries up to the hole.
         taken: how many of the draws that they are charged for are known, by release.
     """
 
-    packages: tuple[Trace, ...]
-    days: Mapping[int, tuple[str, str]]
+    packages: tuple[MadePackage, ...]
     known: AbstractSet[str]
     taken: Counter[str] = field(default_factory=Counter)
 
@@ -102,7 +116,7 @@ class MadeBehind:
         return None
 
     def _of(
-        self, key: str, plans: Iterable[object], numbers: Iterable[object]
+        self, key: str, plans: Sequence[object], numbers: Iterable[object]
     ) -> Iterator[tuple[Trace, Stated]]:
         """Yield the packages of a release, with their cards, on which a draw of a plan may be.
 
@@ -111,18 +125,14 @@ class MadeBehind:
             plans: what is stated of the digest of its plan.
             numbers: of entries that are there since it was reserved, or before.
         """
-        for trace in self.packages:
-            if trace.key != key or trace.head is None or file_problems(trace.path):
+        for trace, number, first_day, last_day in self.packages:
+            if trace.key != key or file_problems(trace.path):
                 continue
-            card, number, (first, last) = (
-                stated_by(trace.path),
-                trace.head[0],
-                self.days[trace.head[0]],
-            )
+            card = stated_by(trace.path)
             is_later = all(isinstance(before, int) and before < number for before in numbers)
-            is_of_days = first <= card.built_at <= (last or card.built_at)
+            is_of_days = first_day <= card.built_at <= (last_day or card.built_at)
             is_paid = len(card.entries) <= 1 + card.died
-            if is_later and is_of_days and is_paid and all(p == plan_on(trace) for p in plans):
+            if is_later and is_of_days and is_paid and plans.count(plan_on(trace)) == len(plans):
                 yield trace, card
 
 
@@ -144,9 +154,9 @@ def made_behind(
         if head is None or head[0] <= max(history.hashes) or at.get(*head) != head[1]:
             continue
         if list(head) not in given_up and not history.parties.is_superseded(*head):
-            made_there.append(trace)
-    days = {t.head[0]: _days_about(t.head[0], history, behind) for t in made_there if t.head}
-    return MadeBehind(tuple(made_there), days, frozenset(history.hashes.values()))
+            days = _days_about(head[0], history, behind)
+            made_there.append(MadePackage(trace, head[0], *days))
+    return MadeBehind(tuple(made_there), frozenset(history.hashes.values()))
 
 
 def _given_up(behind: Iterable[Entry]) -> Iterator[object]:
