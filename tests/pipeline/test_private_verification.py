@@ -30,6 +30,7 @@ def _of(published: Deployment) -> Path:
 
 def test_a_zone_as_it_was_agrees(published: Deployment, turnstile: Cli) -> None:
     assert turnstile("ledger", "verify", "--private") == 0
+    assert turnstile("doctor") == 0
     assert published.home
 
 
@@ -74,8 +75,9 @@ def test_what_is_gone_or_altered_is_found(
     said: str,
 ) -> None:
     harm(_of(published))
-    assert turnstile("ledger", "verify", "--private") == 4
-    assert said in capsys.readouterr().out
+    for look in (("ledger", "verify", "--private"), ("doctor",)):
+        assert turnstile(*look) == 4
+        assert said in capsys.readouterr().out
 
 
 def test_a_lost_key_is_never_replaced_in_silence_and_a_person_can_go_on(

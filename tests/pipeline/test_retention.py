@@ -126,6 +126,10 @@ def test_a_correction_after_that_needs_its_files_again_and_keeps_them(
     assert turnstile("ledger", "confirm-clock", "--reason", "the test's is back") == 0
     assert turnstile(*again) == 0
     assert published.spent() != spent
+    assert turnstile("ledger", "verify", "--private") == 0, "counts of r0 went on their day"
+    for path in (published.home / "private/itms" / WEEK / "r1").glob("exact-*"):
+        path.unlink()
+    assert turnstile("ledger", "verify", "--private") == 4, "and those of r1 before it"
     assert (WEEK, "rows") in act(NOW + timedelta(days=2))
 
 

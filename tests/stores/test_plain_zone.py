@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from memory_bucket import MemoryBucket
 
+from turnstile.errors import IntegrityError
+from turnstile.release.zone_copies import ASIDE
 from turnstile_stores.plain_zone import PlainZone
 from turnstile_stores.unit import STATE
 
@@ -44,6 +46,45 @@ def test_a_fetch_that_was_killed_leaves_nothing_beside_the_files_of_a_package(
         zone.fetch(lambda _: lambda _: True)
     assert package.read_bytes() == b"{}"
     assert [*(zone.folder / STATE).glob("arriving-*")] == []
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> PlainZone:
+    """A public zone that has seen a package of one table, and a page beside it."""
+    bucket = MemoryBucket("s3://public", _quiet, lambda: datetime(2016, 8, 1, tzinfo=UTC))
+    bucket.create("index.html", b"a page")
+    bucket.create("opal/2016-W30/r0/tables/day.csv", b"1")
+    bucket.create("opal/2016-W30/r0/planted.csv", b"2")
+    bucket.create(MANIFEST, b'{"files": [{"path": "tables/day.csv"}]}')
+    zone = PlainZone(bucket, tmp_path / "public", is_private=False, is_whole=True)
+    _fetch(zone)
+    return zone
+
+
+def test_no_fetch_removes_a_file_that_a_package_lost_in_its_bucket(filled: PlainZone) -> None:
+    """The copy here may be the last; the manifest alone was looked for."""
+    lost = "opal/2016-W30/r0/tables/day.csv"
+    filled.bucket.delete(lost)
+    with pytest.raises(IntegrityError, match=f"{lost} is gone, which was there"):
+        _fetch(filled)
+    assert (filled.folder / lost).read_bytes() == b"1"
+    assert filled.packages_gone() == ["opal/2016-W30/r0"]
+
+
+def test_what_else_went_from_the_bucket_is_set_aside(filled: PlainZone) -> None:
+    gone = {"index.html": b"a page", "opal/2016-W30/r0/planted.csv": b"2"}
+    for name in gone:
+        filled.bucket.delete(name)
+    _fetch(filled)
+    assert not any((filled.folder / name).exists() for name in gone)
+    for name, content in gone.items():
+        (aside,) = (filled.folder / ASIDE).glob(f"*/{name}")
+        assert aside.read_bytes() == content
+
+
+def _fetch(zone: PlainZone) -> None:
+    with zone.alone():
+        zone.fetch(lambda _: lambda _: True)
 
 
 def _killed(*_: object) -> None:

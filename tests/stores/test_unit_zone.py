@@ -7,15 +7,18 @@ import json
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from memory_bucket import MemoryBucket
 from object_store import CutProxy, ObjectStore, object_store
 
 from turnstile.durable_files import set_aside
 from turnstile.errors import InputError, IntegrityError, StoreConflict, StoreError
+from turnstile.release.zone_copies import ASIDE
 from turnstile.settings import ZoneStore
 from turnstile_stores import bucket as bucket_client
 from turnstile_stores import unit_zone
@@ -482,6 +485,38 @@ def test_an_index_of_an_earlier_version_is_read_and_gone_on_with(place: Place) -
     assert fetched(place.worker("two")) == {"plan": "q"}
 
 
+def test_an_older_index_of_an_earlier_version_takes_the_last_copy_from_nobody(
+    place: Place,
+) -> None:
+    """It names no steps, so that nothing tells how old it is: what it lacks is set aside."""
+    worker = ahead_of_its_store(place, tables="exact")
+    index = f"index/{UNIT}.json"
+    place.put(index, json.dumps(json.loads(place.backup()[index]) | {"steps": []}).encode())
+    state = worker.folder / ".store" / "units" / f"{UNIT}.json"
+    state.write_text(json.dumps(json.loads(state.read_bytes()) | {"steps": []}))
+    write(worker, scratch="of a step that died")
+    assert fetched(worker) == {"plan": "p"}
+    aside = [path for path in (worker.folder / ASIDE).rglob("*") if path.is_file()]
+    assert [path.read_text() for path in aside] == ["exact"]
+
+
+@pytest.mark.parametrize("later", [timedelta(hours=23), timedelta(hours=25)])
+def test_what_dead_steps_left_goes_by_the_clock_of_the_store(
+    tmp_path: Path, later: timedelta
+) -> None:
+    """By a clock here that is years ahead every object was old that others had put just now."""
+    instants = [datetime(2016, 8, 1, tzinfo=UTC)]
+    bucket = MemoryBucket("s3://private", lambda *_: nullcontext(), lambda: instants[-1])
+    worker = UnitZone(bucket, tmp_path / "zone", 2, is_private=True)
+    bucket.create(f"files/{UNIT}/left", b"left")
+    instants.append(instants[-1] + later)
+    fetched(worker)
+    write(worker, plan="p")
+    worker.put(UNIT)
+    assert (f"files/{UNIT}/left" in bucket.objects) is (later < timedelta(days=1))
+    assert not [name for name, kept in bucket.objects.items() if not kept.content], "a probe"
+
+
 def test_what_is_kept_and_set_aside_in_the_store_takes_nothing_else_there(place: Place) -> None:
     """A recovery looks at no other file here: it may be cut, gone or planted."""
     worker, dead = place.worker("one"), b"noise of a draw that died"
@@ -571,7 +606,7 @@ def test_bytes_of_a_step_that_died_go_when_nobody_can_still_name_them(
     fetched(worker)
     worker.put(UNIT)
     assert f"files/{UNIT}/left" in place.names()
-    monkeypatch.setattr(unit_zone, "_LASTS_AT_MOST", timedelta(0))
+    monkeypatch.setattr(unit_zone, "_LASTS_AT_MOST", timedelta(seconds=-1))
     fetched(worker)
     write(worker, plan="p")
     worker.put(UNIT)
@@ -592,7 +627,7 @@ def test_sealed_bytes_that_an_index_of_before_does_not_name_outlive_every_home(
     for name, content in backup.items():
         place.put(name, content)
     shutil.rmtree(worker.folder)
-    monkeypatch.setattr(unit_zone, "_LASTS_AT_MOST", timedelta(0))
+    monkeypatch.setattr(unit_zone, "_LASTS_AT_MOST", timedelta(seconds=-1))
     fresh = place.worker("fresh")
     fetched(fresh)
     write(fresh, plan="q")

@@ -1,22 +1,30 @@
 """A zone whose store holds every file under its own name: landing, public. Copies come.
 
-What the store no longer holds goes here too, if it came from there.
+What the store no longer holds goes here too, if it came from there: deliveries and reports for good,
+so that no worker keeps raw data beyond their days; public files are set aside.
 """
 
 from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from turnstile.durable_files import EVERYBODY_READS, OWNER_ONLY, exclusively, replace_durably
+from turnstile.durable_files import (
+    EVERYBODY_READS,
+    OWNER_ONLY,
+    exclusively,
+    move_durably,
+    replace_durably,
+)
 from turnstile.errors import InputError, IntegrityError, StoreError
+from turnstile.release.zone_copies import ASIDE
 from turnstile_stores.bucket import AT_ONCE, Bucket, Listed
 from turnstile_stores.unit import STATE, Stamp, files_here, make_folder, remove, stamp_of, state_in
 
@@ -82,10 +90,11 @@ class PlainZone:
         listed = {name: entry for name, entry in objects.items() if _is_file(name)}
         copies = self._copies()
         before = dict(copies)
-        if gone := self._gone(copies, listed.keys()):
+        if gone := self._gone(copies.keys(), listed.keys()):
             raise IntegrityError(
-                f"{self.bucket.name}: {gone[0]} is gone, which was there; find out who deleted it, "
-                "or if a backup was put back: turnstile stores restore on this machine, that saw it"
+                f"{self.bucket.name}: {next(iter(gone.values()))} is gone, which was there; find out "
+                "who deleted it, or if a backup was put back: turnstile stores restore on this "
+                "machine, that saw it"
             )
         is_wanted = wanted(frozenset(listed))
         for name in objects.keys() - listed.keys() if delivers else ():
@@ -109,6 +118,9 @@ class PlainZone:
             for name in (stale | copies.keys()) - chosen:
                 if name in listed and not self.is_whole:
                     continue  # it is there, and was wanted by another step
+                if self.is_whole and name not in listed and (self.folder / name).is_file():
+                    aside = self.folder / ASIDE / secrets.token_hex(4) / name
+                    move_durably(self.folder / name, aside)
                 remove(self.folder, name)
                 copies.pop(name, None)
         finally:
@@ -121,14 +133,21 @@ class PlainZone:
         Raises:
             StoreError: the store does not answer.
         """
-        gone = self._gone(self._copies(), self.bucket.listed("").keys())
-        keys = [name.removesuffix(_MANIFEST) for name in gone]
-        return [key for key in keys if (self.folder / key).is_dir()]
+        gone = self._gone(self._copies().keys(), self.bucket.listed("").keys())
+        return [key for key in gone if (self.folder / key).is_dir()]
 
-    def _gone(self, copies: Iterable[str], listed: AbstractSet[str]) -> list[str]:
-        """Return the manifests of packages that came from the store and are there no more."""
-        packages = {name for name in copies if self.is_whole and name.endswith(_MANIFEST)}
-        return sorted(packages - listed)
+    def _gone(self, copies: AbstractSet[str], listed: AbstractSet[str]) -> dict[str, str]:
+        """Return packages that came from the store, each with a file of it that is there no more.
+
+        A manifest closes its package: from then on no step takes a file of it away.
+        """
+        vanished, gone = copies - listed, dict[str, str]()
+        for manifest in sorted(name for name in copies if self.is_whole and name.endswith(_MANIFEST)):
+            key = manifest.removesuffix(_MANIFEST)
+            of_package = {name for name in vanished if name.startswith(f"{key}/")}
+            if lost := of_package and of_package & {manifest, *_named_in(self.folder, key)}:
+                gone[key] = manifest if manifest in lost else min(lost)
+        return gone
 
     def put_at(self, path: Path) -> float | None:
         """Return when a file came to the store, in seconds since 1970; None: it did not."""
@@ -181,6 +200,13 @@ class PlainZone:
         """Write down what came from the store."""
         path = self.folder / STATE / "copies.json"
         replace_durably(path, json.dumps(copies).encode(), OWNER_ONLY)
+
+
+def _named_in(zone: Path, key: str) -> Iterator[str]:
+    """Yield the files that the manifest of a package here names."""
+    with suppress(OSError, ValueError, LookupError, TypeError):  # not as any step writes it
+        listed = json.loads((zone / f"{key}{_MANIFEST}").read_bytes())["files"]
+        yield from [f"{key}/{entry['path']}" for entry in listed]
 
 
 def _is_file(name: str) -> bool:

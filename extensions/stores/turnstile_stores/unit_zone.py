@@ -29,7 +29,6 @@ from turnstile.durable_files import (
 )
 from turnstile.errors import IntegrityError, StoreConflict, StoreError
 from turnstile.release.zone_copies import ASIDE
-from turnstile.settings import system_clock
 from turnstile_stores.bucket import AT_ONCE, Bucket
 from turnstile_stores.merging import digest_of, merged, require_written_once
 from turnstile_stores.unit import (
@@ -280,9 +279,21 @@ class UnitZone:
         Raises:
             StoreError: the store does not take it.
         """
+        self._now_there(unit)
+
+    def _now_there(self, unit: str) -> datetime:
+        """Return the present instant by the store's own clock, which put an object and deleted it.
+
+        Whoever asked the clock here, which may be a year ahead, would take what others put now for
+        what a dead step left.
+        """
         probe = f"{_FILES}{unit}/{secrets.token_hex(16)}"
         self.bucket.create(probe, b"")
+        back = self.bucket.read_back(probe)
         self.bucket.delete(probe)
+        if back is None:
+            raise StoreError(self.bucket.name, "an object does not come back as it was put")
+        return back[1]
 
     def units(self) -> tuple[str, ...]:
         """Return every unit that is here, as last fetched or made since."""
@@ -299,21 +310,21 @@ class UnitZone:
     def _fetch(self, unit: str, tag: str | None, wanted: Wanted, *, is_own: bool) -> None:
         """Bring a unit here."""
         folder, state = self._place(unit), UnitState.read(self._state(unit))
-        is_new = state.tag != tag
+        is_new, before = state.tag != tag, state
         if is_new:
             state = self._given_back(unit, self._read_index(unit, tag, state))
         if is_own and self.is_private:  # under embargo it may be the last copy of sealed bytes
             objects = self.bucket.listed(f"{_FILES}{unit}/")
             used = {stored.object for stored in state.files.values()}
+            put_at = {name: entry.put_at for name, entry in objects.items() if name not in used}
+            now = self._now_there(unit) if put_at else None
             self.leftovers[unit] = frozenset(
-                name
-                for name, entry in objects.items()
-                if name not in used and system_clock() - entry.put_at > _LASTS_AT_MOST
+                name for name, put in put_at.items() if now and now - put > _LASTS_AT_MOST
             )
         if is_own or is_new:
             for name in [*self._own_files(unit)]:
                 if name not in state.files or (is_own and not state.is_here(name, folder)):
-                    self._clear(unit, name, state)
+                    self._clear(unit, name, state, before)
         missing = self._missing(unit, state, wanted)
         for name in missing:
             if _is_that(folder / name, state.lacked(name)):
@@ -391,10 +402,15 @@ class UnitZone:
                 "stores restore on this machine, which saw it"
             )
 
-    def _clear(self, unit: str, name: str, state: UnitState) -> None:
-        """Remove what is not the store's; what may be the last copy is set aside."""
+    def _clear(self, unit: str, name: str, state: UnitState, before: UnitState) -> None:
+        """Remove what is not the store's; what may be the last copy is set aside.
+
+        An index of older code names no steps, so nothing tells whether it is older than the one
+        that named a file.
+        """
         folder, is_sealed = self._place(unit), PurePosixPath(name).name.startswith(SEALED)
-        if is_sealed or _is_that(folder / name, state.lacked(name)):
+        may_be_older = bool(state.tag) and not state.steps and name in before.files
+        if is_sealed or may_be_older or _is_that(folder / name, state.lacked(name)):
             self._set_aside(unit, name)
         else:
             remove(folder, name)

@@ -69,7 +69,10 @@ REPAIRS = {
         "replaced: keep all, then begin-log (RUNBOOK)",
         "nothing",
     ),
-    "private": Repair(f"restore {_RESTORE} --private", "nothing; without it no correction"),
+    "private": Repair(
+        f"restore {_RESTORE} --private; where another machine reads private data: doctor there",
+        "nothing; without it no correction",
+    ),
     "store": Repair("turnstile stores restore, from the home that has seen more", "nothing"),
     "airflow": Repair(
         "stop Airflow, then restore its database, or move it away for a new one (RUNBOOK, lost or "
@@ -161,8 +164,7 @@ def _ledger(settings: Settings) -> Iterator[Found]:
         yield Found(finding.check, str(finding.problem))
     if clock_known_until(ledger.entries(), now) < now:
         yield Found("clock", "it jumped, or the ledger was quiet for long: nothing is deleted")
-    if settings.private.is_dir() or settings.store_of("private"):
-        yield from _private(settings, ledger)
+    yield from _private(settings, ledger)
 
 
 def _private(settings: Settings, ledger: Ledger) -> Iterator[Found]:

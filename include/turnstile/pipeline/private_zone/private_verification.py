@@ -37,8 +37,8 @@ def private_findings(settings: Settings, ledger: Ledger) -> Iterator[Finding]:
         yield Finding("private", None, str(error))
         return
     entries, keys = list(ledger.entries()), ledger.bounding_keys()
-    deleted = {
-        (entry.body["programme"], entry.body["period"], entry.body["part"])
+    deleted = {  # last, since what goes before a revision is reserved is nothing of that revision
+        (entry.body["programme"], entry.body["period"], entry.body["part"]): entry.sequence
         for entry in entries
         if entry.kind is EntryKind.DELETED
     }
@@ -46,7 +46,11 @@ def private_findings(settings: Settings, ledger: Ledger) -> Iterator[Finding]:
     for programme in dict.fromkeys(entry.body["key"].split("/")[0] for entry in reserved.values()):
         for week in ledger.weeks(programme).values():
             for sealed in week.sealed:
-                gone = {part for *of, part in deleted if of == [programme, week.period]}
+                gone = {
+                    part
+                    for (*of, part), at in deleted.items()
+                    if of == [programme, week.period] and at > sealed.reserved_sequence
+                }
                 entry = reserved.get(sealed.attempt_id)
                 if entry and Part.EXACT not in gone:
                     secret = secret_as_sealed(settings, keys, sealed)
