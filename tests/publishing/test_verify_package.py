@@ -498,6 +498,12 @@ FORGED_WITHOUT_A_KEY: dict[str, tuple[Callable[[Path], None], str]] = {
     "log removed": (lambda zone: shutil.rmtree(zone / "ledger-log"), "ledger-log"),
     "withdrawal forged": (_planted(f"{OPAL}/withdrawn-r0.json"), "withdrawn-r0.json"),
     "foreign file": (_planted("rows.csv"), "rows.csv"),
+    "foreign file in the log": (_planted("ledger-log/rows.csv"), "ledger-log/rows.csv"),
+    "hidden foreign file": (_planted("opal/.rows.csv"), "opal/.rows.csv"),
+    "manifest removed": (
+        lambda zone: (zone / f"{ITMS}/r0/manifest.json").unlink(),
+        f"{ITMS}/r0/manifest.json",
+    ),
     "series removed": (
         lambda zone: (zone / "opal/series/index.json").unlink(),
         "opal/series/index.json",
@@ -509,7 +515,14 @@ FORGED_WITHOUT_A_KEY: dict[str, tuple[Callable[[Path], None], str]] = {
 }
 
 
-OF_A_FOLDER = ("foreign file", "series removed", "linked folder")
+OF_A_FOLDER = (
+    "foreign file",
+    "foreign file in the log",
+    "hidden foreign file",
+    "manifest removed",
+    "series removed",
+    "linked folder",
+)
 """What a web address does not show."""
 
 

@@ -35,9 +35,10 @@ ALONE = "; alone: without a zone-index.txt around it nothing else was checked"
 SUCH_AS = ", such as public/opal/2016-W30/r0"
 PLACE = re.compile(r"\b\d{4}-[^/]*/r\d+$")  # of a period and a revision
 ZONE_KIND = b"application/vnd.turnstile.public-zone+json"
-UNLISTED = re.compile(  # signed itself, or listed by a manifest, or hidden
-    rf"{ZONE}\.|ledger-checkpoint\.note$|ledger-log/|(.*/)?\.|[^/]+/latest$"
-    r"|([^/]+/){2}r[0-9]+/(?!manifest\.json$)"
+UNLISTED = re.compile(  # signed itself, or listed by a manifest, or of whoever writes just now
+    rf"({ZONE}\.(txt|sig\.json)|[^/]+/latest|([^/]+/){{2}}r[0-9]+/(?!manifest\.json$).+"
+    r"|ledger-(checkpoint\.note|log/[0-9a-f]+/(log\.pub|checkpoint|(check|cosig|step)\w+/[\d.a-f]+))"
+    r"|\.store/.+|(.*/)?\.[^/]+([.-][0-9a-f]{8,16}|\.lock)(/.+)?)$"
 )
 WEB = ("http://", "https://", "file://")
 PRIME, ORDER = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
@@ -83,10 +84,8 @@ def _statements(folder: Path, digests: Any, manifest: Any, key: str | None) -> I
     """Check SHA256SUMS and the signed statement: signature, release, and that all is named."""
     stated = {}  # digests by file, by the file that states them
     if SUMS in digests:
-        lines = (folder / SUMS).read_text("utf-8").splitlines()
-        stated[SUMS] = {
-            name: digest for digest, _, name in (line.partition("  ") for line in lines)
-        }
+        lines = [line.partition("  ") for line in (folder / SUMS).read_text("utf-8").splitlines()]
+        stated[SUMS] = {name: digest for digest, _, name in lines}
     if STATEMENT in digests:
         envelope = json.loads((folder / STATEMENT).read_bytes())
         payload = base64.b64decode(envelope["payload"], validate=True)
@@ -305,7 +304,7 @@ def zone_findings(address: str, folder: Path, key: str) -> Iterator[str]:
         file_digest = None
         with suppress(OSError):
             file_digest = hashlib.sha256(read(address, f"../../../{parse.quote(name)}")).hexdigest()
-        if file_digest != listed.get(name) and not UNLISTED.match(name):
+        if file_digest != listed.get(name) and (name in listed or not UNLISTED.match(name)):
             yield f"{name}, in the zone of the package, is not what {ZONE}.txt lists"
 
 
