@@ -15,6 +15,7 @@ from cosigner import SECONDS, Witness, serving
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from disaster_site import WHO, Site, lived_once, run
 from ledger_asks import noon, week_number
+from tampers import cheaper, recomputed
 
 from conftest import Stores
 from turnstile.errors import InputError, IntegrityError
@@ -28,6 +29,7 @@ from turnstile.ledger.tlog.checkpoints import (
     parse_step,
 )
 from turnstile.ledger.tlog.merkle import is_consistent, is_included
+from turnstile.publishing.carried.verify_package import SEALED_PROOF, log_findings
 
 pytestmark = pytest.mark.parametrize("stores", ["sqlite"], indirect=True)
 
@@ -84,6 +86,29 @@ def test_a_checkpoint_leads_to_the_newest_and_the_notes_entries_are_in_it(site: 
         assert is_included(proven.data, proven.index, checkpoint.size, proven.path, checkpoint.root)
         assert checkpoint.is_signed_by(key)
     assert run("verify") == 0
+
+
+@pytest.mark.parametrize("is_rewritten", [True, False])
+def test_who_kept_a_checkpoint_sees_a_ledger_that_was_rewritten_with_all_its_keys(
+    site: Site, stores: Stores, *, is_rewritten: bool
+) -> None:
+    """Ledger, notes, proofs and log made anew by their owner's own program, every one signed."""
+    folder, kept = log_of(site), (log_of(site) / "checkpoint").read_text()
+    package = site.home / "public/opal" / week_number(0) / "r0"
+
+    def seen() -> list[str]:
+        shutil.copy(package.parent / "proof-r0.tlog-proof", package / SEALED_PROOF)
+        return [*log_findings(str(package), package, None, None, kept)]
+
+    assert seen() == []
+    recomputed(cheaper if is_rewritten else lambda facts: facts, notes=True)(site, stores)
+    log = {path for path in folder.rglob("*") if path.is_file()} - {folder / "log.pub"}
+    for path in (*log, *site.home.glob("public/**/*.tlog-proof")):
+        path.unlink()
+    run("republish")
+    assert {path for path in folder.rglob("*") if path.is_file()} - {folder / "log.pub"}
+    told = "the log does not grow from a checkpoint of before: its ledger was rewritten"
+    assert seen() == ([told] if is_rewritten else [])
 
 
 def test_two_ledgers_with_the_same_facts_have_other_hashes(

@@ -5,8 +5,10 @@ Each of the first kinds is a test of its own where it is named; those of this fi
 
 from __future__ import annotations
 
+import ast
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -24,28 +26,31 @@ PRIVATE = (
     "is another one than the ledger names",
 )
 CARRIED = (
-    '"loss"',
-    '"noise"',
-    '"sum"',
-    '"type"',
-    '"statement stripped"',
-    '"publication proof of a log of nobody"',
-    '"publication proof of a log of a stranger"',
-    '"note without signature"',
-    '"list removed"',
-    '"log removed"',
-    '"withdrawal forged"',
-    '"foreign file"',
-    '"series removed"',
-    '"linked folder"',
-    '"proof of another entry"',
-    '"note of another release"',
-    '"list altered"',
-    '"newest checkpoint of before"',
-    "def test_a_rewritten_ledger_is_seen_though_every_folder_is_the_attackers",
-    "def test_a_package_without_its_proof_is_no_answer_to_who_kept_a_checkpoint",
-    "def test_no_tree_grows_by_hashes_of_other_lengths",
-    "def test_a_signature_of_another_key_is_found",
+    "loss",
+    "noise",
+    "sum",
+    "type",
+    "statement stripped",
+    "publication proof of a log of nobody",
+    "publication proof of a log of a stranger",
+    "note without signature",
+    "list removed",
+    "log removed",
+    "withdrawal forged",
+    "foreign file",
+    "foreign file in the log",
+    "hidden foreign file",
+    "manifest removed",
+    "series removed",
+    "linked folder",
+    "proof of another entry",
+    "note of another release",
+    "list altered",
+    "newest checkpoint of before",
+    "test_a_rewritten_ledger_is_seen_though_every_folder_is_the_attackers",
+    "test_a_package_without_its_proof_is_no_answer_to_who_kept_a_checkpoint",
+    "test_no_tree_grows_by_hashes_of_other_lengths",
+    "test_a_signature_of_another_key_is_found",
 )
 NAMED = {
     "ledger, keys and witnesses rewritten by one hand, where nobody kept a checkpoint": (
@@ -99,8 +104,25 @@ def test_there_are_sixty_and_each_has_its_answer() -> None:
     ],
 )
 def test_what_is_seen_elsewhere_is_a_test_there(names: tuple[str, ...], path: str) -> None:
-    text = (ROOT / path).read_text()
-    assert [name for name in names if name not in text] == []
+    assert {*names} - {*_tried_in(ROOT / path)} == set()
+
+
+def _tried_in(path: Path) -> Iterator[str]:
+    """Yield the names of tests, and what they are parametrised with: names, or those of a table."""
+    tree = ast.parse(path.read_bytes())
+    tables = {
+        ast.unparse(node.target): node.value
+        for node in tree.body
+        if isinstance(node, ast.AnnAssign)
+    }
+    for test in ast.walk(tree):
+        if isinstance(test, ast.FunctionDef) and test.name.startswith("test_"):
+            yield test.name
+            for mark in test.decorator_list:
+                if isinstance(mark, ast.Call) and ast.unparse(mark.func).endswith("parametrize"):
+                    values = tables.get(ast.unparse(mark.args[1]), mark.args[1])
+                    keys = values.keys if isinstance(values, ast.Dict) else list(ast.walk(values))
+                    yield from (str(key.value) for key in keys if isinstance(key, ast.Constant))
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -108,15 +130,21 @@ def test_what_nothing_sees_is_named_with_its_reason(name: str) -> None:
     assert NAMED[name] in (ROOT / "docs/SECURITY.md").read_text()
 
 
-def test_the_tables_are_tests_where_they_stand() -> None:
-    """The tables that are gathered here are parametrised there, name by name."""
-    for module, test in (
-        ("test_disasters", "test_verification_finds_it_names_it_and_exits_4"),
-        ("test_public_log", "test_what_is_planted_in_the_log_is_found"),
-    ):
-        (mark,) = [
-            candidate
-            for candidate in getattr(importlib.import_module(module), test).pytestmark
-            if candidate.name == "parametrize"
-        ]
-        assert set(mark.args[1]) in (set(TABLE), set(PLANTED))
+@pytest.mark.parametrize(
+    ("module", "test", "table"),
+    [
+        ("test_disasters", "test_verification_finds_it_names_it_and_exits_4", TABLE),
+        ("test_public_log", "test_what_is_planted_in_the_log_is_found", PLANTED),
+        (
+            "test_public_log",
+            "TestCosigners.test_a_kept_cosignature_that_is_false_is_found",
+            COSIGNATURES,
+        ),
+        ("test_public_log", "test_what_nobody_wrote_is_signed_by_no_later_signing", UNSIGNED),
+    ],
+)
+def test_a_table_is_parametrised_where_it_stands(
+    module: str, test: str, table: Mapping[str, object]
+) -> None:
+    marks = attrgetter(test)(importlib.import_module(module)).pytestmark
+    assert [{*mark.args[1]} for mark in marks if mark.name == "parametrize"] == [{*table}]

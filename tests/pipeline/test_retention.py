@@ -42,7 +42,7 @@ from turnstile.operations.watchdog.delivery import deliver
 from turnstile.pipeline import context
 from turnstile.pipeline.private_zone import retention
 from turnstile.pipeline.private_zone.private_data import Part
-from turnstile.pipeline.private_zone.retention import ALARM
+from turnstile.pipeline.private_zone.retention import ALARM, ANNOUNCED_DAYS
 from turnstile.pipeline.steps import step_named
 from turnstile.service_calendar import ServiceWeek
 from turnstile.settings import Settings
@@ -187,7 +187,7 @@ def test_a_week_without_a_release_goes_two_weeks_after_somebody_was_told(
 ) -> None:
     make_steady(landed)
     due = NOW + WINDOW + timedelta(minutes=1)
-    assert act(due - ALARM - timedelta(days=2)) == {}
+    assert act(due - ALARM - timedelta(days=4)) == {}
     assert tell(due) == ()
     assert act(due - ALARM + timedelta(hours=1)) == {}
     assert act(due + timedelta(days=300)) == {}, "nobody was told"
@@ -197,6 +197,34 @@ def test_a_week_without_a_release_goes_two_weeks_after_somebody_was_told(
     assert landed.landing("itms").exists()
     assert set(act(told + ALARM)) == {(WEEK, "files")}
     assert not landed.landing("itms").exists()
+
+
+def _gone_at(what: tuple[str, str], due: datetime, days_before: int) -> datetime | None:
+    """Return when something went, where retention runs daily and the watchdog a bit later."""
+    for days in range(-days_before, 2):
+        now = due + timedelta(days=days, minutes=1)
+        if what in act(now):
+            return now
+        tell(now + timedelta(minutes=15))
+    return None
+
+
+def test_a_week_without_a_release_goes_on_its_day(landed: Deployment) -> None:
+    make_steady(landed)
+    act(NOW)
+    due = by_name(day(NOW).verdicts())[WEEK, "files"].due
+    assert due is not None
+    assert _gone_at((WEEK, "files"), due, ALARM.days + 3) == due + timedelta(minutes=1)
+
+
+def test_counts_that_a_changed_file_no_longer_needs_go_on_their_day(
+    published: Deployment,
+) -> None:
+    published.edit("itms", "exact_days: 120", "exact_days: 36500")
+    due = by_name(day(NOW).verdicts())[EXACT].due
+    assert due is not None
+    act(due - timedelta(days=20))  # rows go, and files
+    assert _gone_at(EXACT, due, ANNOUNCED_DAYS + 3) == due + timedelta(minutes=1)
 
 
 def test_an_alarm_about_older_data_counts_for_nothing(landed: Deployment) -> None:

@@ -92,8 +92,8 @@ class PlainZone:
         before = dict(copies)
         if gone := self._gone(copies.keys(), listed.keys()):
             raise IntegrityError(
-                f"{self.bucket.name}: {next(iter(gone.values()))} is gone, which was there; find out "
-                "who deleted it, or if a backup was put back: turnstile stores restore on this "
+                f"{self.bucket.name}: {next(iter(gone.values()))} is gone, which was there; find "
+                "out who deleted it, or if a backup was put back: turnstile stores restore on this "
                 "machine, that saw it"
             )
         is_wanted = wanted(frozenset(listed))
@@ -142,7 +142,8 @@ class PlainZone:
         A manifest closes its package: from then on no step takes a file of it away.
         """
         vanished, gone = copies - listed, dict[str, str]()
-        for manifest in sorted(name for name in copies if self.is_whole and name.endswith(_MANIFEST)):
+        manifests = (name for name in copies if self.is_whole and name.endswith(_MANIFEST))
+        for manifest in sorted(manifests):
             key = manifest.removesuffix(_MANIFEST)
             of_package = {name for name in vanished if name.startswith(f"{key}/")}
             if lost := of_package and of_package & {manifest, *_named_in(self.folder, key)}:

@@ -52,6 +52,9 @@ from turnstile.settings import Settings
 
 ALARM = timedelta(days=ALARM_DAYS)
 ANNOUNCED_DAYS = 7
+_SOONER = timedelta(days=2)
+"""By how much people are told before they have to be: a day of retention runs once a day and the
+watchdog sends what it wrote later, so that data go on their day and not a day after it."""
 _OF_NO_PERIOD = ("failures/*.txt", "looks/*/", ".look-*", ".landing-*")
 MOST_A_DAY = 30
 """Of a deployment: a week of ten programmes is 20 or 30 parts; a slip of a file, years of them."""
@@ -90,7 +93,7 @@ class Verdict:
 
     def needs_alarm(self, now: datetime) -> bool:
         """Return whether people have to be told that the data go soon."""
-        return bool(self.unfinished) and self.due is not None and self.due - ALARM <= now
+        return bool(self.unfinished) and self.due is not None and self.due - ALARM - _SOONER <= now
 
 
 @dataclass(frozen=True)  # without slots: what is read of the clock is remembered in the instance
@@ -266,7 +269,7 @@ class Retention:
         if unfinished or kept.part is Part.FILES:
             window = max(_spec(programme).backfill_days for programme, _ in kept.users)
             due = max(due, kept.written_at + timedelta(days=window))
-        is_near = due - timedelta(days=ANNOUNCED_DAYS) <= self.now
+        is_near = due - timedelta(days=ANNOUNCED_DAYS) - _SOONER <= self.now
         changed = self._changed_since(kept, due) if is_near else ""
         held = changed or next(self._holds(kept, unfinished, stays or []), "")
         return Verdict(kept, due, held, unfinished, is_changed=bool(changed))

@@ -37,7 +37,7 @@ PLACE = re.compile(r"\b\d{4}-[^/]*/r\d+$")  # of a period and a revision
 ZONE_KIND = b"application/vnd.turnstile.public-zone+json"
 UNLISTED = re.compile(  # signed itself, or listed by a manifest, or of whoever writes just now
     rf"({ZONE}\.(txt|sig\.json)|[^/]+/latest|([^/]+/){{2}}r[0-9]+/(?!manifest\.json$).+"
-    r"|ledger-(checkpoint\.note|log/[0-9a-f]+/(log\.pub|checkpoint|(check|cosig|step)\w+/[\d.a-f]+))"
+    r"|ledger-(checkpoint\.note|log/\w+/(log\.pub|checkpoint|(check|cosig|step)\w+/[\d.a-f]+))"
     r"|\.store/.+|(.*/)?\.[^/]+([.-][0-9a-f]{8,16}|\.lock)(/.+)?)$"
 )
 WEB = ("http://", "https://", "file://")
