@@ -269,3 +269,12 @@ def test_retention_deletes_on_a_private_worker_and_says_no_file_names(
     assert "3085220012345678" not in str(caught.value)
     (report,) = (published.home / "private/failures").glob("retention-*.txt")
     assert "3085220012345678" in report.read_text()
+
+
+def test_the_day_of_retention_fails_where_the_private_zone_is_not_as_it_was_reserved(
+    published: Deployment,
+) -> None:
+    watch = importlib.import_module("watch_dags")
+    (published.home / "private/bounding.key").unlink()
+    with pytest.raises(Exception, match=r"bounding\.key is gone"):
+        watch.delete_what_is_due()

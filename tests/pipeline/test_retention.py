@@ -299,13 +299,24 @@ def test_no_week_is_final_by_a_clock_that_jumped(
     assert published.home
 
 
+_DROPPED = "  speeding: {by: [slot, cell], measure: buses_over, limits_kmh: [40]}\n"
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        [("title:", "title: Changed -")],
+        [(_DROPPED, ""), ('    speeding/over_40: "1/4"\n', ""), ('buses: "1/4"', 'buses: "1/2"')],
+    ],
+    ids=["title", "a table dropped"],
+)
 def test_counts_that_a_changed_file_no_longer_needs_go_a_week_after_people_were_told(
-    published: Deployment,
+    published: Deployment, edits: list[tuple[str, str]]
 ) -> None:
     due = by_name(day(NOW).verdicts())[EXACT].due
     assert due is not None
-    path = published.include / "programmes/itms.yaml"
-    path.write_text(path.read_text().replace("title:", "title: Changed -", 1))
+    for old, new in edits:
+        published.edit("itms", old, new)
     eve = max(due, NOW)
     assert EXACT not in act(eve)
     assert "was changed since its release" in by_name(day(eve).verdicts())[EXACT].held

@@ -14,12 +14,12 @@ from sqlalchemy import text
 
 from turnstile import durable_files
 from turnstile.durable_files import replace_durably
-from turnstile.ledger import attempts, charging
+from turnstile.ledger import attempts
 from turnstile.ledger.charging import ChargingLedger
 from turnstile.ledger.custody.custody import Custody
 from turnstile.ledger.database import store
 from turnstile.ledger.records import Attempt
-from turnstile.ledger.states import ReserveAnswer, Transition
+from turnstile.ledger.states import Transition
 from turnstile.pipeline.draw import charged_draw
 from turnstile.pipeline.private_zone import retention
 from turnstile_stores import unit_zone
@@ -127,20 +127,6 @@ def a_changed_file_believed() -> AbstractContextManager[Any]:
 def drawn_again_without_a_charge() -> AbstractContextManager[Any]:
     """A draw that died is taken up under its charge, though it had begun to make noise."""
     return patch.object(attempts, "has_started", lambda *_: False)
-
-
-def a_sealed_key_is_drawn_again() -> AbstractContextManager[Any]:
-    """A key that is sealed opens another attempt."""
-    real = charging.answer_to_reserve
-
-    def answer(state: Any) -> ReserveAnswer:
-        said = real(state)
-        return ReserveAnswer.OPEN_NEW if said is ReserveAnswer.ANSWER_SEALED else said
-
-    return _two(
-        patch.object(charging, "answer_to_reserve", answer),
-        patch("turnstile.pipeline.draw.planned_release.PlannedRelease.sealed", None),
-    )
 
 
 class _two:  # noqa: N801 - reads as a function
