@@ -1,7 +1,7 @@
 """A zone whose store holds every file under its own name: landing, public. Copies come.
 
-What the store no longer holds goes here too, if it came from there: deliveries and reports for good,
-so that no worker keeps raw data beyond their days; public files are set aside.
+What the store no longer holds goes here too, if it came from there: deliveries for good, so that no
+worker keeps raw data beyond their days; public files are set aside.
 """
 
 from __future__ import annotations
