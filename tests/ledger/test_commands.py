@@ -11,7 +11,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from ledger_asks import CAPS, CARD, LOSS_MICRO, ask, drawn, published, week_number
+from ledger_asks import CAPS, CARD, LOSS_MICRO, TRIP, ask, drawn, published, week_number
 
 from conftest import Stores
 from turnstile.cli import main
@@ -256,6 +256,18 @@ def test_a_forecast_sums_the_programmes_of_a_family(ledger: Ledger) -> None:
     (card,) = ledger.forecast("opal_cards")
     assert card.weekly == 2 * LOSS_MICRO
     assert card.reached_in == week_number(10)
+
+
+def test_a_correction_of_the_newest_week_fits_up_to_its_cap_and_not_above(ledger: Ledger) -> None:
+    """What one week of every programme costs, and a correction of one of them beside it."""
+    caps = (Cap(TRIP, epsilon_micro=2 * LOSS_MICRO),)
+    published(ledger, ask(caps=caps))
+    (trip,) = ledger.forecast("opal_cards")
+    assert trip.correction_in == week_number(0)
+    low = (Cap(TRIP, epsilon_micro=2 * LOSS_MICRO - 1),)
+    published(ledger, ask(week_number(1), caps=low), "artefact-2")
+    (trip,) = ledger.forecast("opal_cards")
+    assert trip.correction_in is None
 
 
 def test_a_month_is_charged_to_each_of_its_weeks_and_counted_once_in_a_window(

@@ -230,11 +230,23 @@ def test_bytes_that_a_dead_draw_left_end_a_charge_that_no_process_began_to_use(
     notes.unlink()
     (tmp_path / "away").rename(notes)
     if is_left:
+        with pytest.raises(RefusedError, match="is drawing"):
+            ledger.begin_draw(attempt.attempt_id, BINDINGS)
         with pytest.raises(RefusedError, match="needs a person"):
             ledger.reserve(ask())
     else:
         assert ledger.reserve(ask()).attempt_id == attempt.attempt_id
     assert spent_micro(ledger) == 2 * LOSS_MICRO
+
+
+def test_a_draw_for_which_there_is_no_space_is_not_charged(url: str, tmp_path: Path) -> None:
+    places = {"witnesses": [tmp_path / "second"], "key": tmp_path / "k.pem"}
+    ledger = Ledger.open(url, clock=noon, **places)  # type: ignore[arg-type]
+    attempt = ledger.reserve(ask())
+    with pytest.raises(InputError, match="have to be free before a draw"):
+        ledger.begin_draw(attempt.attempt_id, BINDINGS, space={tmp_path: 2**62})
+    assert spent_micro(ledger) == 0
+    assert ledger.begin_draw(attempt.attempt_id, BINDINGS, space={tmp_path: 1}).is_drawing
 
 
 def test_holds_time_out_and_draws_do_not(ledger: Ledger, url: str) -> None:

@@ -84,6 +84,22 @@ def test_an_entry_that_may_not_be_is_named_though_its_hash_is_right(
         assert [finding.problem for finding in again] == [NO_START + ", or started before"]
 
 
+def test_a_loss_below_what_the_draws_cost_is_no_promise(ledger: Ledger) -> None:
+    """In one figure alone, too; and what costs without limit is covered by no figure."""
+    ledger.reserve(ask())
+    (reserved,) = [e for e in ledger.entries() if e.kind is EntryKind.RESERVED]
+    endless = ask(epsilon_micro=None)
+    forged: list[Body] = [{"events": [*endless.events], "plan_digest": endless.plan_digest}]
+    for figure in (2, 3):
+        postings = [[*stated] for stated in reserved.body["postings"]]
+        postings[0][figure] -= 1
+        forged.append({"postings": postings})
+    for words in forged:
+        entry = make_entry((0, "0" * 64), AT, reserved.kind, dict(reserved.body) | words)
+        (problem,) = promise_problems(entry)
+        assert problem.startswith("states less loss for")
+
+
 @pytest.mark.parametrize("events", [[{}], [{"table": 1}], "none"])
 def test_draws_that_cannot_be_read_are_no_promise(ledger: Ledger, events: object) -> None:
     ledger.reserve(ask())

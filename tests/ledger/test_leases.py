@@ -167,3 +167,51 @@ def test_of_two_processes_that_charged_one_draw_one_starts_it(
     started = [e for e in watched().entries() if e.kind is EntryKind.DRAW_STARTED]
     assert len(started) == 1
     assert {finding.check for finding in watched().verify()} == ({"sealed"} if is_over else set())
+
+
+@pytest.mark.parametrize("is_burned", [True, False])
+def test_a_draw_that_another_burned_or_began_in_between_is_not_started(
+    watched: Callable[[], Ledger], *, is_burned: bool
+) -> None:
+    """Neither has a lease: nothing but the state itself tells."""
+    held = watched().reserve(ask())
+
+    def overtake() -> None:
+        if is_burned:
+            watched().burn(held.attempt_id, "it looks dead", person="ada")
+        else:
+            watched().begin_draw(held.attempt_id, BINDINGS)
+
+    with _before_its_start(overtake), pytest.raises(RefusedError):
+        watched().begin_draw(held.attempt_id, BINDINGS)
+    started = [e for e in watched().entries() if e.kind is EntryKind.DRAW_STARTED]
+    assert len(started) == (0 if is_burned else 1)
+
+
+def test_a_witness_knows_the_charge_before_the_draw_starts(
+    watched: Callable[[], Ledger], tmp_path: Path
+) -> None:
+    held, known = watched().reserve(ask()), list[bool]()
+
+    def look() -> None:
+        texts = [path.read_text() for path in (tmp_path / "witness/entries").rglob("*.json*")]
+        known.append(any("draw_begun" in text for text in texts))
+
+    with _before_its_start(look):
+        assert watched().begin_draw(held.attempt_id, BINDINGS).is_drawing
+    assert known == [True]
+
+
+def test_whoever_holds_a_lock_ends_the_lease_under_it_and_no_other(ledger: Ledger) -> None:
+    attempt = _drawing(ledger, HERE)
+    ledger.end_lease(ELSEWHERE)
+    assert ledger.living_draws() == {attempt.attempt_id}
+    ledger.end_lease(HERE)
+    assert ledger.living_draws() == frozenset()
+
+
+def test_a_lease_has_ended_in_the_second_that_it_ends_in(ledger: Ledger) -> None:
+    attempt = _drawing(ledger, HERE)
+    ends = leases.LEASE.update().where(leases.LEASE.c.attempt_id == attempt.attempt_id)
+    ledger._store.write(lambda c: c.execute(ends.values(ends_s=leases._now_s(c))))
+    assert ledger.living_draws() == frozenset()

@@ -15,9 +15,22 @@ from ledger_asks import CARD, TRIP, posting, week_number
 
 from turnstile.errors import InputError
 from turnstile.ledger import presentation
-from turnstile.ledger.admission import binding_caps, most_spent_window
+from turnstile.ledger.admission import (
+    binding_caps,
+    cap_figures,
+    most_spent_window,
+    most_taken,
+)
+from turnstile.ledger.balances.account_course import Course, filled, next_correction
 from turnstile.ledger.balances.amounts import AccountLoss, Cap, amount_text
-from turnstile.ledger.balances.changes import NOTHING, AccountRow, Amount, amounts_by_row
+from turnstile.ledger.balances.changes import (
+    ALL_WEEKS,
+    NOTHING,
+    AccountRow,
+    Amount,
+    amounts_by_row,
+    rows_of,
+)
 from turnstile.ledger.balances.stored_accounts import _most_spent
 from turnstile.ledger.encoding import (
     canonical,
@@ -35,6 +48,7 @@ from turnstile.privacy.accounts import Posting
 from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.units import Block, NeighboringRelation, ProtectionUnit
+from turnstile.service_calendar import ServiceWeek
 
 AMOUNTS = st.one_of(st.none(), st.integers(0, 10**15))
 CAPS = st.builds(
@@ -242,6 +256,62 @@ class TestCapsInForce:
         (binding_cap,) = binding_caps([Cap(TRIP, NeighboringRelation.REPLACE, epsilon_micro=7)])
         assert binding_cap.epsilon_micro == 3
         assert binding_cap.relation is NeighboringRelation.ADD_REMOVE
+
+    def test_keep_a_lifetime_and_a_window_of_one_week_apart(self) -> None:
+        caps = (Cap(CARD, epsilon_micro=9), Cap(CARD, epsilon_micro=5, window_weeks=1))
+        assert [(cap.epsilon_micro, cap.window_weeks) for cap in binding_caps(caps)] == [
+            (9, None),
+            (5, 1),
+        ]
+
+    def test_of_several_windows_the_least_holds_for_each_week(self) -> None:
+        caps = binding_caps(
+            (
+                Cap(CARD, epsilon_micro=5, window_weeks=4),
+                Cap(CARD, epsilon_micro=9, window_weeks=52),
+            )
+        )
+        for row, least in (("2016-W30", 5), (ALL_WEEKS, None)):
+            assert cap_figures(AccountRow(CARD.value, "ever", row), caps)[0] == least
+
+    def test_say_what_their_most_spent_account_has_taken(self) -> None:
+        (cap,) = caps = binding_caps((Cap(TRIP, epsilon_micro=9),))
+        taken = {"a": Amount(epsilon_micro=3), "b": Amount(epsilon_micro=5)}
+        asked = amounts_by_row([posting(TRIP, scope) for scope in taken], "2016-W30")
+        most = most_taken(caps, asked, "2016-W30", lambda row: taken.get(row.scope, NOTHING))
+        assert most[cap].epsilon_micro == 5
+
+
+class TestCourses:
+    FIRST = ServiceWeek.parse("2016-W30")
+
+    def course(self, *weeks: int) -> Course:
+        """Releases of one week each, which cost 1, under a window of four weeks."""
+        past = Course(self.FIRST, [*weeks], [0] * len(weeks), 4, [])
+        return past.going_on([(self.FIRST.plus(len(weeks)), 1)])
+
+    def test_a_correction_fits_where_a_window_lets_go_what_it_held(self) -> None:
+        """Weeks 1, 1, 0, 1 took three of four; a correction of the last week is the fourth."""
+        fits, refused = next_correction(self.course(1, 1, 0, 1), 1, 4)
+        assert (fits, refused) == (str(self.FIRST.plus(3)), str(self.FIRST.plus(6)))
+
+    def test_a_correction_never_fits_where_every_window_is_full(self) -> None:
+        assert next_correction(self.course(1, 1, 1, 1), 1, 4) == (None, None)
+
+    def test_goes_on_until_a_window_holds_nothing_of_before(self) -> None:
+        path, refused = filled(self.course(1, 1, 1, 1), 4)
+        assert refused is None
+        assert path[:5] == tuple(
+            (str(self.FIRST.plus(n)), taken) for n, taken in enumerate((1, 2, 3, 4, 4))
+        )
+        assert len(path) == 4 + 6
+        assert filled(self.course(1, 1, 1, 1), 3) == (path[:4], str(self.FIRST.plus(4)))
+
+
+def test_a_pair_of_weeks_is_named_by_its_first_and_the_next() -> None:
+    """Entries and rows of every version say so; a reader of another would not find them."""
+    rows = rows_of(posting(CARD, "ever"), "2016-W30..2016-W31")
+    assert [row.week for row in rows] == [ALL_WEEKS, "2016-W30", "2016-W31", "2016-W30..2016-W31"]
 
 
 class TestStates:

@@ -255,6 +255,13 @@ class TestAFamily:
         drawn(ledger, ask_bus)
         assert {balance.family for balance in ledger.balance()} == {"opal_cards", "buses"}
         assert {balance.unit for balance in ledger.balance("buses")} == {bus}
+        charged = {of: ledger.charged(of) for of in ("opal_cards", "buses")}
+        assert [(str(release.key), release.times) for release in charged["buses"]] == [
+            ("itms/2016-W30/r0", 1)
+        ]
+        assert [(str(r.key), len(r.events)) for r in charged["opal_cards"]] == [
+            ("opal/2016-W30/r0", 1)
+        ]
 
     def test_cannot_be_left_for_empty_accounts(self, ledger: Ledger) -> None:
         drawn(ledger, ask())

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from ledger_asks import FAMILY, ask, drawn, noon, published, sealed, week_number
+from ledger_asks import BINDINGS, FAMILY, ask, drawn, noon, published, sealed, week_number
 from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
 
@@ -189,6 +189,19 @@ class TestARestoredOldCopy:
         with pytest.raises(IntegrityError, match="history was replaced"):
             restored.reserve(ask(week_number(9)))
         assert any("history was replaced" in str(finding) for finding in restored.verify())
+
+    def test_lets_no_hold_go(self, stores: Stores, url: str, tmp_path: Path) -> None:
+        """What it wrote now would part it from its witness for good."""
+        places = {"witnesses": [tmp_path / "second"], "key": tmp_path / "key.pem"}
+        ledger = Ledger.open(url, clock=noon, **places)  # type: ignore[arg-type]
+        held = ledger.reserve(ask())
+        backup = stores.copy_of(url)
+        ledger.begin_draw(held.attempt_id, BINDINGS)
+        restored = Ledger.open(backup, clock=noon, **places)  # type: ignore[arg-type]
+        head = restored.head()
+        with pytest.raises(IntegrityError):
+            restored.void(held.attempt_id, "files changed")
+        assert restored.head() == head
 
     def test_that_is_the_newest_copy_may_draw(
         self, stores: Stores, url: str, tmp_path: Path

@@ -9,7 +9,7 @@ from turnstile.ledger.balances.amounts import Cap
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.revisions import RevisionDecision
-from turnstile.ledger.weeks import Week, WeekState
+from turnstile.ledger.weeks import Standing, Week, WeekState
 from turnstile.operations.ledger_snapshot import LedgerFollower
 
 WEEK = "2016-W30"
@@ -29,20 +29,34 @@ def history(ledger: Ledger) -> Week:
     return week
 
 
+def standing(ledger: Ledger) -> tuple[Standing, int]:
+    """How far the first revision came, and how many attempts another run would go on with."""
+    week = history(ledger)
+    return week.revision(0).standing, len(week.taken)
+
+
 def test_a_week_goes_through_its_states(ledger: Ledger) -> None:
     assert history(ledger) == Week(WEEK)
     assert history(ledger).state is None
+    assert standing(ledger) == (Standing.NOTHING, 0)
     held = ledger.reserve(ask(caps=WIDE))
     assert (history(ledger).state, history(ledger).is_open) == (WeekState.HELD, True)
+    assert standing(ledger) == (Standing.HELD, 1)
     ledger.void(held.attempt_id, "files changed")
     assert (history(ledger).state, history(ledger).is_open) == (None, False)
-    ledger.burn(drawn(ledger, ask(caps=WIDE)).attempt_id, "died")
+    assert standing(ledger) == (Standing.NOTHING, 0)
+    attempt = drawn(ledger, ask(caps=WIDE))
+    assert standing(ledger) == (Standing.CHARGED, 1)
+    ledger.burn(attempt.attempt_id, "died")
     assert (history(ledger).state, history(ledger).last_sealed) == (WeekState.CHARGED, None)
+    assert standing(ledger) == (Standing.CHARGED, 0)
     sealed(ledger, ask(caps=WIDE))
     assert (history(ledger).state, history(ledger).last_sealed) == (WeekState.WITHHELD, 0)
     assert history(ledger).in_force is None
+    assert standing(ledger) == (Standing.SEALED, 1)
     ledger.publish(FIRST, "m0")
     assert history(ledger).state is WeekState.PUBLISHED
+    assert standing(ledger) == (Standing.PUBLIC, 1)
     allowed(ledger)
     published(ledger, ask(revision=1, caps=WIDE), "artefact-2")
     assert history(ledger).state is WeekState.REVISED

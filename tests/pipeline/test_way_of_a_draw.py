@@ -8,7 +8,10 @@ second places and the copies of zones.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -18,15 +21,21 @@ from deployment_fixtures import BegunWeek
 from house_entered import entered
 from small_deployment import WEEK, Deployment
 
-from turnstile.errors import IntegrityError
+from turnstile.counting import exact_store
+from turnstile.counting.exact_store import load_exact
+from turnstile.errors import IntegrityError, RefusedError, TurnstileError
 from turnstile.ledger.charging import ChargingLedger
 from turnstile.ledger.records import Attempt
 from turnstile.pipeline.code_version import code_version
 from turnstile.pipeline.context import Release, open_release
 from turnstile.pipeline.draw import charged_draw
 from turnstile.pipeline.draw.drawing import draw
+from turnstile.pipeline.draw.drawn_release import read_sealed_bytes
+from turnstile.privacy.mechanisms import dense
 from turnstile.publishing.describe.licences import path_of
-from turnstile.release.sealed import Artefact
+from turnstile.release import zone_copies
+from turnstile.release.sealed import Artefact, decode, encode
+from turnstile.release.zones import sealed_path
 
 MODULES_AT_MOST, OUTSIDE_AT_MOST = 61, 22
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,6 +112,106 @@ def test_what_cannot_be_read_is_not_charged() -> None:
     held = release.ledger.find(release.key)
     assert held is not None
     assert held.is_held
+
+
+def _is_held(release: Release) -> bool:
+    attempt = release.ledger.find(release.key)
+    return attempt is not None and attempt.is_held
+
+
+@pytest.mark.usefixtures("counted")
+def test_what_plan_and_counts_or_mechanism_do_not_agree_on_is_not_charged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    release = planned()
+    with monkeypatch.context() as other_order:
+        other_order.setattr(
+            exact_store, "load_exact", lambda *which: [*reversed(load_exact(*which))]
+        )
+        with pytest.raises(IntegrityError, match="exact tables are not the planned ones"):
+            draw(release)
+        assert _is_held(release)
+
+    def differs(_: object) -> None:
+        raise IntegrityError("the two losses differ")
+
+    monkeypatch.setattr(dense, "agree", differs)
+    with pytest.raises(IntegrityError, match="the two losses differ"):
+        draw(release)
+    assert _is_held(release)
+
+
+@pytest.mark.usefixtures("counted")
+def test_a_store_is_asked_before_the_charge_and_has_the_bytes_before_the_seal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    did: list[object] = []
+    for of, name in (
+        (zone_copies._Folders, "require_writable"),
+        (ChargingLedger, "begin_draw"),
+        (zone_copies._Folders, "keep"),
+        (ChargingLedger, "seal"),
+    ):
+        real = getattr(of, name)
+
+        def noted(*its: Any, _name: str = name, _real: Any = real, **named: Any) -> Any:
+            did.append((_name, *named.items()) if _name == "keep" else _name)
+            return _real(*its, **named)
+
+        monkeypatch.setattr(of, name, noted)
+    draw(planned())
+    assert did[:4] == ["require_writable", "begin_draw", ("keep", ("is_charged", True)), "seal"]
+
+
+@pytest.mark.usefixtures("counted")
+def test_a_draw_that_was_burned_before_its_seal_is_not_answered_as_sealed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    release = planned()
+
+    def burned(*_: object) -> None:
+        raise RefusedError("it was burned")
+
+    monkeypatch.setattr(ChargingLedger, "seal", burned)
+    with pytest.raises(RefusedError, match="it was burned"):
+        draw(release)
+    folder = release.folders.embargoed
+    assert not [*folder.glob("sealed-*")]
+    assert len([*(folder / "set-aside").glob("sealed-*")]) == 1
+
+
+def test_a_draw_says_again_and_again_that_it_lives(monkeypatch: pytest.MonkeyPatch) -> None:
+    beats: list[tuple[str, str]] = []
+    has_beaten = Event()
+
+    def renew(*of: str) -> None:
+        beats.append(of)  # type: ignore[arg-type]
+        if len(beats) > 1:
+            has_beaten.set()
+        raise TurnstileError("the ledger is away")  # the next beat tries again
+
+    monkeypatch.setattr(charged_draw, "BEAT_S", 0.01)
+    ledger = cast("Any", SimpleNamespace(renew_lease=renew))
+    with charged_draw._lease_renewed(ledger, "an attempt", "a holder"):
+        assert has_beaten.wait(60)
+    assert {*beats} == {("an attempt", "a holder")}
+    until = len(beats)
+    has_beaten.clear()
+    assert not has_beaten.wait(0.05)
+    assert len(beats) == until
+
+
+@pytest.mark.usefixtures("counted")
+def test_bytes_of_another_draw_in_the_place_of_sealed_ones_are_refused_by_their_digest() -> None:
+    release = planned()
+    draw(release)
+    (attempt,) = release.ledger.attempts(release.key)
+    path = sealed_path(release.folders.embargoed, str(attempt.artefact_digest))
+    other = replace(decode(read_sealed_bytes(release, attempt)), gaps=(date(2016, 7, 25),))
+    path.chmod(0o600)
+    path.write_bytes(encode(other))
+    with pytest.raises(IntegrityError, match="was altered; restore it"):
+        read_sealed_bytes(release, attempt)
 
 
 def test_what_is_set_aside_stays_there_when_the_power_goes(

@@ -119,6 +119,50 @@ def test_a_scale_that_no_sampler_can_draw_is_refused(scale: Fraction) -> None:
         DrawEvent("t", "c", NoiseFamily.DISCRETE_LAPLACE, scale, (), ())
 
 
+@pytest.mark.parametrize(
+    ("event", "changes"),
+    [
+        ("laplace", {"step": 2}),
+        ("gaussian", {"step": 0}),
+        ("gaussian", {"carried": ((MONDAY, 1),)}),
+        ("laplace", {"threshold": 9, "joint": "j"}),
+        ("laplace", {"threshold": 1}),
+    ],
+)
+def test_a_draw_that_no_mechanism_makes_is_refused(event: str, changes: dict[str, Any]) -> None:
+    whole = {"laplace": laplace(), "gaussian": gaussian()}[event]
+    with pytest.raises(ValueError, match="draw|multiples"):
+        replace(whole, **changes)
+    assert replace(gaussian(), step=2, carried=((MONDAY, 1),)).carried
+
+
+def test_a_draw_that_carries_earlier_days_is_charged_to_them_by_the_square_of_their_share() -> None:
+    """Of a scope the largest multiple counts: a unit moves the draw once, not once a day."""
+    moved = Sensitivity(1, 1024, 1024**2, 1024)
+    units = ((ProtectionUnit.CARD_WEEK, moved), (ProtectionUnit.CARD, moved))
+    event = replace(
+        gaussian("1024", units=units),
+        step=1024,
+        carried=((date(2016, 7, 18), 512), (date(2016, 7, 19), 256), (date(2016, 7, 11), 256)),
+    )
+    half = Fraction(1, 2)
+    assert losses([event]) == {
+        (ProtectionUnit.CARD_WEEK, "2016-W30"): Loss(None, half),
+        (ProtectionUnit.CARD_WEEK, "2016-W29"): Loss(None, half / 4),
+        (ProtectionUnit.CARD_WEEK, "2016-W28"): Loss(None, half / 16),
+        (ProtectionUnit.CARD, "ever"): Loss(None, half),  # its sensitivity holds the year
+    }
+
+
+def test_the_delta_of_a_unit_is_the_largest_of_any_day() -> None:
+    low, high = (
+        replace(laplace(blocks=(Block(day, "bus"),)), threshold=threshold)
+        for day, threshold in ((MONDAY, 12), (TUESDAY, 9))
+    )
+    (largest,) = loss_by_unit((low, high)).values()
+    assert largest.delta == loss_of(high, ONE).delta > loss_of(low, ONE).delta > 0
+
+
 def test_a_thresholded_gaussian_is_refused() -> None:
     with pytest.raises(ValueError, match="Laplace"):
         DrawEvent("t", "c", NoiseFamily.DISCRETE_GAUSSIAN, Fraction(2), (), (), threshold=9)

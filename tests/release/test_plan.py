@@ -91,6 +91,7 @@ def test_telemetry_is_drawn_once_over_the_days_of_the_week() -> None:
         ('trip, relation: add_remove, epsilon: "4"', 'trip, relation: add_remove, epsilon: "3.9"'),
         ('trip, relation: add_remove, epsilon: "4"', 'trip, relation: replace, epsilon: "7.9"'),
         ('trip, relation: add_remove, epsilon: "4"', 'trip, relation: add_remove, rho: "1.4"'),
+        ('trip, relation: add_remove, epsilon: "4"', 'trip, relation: replace, rho: "5.9"'),
         ('card_day, relation: add_remove, epsilon: "20"', 'card, epsilon: "139"'),
     ],
 )
@@ -102,6 +103,7 @@ def test_a_cap_below_one_week_is_refused_before_any_data(old: str, new: str) -> 
 def test_a_cap_of_exactly_one_week_is_accepted() -> None:
     old = 'trip, relation: add_remove, epsilon: "4"'
     planned(text_of("opal").replace(old, 'trip, relation: replace, epsilon: "8"'))
+    planned(text_of("opal").replace(old, 'trip, relation: replace, rho: "6"'))
 
 
 def test_the_digest_binds_programme_week_and_domain() -> None:

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from turnstile.privacy.mechanisms.bounded_mean import sum_sensitivity
+from turnstile.privacy.sensitivities import difference_of_counts, difference_of_sums, packed
+from turnstile.privacy.stability import CellLimit, Movement, Project
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.loading import parse_programme
 from turnstile.programme.source_spec import Feed, RowShape
@@ -113,3 +116,22 @@ def test_every_figure_that_was_declared_is_composed_again(name: str) -> None:
     assert {declared[vector].count("1 1 1 1") for vector in differ} <= {len(NUMBERS_OF_DAYS)}
     assert {composed[vector].count("2 2 2 1") for vector in differ} <= {len(NUMBERS_OF_DAYS)}
     assert len(declared) > len(differ)
+
+
+def test_a_sum_under_a_bound_of_a_week_moves_as_the_difference_of_two_centered_sums() -> None:
+    """A day of a bus may displace its other days, of whose speeds it takes the place."""
+    programme = parse_programme((ROOT / "include/programmes/itms.yaml").read_text(), "itms.yaml")
+    programme = replace(programme, units=(UnitBound(ProtectionUnit.BUS_WEEK, 40),))
+    (speed,) = (table for table in programme.tables if "sum" in table.statistics)
+    bounds = dict(sensitivities(programme, (speed,), "sum", DAYS[:7]))
+    assert speed.clamp_kmh is not None
+    moved = sum_sensitivity(packed(40, 7), speed.clamp_kmh)
+    assert bounds[ProtectionUnit.BUS_DAY] == difference_of_sums(moved)
+    counts = dict(sensitivities(programme, (speed,), "buses", DAYS[:7]))
+    assert counts[ProtectionUnit.BUS_DAY] == difference_of_counts(packed(40, 7))
+
+
+def test_of_several_marginals_the_one_without_a_limit_of_its_own_says_what_is_displaced() -> None:
+    movement = Movement(ProtectionUnit.TRIP, (), displaced=2, limits=(CellLimit(("a",), 1),))
+    assert Project((("a",),)).after(movement).displaced == 1
+    assert Project((("a",), ("b",))).after(movement).displaced == 2

@@ -63,14 +63,15 @@ def test_the_two_figures_of_a_threshold_agree(threshold: int) -> None:
     dense.agree(event(threshold=threshold))
 
 
+@pytest.mark.parametrize("share", [Fraction(1, 2), 1 - Fraction(1, 10**6)])
 def test_a_plan_that_charges_less_than_the_map_stops_the_draw(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, share: Fraction
 ) -> None:
-    def halved(drawn: DrawEvent, sensitivity: object) -> Loss:
+    def less(drawn: DrawEvent, sensitivity: object) -> Loss:
         loss = loss_of(drawn, sensitivity)  # type: ignore[arg-type]
-        return Loss(loss.epsilon / 2, loss.rho, loss.delta)  # type: ignore[operator]
+        return Loss(loss.epsilon * share, loss.rho, loss.delta)  # type: ignore[operator]
 
-    monkeypatch.setattr(dense, "loss_of", halved)
+    monkeypatch.setattr(dense, "loss_of", less)
     with pytest.raises(IntegrityError, match="nothing was drawn"):
         dense.agree(event())
 
@@ -96,5 +97,7 @@ def test_floats_and_thresholded_events_are_refused() -> None:
 
 def test_a_cell_near_the_end_of_the_integers_is_refused_without_telling_its_value() -> None:
     with pytest.raises(ValueError, match="too large") as refused:
-        dense.draw(event(), np.array([2**62 + 1], dtype=np.int64))
+        dense.draw(event(), np.array([0, 2**62 + 1], dtype=np.int64))
+    with pytest.raises(ValueError, match="too large"):
+        dense.draw(event(), np.array([-(2**62) - 1, 0], dtype=np.int64))
     assert "4611" not in str(refused.value)
