@@ -189,3 +189,15 @@ def test_the_tails_of_two_laplace_deviates_are_those_of_their_convolution(other:
             outside = math.exp(-of / scale)
         told = two_laplace_tails(reach, scale, np.full(reach.shape, other))[at]
         assert told == pytest.approx(outside, rel=2e-3, abs=1e-9)
+
+
+@pytest.mark.parametrize("change", [1, 2, -3])
+@pytest.mark.parametrize("noise", [NoiseFamily.DISCRETE_LAPLACE, NoiseFamily.DISCRETE_GAUSSIAN])
+def test_ratios_of_a_noise_are_those_of_its_masses(noise: NoiseFamily, change: int) -> None:
+    """What a value tells of a change by so much, in nats; losses and attacks rest on it."""
+    record, values = noise.record, np.arange(-40, 41)
+    logs = np.log(record.masses(values, 4.0))
+    ratios = record.ratios(values, change, 4.0)
+    shifted = slice(max(0, change), len(values) + min(0, change))
+    back = slice(max(0, -change), len(values) + min(0, -change))
+    assert ratios[shifted] == pytest.approx(logs[back] - logs[shifted])
