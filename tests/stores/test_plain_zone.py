@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -11,7 +13,6 @@ import pytest
 from memory_bucket import MemoryBucket
 
 from turnstile.errors import IntegrityError
-from turnstile.release.zone_copies import ASIDE
 from turnstile_stores.plain_zone import PlainZone
 from turnstile_stores.unit import STATE
 
@@ -55,7 +56,8 @@ def filled(tmp_path: Path) -> PlainZone:
     bucket.create("index.html", b"a page")
     bucket.create("opal/2016-W30/r0/tables/day.csv", b"1")
     bucket.create("opal/2016-W30/r0/planted.csv", b"2")
-    bucket.create(MANIFEST, b'{"files": [{"path": "tables/day.csv"}]}')
+    files = [{"path": "tables/day.csv", "sha256": hashlib.sha256(b"1").hexdigest()}]
+    bucket.create(MANIFEST, json.dumps({"files": files}).encode())
     zone = PlainZone(bucket, tmp_path / "public", is_private=False, is_whole=True)
     _fetch(zone)
     return zone
@@ -71,15 +73,48 @@ def test_no_fetch_removes_a_file_that_a_package_lost_in_its_bucket(filled: Plain
     assert filled.packages_gone() == ["opal/2016-W30/r0"]
 
 
-def test_what_else_went_from_the_bucket_is_set_aside(filled: PlainZone) -> None:
-    gone = {"index.html": b"a page", "opal/2016-W30/r0/planted.csv": b"2"}
-    for name in gone:
+@pytest.mark.parametrize("name", ["opal/2016-W30/r0/tables/day.csv", MANIFEST])
+def test_no_fetch_replaces_a_file_of_a_package_by_other_bytes(filled: PlainZone, name: str) -> None:
+    whole = (filled.folder / name).read_bytes()
+    filled.bucket.delete(name)
+    filled.bucket.create(name, b"3")
+    with pytest.raises(IntegrityError, match=f"{name} holds other bytes than it did"):
+        _fetch(filled)
+    assert (filled.folder / name).read_bytes() == whole
+    filled.bucket.delete(name)
+    filled.bucket.create(name, whole)  # another version of the same bytes
+    _fetch(filled)
+
+
+def test_a_copy_that_a_disk_damaged_comes_again(filled: PlainZone) -> None:
+    copy = filled.folder / "opal/2016-W30/r0/tables/day.csv"
+    copy.write_bytes(b"damaged")
+    _fetch(filled)
+    assert copy.read_bytes() == b"1"
+
+
+def test_a_withdrawn_package_may_be_taken_down(filled: PlainZone) -> None:
+    lost = "opal/2016-W30/r0/tables/day.csv"
+    filled.bucket.delete(lost)
+    with filled.alone():
+        filled.fetch(lambda _: lambda _: True, withdrawn=lambda: {"opal/2016-W30/r0"})
+    assert not (filled.folder / lost).exists()
+
+
+def test_what_else_went_from_the_bucket_goes_here_and_cosignatures_stay(filled: PlainZone) -> None:
+    """Rows that somebody took away must not stay public; a cosignature nobody can make again."""
+    rows, planted = "opal/rows.csv", "opal/2016-W30/r0/planted.csv"
+    cosignature = "ledger-log/0a1b2c3d/cosignatures/7.0a1b2c3d.1470000000"
+    for name in (rows, cosignature):
+        filled.bucket.create(name, b"2")
+    _fetch(filled)
+    for name in ("index.html", planted, rows, cosignature):
+        assert (filled.folder / name).exists()
         filled.bucket.delete(name)
     _fetch(filled)
-    assert not any((filled.folder / name).exists() for name in gone)
-    for name, content in gone.items():
-        (aside,) = (filled.folder / ASIDE).glob(f"*/{name}")
-        assert aside.read_bytes() == content
+    left = [name for name in ("index.html", planted, rows) if (filled.folder / name).exists()]
+    assert left == []
+    assert (filled.folder / cosignature).read_bytes() == b"2"
 
 
 def _fetch(zone: PlainZone) -> None:

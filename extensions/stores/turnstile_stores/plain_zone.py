@@ -1,12 +1,16 @@
 """A zone whose store holds every file under its own name: landing, public. Copies come.
 
-What the store no longer holds goes here too, if it came from there: deliveries for good, so that no
-worker keeps raw data beyond their days; public files are set aside.
+What the store no longer holds goes here too, if it came from there, so that no worker keeps raw
+data beyond their days, or publishes what somebody took away. But a release never changes: a package
+that lost a file there, or has another in its place, is refused. And a cosignature stays, which
+nobody can make again.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 import secrets
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
@@ -20,11 +24,11 @@ from turnstile.durable_files import (
     EVERYBODY_READS,
     OWNER_ONLY,
     exclusively,
-    move_durably,
     replace_durably,
+    sha256_of,
 )
 from turnstile.errors import InputError, IntegrityError, StoreError
-from turnstile.release.zone_copies import ASIDE
+from turnstile.ledger.custody.zone_index import LOG
 from turnstile_stores.bucket import AT_ONCE, Bucket, Listed
 from turnstile_stores.unit import STATE, Stamp, files_here, make_folder, remove, stamp_of, state_in
 
@@ -32,6 +36,7 @@ Wanted = Callable[[str], bool]
 _ARRIVING = "arriving-"
 _MANIFEST = "/manifest.json"
 """What a package ends its publication with; no step ever deletes one."""
+_COSIGNATURE = re.compile(rf"{LOG}/[^/]+/cosignatures/[^/]+")
 
 
 class Copy(NamedTuple):
@@ -74,28 +79,37 @@ class PlainZone:
                 left.unlink()
             yield
 
-    def fetch(self, wanted: Callable[[frozenset[str]], Wanted], *, delivers: bool = False) -> None:
+    def fetch(
+        self,
+        wanted: Callable[[frozenset[str]], Wanted],
+        *,
+        delivers: bool = False,
+        withdrawn: Callable[[], AbstractSet[str]] = frozenset,
+    ) -> None:
         """Bring what is wanted here as it is in the store; call it `alone`.
 
         Args:
             wanted: given all names in the store, says of each whether it is needed.
             delivers: whether what is wanted was delivered: then a name of no file is refused.
+            withdrawn: returns the releases whose packages people may have taken down.
 
         Raises:
             StoreError: the store does not answer, or was written to meanwhile.
             InputError: what was delivered has a name that no file can have.
-            IntegrityError: a package was there and is there no more; the copies stay.
+            IntegrityError: a package was there and is there no more, or as it was; the copies stay.
         """
         objects = self.bucket.listed("")
         listed = {name: entry for name, entry in objects.items() if _is_file(name)}
         copies = self._copies()
         before = dict(copies)
         if gone := self._gone(copies.keys(), listed.keys()):
-            raise IntegrityError(
-                f"{self.bucket.name}: {next(iter(gone.values()))} is gone, which was there; find "
-                "out who deleted it, or if a backup was put back: turnstile stores restore on this "
-                "machine, that saw it"
-            )
+            taken_down = withdrawn()
+            if lost := [name for key, name in gone.items() if key not in taken_down]:
+                raise IntegrityError(
+                    f"{self.bucket.name}: {lost[0]} is gone, which was there; find out who deleted "
+                    "it, or if a backup was put back: turnstile stores restore on this machine, "
+                    "that saw it"
+                )
         is_wanted = wanted(frozenset(listed))
         for name in objects.keys() - listed.keys() if delivers else ():
             meant = "/".join(filter(None, name.split("/")))
@@ -108,20 +122,20 @@ class PlainZone:
             for name, entry in listed.items()
             if name in chosen and not self._is_here(name, entry, copies)
         ]
+        changed = self._of_packages(copies.keys() & missing, copies.keys())
+        kept = {name: digest for files in changed.values() for name, digest in files.items()}
         try:
             last = [name for name in missing if name.endswith(_MANIFEST)]
             for names in ([name for name in missing if name not in last], last):
                 with ThreadPoolExecutor(AT_ONCE) as threads:
-                    came = threads.map(lambda name: self._bring(name, listed[name]), names)
+                    came = threads.map(lambda n: self._bring(n, listed[n], kept.get(n)), names)
                     copies |= dict(zip(names, came, strict=True))
             stale = set(files_here(self.folder)) if self.is_whole else set()
             for name in (stale | copies.keys()) - chosen:
                 if name in listed and not self.is_whole:
                     continue  # it is there, and was wanted by another step
-                if self.is_whole and name not in listed and (self.folder / name).is_file():
-                    aside = self.folder / ASIDE / secrets.token_hex(4) / name
-                    move_durably(self.folder / name, aside)
-                remove(self.folder, name)
+                if not (self.is_whole and _COSIGNATURE.fullmatch(name)):
+                    remove(self.folder, name)
                 copies.pop(name, None)
         finally:
             if copies != before:
@@ -137,18 +151,30 @@ class PlainZone:
         return [key for key in gone if (self.folder / key).is_dir()]
 
     def _gone(self, copies: AbstractSet[str], listed: AbstractSet[str]) -> dict[str, str]:
-        """Return packages that came from the store, each with a file of it that is there no more.
+        """Return packages that came from the store, each with a file that is there no more."""
+        lost = self._of_packages(copies - listed, copies)
+        return {
+            key: min(files, key=lambda n: (_MANIFEST not in n, n)) for key, files in lost.items()
+        }
 
-        A manifest closes its package: from then on no step takes a file of it away.
+    def _of_packages(
+        self, names: AbstractSet[str], copies: AbstractSet[str]
+    ) -> dict[str, dict[str, str]]:
+        """Return by package those of some names that are files of one, with their digests.
+
+        A manifest closes its package: from then on no step changes a file of it. What else lies in
+        its folder somebody put there.
         """
-        vanished, gone = copies - listed, dict[str, str]()
-        manifests = (name for name in copies if self.is_whole and name.endswith(_MANIFEST))
-        for manifest in sorted(manifests):
+        found = {}
+        for manifest in sorted(
+            name for name in copies if self.is_whole and name.endswith(_MANIFEST)
+        ):
             key = manifest.removesuffix(_MANIFEST)
-            of_package = {name for name in vanished if name.startswith(f"{key}/")}
-            if lost := of_package and of_package & {manifest, *_named_in(self.folder, key)}:
-                gone[key] = manifest if manifest in lost else min(lost)
-        return gone
+            if of_key := {name for name in names if name.startswith(f"{key}/")}:
+                digests = {manifest: "", **_digests_in(self.folder, key)}
+                if files := {name: digests[name] for name in of_key & digests.keys()}:
+                    found[key] = files
+        return found
 
     def put_at(self, path: Path) -> float | None:
         """Return when a file came to the store, in seconds since 1970; None: it did not."""
@@ -173,8 +199,8 @@ class PlainZone:
         copy = copies.get(name)
         return copy is not None and copy[::2] == (entry.tag, stamp_of(f"{self.folder}/{name}"))
 
-    def _bring(self, name: str, entry: Listed) -> Copy:
-        """Write a file here, whole or not at all."""
+    def _bring(self, name: str, entry: Listed, kept: str | None) -> Copy:
+        """Write a file here, whole or not at all; what is kept by its digest is not replaced."""
         target = self.folder / name
         # Not beside its place: what is left of it there would be a file that no manifest lists.
         arriving = self.folder / STATE / f"{_ARRIVING}{secrets.token_hex(4)}"
@@ -182,6 +208,13 @@ class PlainZone:
             target.parent.mkdir(parents=True, exist_ok=True)
             if self.bucket.fetch(name, arriving) is None or arriving.stat().st_size != entry.size:
                 raise StoreError(self.bucket.name, f"{name} changed while it was fetched")
+            is_whole_here = kept and target.is_file() and sha256_of(target) == kept
+            if is_whole_here and sha256_of(arriving) != kept:
+                raise IntegrityError(
+                    f"{self.bucket.name}: {name} holds other bytes than it did, and a release "
+                    "never changes; find out who put them there, delete it there, then turnstile "
+                    "stores restore on this machine, which has what it held"
+                )
             arriving.chmod(OWNER_ONLY if self.is_private else EVERYBODY_READS)
             arriving.replace(target)
         except (FileExistsError, NotADirectoryError, IsADirectoryError):
@@ -203,11 +236,14 @@ class PlainZone:
         replace_durably(path, json.dumps(copies).encode(), OWNER_ONLY)
 
 
-def _named_in(zone: Path, key: str) -> Iterator[str]:
-    """Yield the files that the manifest of a package here names."""
-    with suppress(OSError, ValueError, LookupError, TypeError):  # not as any step writes it
-        listed = json.loads((zone / f"{key}{_MANIFEST}").read_bytes())["files"]
-        yield from [f"{key}/{entry['path']}" for entry in listed]
+def _digests_in(zone: Path, key: str) -> dict[str, str]:
+    """Return the files of a package here, its manifest too, with their digests; none, if torn."""
+    manifest = f"{key}{_MANIFEST}"
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        content = (zone / manifest).read_bytes()
+        files = {f"{key}/{file['path']}": file["sha256"] for file in json.loads(content)["files"]}
+        return {**files, manifest: hashlib.sha256(content).hexdigest()}
+    return {}
 
 
 def _is_file(name: str) -> bool:

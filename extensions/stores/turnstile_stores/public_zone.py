@@ -14,7 +14,12 @@ from turnstile.ledger.custody.traces import MANIFEST
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.publishing.series.index import INDEX
 from turnstile.settings import Settings
-from turnstile_stores.zone_stores import plain_zone, store_of, zone_of_files
+from turnstile_stores.zone_stores import (
+    plain_zone,
+    store_of,
+    withdrawn_releases,
+    zone_of_files,
+)
 
 if TYPE_CHECKING:
     from turnstile_stores.bucket import Bucket
@@ -74,7 +79,8 @@ def restore_public(settings: Settings) -> Iterator[str]:
     if zone := plain_zone(settings, "public"):
         bucket, public = zone.bucket, settings.public
         with zone.alone():
-            keys = zone.packages_gone()
+            withdrawn = withdrawn_releases(settings)  # which people may have taken down
+            keys = [key for key in zone.packages_gone() if key not in withdrawn]
             for key in keys:
                 send_release(bucket, bucket.name, public / key, key)
                 yield key

@@ -289,8 +289,10 @@ class UnitZone:
         """
         probe = f"{_FILES}{unit}/{secrets.token_hex(16)}"
         self.bucket.create(probe, b"")
-        back = self.bucket.read_back(probe)
-        self.bucket.delete(probe)
+        try:
+            back = self.bucket.read_back(probe)
+        finally:
+            self.bucket.delete(probe)
         if back is None:
             raise StoreError(self.bucket.name, "an object does not come back as it was put")
         return back[1]

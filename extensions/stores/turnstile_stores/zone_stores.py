@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnstile.durable_files import SEALED
-from turnstile.errors import InputError
+from turnstile.errors import InputError, TurnstileError
 from turnstile.ledger.custody.evidence_of_draws import KEPT_PLAN
+from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.landing_paths import fixed_part
 from turnstile.ledger.records import ReleaseKey, revision_of
 from turnstile.programme.source_spec import SourceSpec
@@ -201,7 +202,17 @@ def fetch_public(settings: Settings, holding: ExitStack | None = None) -> None:
     if zone := plain_zone(settings, "public"):
         with ExitStack() as held:
             (holding or held).enter_context(zone.alone())
-            zone.fetch(whole_packages)
+            zone.fetch(whole_packages, withdrawn=lambda: withdrawn_releases(settings))
+
+
+def withdrawn_releases(settings: Settings) -> frozenset[str]:
+    """Return the releases that the ledger calls withdrawn; none, where it is lost."""
+    from turnstile.ledger.of_deployment import open_ledger
+
+    with suppress(TurnstileError):
+        entries = open_ledger(settings, read_only=True).entries()
+        return frozenset(str(e.key) for e in entries if e.kind is EntryKind.WITHDRAWN)
+    return frozenset()
 
 
 def fetch_landing(

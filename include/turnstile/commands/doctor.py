@@ -164,7 +164,8 @@ def _ledger(settings: Settings) -> Iterator[Found]:
         yield Found(finding.check, str(finding.problem))
     if clock_known_until(ledger.entries(), now) < now:
         yield Found("clock", "it jumped, or the ledger was quiet for long: nothing is deleted")
-    yield from _private(settings, ledger)
+    if settings.store_of("private") or not settings.stores or settings.private.is_dir():
+        yield from _private(settings, ledger)  # else this machine sees no private data
 
 
 def _private(settings: Settings, ledger: Ledger) -> Iterator[Found]:

@@ -48,7 +48,7 @@ _OF_SERIES = re.compile(
 _IN_WORK = re.compile(
     rf"(.*/)?({DRAFT}|\.((zone-index|series)\.lock|space-[0-9a-f]{{16}}"
     rf"|{REVISION}-[0-9a-f]{{8}}/.+))"
-    r"|\.store/(adopting|zone\.lock|copies\.json|arriving-[0-9a-f]{8}|aside/[0-9a-f]{8}/.+)"
+    r"|\.store/(adopting|zone\.lock|copies\.json|arriving-[0-9a-f]{8})"
 )
 _IS_DRAFT = re.compile(rf"(.*/)?{DRAFT}")
 _WRITTEN_WITHIN_S = 3600

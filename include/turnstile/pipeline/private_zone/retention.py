@@ -93,7 +93,14 @@ class Verdict:
 
     def needs_alarm(self, now: datetime) -> bool:
         """Return whether people have to be told that the data go soon."""
-        return bool(self.unfinished) and self.due is not None and self.due - ALARM - _SOONER <= now
+        if not self.unfinished or self.due is None:
+            return False
+        final = max(
+            period.ends_at(its.time.zone) + timedelta(days=its.schedule.final_after_days)
+            for its, period in self.kept.users
+        )
+        latest = self.due - ALARM
+        return max(latest - _SOONER, min(final, latest)) <= now  # of no week that is not over
 
 
 @dataclass(frozen=True)  # without slots: what is read of the clock is remembered in the instance

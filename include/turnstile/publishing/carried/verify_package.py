@@ -36,9 +36,9 @@ SUCH_AS = ", such as public/opal/2016-W30/r0"
 PLACE = re.compile(r"\b\d{4}-[^/]*/r\d+$")  # of a period and a revision
 ZONE_KIND = b"application/vnd.turnstile.public-zone+json"
 UNLISTED = re.compile(  # signed itself, or listed by a manifest, or of whoever writes just now
-    rf"({ZONE}\.(txt|sig\.json)|[^/]+/latest|([^/]+/){{2}}r[0-9]+/(?!manifest\.json$).+"
+    rf"{ZONE}\.(txt|sig\.json)|[^/]+/latest|\.store/(zone\.lock|copies\.json|arriving-\w+)"
     r"|ledger-(checkpoint\.note|log/\w+/(log\.pub|checkpoint|(check|cosig|step)\w+/[\d.a-f]+))"
-    r"|\.store/.+|(.*/)?\.[^/]+([.-][0-9a-f]{8,16}|\.lock)(/.+)?)$"
+    r"|(.*/)?\.([^/]+\.([0-9a-f]{16}|lock)|(space|latest)-[0-9a-f]{8,16}|r\d+-[0-9a-f]{8}/.+)"
 )
 WEB = ("http://", "https://", "file://")
 PRIME, ORDER = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
@@ -294,8 +294,7 @@ def zone_findings(address: str, folder: Path, key: str) -> Iterator[str]:
     release = json.loads(manifest)["key"]
     if listed.get(f"{release}/{MANIFEST}") != hashlib.sha256(manifest).hexdigest():
         yield f"{ZONE}.txt, which lists all that is public, does not hold this package"
-    period, _, revision = release.rpartition("/")
-    names = {f"{period}/withdrawn-{revision}.json"}
+    names = {"/withdrawn-".join(release.rsplit("/", 1)) + ".json"}
     if not address.startswith(WEB):
         zone = Path(address).resolve().parents[2]
         there = (path for path in zone.rglob("*") if path.is_symlink() or not path.is_dir())
@@ -304,7 +303,9 @@ def zone_findings(address: str, folder: Path, key: str) -> Iterator[str]:
         file_digest = None
         with suppress(OSError):
             file_digest = hashlib.sha256(read(address, f"../../../{parse.quote(name)}")).hexdigest()
-        if file_digest != listed.get(name) and (name in listed or not UNLISTED.match(name)):
+        is_of_package = f"{'/'.join(name.split('/')[:3])}/{MANIFEST}" in listed
+        is_free = name not in listed and (is_of_package or UNLISTED.fullmatch(name))
+        if file_digest != listed.get(name) and not is_free:
             yield f"{name}, in the zone of the package, is not what {ZONE}.txt lists"
 
 
