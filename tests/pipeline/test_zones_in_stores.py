@@ -462,6 +462,27 @@ def test_a_public_bucket_put_back_to_yesterday_is_given_what_it_lost(
     assert command(place, "ledger", "verify") == 0
 
 
+def test_a_withdrawn_package_is_taken_down_everywhere_and_restored_by_nobody(
+    public_week: StoredDeployment, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place, home = public_week.fork(tmp_path / "copy"), tmp_path / "home"
+    with place.process("worker", home):
+        refresh(Settings.from_environment())
+    package = [name for name in place.objects("public") if name.startswith(f"{KEY}/")]
+    withdraw = ("ledger", "withdraw", KEY, "--person", "olga", "--reason", "a leak")
+    assert command(place, *withdraw) == 0
+    for name in package:
+        place.root.delete_object(Bucket=bucket_of("public"), Key=f"{place.prefix}/{name}")
+    capsys.readouterr()
+    with place.process("worker", home):
+        assert main(["stores", "restore"]) == 0
+        assert "nothing to restore" in capsys.readouterr().out
+        refresh(Settings.from_environment())
+    assert not [name for name in package if (home / "public" / name).exists()]
+    assert not {*package} & place.objects("public").keys()
+    assert command(place, "ledger", "verify") == 0
+
+
 def _forged(path: Path) -> None:
     """Another's signature or key in the place of ours: a file of the same form."""
     signed = path.read_text()

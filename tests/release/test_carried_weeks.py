@@ -54,8 +54,8 @@ def test_a_window_of_one_week_costs_what_the_dearest_week_of_a_year_does(
     costs = [rho_over_weeks(programme, events, CARD, weeks) for weeks in (1, 2, 51, 52, 53, 104)]
     assert None not in costs
     assert sorted(costs) == costs  # type: ignore[type-var]
-    one, *_, year, more, two_years = costs
-    assert (two_years, more) == (2 * year, year + one)  # type: ignore[operator]
+    week, *_, year, more, two_years = costs
+    assert (two_years, more) == (2 * year, year + week)  # type: ignore[operator]
 
 
 def test_by_the_end_of_its_year_a_day_has_lost_its_amount_and_a_card_what_it_had(

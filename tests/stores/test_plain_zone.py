@@ -101,20 +101,25 @@ def test_a_withdrawn_package_may_be_taken_down(filled: PlainZone) -> None:
     assert not (filled.folder / lost).exists()
 
 
-def test_what_else_went_from_the_bucket_goes_here_and_cosignatures_stay(filled: PlainZone) -> None:
-    """Rows that somebody took away must not stay public; a cosignature nobody can make again."""
-    rows, planted = "opal/rows.csv", "opal/2016-W30/r0/planted.csv"
-    cosignature = "ledger-log/0a1b2c3d/cosignatures/7.0a1b2c3d.1470000000"
-    for name in (rows, cosignature):
-        filled.bucket.create(name, b"2")
+def test_what_else_went_from_the_bucket_goes_here(filled: PlainZone) -> None:
+    """Rows that somebody took away must not stay public, a list of files with them or not."""
+    listing = {"files": [{"path": "rows.csv", "sha256": hashlib.sha256(b"2").hexdigest()}]}
+    names = ["index.html", "opal/2016-W30/r0/planted.csv", "opal/new/rows.csv"]
+    filled.bucket.create(names[-1], b"2")
+    filled.bucket.create("opal/new/manifest.json", json.dumps(listing).encode())
     _fetch(filled)
-    for name in ("index.html", planted, rows, cosignature):
+    for name in (*names, "opal/new/manifest.json"):
         assert (filled.folder / name).exists()
         filled.bucket.delete(name)
     _fetch(filled)
-    left = [name for name in ("index.html", planted, rows) if (filled.folder / name).exists()]
-    assert left == []
-    assert (filled.folder / cosignature).read_bytes() == b"2"
+    assert [name for name in names if (filled.folder / name).exists()] == []
+
+
+def test_a_stranger_in_a_package_goes_before_that_is_sent_again(filled: PlainZone) -> None:
+    package = "opal/2016-W30/r0"
+    filled.remove_strangers(package)
+    here = [path.name for path in (filled.folder / package).rglob("*") if path.is_file()]
+    assert sorted(here) == ["day.csv", "manifest.json"]
 
 
 def _fetch(zone: PlainZone) -> None:

@@ -2,8 +2,7 @@
 
 What the store no longer holds goes here too, if it came from there, so that no worker keeps raw
 data beyond their days, or publishes what somebody took away. But a release never changes: a package
-that lost a file there, or has another in its place, is refused. And a cosignature stays, which
-nobody can make again.
+that lost a file there, or has another in its place, is refused.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from turnstile.durable_files import (
     sha256_of,
 )
 from turnstile.errors import InputError, IntegrityError, StoreError
-from turnstile.ledger.custody.zone_index import LOG
+from turnstile.ledger.records import REVISION
 from turnstile_stores.bucket import AT_ONCE, Bucket, Listed
 from turnstile_stores.unit import STATE, Stamp, files_here, make_folder, remove, stamp_of, state_in
 
@@ -36,7 +35,7 @@ Wanted = Callable[[str], bool]
 _ARRIVING = "arriving-"
 _MANIFEST = "/manifest.json"
 """What a package ends its publication with; no step ever deletes one."""
-_COSIGNATURE = re.compile(rf"{LOG}/[^/]+/cosignatures/[^/]+")
+_CLOSES = re.compile(rf"([^/]+/[^/]+/{REVISION}){_MANIFEST}")
 
 
 class Copy(NamedTuple):
@@ -134,8 +133,7 @@ class PlainZone:
             for name in (stale | copies.keys()) - chosen:
                 if name in listed and not self.is_whole:
                     continue  # it is there, and was wanted by another step
-                if not (self.is_whole and _COSIGNATURE.fullmatch(name)):
-                    remove(self.folder, name)
+                remove(self.folder, name)
                 copies.pop(name, None)
         finally:
             if copies != before:
@@ -149,6 +147,16 @@ class PlainZone:
         """
         gone = self._gone(self._copies().keys(), self.bucket.listed("").keys())
         return [key for key in gone if (self.folder / key).is_dir()]
+
+    def remove_strangers(self, key: str) -> None:
+        """Delete what lies in the folder of a package here and is none of its files; see `fetch`.
+
+        Who put it into the store may still have it there: then it comes again.
+        """
+        digests = _digests_in(self.folder, key)
+        for name in [f"{key}/{name}" for name in files_here(self.folder / key)] if digests else ():
+            if name not in digests:
+                remove(self.folder, name)
 
     def _gone(self, copies: AbstractSet[str], listed: AbstractSet[str]) -> dict[str, str]:
         """Return packages that came from the store, each with a file that is there no more."""
@@ -165,16 +173,16 @@ class PlainZone:
         A manifest closes its package: from then on no step changes a file of it. What else lies in
         its folder somebody put there.
         """
-        found = {}
-        for manifest in sorted(
-            name for name in copies if self.is_whole and name.endswith(_MANIFEST)
-        ):
-            key = manifest.removesuffix(_MANIFEST)
+        by_package = {}
+        for match in map(_CLOSES.fullmatch, sorted(copies) if self.is_whole else ()):
+            if match is None:
+                continue
+            manifest, key = match[0], match[1]
             if of_key := {name for name in names if name.startswith(f"{key}/")}:
                 digests = {manifest: "", **_digests_in(self.folder, key)}
                 if files := {name: digests[name] for name in of_key & digests.keys()}:
-                    found[key] = files
-        return found
+                    by_package[key] = files
+        return by_package
 
     def put_at(self, path: Path) -> float | None:
         """Return when a file came to the store, in seconds since 1970; None: it did not."""

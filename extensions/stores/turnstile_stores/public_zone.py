@@ -80,8 +80,10 @@ def restore_public(settings: Settings) -> Iterator[str]:
         bucket, public = zone.bucket, settings.public
         with zone.alone():
             withdrawn = withdrawn_releases(settings)  # which people may have taken down
-            keys = [key for key in zone.packages_gone() if key not in withdrawn]
+            gone = (key for key in zone.packages_gone() if key not in withdrawn)
+            keys = [key for key in gone if not _is_withdrawn_here(public, key)]
             for key in keys:
+                zone.remove_strangers(key)
                 send_release(bucket, bucket.name, public / key, key)
                 yield key
             with suppress(InputError, IntegrityError):  # a lost ledger is recovered from packages
@@ -89,6 +91,12 @@ def restore_public(settings: Settings) -> Iterator[str]:
                 for programme in {key.partition("/")[0] for key in keys}:
                     send_site(bucket, bucket.name, public, programme, list_of)
                     send_log(bucket, bucket.name, public, list_of())
+
+
+def _is_withdrawn_here(public: Path, key: str) -> bool:
+    """Return whether a record says so, too, where the ledger is lost or away."""
+    period, _, revision = key.rpartition("/")
+    return (public / period / f"withdrawn-{revision}.json").exists()
 
 
 def send_packages(

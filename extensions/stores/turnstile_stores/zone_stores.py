@@ -206,7 +206,7 @@ def fetch_public(settings: Settings, holding: ExitStack | None = None) -> None:
 
 
 def withdrawn_releases(settings: Settings) -> frozenset[str]:
-    """Return the releases that the ledger calls withdrawn; none, where it is lost."""
+    """Return the releases that the ledger calls withdrawn; none, where it cannot say."""
     from turnstile.ledger.of_deployment import open_ledger
 
     with suppress(TurnstileError):

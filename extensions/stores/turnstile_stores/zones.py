@@ -21,6 +21,7 @@ from turnstile_stores.zone_stores import (
     refresh,
     unit_zone,
     whole_packages,
+    withdrawn_releases,
 )
 
 
@@ -103,7 +104,7 @@ class StoredZones(PrivateCopies):
             send_named(zone.bucket, zone.bucket.name, public, records or {})
 
             def renew() -> None:
-                zone.fetch(whole_packages)
+                zone.fetch(whole_packages, withdrawn=lambda: withdrawn_releases(self.settings))
                 sign()
 
             ledger = open_ledger(self.settings, read_only=True)

@@ -106,7 +106,8 @@ def _doctor(args: argparse.Namespace) -> int:
     elif not faults:
         file = _airflow_file(Settings.from_environment())
         airflow = f"nor with {file}" if file else "Airflow's database is no file here, so not read"
-        print(f"nothing is wrong with ledger, files, key, clock, zones and stores; {airflow}")
+        unseen = "" if _sees_private(Settings.from_environment()) else "; no private zone is here"
+        print(f"nothing is wrong with ledger, files, key, clock, zones, stores{unseen}; {airflow}")
     for fault in faults if not args.json else ():
         repair = REPAIRS[fault.name]
         print(f"{fault.name}: {fault.problem}\n  do: {repair.do}\n  costs: {repair.costs}")
@@ -164,8 +165,13 @@ def _ledger(settings: Settings) -> Iterator[Found]:
         yield Found(finding.check, str(finding.problem))
     if clock_known_until(ledger.entries(), now) < now:
         yield Found("clock", "it jumped, or the ledger was quiet for long: nothing is deleted")
-    if settings.store_of("private") or not settings.stores or settings.private.is_dir():
-        yield from _private(settings, ledger)  # else this machine sees no private data
+    if _sees_private(settings):
+        yield from _private(settings, ledger)
+
+
+def _sees_private(settings: Settings) -> bool:
+    """Return whether private data are read here; of several machines with stores, not by all."""
+    return bool(settings.store_of("private") or not settings.stores or settings.private.is_dir())
 
 
 def _private(settings: Settings, ledger: Ledger) -> Iterator[Found]:

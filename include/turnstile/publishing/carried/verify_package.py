@@ -36,7 +36,7 @@ SUCH_AS = ", such as public/opal/2016-W30/r0"
 PLACE = re.compile(r"\b\d{4}-[^/]*/r\d+$")  # of a period and a revision
 ZONE_KIND = b"application/vnd.turnstile.public-zone+json"
 UNLISTED = re.compile(  # signed itself, or listed by a manifest, or of whoever writes just now
-    rf"{ZONE}\.(txt|sig\.json)|[^/]+/latest|\.store/(zone\.lock|copies\.json|arriving-\w+)"
+    rf"{ZONE}\.(txt|sig\.json)|\.store/(adopting|zone\.lock|copies\.json|arriving-[0-9a-f]{{8}})"
     r"|ledger-(checkpoint\.note|log/\w+/(log\.pub|checkpoint|(check|cosig|step)\w+/[\d.a-f]+))"
     r"|(.*/)?\.([^/]+\.([0-9a-f]{16}|lock)|(space|latest)-[0-9a-f]{8,16}|r\d+-[0-9a-f]{8}/.+)"
 )
