@@ -76,7 +76,7 @@ def no_look_at_traces() -> AbstractContextManager[Any]:
 def unlink_without_guard() -> AbstractContextManager[Any]:
     """A fetch removes what its index does not name, sealed or not, whichever index it is."""
 
-    def clear(self: UnitZone, unit: str, name: str, state: UnitState) -> None:
+    def clear(self: UnitZone, unit: str, name: str, *_: UnitState) -> None:
         (self._place(unit) / name).unlink()
 
     return _two(

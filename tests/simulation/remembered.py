@@ -296,15 +296,18 @@ class Remembered:
         return fetch
 
     def _plain_fetch(self, real: Callable[..., None]) -> Callable[..., None]:
-        def fetch(zone: PlainZone, wanted: Any, *, delivers: bool = False) -> None:
+        def fetch(
+            zone: PlainZone, wanted: Any, *, delivers: bool = False, withdrawn: Any = frozenset
+        ) -> None:
             place = str(zone.folder)
             asked = _told(wanted)
             if self._machine.is_twin or asked is None:
-                real(zone, wanted, delivers=delivers)
+                real(zone, wanted, delivers=delivers, withdrawn=withdrawn)
                 return
             state = (_state_of(zone.bucket), self._changes.of(place))
             key = (real, place, asked, delivers, state)
-            self.ask(key, partial(real, delivers=delivers), zone, wanted)
+            # Whoever is withdrawn is asked where a package went: then something changes, or raises.
+            self.ask(key, partial(real, delivers=delivers, withdrawn=withdrawn), zone, wanted)
 
         return fetch
 
