@@ -184,8 +184,8 @@ def test_a_draw_says_again_and_again_that_it_lives(monkeypatch: pytest.MonkeyPat
     beats: list[tuple[str, str]] = []
     has_beaten = Event()
 
-    def renew(*of: str) -> None:
-        beats.append(of)  # type: ignore[arg-type]
+    def renew(attempt_id: str, holder: str) -> None:
+        beats.append((attempt_id, holder))
         if len(beats) > 1:
             has_beaten.set()
         raise TurnstileError("the ledger is away")  # the next beat tries again

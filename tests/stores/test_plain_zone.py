@@ -38,13 +38,12 @@ def test_a_fetch_that_was_killed_leaves_nothing_beside_the_files_of_a_package(
     with monkeypatch.context() as killed:
         killed.setattr(Path, "replace", _killed)
         killed.setattr(Path, "unlink", lambda *_, **__: None)
-        with pytest.raises(Killed), zone.alone():
-            zone.fetch(lambda _: lambda _: True)
+        with pytest.raises(Killed):
+            _fetch(zone)
     package = zone.folder / MANIFEST
     assert [*package.parent.iterdir()] == []
     assert len([*(zone.folder / STATE).glob("arriving-*")]) == 1
-    with zone.alone():
-        zone.fetch(lambda _: lambda _: True)
+    _fetch(zone)
     assert package.read_bytes() == b"{}"
     assert [*(zone.folder / STATE).glob("arriving-*")] == []
 

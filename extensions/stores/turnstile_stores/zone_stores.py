@@ -202,7 +202,12 @@ def fetch_public(settings: Settings, holding: ExitStack | None = None) -> None:
     if zone := plain_zone(settings, "public"):
         with ExitStack() as held:
             (holding or held).enter_context(zone.alone())
-            zone.fetch(whole_packages, withdrawn=lambda: withdrawn_releases(settings))
+            bring_packages(zone, settings)
+
+
+def bring_packages(zone: PlainZone, settings: Settings) -> None:
+    """Bring the public zone here, whose copies the caller holds."""
+    zone.fetch(whole_packages, withdrawn=lambda: withdrawn_releases(settings))
 
 
 def withdrawn_releases(settings: Settings) -> frozenset[str]:

@@ -16,12 +16,11 @@ from turnstile_stores.private_copies import PrivateCopies
 from turnstile_stores.public_zone import send_packages
 from turnstile_stores.zone_copies import ZoneCopies, bounding_key_of_store
 from turnstile_stores.zone_stores import (
+    bring_packages,
     fetch_landing,
     plain_zone,
     refresh,
     unit_zone,
-    whole_packages,
-    withdrawn_releases,
 )
 
 
@@ -104,7 +103,7 @@ class StoredZones(PrivateCopies):
             send_named(zone.bucket, zone.bucket.name, public, records or {})
 
             def renew() -> None:
-                zone.fetch(whole_packages, withdrawn=lambda: withdrawn_releases(self.settings))
+                bring_packages(zone, self.settings)
                 sign()
 
             ledger = open_ledger(self.settings, read_only=True)

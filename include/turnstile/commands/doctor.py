@@ -104,9 +104,10 @@ def _doctor(args: argparse.Namespace) -> int:
         lines = [{**finding._asdict(), **REPAIRS[finding.name]._asdict()} for finding in faults]
         print(json.dumps(lines, indent=1))
     elif not faults:
-        file = _airflow_file(Settings.from_environment())
+        settings = Settings.from_environment()
+        file = _airflow_file(settings)
         airflow = f"nor with {file}" if file else "Airflow's database is no file here, so not read"
-        unseen = "" if _sees_private(Settings.from_environment()) else "; no private zone is here"
+        unseen = "" if _sees_private(settings) else "; no private zone is here"
         print(f"nothing is wrong with ledger, files, key, clock, zones, stores{unseen}; {airflow}")
     for fault in faults if not args.json else ():
         repair = REPAIRS[fault.name]

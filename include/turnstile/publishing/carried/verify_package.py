@@ -35,7 +35,7 @@ ALONE = "; alone: without a zone-index.txt around it nothing else was checked"
 SUCH_AS = ", such as public/opal/2016-W30/r0"
 PLACE = re.compile(r"\b\d{4}-[^/]*/r\d+$")  # of a period and a revision
 ZONE_KIND = b"application/vnd.turnstile.public-zone+json"
-UNLISTED = re.compile(  # signed itself, or listed by a manifest, or of whoever writes just now
+UNLISTED = re.compile(  # signed itself, or of whoever writes just now
     rf"{ZONE}\.(txt|sig\.json)|\.store/(adopting|zone\.lock|copies\.json|arriving-[0-9a-f]{{8}})"
     r"|ledger-(checkpoint\.note|log/\w+/(log\.pub|checkpoint|(check|cosig|step)\w+/[\d.a-f]+))"
     r"|(.*/)?\.([^/]+\.([0-9a-f]{16}|lock)|(space|latest)-[0-9a-f]{8,16}|r\d+-[0-9a-f]{8}/.+)"
@@ -84,8 +84,7 @@ def _statements(folder: Path, digests: Any, manifest: Any, key: str | None) -> I
     """Check SHA256SUMS and the signed statement: signature, release, and that all is named."""
     stated = {}  # digests by file, by the file that states them
     if SUMS in digests:
-        lines = [line.partition("  ") for line in (folder / SUMS).read_text("utf-8").splitlines()]
-        stated[SUMS] = {name: digest for digest, _, name in lines}
+        stated[SUMS] = digests_of((folder / SUMS).read_text("utf-8"))
     if STATEMENT in digests:
         envelope = json.loads((folder / STATEMENT).read_bytes())
         payload = base64.b64decode(envelope["payload"], validate=True)
@@ -311,8 +310,12 @@ def zone_findings(address: str, folder: Path, key: str) -> Iterator[str]:
 
 def listed_in(address: str) -> dict[str, str]:
     """Return the digests of the list of all that is public."""
-    lines = beside(address, f"{ZONE}.txt").splitlines()
-    return {path: digest for digest, _, path in (line.partition("  ") for line in lines)}
+    return digests_of(beside(address, f"{ZONE}.txt"))
+
+
+def digests_of(sums: str) -> dict[str, str]:
+    """Return digests by path, of lines as `sha256sum` writes them."""
+    return {path: digest for digest, _, path in (x.partition("  ") for x in sums.splitlines())}
 
 
 def climbed(at: int, last: int, path: Any, node: bytes, *, is_old: bool) -> Any:
