@@ -6,6 +6,9 @@ import base64
 import json
 from pathlib import Path
 
+import pytest
+
+from turnstile.commands.doctor import findings
 from turnstile.settings import Settings
 from turnstile_native.native_environment import (
     Secrets,
@@ -92,3 +95,16 @@ def test_a_postgresql_that_is_given_holds_airflows_metadata(tmp_path: Path) -> N
     assert made[name] == url
     without = airflow_environment(_settings(tmp_path), held, port=1, inherited={})
     assert without[name].startswith("sqlite:///")
+
+
+def test_doctor_finds_nothing_in_the_settings_of_this_airflow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = Path(__file__).parents[2]
+    settings = Settings(tmp_path, f"sqlite:///{tmp_path}/ledger.sqlite", (), project / "include")
+    made = airflow_environment(settings, Secrets.of_folder(tmp_path), port=81, inherited={})
+    for name, value in made.items():
+        monkeypatch.setenv(name, value)
+    assert [found for found in findings() if found.name == "airflow settings"] == []
+    monkeypatch.setenv("AIRFLOW__CORE__PLUGINS_FOLDER", str(tmp_path))
+    assert [found.name for found in findings()].count("airflow settings") == 1

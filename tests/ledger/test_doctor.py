@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
 from pathlib import Path
@@ -78,6 +79,56 @@ def test_airflows_own_database_is_looked_at_where_make_ui_keeps_it(
     sqlite3.connect(file).execute("CREATE TABLE t (x)").connection.close()
     assert main(["doctor"]) == 0
     assert f"nor with {file}" in capsys.readouterr().out
+
+
+@pytest.fixture
+def without_airflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take every setting of Airflow out of the environment."""
+    for name in [name for name in os.environ if name.startswith("AIRFLOW_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(doctor, "_private", lambda *_: iter(()))  # the site has no rows
+
+
+@pytest.mark.usefixtures("without_airflow")
+def test_settings_of_airflow_that_undo_what_we_rely_on_are_named(
+    site: Site, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert main(["doctor"]) == 0
+    assert "Airflow's settings are not in this shell" in capsys.readouterr().out
+    plugins = tmp_path / "airflow/plugins"
+    plugins.mkdir(parents=True)
+    file = tmp_path / "airflow/airflow.cfg"
+    file.write_text(
+        f"[core]\nplugins_folder = {plugins}\nfernet_key =\n"
+        "dags_are_paused_at_creation = False\nsimple_auth_manager_all_admins = True\n"
+    )
+    monkeypatch.setenv("AIRFLOW_HOME", str(file.parent))
+    named = [line["problem"].partition(" is ")[0].partition(":")[0] for line in found(capsys)]
+    assert named == [
+        "[core] dags_are_paused_at_creation",
+        "[core] simple_auth_manager_all_admins",
+        "[core] fernet_key",
+        "[core] plugins_folder",
+    ]
+    assert {line["name"] for line in found(capsys)} == {"airflow settings"}
+    (plugins / "privacy_page.py").touch()
+    monkeypatch.setenv("AIRFLOW__CORE__FERNET_KEY_CMD", "cat key")
+    monkeypatch.setenv("AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS", "False")  # as Airflow reads
+    assert [line["problem"].split()[1] for line in found(capsys)] == ["dags_are_paused_at_creation"]
+    monkeypatch.setenv("AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION", "True")
+    assert main(["doctor"]) == 0
+    assert "shell" not in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("without_airflow", "site")
+def test_a_file_of_airflows_settings_that_nobody_can_read_is_named_without_what_it_holds(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "airflow.cfg").write_text("[core]\nfernet_key\nhunter2\n[core\n")
+    monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path))
+    (finding,) = found(capsys)
+    assert finding["name"] == "airflow settings"
+    assert "hunter2" not in finding["problem"]
 
 
 @pytest.mark.parametrize(

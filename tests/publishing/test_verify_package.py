@@ -15,10 +15,14 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from small_deployment import WEEK
 
 from turnstile.cli import main
+from turnstile.ledger.custody import zone_index
 from turnstile.ledger.custody.signed_note import Signer
+from turnstile.ledger.custody.zone_index import is_in_work
 from turnstile.ledger.tlog.checkpoints import checkpoint_text
 from turnstile.publishing.carried import verify_package
 from turnstile.publishing.describe.manifest import MANIFEST, manifest_bytes
@@ -588,3 +592,25 @@ def test_no_tree_grows_by_hashes_of_other_lengths() -> None:
     forged = node(both[:10], node(both[10:], fourth))
     with pytest.raises(ValueError, match="32 bytes"):
         verify_package.is_grown(3, root, 4, forged, [both[10:], fourth, both[:10]])
+
+
+_FOLDERS = st.sampled_from(["", "opal/", "opal/2025-W10/", "opal/2025-W10/.r0-0123abcd/"])
+
+
+@given(_FOLDERS, st.from_regex(zone_index._IN_WORK, fullmatch=True))
+def test_the_carried_verifier_takes_nothing_for_foreign_that_writers_leave_behind(
+    folder: str, name: str
+) -> None:
+    """It imports nothing of ours, so the names of drafts stand in it a second time."""
+    for of_writer in (name, folder + name):
+        if is_in_work(of_writer) and "\n" not in of_writer:
+            assert verify_package.UNLISTED.fullmatch(of_writer), of_writer
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["rows.csv", "opal/rows.csv", ".rows.csv", "opal/.cards/rows.csv", "opal/2025-W10/r0.note"],
+)
+def test_what_no_writer_leaves_behind_has_to_be_listed_for_both(name: str) -> None:
+    assert not is_in_work(name)
+    assert not verify_package.UNLISTED.fullmatch(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import configparser
 import json
 import os
 import shutil
@@ -26,6 +27,7 @@ class Repair(NamedTuple):
 
 
 _FREE_BYTES = 256 << 20
+_AIRFLOW = "airflow settings"
 _RESTORE = "the file that is named, from a backup; then turnstile ledger verify"
 _RECOVER = "turnstile ledger recover --person YOU --reason WHAT HAPPENED"
 _REPUBLISH = "turnstile ledger republish"
@@ -79,8 +81,26 @@ REPAIRS = {
         "reset)",
         "runs and their logs, no budget",
     ),
+    _AIRFLOW: Repair("set what is named in Airflow's settings, and restart it", "nothing"),
 }
 """Each has a row of its name in docs/RUNBOOK.md."""
+
+
+_HARMFUL = (
+    (
+        ("core", "dags_are_paused_at_creation"),
+        ("false", "f", "0"),
+        "the first run of a new programme draws before anybody has looked at it",
+    ),
+    (
+        ("core", "simple_auth_manager_all_admins"),
+        ("true", "t", "1"),
+        "whoever reaches Airflow is its administrator, and may approve",
+    ),
+    (("core", "fernet_key"), ("",), "passwords of connections lie open in Airflow's database"),
+)
+"""Options of Airflow, the values that do harm, and which."""
+_A_PLUGIN = "privacy_page.py"
 
 
 class Found(NamedTuple):
@@ -107,6 +127,7 @@ def _doctor(args: argparse.Namespace) -> int:
         settings = Settings.from_environment()
         file = _airflow_file(settings)
         airflow = f"nor with {file}" if file else "Airflow's database is no file here, so not read"
+        airflow += "" if _airflow_is_set_here() else "; Airflow's settings are not in this shell"
         unseen = "" if _sees_private(settings) else "; no private zone is here"
         print(f"nothing is wrong with ledger, files, key, clock, zones, stores{unseen}; {airflow}")
     for fault in faults if not args.json else ():
@@ -123,7 +144,7 @@ def findings() -> Iterator[Found]:
         yield Found("settings", str(error))
         return
     away = False
-    for of, look in (("store", _stores), ("ledger", _ledger), ("ledger", _airflow)):
+    for of, look in (("store", _stores), ("ledger", _ledger), (_AIRFLOW, _airflow)):
         if away and look is _ledger:
             continue  # of what could not be fetched nobody can say that it is missing
         try:
@@ -200,12 +221,20 @@ def _without_ledger(settings: Settings) -> Found:
 
 
 def _airflow(settings: Settings) -> Iterator[Found]:
-    """Look at Airflow's own database, where it is a file."""
+    """Look at Airflow's database, where it is a file, and at settings that undo what we rely on."""
     from turnstile.ledger.database.damaged_database import damage_in
 
     file = _airflow_file(settings)
     if file is not None and (damage := damage_in(file)):
         yield Found("airflow", f"{file} is damaged ({damage})")
+    for names, harmful, why in _HARMFUL:
+        if (value := _airflow_option(*names)) is not None and value.strip().lower() in harmful:
+            yield Found(_AIRFLOW, f"[{names[0]}] {names[1]} is {value or 'empty'}: {why}")
+    folder = _airflow_option("core", "plugins_folder")
+    if folder and not any(Path(os.path.expandvars(folder)).expanduser().rglob(_A_PLUGIN)):
+        ours = settings.include.parent / "plugins"
+        rule = f"{folder} holds no {_A_PLUGIN}; release DAGs need what is in {ours}"
+        yield Found(_AIRFLOW, f"[core] plugins_folder: {rule}")
 
 
 def _airflow_file(settings: Settings) -> Path | None:
@@ -213,6 +242,31 @@ def _airflow_file(settings: Settings) -> Path | None:
 
     A shell lacks the setting of an Airflow that `make ui` started, which keeps it in the home.
     """
-    url = os.environ.get("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "")  # noqa: TID251 - not ours
+    url = _airflow_option("database", "sql_alchemy_conn")
     file = sqlite_file(url or f"sqlite:///{settings.home}/airflow/airflow.db")
     return file if file is not None and file.exists() else None
+
+
+def _airflow_is_set_here() -> bool:
+    """Return whether this process has the settings of an Airflow, as its own processes have."""
+    return any(name.startswith("AIRFLOW_") for name in os.environ)  # noqa: TID251 - not ours
+
+
+def _airflow_option(section: str, name: str) -> str | None:
+    """Return an option as Airflow has it; None where a command or default of its own gives it.
+
+    Raises:
+        InputError: its file cannot be read as one of settings.
+    """
+    env = os.environ  # noqa: TID251 - not ours
+    value = env.get(variable := f"AIRFLOW__{section}__{name}".upper())
+    if value is not None or {f"{variable}_CMD", f"{variable}_SECRET"} & env.keys():
+        return value
+    file = Path(env.get("AIRFLOW_CONFIG") or Path(env.get("AIRFLOW_HOME", ""), "airflow.cfg"))
+    parser = configparser.RawConfigParser()
+    try:
+        parser.read(file if file.is_absolute() else ())
+    except (configparser.Error, UnicodeDecodeError):
+        rule = "is no file of settings: Airflow cannot read it either"
+        raise InputError(where=str(file), field=section, rule=rule) from None
+    return parser.get(section, name, fallback=None)
