@@ -84,14 +84,14 @@ def test_airflows_own_database_is_looked_at_where_make_ui_keeps_it(
 @pytest.fixture
 def without_airflow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take every setting of Airflow out of the environment."""
-    for name in [name for name in os.environ if name.startswith("AIRFLOW_")]:
+    for name in [name for name in os.environ if name.startswith("AIRFLOW_")]:  # noqa: TID251
         monkeypatch.delenv(name)
     monkeypatch.setattr(doctor, "_private", lambda *_: iter(()))  # the site has no rows
 
 
-@pytest.mark.usefixtures("without_airflow")
+@pytest.mark.usefixtures("without_airflow", "site")
 def test_settings_of_airflow_that_undo_what_we_rely_on_are_named(
-    site: Site, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     assert main(["doctor"]) == 0
     assert "Airflow's settings are not in this shell" in capsys.readouterr().out
