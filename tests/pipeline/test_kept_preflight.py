@@ -149,6 +149,7 @@ def test_nothing_that_is_judged_by_imports_what_is_out_of_sight() -> None:
         judged_by |= graph.find_upstream_modules(f"turnstile.{kept}")
     assert {"turnstile.counting.bounding", "turnstile.privacy.mechanisms.dispatch"} <= judged_by
     assert not [module for module in judged_by if module.startswith(OUT_OF_SIGHT)]
+    assert set(OUT_OF_SIGHT) <= graph.modules, "what is no module is patched by nobody"
 
 
 def test_a_look_is_one_of_files_and_of_what_reads_them_alone(

@@ -48,10 +48,20 @@ FOUND_IN_WORLDS = small_worlds._kept_or_found
 _NAME = "preflight.json"
 _KEPT_S = 24 * 3600
 OUT_OF_SIGHT = (  # nothing that preflight judges by imports these
-    *(f"turnstile.{room}" for room in ("cli", "commands", "operations")),
+    *(f"turnstile.{room}" for room in ("cli", "commands", "operations", "publishing.series")),
     *(
         f"turnstile.pipeline.{module}"
-        for module in ("charged_draw", "drawing", "outputs", "steps", "week_plan")
+        for module in (
+            *("after_seal", "approvals", "assessing", "auditing", "before_charge", "evidence"),
+            *("steps", "week_plan", "private_zone.retention", "private_zone.unfinished"),
+        )
+    ),
+    *(
+        f"turnstile.pipeline.draw.{module}"
+        for module in (
+            *("charged_draw", "current_snapshot", "drawing", "drawing_apart", "drawn_release"),
+            *("ready_to_draw", "sealed_release", "year_state"),
+        )
     ),
 )
 
