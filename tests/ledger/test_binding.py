@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
@@ -182,6 +184,47 @@ class TestALandingPath:
         ]  # fmt: skip
         with pytest.raises(InputError, match="nothing to decide"):
             ledger.admit_family("trams/{week}/*", "others", "olga", "other people")
+
+    def test_of_weeks_under_a_key_that_is_lost_a_person_says_whose_they_are(
+        self, ledger: Ledger
+    ) -> None:
+        def lose_key(name: str, *earlier: str) -> None:
+            ledger.name_bounding_key(lambda kept: (None, name, earlier), "olga", "the disk")
+
+        def reading(place: str, group: str, name: str, week: int, key: str) -> Request:
+            of = self.reading(f"{place}/{{week}}/*", f"{place}{week}", group=group, week=week)
+            return replace(of, key=replace(of.key, programme=name), bounding_key=key)
+
+        sealed(ledger, reading("opal", FAMILY, "a", 0, "k"))
+        sealed(ledger, reading("buses", "others", "b", 1, "k"))
+        lose_key("l")
+        sealed(ledger, reading("opal", FAMILY, "a", 2, "l"))
+        assert ledger.bounding_keys().kept == {"l"}
+        assert ledger.reserve(reading("zoo", "third", "c", 2, "l")).is_open  # under the key here
+        assert ledger.reserve(reading("buses", "others", "b", 0, "l")).is_open  # known to read it
+        doubtful = reading("trams", "third", "d", 0, "l")
+        with pytest.raises(RefusedError, match=f"group {FAMILY} has released from.*that is lost"):
+            ledger.reserve(doubtful)
+        with pytest.raises(RefusedError, match="group others has"):
+            ledger.reserve(reading("trams", "third", "d", 1, "l"))
+        ledger.admit_family("opal/{week}/*", "third", "olga", "other people")
+        assert ledger.reserve(doubtful).is_open
+
+
+def test_which_bounding_keys_have_to_be_there(ledger: Ledger) -> None:
+    ledger.void(ledger.reserve(ask(bounding_key="k")).attempt_id, "no files")
+    asked: list[set[str]] = []
+
+    def take_up(previous: str | None, name: str, *gone: str) -> Callable[..., Any]:
+        return lambda earlier: (asked.append(set(earlier)), (previous, name, gone))[1]
+
+    ledger.name_bounding_key(take_up("k", "l"), "olga", "a year is over")
+    assert ledger.bounding_keys().kept == {"k", "l"}
+    ledger.name_bounding_key(take_up("l", "m", "k"), "olga", "k went with the disk")
+    assert ledger.bounding_keys().kept == {"l", "m"}
+    ledger.name_bounding_key(take_up(None, "n"), "olga", "m went, too")
+    assert ledger.bounding_keys().kept == {"l", "n"}
+    assert asked == [{"k"}, {"k", "l"}, {"l", "m"}]
 
 
 class TestALongPeriod:

@@ -56,6 +56,39 @@ def test_a_rotation_of_the_bounding_key_makes_no_second_budget(
     assert refused(turnstile, capsys)
 
 
+def _lose_earlier_key(of: Deployment) -> None:
+    (earlier,) = (of.home / "private").glob("bounding-*.key")
+    earlier.unlink()
+
+
+def test_an_earlier_bounding_key_that_is_gone_makes_no_second_budget(
+    second: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Files of the first group are known under it alone: the second was let in without a word."""
+    assert turnstile("ledger", "rotate-bounding-key", *WHO) == 0
+    _lose_earlier_key(second)
+    for look in (("ledger", "verify", "--private"), ("doctor",)):
+        assert turnstile(*look) == 4
+        assert "is gone, which tells what it was counted under" in capsys.readouterr().out
+    assert turnstile("run", "itms_second", "--week", WEEK) == 4
+    assert "bounding-" in capsys.readouterr().err
+    assert turnstile("ledger", "rotate-bounding-key", *WHO) == 0  # lost, says a person
+    assert turnstile("ledger", "verify", "--private") == 0
+    assert refused(turnstile, capsys)
+    for place in ("itms/{week}/*", "opal/{week}/*"):
+        admit = ("ledger", "admit-family", "second_group", "--landing", place, *WHO)
+        assert turnstile(*admit) == 0
+    assert turnstile("run", "itms_second", "--week", WEEK) == 0
+
+
+def test_a_present_bounding_key_that_is_lost_makes_no_second_budget_either(
+    second: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (second.home / "private/bounding.key").unlink()
+    assert turnstile("ledger", "rotate-bounding-key", *WHO) == 0
+    assert refused(turnstile, capsys)
+
+
 @pytest.mark.parametrize("place", ["other/", "itms/"])
 def test_a_recovery_from_files_alone_makes_no_second_budget(
     second: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str], place: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -50,8 +50,10 @@ class StoredZones(PrivateCopies):
                 except (TurnstileError, OSError) as error:
                     yield f"{key}: {error}"
 
-    def replace_bounding_key(self) -> tuple[str | None, str]:
-        """Take up a new bounding key; return the names of the old one, if it is there, and it.
+    def replace_bounding_key(
+        self, earlier: Collection[str]
+    ) -> tuple[str | None, str, tuple[str, ...]]:
+        """Take up a new bounding key; return what `replace_secret` does.
 
         Raises:
             InputError: this process has no private zone, in which it would stay.
@@ -63,7 +65,7 @@ class StoredZones(PrivateCopies):
             )
             raise InputError(where="environment", field="TURNSTILE_PRIVATE_STORE", rule=rule)
         with bounding_key_of_store(self.settings):
-            return replace_secret(self.settings)
+            return replace_secret(self.settings, earlier)
 
     def send_public(
         self,

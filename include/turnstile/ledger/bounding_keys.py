@@ -20,21 +20,29 @@ class BoundingKeys:
         named: entry and name, oldest first.
         first: of what was reserved before keys were named: the first one, "" where that was lost
             before it had a name, None where none was ever named.
+        lost: names of those that were not there any more when a person took up another.
     """
 
     named: tuple[tuple[int, str], ...] = ()
     first: str | None = None
+    lost: frozenset[str] = frozenset()
 
     def at(self, sequence: int | None = None) -> str | None:
         """Return the name of the key in force at an entry, or now; None if none was ever named."""
         until = [name for since, name in self.named if sequence is None or since <= sequence]
         return until[-1] if until else self.first
 
+    @property
+    def kept(self) -> frozenset[str]:
+        """Names of all that have to be there, the present one among them."""
+        return frozenset(name for _, name in self.named) - self.lost
+
 
 def bounding_keys_in(connection: Connection) -> BoundingKeys:
     """Read the names of a ledger."""
     named: list[tuple[int, str]] = []
     first: str | None = None
+    lost = set[str]()
     for row in connection.execute(_NAMING):
         entry = read_entry(row.record, row.hash)
         is_rotation = entry.kind is EntryKind.BOUNDING_KEY
@@ -43,5 +51,8 @@ def bounding_keys_in(connection: Connection) -> BoundingKeys:
             continue
         if not named:
             first = (entry.body["previous"] or "") if is_rotation else name
+        if is_rotation:
+            before = named[-1][1] if named else ""
+            lost |= {*entry.body.get("lost", ()), *(() if entry.body["previous"] else (before,))}
         named.append((entry.sequence, name))
-    return BoundingKeys(tuple(named), first)
+    return BoundingKeys(tuple(named), first, frozenset(lost))

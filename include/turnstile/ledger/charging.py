@@ -399,7 +399,7 @@ def _refusal(connection: Connection, request: Request) -> RefusedError | None:
             f"{request.key} corrects {before}, which was never drawn; release that one first"
         )
     if (names := _landing_names(request)) and (
-        refusal := landing_paths.landing_refusal(connection, names, request.files)
+        refusal := landing_paths.landing_refusal(connection, names, request)
     ):
         return refusal
     return _budget_refusal(connection, request)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
 from turnstile.errors import InputError, RefusedError
 from turnstile.ledger import facts
+from turnstile.ledger.balances.changes import week_names, weeks_in
+from turnstile.ledger.bounding_keys import bounding_keys_in
 from turnstile.ledger.database.database_tables import ATTEMPT, ENTRY
 from turnstile.ledger.entries import Entry, EntryKind, read_entry
+from turnstile.ledger.records import Request
 from turnstile.ledger.states import ReleaseState
 
 _KINDS = (EntryKind.LANDING_USED, EntryKind.FAMILY_ADMITTED)
@@ -35,7 +38,7 @@ def note_landing(connection: Connection, at: str, names: tuple[str, str, str]) -
 
 
 def landing_refusal(
-    connection: Connection, names: tuple[str, str, str], files: Collection[str]
+    connection: Connection, names: tuple[str, str, str], request: Request
 ) -> RefusedError | None:
     """Return why a budget group may not read a landing path or files, or None if it may.
 
@@ -45,7 +48,7 @@ def landing_refusal(
     Args:
         connection: of the caller's transaction.
         names: landing pattern, budget group and programme.
-        files: commitments to the files that were read.
+        request: commitments to the files that were read, and of which week they are.
     """
     landing, family, programme = names
     facts_of_paths = [e.body for e in _landing_facts(connection)]
@@ -53,7 +56,7 @@ def landing_refusal(
     used = _used(known)
     is_known = (landing, family) in used or _is_admitted(known, family)
     others = {} if is_known else {group: landing for _, group in used if group != family}
-    for group in _groups_with(connection, family, files):
+    for group in _groups_with(connection, request, is_known=is_known):
         theirs = [place for place, other in _used(facts_of_paths) if other == group]
         if not any(_is_admitted(_at(facts_of_paths, place), family) for place in theirs):
             others.setdefault(group, min(theirs, default=landing))
@@ -61,26 +64,37 @@ def landing_refusal(
         return None
     return RefusedError(
         f"{programme} would charge the files {landing!r} to the budget group {family!r}, but "
-        f"the group {', '.join(sorted(others))} has released from them, or from files of the same "
-        "bytes: nobody would add up what the same people lose; use that group in the "
-        "programme's file, or decide that they are "
+        f"the group {', '.join(sorted(others))} has released from them, from files of the same "
+        "bytes, or of the same week under a bounding key that is lost: nobody would add up what "
+        "the same people lose; use that group in the programme's file, or decide that they are "
         f"other people: turnstile ledger admit-family {family} --landing {min(others.values())!r}"
     )
 
 
-def _groups_with(connection: Connection, family: str, files: Collection[str]) -> set[str]:
-    """Return the other budget groups that were charged for one of these files."""
-    if not files:
+def _groups_with(connection: Connection, request: Request, *, is_known: bool) -> set[str]:
+    """Return the other budget groups that were charged for one of these files.
+
+    Where a group reads a path for the first time, those too that were charged for whichever files
+    of this week under a bounding key that is lost: of these nobody can say.
+    """
+    if not request.files:
         return set()
     query = (
         select(ATTEMPT.c.family, ENTRY.c.record, ENTRY.c.hash)
         .join(ENTRY, ENTRY.c.sequence == ATTEMPT.c.reserved_sequence)
-        .where(ATTEMPT.c.family != family, ATTEMPT.c.state != ReleaseState.VOID.value)
+        .where(ATTEMPT.c.family != request.family, ATTEMPT.c.state != ReleaseState.VOID.value)
     )
+    charged = [(r.family, read_entry(r.record, r.hash)) for r in connection.execute(query)]
+    keys, weeks = bounding_keys_in(connection), set(week_names(request.weeks))
     return {
-        row.family
-        for row in connection.execute(query)
-        if not set(files).isdisjoint(read_entry(row.record, row.hash).body.get("files", ()))
+        group
+        for group, entry in charged
+        if not set(request.files).isdisjoint(entry.body.get("files", ()))
+        or (
+            not is_known
+            and keys.at(entry.sequence) in keys.lost
+            and not weeks.isdisjoint(week_names(weeks_in(entry.body)))
+        )
     }
 
 

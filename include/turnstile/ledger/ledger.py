@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -647,12 +647,17 @@ class Ledger(ChargingLedger):
         )
         return matches[0]
 
-    def name_bounding_key(self, take_up: Callable[[], tuple[str | None, str]], *said: str) -> str:
+    def name_bounding_key(
+        self,
+        take_up: Callable[[Collection[str]], tuple[str | None, str, tuple[str, ...]]],
+        *said: str,
+    ) -> str:
         """Take up a new bounding key and write its name; return it.
 
         Args:
-            take_up: replaces the key; returns the old one's name, if it is there, and its own.
-            said: person and reason.
+            take_up: replaces the key; returns the old one's name, if it is there, its own, and
+                which of those that it is given, the earlier ones, are not there.
+            said: person and reason, which declare those lost.
 
         Raises:
             RefusedError: a release is held or drawn under the old one.
@@ -667,8 +672,9 @@ class Ledger(ChargingLedger):
                             f"{attempt.key} is held or drawn under the bounding key; let it end, "
                             "or turnstile ledger void or burn it, then rotate"
                         )
-            previous, name = take_up()
-            body = {"name": name, "previous": previous, "person": said[0], "reason": said[1]}
+            previous, name, lost = take_up(bounding_keys_in(connection).kept)
+            who = {"person": said[0], "reason": said[1]}
+            body = {"name": name, "previous": previous, **({"lost": lost} if lost else {}), **who}
             facts.append(connection, self._now(), EntryKind.BOUNDING_KEY, body)
             return name
 

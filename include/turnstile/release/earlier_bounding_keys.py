@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 from turnstile.release.zones import BOUNDING_KEY, bounding_secret, name_of_secret
@@ -14,13 +15,24 @@ def earlier_secret(settings: Settings, name: str) -> bytes | None:
     return path.read_bytes() if path.exists() else None
 
 
-def replace_secret(settings: Settings) -> tuple[str | None, str]:
-    """Take up a new secret; the old one stays to verify. Return both names, None if it was gone."""
+def replace_secret(
+    settings: Settings, earlier: Collection[str]
+) -> tuple[str | None, str, tuple[str, ...]]:
+    """Take up a new secret; the old one stays to verify.
+
+    Args:
+        settings: where the private zone is.
+        earlier: names of secrets that have to be there, the old one among them.
+
+    Returns:
+        the old one's name, None if it was gone; that of the new one; which of the earlier are gone.
+    """
     path, old = settings.private / BOUNDING_KEY, None
     if path.exists():
         old = name_of_secret(path.read_bytes())
         path.rename(_place(settings, old))
-    return old, name_of_secret(bounding_secret(settings))
+    gone = tuple(sorted(name for name in earlier if not _place(settings, name).exists()))
+    return old, name_of_secret(bounding_secret(settings)), gone
 
 
 def _place(settings: Settings, name: str) -> Path:

@@ -6,7 +6,7 @@ folders are the zones themselves; where it names one, an extension fetches and p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,8 +103,10 @@ class Zones(Protocol):
             Why, of each release whose bytes could not be put.
         """
 
-    def replace_bounding_key(self) -> tuple[str | None, str]:
-        """Take up a new bounding key; return the names of the old one, if it is there, and it."""
+    def replace_bounding_key(
+        self, earlier: Collection[str]
+    ) -> tuple[str | None, str, tuple[str, ...]]:
+        """Take up a new bounding key; return what `replace_secret` does."""
 
     def send_public(
         self,
@@ -157,8 +159,10 @@ class _Folders:
     def keep_sealed(self, _: Mapping[str, str]) -> Iterable[str]:
         return ()
 
-    def replace_bounding_key(self) -> tuple[str | None, str]:
-        return replace_secret(self.settings)
+    def replace_bounding_key(
+        self, earlier: Collection[str]
+    ) -> tuple[str | None, str, tuple[str, ...]]:
+        return replace_secret(self.settings, earlier)
 
     def send_public(self, sign: Callable[[], object], *_: object, **__: object) -> None:
         sign()

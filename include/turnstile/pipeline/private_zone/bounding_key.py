@@ -18,19 +18,24 @@ from turnstile.settings import Settings
 def require_known_key(settings: Settings, ledger: Ledger) -> None:
     """Refuse to go on under another bounding key than the ledger's; make one on first use.
 
+    Nor without an earlier one, under which the files of releases are known: by copies of them
+    another budget group would charge the same people.
+
     Raises:
-        IntegrityError: the key is gone, or is another one.
+        IntegrityError: a key is gone, or is another one.
     """
-    named = ledger.bounding_keys().at()
-    is_here = (settings.private / BOUNDING_KEY).exists()
+    keys, file = ledger.bounding_keys(), BOUNDING_KEY
+    named, is_here = keys.at(), (settings.private / BOUNDING_KEY).exists()
     if not is_here and (named is not None or _was_used(ledger)):
         problem = "is gone"
     elif named is not None and name_of_secret(bounding_secret(settings)) != named:
         problem = "is another one than the ledger names"
+    elif gone := sorted(n for n in keys.kept - {named} if not earlier_secret(settings, n)):
+        file, problem = f"bounding-{gone[0]}.key", "is gone, which tells what it was counted under"
     else:
         return
     raise IntegrityError(
-        f"private/{BOUNDING_KEY} {problem}; nothing was read or charged: restore it from a backup "
+        f"private/{file} {problem}; nothing was read or charged: restore it from a backup "
         "of the private zone, or if it is lost for good: turnstile ledger rotate-bounding-key"
     )
 
