@@ -62,6 +62,7 @@ def release_dag(name: str, *, file: str) -> DAG:
         schedule=_timetable(programme),
         start_date=datetime(FIRST_YEAR, 1, 1, tzinfo=zone),
         catchup=False,
+        is_paused_upon_creation=True,  # its first run draws: somebody starts it
         max_active_runs=1,  # in order: a week that waits for people holds up those after it
         allowed_run_types=RUN_TYPES,
         # What is cleared or repeated goes on with the code of today: an old bug is no promise.

@@ -203,7 +203,7 @@ def test_a_run_is_a_week_that_airflow_schedules_or_backfills(dag: Any) -> None:
 def test_who_watches_is_not_paused_at_first_and_a_release_is(bag: Any) -> None:
     for name in ("audit_ledger", "retention", "watchdog", "weekly_digest"):
         assert bag.dags[name].is_paused_upon_creation is False
-    assert bag.dags["release_opal"].is_paused_upon_creation is not False
+    assert bag.dags["release_opal"].is_paused_upon_creation is True
 
 
 def test_a_draw_is_never_retried_and_the_rest_is(dag: Any) -> None:

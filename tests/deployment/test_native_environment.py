@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from turnstile.commands.doctor import findings
+from turnstile.commands.airflow_settings import AirflowSettings
 from turnstile.settings import Settings
 from turnstile_native.native_environment import (
     Secrets,
@@ -105,6 +105,6 @@ def test_doctor_finds_nothing_in_the_settings_of_this_airflow(
     made = airflow_environment(settings, Secrets.of_folder(tmp_path), port=81, inherited={})
     for name, value in made.items():
         monkeypatch.setenv(name, value)
-    assert [found for found in findings() if found.name == "airflow settings"] == []
+    assert [*AirflowSettings.of_process().harms(project / "plugins")] == []
     monkeypatch.setenv("AIRFLOW__CORE__PLUGINS_FOLDER", str(tmp_path))
-    assert [found.name for found in findings()].count("airflow settings") == 1
+    assert len([*AirflowSettings.of_process().harms(project / "plugins")]) == 1

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ledger_asks import (
@@ -189,7 +189,7 @@ class TestALandingPath:
         self, ledger: Ledger
     ) -> None:
         def lose_key(name: str, *earlier: str) -> None:
-            ledger.name_bounding_key(lambda kept: (None, name, earlier), "olga", "the disk")
+            ledger.name_bounding_key(lambda _: (None, name, earlier), "olga", "the disk")
 
         def reading(place: str, group: str, name: str, week: int, key: str) -> Request:
             of = self.reading(f"{place}/{{week}}/*", f"{place}{week}", group=group, week=week)

@@ -16,6 +16,7 @@ from conftest import Stores
 from turnstile.cli import main
 from turnstile.commands import doctor
 from turnstile.commands.doctor import REPAIRS
+from turnstile_native.native_environment import Secrets
 
 RUNBOOK = Path(__file__).parents[2] / "docs/RUNBOOK.md"
 
@@ -95,29 +96,54 @@ def test_settings_of_airflow_that_undo_what_we_rely_on_are_named(
 ) -> None:
     assert main(["doctor"]) == 0
     assert "Airflow's settings are not in this shell" in capsys.readouterr().out
-    plugins = tmp_path / "airflow/plugins"
-    plugins.mkdir(parents=True)
+    (tmp_path / "airflow/plugins").mkdir(parents=True)
     file = tmp_path / "airflow/airflow.cfg"
     file.write_text(
-        f"[core]\nplugins_folder = {plugins}\nfernet_key =\n"
-        "dags_are_paused_at_creation = False\nsimple_auth_manager_all_admins = True\n"
+        "[core]\nfernet_key =\nsimple_auth_manager_all_admins = True  # of a trial\n"
+        "[metrics]\notel_on = True\n"
     )
-    monkeypatch.setenv("AIRFLOW_HOME", str(file.parent))
-    named = [line["problem"].partition(" is ")[0].partition(":")[0] for line in found(capsys)]
-    assert named == [
-        "[core] dags_are_paused_at_creation",
-        "[core] simple_auth_manager_all_admins",
-        "[core] fernet_key",
-        "[core] plugins_folder",
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AIRFLOW_HOME", "~/airflow")
+    assert [line["problem"].split()[1].strip(",") for line in found(capsys)] == [
+        "fernet_key",
+        "simple_auth_manager_all_admins",
+        "otel_on",
+        "plugins_folder",
     ]
     assert {line["name"] for line in found(capsys)} == {"airflow settings"}
-    (plugins / "privacy_page.py").touch()
+    (tmp_path / "airflow/plugins/privacy_page.py").touch()
     monkeypatch.setenv("AIRFLOW__CORE__FERNET_KEY_CMD", "cat key")
-    monkeypatch.setenv("AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS", "False")  # as Airflow reads
-    assert [line["problem"].split()[1] for line in found(capsys)] == ["dags_are_paused_at_creation"]
-    monkeypatch.setenv("AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION", "True")
+    monkeypatch.setenv("AIRFLOW__METRICS__METRICS_ALLOW_LIST", "^turnstile")
+    assert [line["problem"].split()[1] for line in found(capsys)] == [
+        "simple_auth_manager_all_admins"
+    ]
+    monkeypatch.setenv("AIRFLOW__CORE__AUTH_MANAGER", "fab.FabAuthManager")  # which asks it nothing
     assert main(["doctor"]) == 0
     assert "shell" not in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("without_airflow")
+def test_another_airflow_of_the_machine_is_not_taken_for_that_of_make_ui(
+    site: Site, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "airflow.cfg").write_text("[core]\nfernet_key =\n")
+    monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path))
+    assert len(found(capsys)) == 2
+    Secrets.of_folder(site.home / "airflow")  # as `make ui` leaves it
+    assert found(capsys) == []
+    (site.home / "airflow/airflow.db").write_bytes(b"no database")
+    assert [finding["name"] for finding in found(capsys)] == ["airflow"]
+
+
+def test_a_worker_that_sees_nothing_of_the_private_zone_but_its_failures_misses_no_key(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As `worker` of docker-compose.yaml; the zone itself is looked at where it is."""
+    (site.home / "private/failures").mkdir(parents=True)
+    assert main(["doctor"]) == 0
+    assert "no private zone is here" in capsys.readouterr().out
+    (site.home / "private/opal").mkdir()
+    assert main(["doctor"]) == 4
 
 
 @pytest.mark.usefixtures("without_airflow", "site")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import configparser
 import json
 import os
 import shutil
@@ -12,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from turnstile.commands.airflow_settings import AirflowSettings
 from turnstile.errors import InputError, IntegrityError, StoreError, TurnstileError
 from turnstile.settings import Settings, sqlite_file, system_clock
 
@@ -81,26 +81,12 @@ REPAIRS = {
         "reset)",
         "runs and their logs, no budget",
     ),
-    _AIRFLOW: Repair("set what is named in Airflow's settings, and restart it", "nothing"),
+    _AIRFLOW: Repair(
+        "what the sentence says, in Airflow's own settings; restart it while no draw is under way",
+        "nothing",
+    ),
 }
 """Each has a row of its name in docs/RUNBOOK.md."""
-
-
-_HARMFUL = (
-    (
-        ("core", "dags_are_paused_at_creation"),
-        ("false", "f", "0"),
-        "the first run of a new programme draws before anybody has looked at it",
-    ),
-    (
-        ("core", "simple_auth_manager_all_admins"),
-        ("true", "t", "1"),
-        "whoever reaches Airflow is its administrator, and may approve",
-    ),
-    (("core", "fernet_key"), ("",), "passwords of connections lie open in Airflow's database"),
-)
-"""Options of Airflow, the values that do harm, and which."""
-_A_PLUGIN = "privacy_page.py"
 
 
 class Found(NamedTuple):
@@ -127,7 +113,8 @@ def _doctor(args: argparse.Namespace) -> int:
         settings = Settings.from_environment()
         file = _airflow_file(settings)
         airflow = f"nor with {file}" if file else "Airflow's database is no file here, so not read"
-        airflow += "" if _airflow_is_set_here() else "; Airflow's settings are not in this shell"
+        is_set = _is_of_make_ui(settings) or AirflowSettings.of_process().is_any
+        airflow += "" if is_set else "; Airflow's settings are not in this shell"
         unseen = "" if _sees_private(settings) else "; no private zone is here"
         print(f"nothing is wrong with ledger, files, key, clock, zones, stores{unseen}; {airflow}")
     for fault in faults if not args.json else ():
@@ -193,7 +180,10 @@ def _ledger(settings: Settings) -> Iterator[Found]:
 
 def _sees_private(settings: Settings) -> bool:
     """Return whether private data are read here; of several machines with stores, not by all."""
-    return bool(settings.store_of("private") or not settings.stores or settings.private.is_dir())
+    private = settings.private
+    if private.is_dir():  # of a worker that reads none, only what its own failures said
+        return {path.name for path in private.iterdir()} != {"failures"}
+    return bool(settings.store_of("private") or not settings.stores)
 
 
 def _private(settings: Settings, ledger: Ledger) -> Iterator[Found]:
@@ -227,14 +217,14 @@ def _airflow(settings: Settings) -> Iterator[Found]:
     file = _airflow_file(settings)
     if file is not None and (damage := damage_in(file)):
         yield Found("airflow", f"{file} is damaged ({damage})")
-    for names, harmful, why in _HARMFUL:
-        if (value := _airflow_option(*names)) is not None and value.strip().lower() in harmful:
-            yield Found(_AIRFLOW, f"[{names[0]}] {names[1]} is {value or 'empty'}: {why}")
-    folder = _airflow_option("core", "plugins_folder")
-    if folder and not any(Path(os.path.expandvars(folder)).expanduser().rglob(_A_PLUGIN)):
-        ours = settings.include.parent / "plugins"
-        rule = f"{folder} holds no {_A_PLUGIN}; release DAGs need what is in {ours}"
-        yield Found(_AIRFLOW, f"[core] plugins_folder: {rule}")
+    if not _is_of_make_ui(settings):
+        for harm in AirflowSettings.of_process().harms(settings.include.parent / "plugins"):
+            yield Found(_AIRFLOW, harm)
+
+
+def _is_of_make_ui(settings: Settings) -> bool:
+    """Whether our own Airflow is in the home, which is set anew whenever it starts."""
+    return (settings.home / "airflow/secrets.json").exists()
 
 
 def _airflow_file(settings: Settings) -> Path | None:
@@ -242,31 +232,6 @@ def _airflow_file(settings: Settings) -> Path | None:
 
     A shell lacks the setting of an Airflow that `make ui` started, which keeps it in the home.
     """
-    url = _airflow_option("database", "sql_alchemy_conn")
+    url = os.environ.get("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "")  # noqa: TID251 - not ours
     file = sqlite_file(url or f"sqlite:///{settings.home}/airflow/airflow.db")
     return file if file is not None and file.exists() else None
-
-
-def _airflow_is_set_here() -> bool:
-    """Return whether this process has the settings of an Airflow, as its own processes have."""
-    return any(name.startswith("AIRFLOW_") for name in os.environ)  # noqa: TID251 - not ours
-
-
-def _airflow_option(section: str, name: str) -> str | None:
-    """Return an option as Airflow has it; None where a command or default of its own gives it.
-
-    Raises:
-        InputError: its file cannot be read as one of settings.
-    """
-    env = os.environ  # noqa: TID251 - not ours
-    value = env.get(variable := f"AIRFLOW__{section}__{name}".upper())
-    if value is not None or {f"{variable}_CMD", f"{variable}_SECRET"} & env.keys():
-        return value
-    file = Path(env.get("AIRFLOW_CONFIG") or Path(env.get("AIRFLOW_HOME", ""), "airflow.cfg"))
-    parser = configparser.RawConfigParser()
-    try:
-        parser.read(file if file.is_absolute() else ())
-    except (configparser.Error, UnicodeDecodeError):
-        rule = "is no file of settings: Airflow cannot read it either"
-        raise InputError(where=str(file), field=section, rule=rule) from None
-    return parser.get(section, name, fallback=None)
