@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import subprocess
 import sys
 import tempfile
 import time
@@ -40,6 +41,7 @@ from turnstile.service_calendar import ServiceWeek  # noqa: E402
 LOST = ("postgres", "queue", "landing", "private", "failures", "public", "embargoed", "operations",
         "keys", "logs")  # fmt: skip
 COPIES = ("embargoed-of-private", "public-of-private", "embargoed-of-page", "public-of-page")
+_STORES = str(ROOT / "tests/deployment/test_compose_with_stores.py")
 UNDER_WAY_AFTER_S = 20
 BEGUN = time.monotonic()
 
@@ -74,6 +76,9 @@ def main() -> int:
             from as_processes import run_as_processes
 
             run_as_processes(Path(base), asked.rows, asked.kills, asked.seed, say)
+            if asked.stores:
+                say("zones in object storage, and a bucket put back to yesterday")
+                subprocess.run([sys.executable, "-m", "pytest", "-m", "long", _STORES], check=True)
         else:
             run_in_containers(Path(base), asked)
     say("everything held")

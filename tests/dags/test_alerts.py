@@ -17,7 +17,7 @@ from pytest_httpserver import HTTPServer
 from receivers import SLACK, SLACK_URL, TEAMS, TEAMS_URL, Inbox, mail_server, services, text_of
 from small_deployment import Deployment
 
-from turnstile.errors import BudgetExceeded
+from turnstile.errors import BudgetExceeded, InputError
 from turnstile.operations.airflow_now import AirflowNow
 from turnstile.operations.budget_page.page import BudgetPage
 from turnstile.operations.journal import Happening
@@ -272,9 +272,16 @@ def test_retention_deletes_on_a_private_worker_and_says_no_file_names(
 
 
 def test_the_day_of_retention_fails_where_the_private_zone_is_not_as_it_was_reserved(
-    published: Deployment,
+    published: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watch = importlib.import_module("watch_dags")
     (published.home / "private/bounding.key").unlink()
+    with pytest.raises(Exception, match=r"bounding\.key is gone"):
+        watch.delete_what_is_due()
+
+    def fails(*_: object) -> None:
+        raise InputError(where="itms.yaml", field="retention", rule="cannot be read")
+
+    monkeypatch.setattr("turnstile.operations.retention_day.RetentionDay.act", fails)
     with pytest.raises(Exception, match=r"bounding\.key is gone"):
         watch.delete_what_is_due()

@@ -76,6 +76,7 @@ NAMED = {
     "a key planted together with a note that it signed": "together with a note that it signed",
     "rights of files": "rights of files and folders",
     "a stranger's file under embargo or in a witness": "in the embargoed zone or in a witness",
+    "a witness's note of what is not public removed": "went with nothing public",
     "a witness's copy of the public key removed": "removed from a witness: the ledger's entries",
     "tables, columns, indexes, constraints beside": "constraints of its tables that were dropped",
     "rows of zeros or of unknown families": "rows that no\n  account asks for",
