@@ -67,9 +67,7 @@ class EntryKind(StrEnum):
     LANDING_USED = "landing_used"  # landing, family, programme
     DELIVERED = "delivered"  # key, portal, manifest_digest: every byte was read back from there
     DELETED = "deleted"  # programme, period, part, days: private data, from here on
-    BOUNDING_KEY = (
-        "bounding_key"  # name, previous, lost, person, reason: of what follows
-    )
+    BOUNDING_KEY = "bounding_key"  # name, previous, lost, person, reason: of what follows
     FAMILY_ADMITTED = "family_admitted"  # landing, family, person, reason
 
 
