@@ -41,6 +41,8 @@ def test_new_starts_from_the_finest_grain_that_tells_something_and_the_week_is_p
 ) -> None:
     said = city.new(taps(), Form(), "--trips", "3000")
     assert "begins with slots of 1440 minutes" in said
+    assert re.search(r"as published \(12\) x 1440 minutes: \d+% of taps", said)
+    assert "lead with region (1) x 1440 minutes" in said
     assert city.tells("check", "city")[0] == 0
     assert NOTHING not in city.tells("plan", "city", "--week", WEEK)[1]
     text = city.yaml.read_text()

@@ -60,7 +60,7 @@ class AirflowSettings(NamedTuple):
         """Return an option; None where it is not stated, or where a command gives it."""
         value = self.env.get(variable := f"AIRFLOW__{section}__{name}".upper())
         if value is None and not {f"{variable}_CMD", f"{variable}_SECRET"} & self.env.keys():
-            value = self.parser and self.parser.get(section, name, fallback=None)
+            value = self.parser.get(section, name, fallback=None) if self.parser else None
         return None if value is None else value.partition("#")[0].strip()
 
     def harms(self, plugins: Path) -> Iterator[str]:
