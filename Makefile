@@ -8,6 +8,7 @@ YEARS ?= 1000
 OPAL_RELEASE ?= $(wildcard ../shared/data/opal_2016_release)
 PATRONAGE ?= $(wildcard ../shared/data/opal_patronage)
 REAL_DATA ?= $(wildcard ../shared/data)
+METRO ?= $(wildcard ../shared/data/bangalore_metro/station-hourly.csv.gz)
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -110,6 +111,9 @@ bench-utility: env ## error of the published tables at equal privacy
 	$(BIN)/python benchmarks/utility_estimates.py $(OPAL_RELEASE:%=--opal-release %) \
 		$(PATRONAGE:%=--patronage %)
 	$(BIN)/python benchmarks/utility_estimates_year.py
+	$(if $(OPAL_RELEASE),$(BIN)/python benchmarks/coverage_by_size.py $(OPAL_RELEASE) $(METRO))
+	$(if $(OPAL_RELEASE),$(BIN)/python benchmarks/sums_of_places.py $(OPAL_RELEASE) $(METRO))
+	$(BIN)/python benchmarks/small_modes.py
 	$(BIN)/python benchmarks/flows.py
 	$(BIN)/python benchmarks/utility_year.py $(OPAL_RELEASE:%=--opal-release %)
 	$(BIN)/python benchmarks/utility_itms.py

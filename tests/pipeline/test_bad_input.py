@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from deployment_fixtures import small_home
+from made_homes import MadeHomes
 from small_deployment import WEEK, Deployment
 
 Cli = Callable[..., int]
@@ -79,6 +82,14 @@ def swapped_columns(folder: Path) -> None:
         pd.read_csv(path, dtype=str).rename(columns=swap).to_csv(path, index=False)
 
 
+@pytest.fixture(scope="module")
+def delivered(tmp_path_factory: pytest.TempPathFactory, homes: MadeHomes) -> Path:
+    """Landing files of both programmes, of `itms` in two files a day; only to be read."""
+    rows = ("--weeks", WEEK, "--rows", "14000", "--seed", "3")
+    samples = (("sample", "opal", *rows), ("sample", "itms", *rows, "--shape", "split"))
+    return small_home(homes, tmp_path_factory.mktemp("delivered"), *samples).home / "landing"
+
+
 @pytest.mark.parametrize(
     ("programme", "spoil", "exit_code", "words"),
     [
@@ -100,13 +111,13 @@ def test_bad_input_is_one_sentence_and_costs_nothing(
     deployment: Deployment,
     turnstile: Cli,
     capsys: pytest.CaptureFixture[str],
+    delivered: Path,
     programme: str,
     spoil: Spoil,
     exit_code: int,
     words: str,
 ) -> None:
-    shape = ["--shape", "split"] if programme == "itms" else []
-    turnstile("sample", programme, "--weeks", WEEK, "--rows", 14_000, "--seed", 3, *shape)
+    shutil.copytree(delivered / programme, deployment.home / "landing" / programme)
     spoil(deployment.landing(programme))
     capsys.readouterr()
     assert turnstile("run", programme, "--week", WEEK) == exit_code

@@ -191,28 +191,28 @@ def check_what_is_returned(returned: dict[str, str], digests: frozenset[str]) ->
     assert not any(holds_a_digest(value.encode(), digests) for value in returned.values())
 
 
-def test_the_search_finds_a_digest_that_is_there(planted: Deployment) -> None:
+def test_the_search_finds_a_digest_that_is_there(landed: Deployment) -> None:
     """The negative control: of a file, of a line, of a snapshot; the begin of one."""
-    digests = private_digests(planted.home)
-    line = (planted.landing("opal") / "opal-2016-07-25.csv").read_bytes().split(b"\n")[7]
+    digests = private_digests(landed.home)
+    line = (landed.landing("opal") / "opal-2016-07-25.csv").read_bytes().split(b"\n")[7]
     identifier = hashlib.sha256(line).hexdigest()
     assert holds_a_digest(b"ingest returned " + identifier.encode(), digests)
     assert holds_a_digest(identifier[:_BEGIN].encode(), digests)
     assert not holds_a_digest(hashlib.sha256(b"else").hexdigest().encode(), digests)
-    planted.public.mkdir(parents=True)
-    (planted.public / "log.txt").write_text(identifier)
-    assert leaks(planted.home) == ["public/log.txt"]
+    landed.public.mkdir(parents=True)
+    (landed.public / "log.txt").write_text(identifier)
+    assert leaks(landed.home) == ["public/log.txt"]
 
 
-def test_the_search_finds_a_canary_that_is_there(planted: Deployment) -> None:
+def test_the_search_finds_a_canary_that_is_there(deployment: Deployment) -> None:
     """The negative control: in text, in a database file, in a Parquet file."""
     import pyarrow as pa
 
-    public = planted.public
+    public = deployment.public
     public.mkdir(parents=True)
     (public / "log.txt").write_text(f"row of {CARD} rejected")
     pq.write_table(pa.table({"plate": [PLATE] * 9}), public / "t.parquet", compression="zstd")
-    assert leaks(planted.home) == ["public/log.txt", "public/t.parquet"]
+    assert leaks(deployment.home) == ["public/log.txt", "public/t.parquet"]
 
 
 @pytest.mark.long

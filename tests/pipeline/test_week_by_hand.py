@@ -394,18 +394,15 @@ def test_death_between_the_ledgers_word_and_the_rename_is_mended_by_running_agai
     assert turnstile("package", "verify", package) == 0
 
 
-CORRECTED = ("run", "itms", "--week", WEEK, "--revision", "1", "--reason", "late files")
-
-
-@pytest.mark.parametrize("mended_by", [CORRECTED, ("ledger", "republish")])
 def test_a_publication_that_was_killed_before_the_signed_list_is_told_at_once(
     turnstile: Cli,
     monkeypatch: pytest.MonkeyPatch,
     reserved: Deployment,
     capsys: pytest.CaptureFixture[str],
-    mended_by: tuple[str, ...],
+    tmp_path: Path,
 ) -> None:
     """For an hour `doctor` said that nothing is wrong; while a process publishes it still does."""
+    corrected = ("run", "itms", "--week", WEEK, "--revision", "1", "--reason", "late files")
     seen, package, point_latest = [], reserved.public / "itms" / WEEK / "r1", writing._point_latest
 
     def told() -> list[str]:
@@ -422,12 +419,16 @@ def test_a_publication_that_was_killed_before_the_signed_list_is_told_at_once(
     with monkeypatch.context() as broken:
         broken.setattr(writing, "_point_latest", look)
         assert turnstile("run", "itms", "--week", WEEK) == 0
-        assert turnstile(*CORRECTED) == 1
+        assert turnstile(*corrected) == 1
     assert seen == [[], []]
-    (problem,) = told()
-    assert problem.startswith(f"{package} is public, and whoever published it was stopped before")
-    assert turnstile(*mended_by) == 0
-    assert told() == []
+    shutil.copytree(reserved.home, tmp_path / "stopped", symlinks=True)
+    for mended_by in (corrected, ("ledger", "republish")):
+        (problem,) = told()
+        assert problem.startswith(f"{package} is public, and whoever published it was stopped")
+        assert turnstile(*mended_by) == 0
+        assert told() == []
+        shutil.rmtree(reserved.home)
+        shutil.copytree(tmp_path / "stopped", reserved.home, symlinks=True)
 
 
 @pytest.mark.usefixtures("assessed")
