@@ -2,8 +2,9 @@
 
 Each setting is drawn several times at its epsilon of a bus-day and estimated by the product. Truth
 of a mean are the raw rows without a bound; of a count, what the bound keeps. Every cell that is
-occupied beyond doubt is judged, whether its table is shown or not. `--draws`, `--only TEXT`,
-`--epsilon`. Run: `make bench-utility`.
+occupied beyond doubt is judged, whether its table is shown or not. The last column says what of
+`ASKED` is not met, the last line counts over all settings. `--draws`, `--only TEXT`, `--epsilon`.
+Run: `make bench-utility`.
 """
 
 from __future__ import annotations
@@ -58,7 +59,10 @@ SHIPPED = {SUM: 7 / 10, BUSES: 1 / 10, OVER_40: 1 / 10}  # of itms.yaml, but for
 HALVES = {SUM: 1 / 2, BUSES: 1 / 4, TRAFFIC_BUSES: 1 / 4}
 SIZES = (3.0, 10.0, 30.0)  # bus-days, as estimated
 MONDAY = date(2016, 11, 21)
-FEW, MOST_RATIO = 20, 0.70
+FEW, MANY, MOST_RATIO = 20, 500, 0.70
+ASKED = {"means": (0.87, 0.99), "a size": (0.85, 1.0), "counts": (0.88, 0.98)}
+"""Shares of 90 % intervals that hold: of a setting; of an estimated size with `MANY` numbers."""
+MOST_EMPTY = 1 / 200  # of the means of cells beyond doubt, or one cell a draw
 
 
 @dataclass(frozen=True)
@@ -283,15 +287,45 @@ def line(setting: Setting, scores: Judged, draws: int) -> str:
         f"{shown:.0f} of {occupied}", f"{100 * share:.2f} %", held_text, f"{rmse:.1f}",
         f"{ratio:.2f} ({max(shown_ratios, default=math.nan):.2f})", counts,
         f"{city:.2f}, {off:.1f}", f"{places:.2f}", f"{hours:.2f}", f"{np.mean(scores.seconds):.1f}",
+        ", ".join(missed(scores)) or "-",
     )  # fmt: skip
     return f"| {' | '.join(columns)} |"
+
+
+def missed(scores: Judged) -> Iterator[str]:
+    """Yield what of `ASKED` a setting does not meet."""
+    held_all, sizes = np.concatenate(scores.held), np.concatenate(scores.sizes)
+    of_sizes = [held_all[np.digitize(sizes, SIZES) == n] for n in range(len(SIZES) + 1)]
+    shares = {
+        "means": [held_all.mean()] if held_all.size else [],
+        "a size": [group.mean() for group in of_sizes if group.size >= MANY],
+        "counts": [np.mean(scores.counts_held)] if scores.counts_held else [],
+    }
+    for name, (least, most) in ASKED.items():
+        if any(not least <= round(float(share), 2) <= most for share in shares[name]):
+            yield name
+    if scores.empty > max(len(scores.shown), MOST_EMPTY * sum(scores.shown)):
+        yield "empty"
+
+
+def total(every: list[Judged]) -> str:
+    """Return what all settings together come to."""
+    means, empty = sum(sum(scores.shown) for scores in every), sum(s.empty for s in every)
+    city = [is_held for scores in every for is_held in scores.city_held]
+    met = sum(not any(missed(scores)) for scores in every)
+    rate = f"1 in {means / empty:,.0f}" if empty else "none"
+    return (
+        f"\n{met} of {len(every)} settings meet all that is asked; of {means:,} means {rate} is of "
+        f"a cell without a bus; the city's mean holds in {np.mean(city):.3f} of {len(city)} draws "
+        "(0.88 to 0.98 is asked)"
+    )
 
 
 HEAD = (
     "days", "epsilon", "tables shown", "means of cells beyond doubt, of occupied", "empty",
     "90 % held (by estimated bus-days < 3, 10, 30, more)", "RMSE, km/h",
     "over spread: median (largest shown)", "counts held, above 40 km/h (with interval), RMSE",
-    "city held, off", "places held", "hours held", "seconds",
+    "city held, off", "places held", "hours held", "seconds", "not met",
 )  # fmt: skip
 
 
@@ -310,9 +344,12 @@ def main() -> None:
     print("# Estimates of buses, real days\n")
     print(f"| {' | '.join(HEAD)} |")
     print("|" + "---|" * len(HEAD))
+    every = list[Judged]()
     for setting in settings(asked.data / "capmetro_bus_gps", asked.data / "surat_itms"):
         if asked.only in setting.name and setting.epsilon in asked.epsilon:
-            print(line(setting, judged(setting, asked.draws), asked.draws), flush=True)
+            every.append(judged(setting, asked.draws))
+            print(line(setting, every[-1], asked.draws), flush=True)
+    print(total(every))
 
 
 if __name__ == "__main__":
