@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from compared_weeks import rmse
@@ -15,7 +16,32 @@ from turnstile.estimates.trips.trip_weeks import taps_by_mode
 CHANGED, WEEKS = 20, 8  # places, earlier weeks
 AT_MOST = 1.03
 SEEDS = (1, 2)
-CHANGES = (("nearly closed", 0.15, 0), ("nearly closed, two weeks ago", 0.15, 2), ("grown", 1.6, 0))
+
+
+class Break(NamedTuple):
+    """What became of the level of some places.
+
+    Args:
+        name: in words.
+        before: times their usual level, until then.
+        now: times it, since; None: each has the rates of the next.
+        since: how many earlier weeks have the level of now.
+    """
+
+    name: str
+    before: float
+    now: float | None
+    since: int = 0
+
+
+CHANGES = (
+    Break("nearly closed", 1, 0.15),
+    Break("nearly closed, two weeks ago", 1, 0.15, 2),
+    Break("grown", 1, 1.6),
+    Break("reopened", 0.15, 1),
+    Break("opened", 0, 1),
+    Break("moved, each to where another was", 1, None),
+)
 
 
 @dataclass(frozen=True)
@@ -31,22 +57,23 @@ class Changed:
     others: float
 
 
-def changed(rates: Floats, noise: Noise, times: float, since: int, *, seed: int = 1) -> Changed:
+def changed(rates: Floats, noise: Noise, change: Break, *, seed: int = 1) -> Changed:
     """Make weeks in which some places have another level, and estimate the last one twice.
 
     Args:
         rates: shape (places, days, slots).
         noise: of all weeks.
-        times: by what the level of the changed places is multiplied.
-        since: how many earlier weeks have that level too.
+        change: of the level of some.
         seed: of counts and noise.
     """
     coins = dice(seed)
     some = dice(99).permutation(len(rates))[:CHANGED]
-    now = rates.copy()
-    now[some] *= times
+    now, usual = rates.copy(), rates.copy()
+    moved = rates[np.roll(some, 1)]
+    now[some] = moved if change.now is None else rates[some] * change.now
+    usual[some] *= change.before
     truth = made_week(coins, now)
-    before = [made_week(coins, now if n < since else rates) for n in range(WEEKS)]
+    before = [made_week(coins, now if n < change.since else usual) for n in range(WEEKS)]
     week = week_of(coins, truth, before, noise)
     ratios = []
     for variant in (week, replace(week, earlier=())):
@@ -61,11 +88,11 @@ def changed(rates: Floats, noise: Noise, times: float, since: int, *, seed: int 
 def changed_lines(rates: Floats, noise: Noise) -> Iterator[str]:
     """Yield a line for every change and share of the taps."""
     for share in (1.0, 0.3, 0.1):
-        for name, times, since in CHANGES:
-            draws = [astuple(changed(share * rates, noise, times, since, seed=n)) for n in SEEDS]
+        for change in CHANGES:
+            draws = [astuple(changed(share * rates, noise, change, seed=n)) for n in SEEDS]
             cells, hours, days, others = np.mean(draws, axis=0)
             verdict = "met" if max(cells, hours, days) <= AT_MOST else "NOT met"
             yield (
-                f"| {name} | {share} | {cells:.2f} | {hours:.2f} | {days:.2f} | {others:.2f} | "
-                f"at most {AT_MOST}: {verdict} |"
+                f"| {change.name} | {share} | {cells:.2f} | {hours:.2f} | {days:.2f} | {others:.2f} "
+                f"| at most {AT_MOST}: {verdict} |"
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from changed_places import AT_MOST, changed
+from changed_places import AT_MOST, CHANGES, changed
 from estimate_weeks import Floats, Noise, dice, made_rates, made_week
 
 from turnstile.estimates.fitting import cell_fits
@@ -16,11 +16,11 @@ CLOSED, NEW = 7, 11
 
 
 def test_changed_places_err_no_more_than_without_history(monkeypatch: pytest.MonkeyPatch) -> None:
-    errors = changed(RATES, NOISE, 0.15, 0)
+    errors = changed(RATES, NOISE, CHANGES[0])
     assert max(errors.cells, errors.hours, errors.days) <= AT_MOST
     assert errors.others < 1
     monkeypatch.setattr(cell_fits, "without_breaks", lambda weeks, _: weeks)
-    assert changed(RATES, NOISE, 0.15, 0).cells > 1.1 > AT_MOST
+    assert changed(RATES, NOISE, CHANGES[0]).cells > 1.1 > AT_MOST
 
 
 def test_a_break_is_found_in_its_week_and_places_that_did_not_change_stay() -> None:

@@ -188,8 +188,9 @@ class TestALandingPath:
     def test_of_weeks_under_a_key_that_is_lost_a_person_says_whose_they_are(
         self, ledger: Ledger
     ) -> None:
-        def lose_key(name: str, *earlier: str) -> None:
-            ledger.name_bounding_key(lambda _: (None, name, earlier), "olga", "the disk")
+        def lose_key(name: str) -> None:
+            kept = tuple(ledger.bounding_keys().kept)
+            ledger.name_bounding_key(lambda _: (None, name, kept), "olga", "the disk")
 
         def reading(place: str, group: str, name: str, week: int, key: str) -> Request:
             of = self.reading(f"{place}/{{week}}/*", f"{place}{week}", group=group, week=week)
@@ -201,14 +202,42 @@ class TestALandingPath:
         sealed(ledger, reading("opal", FAMILY, "a", 2, "l"))
         assert ledger.bounding_keys().kept == {"l"}
         assert ledger.reserve(reading("zoo", "third", "c", 2, "l")).is_open  # under the key here
-        assert ledger.reserve(reading("buses", "others", "b", 0, "l")).is_open  # known to read it
-        doubtful = reading("trams", "third", "d", 0, "l")
-        with pytest.raises(RefusedError, match=f"group {FAMILY} has released from.*that is lost"):
-            ledger.reserve(doubtful)
+        for place in ("trams", "zoo"):  # whether or not it has read from there
+            with pytest.raises(RefusedError, match=f"group {FAMILY} has.*keys that are lost"):
+                ledger.reserve(reading(place, "third", "c", 0, "l"))
         with pytest.raises(RefusedError, match="group others has"):
             ledger.reserve(reading("trams", "third", "d", 1, "l"))
         ledger.admit_family("opal/{week}/*", "third", "olga", "other people")
-        assert ledger.reserve(doubtful).is_open
+        assert ledger.reserve(reading("trams", "third", "d", 0, "l")).is_open
+
+    def test_of_weeks_under_a_key_that_is_lost_beside_an_earlier_one_nothing_is_in_doubt(
+        self, ledger: Ledger
+    ) -> None:
+        """A reservation knows its files under every key that was there."""
+        first = self.reading("opal/{week}/*", "under k", group=FAMILY, name="a")
+        sealed(ledger, first)
+        ledger.name_bounding_key(lambda _: ("k", "l", ()), "olga", "a year is over")
+        both = self.reading("opal/{week}/*", "k1", "l1", group=FAMILY, name="a", week=1)
+        sealed(ledger, replace(both, bounding_key="l"))
+        ledger.name_bounding_key(lambda _: (None, "m", ("l",)), "olga", "the disk")
+        assert ledger.bounding_keys().kept == {"k", "m"}
+        copied = self.reading("zoo/{week}/*", "k1", "m1", group="third", name="c", week=1)
+        with pytest.raises(RefusedError, match=f"group {FAMILY} has"):
+            ledger.reserve(replace(copied, bounding_key="m"))
+        another = self.reading("zoo/{week}/*", "k2", "m2", group="third", name="c", week=1)
+        assert ledger.reserve(replace(another, bounding_key="m")).is_open
+
+    def test_of_a_week_whose_files_nobody_noted_a_person_says_whose_they_are(
+        self, ledger: Ledger
+    ) -> None:
+        """As of a ledger that came back after retention; it may know no path either."""
+        sealed(ledger, ask(programme="a"))
+        second = self.reading("zoo/{week}/*", "one")
+        with pytest.raises(RefusedError, match=f"group {FAMILY} has") as refused:
+            ledger.reserve(second)
+        assert str(refused.value).endswith("admit-family others --landing 'zoo/{week}/*'")
+        ledger.admit_family("zoo/{week}/*", "others", "olga", "other people")
+        assert ledger.reserve(second).is_open
 
 
 def test_which_bounding_keys_have_to_be_there(ledger: Ledger) -> None:
@@ -222,7 +251,7 @@ def test_which_bounding_keys_have_to_be_there(ledger: Ledger) -> None:
     assert ledger.bounding_keys().kept == {"k", "l"}
     ledger.name_bounding_key(take_up("l", "m", "k"), "olga", "k went with the disk")
     assert ledger.bounding_keys().kept == {"l", "m"}
-    ledger.name_bounding_key(take_up(None, "n"), "olga", "m went, too")
+    ledger.name_bounding_key(take_up(None, "n", "m"), "olga", "m went, too")
     assert ledger.bounding_keys().kept == {"l", "n"}
     assert asked == [{"k"}, {"k", "l"}, {"l", "m"}]
 

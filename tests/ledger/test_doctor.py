@@ -136,10 +136,14 @@ def test_another_airflow_of_the_machine_is_not_taken_for_that_of_make_ui(
 
 
 def test_a_worker_that_sees_nothing_of_the_private_zone_but_its_failures_misses_no_key(
-    site: Site, capsys: pytest.CaptureFixture[str]
+    site: Site, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As `worker` of docker-compose.yaml; the zone itself is looked at where it is."""
-    (site.home / "private/failures").mkdir(parents=True)
+    failures = site.home / "private/failures"
+    failures.mkdir(parents=True)
+    assert main(["doctor"]) == 4  # a zone that lost all else
+    monkeypatch.setattr(Path, "is_mount", lambda path: path == failures)
+    capsys.readouterr()
     assert main(["doctor"]) == 0
     assert "no private zone is here" in capsys.readouterr().out
     (site.home / "private/opal").mkdir()

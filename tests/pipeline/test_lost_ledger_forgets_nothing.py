@@ -69,10 +69,11 @@ def test_an_earlier_bounding_key_that_is_gone_makes_no_second_budget(
     _lose_earlier_key(second)
     for look in (("ledger", "verify", "--private"), ("doctor",)):
         assert turnstile(*look) == 4
-        assert "is gone, which tells what it was counted under" in capsys.readouterr().out
+        assert "gone, under which the files of earlier weeks are known" in capsys.readouterr().out
     assert turnstile("run", "itms_second", "--week", WEEK) == 4
     assert "bounding-" in capsys.readouterr().err
     assert turnstile("ledger", "rotate-bounding-key", *WHO) == 0  # lost, says a person
+    assert "declared lost: " in capsys.readouterr().out
     assert turnstile("ledger", "verify", "--private") == 0
     assert refused(turnstile, capsys)
     for place in ("itms/{week}/*", "opal/{week}/*"):

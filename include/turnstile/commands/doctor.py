@@ -181,8 +181,10 @@ def _ledger(settings: Settings) -> Iterator[Found]:
 def _sees_private(settings: Settings) -> bool:
     """Return whether private data are read here; of several machines with stores, not by all."""
     private = settings.private
-    if private.is_dir():  # of a worker that reads none, only what its own failures said
-        return {path.name for path in private.iterdir()} != {"failures"}
+    if private.is_dir() and not settings.store_of("private"):
+        # Of a worker that reads none only what its own failures said is mounted there.
+        others = {path.name for path in private.iterdir()} - {"failures"}
+        return bool(others) or not (private / "failures").is_mount()
     return bool(settings.store_of("private") or not settings.stores)
 
 

@@ -287,8 +287,11 @@ def _rotate_bounding_key(args: argparse.Namespace) -> int:
     from turnstile.release.zone_copies import zones
 
     take_up = zones(Settings.from_environment()).replace_bounding_key
-    name = open_to_write().name_bounding_key(take_up, *_said(args))
-    return _print(args, {"bounding_key": name})
+    ledger = open_to_write()
+    before = ledger.bounding_keys().lost
+    name = ledger.name_bounding_key(take_up, *_said(args))
+    lost = sorted(ledger.bounding_keys().lost - before - {""})
+    return _print(args, {"bounding_key": name, **({"declared_lost": lost} if lost else {})})
 
 
 def _confirm_clock(args: argparse.Namespace) -> int:

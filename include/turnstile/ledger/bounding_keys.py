@@ -35,7 +35,16 @@ class BoundingKeys:
     @property
     def kept(self) -> frozenset[str]:
         """Names of all that have to be there, the present one among them."""
-        return frozenset(name for _, name in self.named) - self.lost
+        return self._until(None) - self.lost - {""}
+
+    def are_lost(self, sequence: int) -> bool:
+        """Return whether none is left of those under which an entry knows its files."""
+        names = self._until(sequence)
+        return bool(names) and names <= self.lost
+
+    def _until(self, sequence: int | None) -> frozenset[str]:
+        named = {name for since, name in self.named if sequence is None or since <= sequence}
+        return frozenset(named if self.first is None else named | {self.first})
 
 
 def bounding_keys_in(connection: Connection) -> BoundingKeys:
@@ -52,7 +61,8 @@ def bounding_keys_in(connection: Connection) -> BoundingKeys:
         if not named:
             first = (entry.body["previous"] or "") if is_rotation else name
         if is_rotation:
-            before = named[-1][1] if named else ""
-            lost |= {*entry.body.get("lost", ()), *(() if entry.body["previous"] else (before,))}
+            lost |= {*entry.body.get("lost", ())}
+            if entry.body["previous"] is None and not (named and "lost" in entry.body):
+                lost.add(named[-1][1] if named else "")  # as earlier versions told of it
         named.append((entry.sequence, name))
     return BoundingKeys(tuple(named), first, frozenset(lost))

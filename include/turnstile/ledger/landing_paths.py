@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 from turnstile.errors import InputError, RefusedError
 from turnstile.ledger import facts
 from turnstile.ledger.balances.changes import week_names, weeks_in
-from turnstile.ledger.bounding_keys import bounding_keys_in
+from turnstile.ledger.bounding_keys import BoundingKeys, bounding_keys_in
 from turnstile.ledger.database.database_tables import ATTEMPT, ENTRY
 from turnstile.ledger.entries import Entry, EntryKind, read_entry
 from turnstile.ledger.records import Request
@@ -56,26 +56,31 @@ def landing_refusal(
     used = _used(known)
     is_known = (landing, family) in used or _is_admitted(known, family)
     others = {} if is_known else {group: landing for _, group in used if group != family}
-    for group in _groups_with(connection, request, is_known=is_known):
-        theirs = [place for place, other in _used(facts_of_paths) if other == group]
+    for group in _groups_with(connection, request):
+        theirs = [place for place, other in _used(facts_of_paths) if other == group] or [landing]
         if not any(_is_admitted(_at(facts_of_paths, place), family) for place in theirs):
-            others.setdefault(group, min(theirs, default=landing))
+            others.setdefault(group, min(theirs))
     if not others:
         return None
+    admit = (
+        f"turnstile ledger admit-family {family} --landing {place!r}"
+        for place in sorted({*others.values()})
+    )
     return RefusedError(
         f"{programme} would charge the files {landing!r} to the budget group {family!r}, but "
         f"the group {', '.join(sorted(others))} has released from them, from files of the same "
-        "bytes, or of the same week under a bounding key that is lost: nobody would add up what "
-        "the same people lose; use that group in the programme's file, or decide that they are "
-        f"other people: turnstile ledger admit-family {family} --landing {min(others.values())!r}"
+        "bytes, or of this week from files that were known under keys that are lost: nobody "
+        "would add up what the same people lose; use that group in the programme's file, or "
+        "decide that they are "
+        f"other people: {', and '.join(admit)}"
     )
 
 
-def _groups_with(connection: Connection, request: Request, *, is_known: bool) -> set[str]:
+def _groups_with(connection: Connection, request: Request) -> set[str]:
     """Return the other budget groups that were charged for one of these files.
 
-    Where a group reads a path for the first time, those too that were charged for whichever files
-    of this week under a bounding key that is lost: of these nobody can say.
+    And those that were charged for this week where nobody can say for which files: they were known
+    under bounding keys that are all lost, or are not noted.
     """
     if not request.files:
         return set()
@@ -85,15 +90,15 @@ def _groups_with(connection: Connection, request: Request, *, is_known: bool) ->
         .where(ATTEMPT.c.family != request.family, ATTEMPT.c.state != ReleaseState.VOID.value)
     )
     charged = [(r.family, read_entry(r.record, r.hash)) for r in connection.execute(query)]
-    keys, weeks = bounding_keys_in(connection), set(week_names(request.weeks))
+    weeks, files = set(week_names(request.weeks)), set(request.files)
+    keys = bounding_keys_in(connection) if charged else BoundingKeys()
     return {
         group
         for group, entry in charged
-        if not set(request.files).isdisjoint(entry.body.get("files", ()))
+        if not files.isdisjoint(entry.body.get("files", ()))
         or (
-            not is_known
-            and keys.at(entry.sequence) in keys.lost
-            and not weeks.isdisjoint(week_names(weeks_in(entry.body)))
+            not weeks.isdisjoint(week_names(weeks_in(entry.body)))
+            and (not entry.body.get("files") or keys.are_lost(entry.sequence))
         )
     }
 
@@ -115,7 +120,9 @@ def admit_family(connection: Connection, at: str, body: Mapping[str, str]) -> En
     """
     facts.head(connection, locked=True)
     used = [e.body for e in _landing_facts(connection) if "programme" in e.body]
-    if not any(_overlap(o["landing"], body["landing"]) for o in used):
+    families = connection.execute(select(ATTEMPT.c.family).distinct()).scalars()
+    is_any_unknown = not {o["family"] for o in used}.issuperset(families)  # where it reads
+    if not (is_any_unknown or any(_overlap(o["landing"], body["landing"]) for o in used)):
         rule = f"no budget group has released from {body['landing']!r}; nothing to decide"
         raise InputError(where="ledger", field="landing", rule=rule)
     return facts.append(connection, at, EntryKind.FAMILY_ADMITTED, body)

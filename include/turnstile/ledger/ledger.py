@@ -674,7 +674,7 @@ class Ledger(ChargingLedger):
                         )
             previous, name, lost = take_up(bounding_keys_in(connection).kept)
             who = {"person": said[0], "reason": said[1]}
-            body = {"name": name, "previous": previous, **({"lost": lost} if lost else {}), **who}
+            body = {"name": name, "previous": previous, "lost": lost, **who}
             facts.append(connection, self._now(), EntryKind.BOUNDING_KEY, body)
             return name
 

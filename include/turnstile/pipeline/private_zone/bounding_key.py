@@ -14,6 +14,11 @@ from turnstile.release.earlier_bounding_keys import earlier_secret
 from turnstile.release.zones import BOUNDING_KEY, bounding_secret, name_of_secret
 from turnstile.settings import Settings
 
+REPAIR = (
+    "restore it from a backup of the private zone, or if it is lost for good: turnstile ledger "
+    "rotate-bounding-key, which declares lost what is not there"
+)
+
 
 def require_known_key(settings: Settings, ledger: Ledger) -> None:
     """Refuse to go on under another bounding key than the ledger's; make one on first use.
@@ -24,20 +29,33 @@ def require_known_key(settings: Settings, ledger: Ledger) -> None:
     Raises:
         IntegrityError: a key is gone, or is another one.
     """
-    keys, file = ledger.bounding_keys(), BOUNDING_KEY
-    named, is_here = keys.at(), (settings.private / BOUNDING_KEY).exists()
+    require_present_key(settings, ledger)
+    if gone := earlier_keys_gone(settings, ledger.bounding_keys()):
+        raise IntegrityError(f"{gone}; nothing was read or charged: {REPAIR}")
+
+
+def earlier_keys_gone(settings: Settings, keys: BoundingKeys) -> str:
+    """Say which earlier keys are gone that nobody declared lost; empty if none is."""
+    names = sorted(name for name in keys.kept - {keys.at()} if not earlier_secret(settings, name))
+    files = ", ".join(f"private/bounding-{name}.key" for name in names)
+    return files and f"{files} gone, under which the files of earlier weeks are known"
+
+
+def require_present_key(settings: Settings, ledger: Ledger) -> None:
+    """Refuse to go on under another bounding key than the present one of the ledger.
+
+    Raises:
+        IntegrityError: it is gone, or is another one.
+    """
+    named = ledger.bounding_keys().at()
+    is_here = (settings.private / BOUNDING_KEY).exists()
     if not is_here and (named is not None or _was_used(ledger)):
         problem = "is gone"
     elif named is not None and name_of_secret(bounding_secret(settings)) != named:
         problem = "is another one than the ledger names"
-    elif gone := sorted(n for n in keys.kept - {named} if not earlier_secret(settings, n)):
-        file, problem = f"bounding-{gone[0]}.key", "is gone, which tells what it was counted under"
     else:
         return
-    raise IntegrityError(
-        f"private/{file} {problem}; nothing was read or charged: restore it from a backup "
-        "of the private zone, or if it is lost for good: turnstile ledger rotate-bounding-key"
-    )
+    raise IntegrityError(f"private/{BOUNDING_KEY} {problem}; nothing was read or charged: {REPAIR}")
 
 
 def _was_used(ledger: Ledger) -> bool:

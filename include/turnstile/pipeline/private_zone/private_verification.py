@@ -14,7 +14,12 @@ from turnstile.errors import TurnstileError
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Attempt, Finding
-from turnstile.pipeline.private_zone.bounding_key import require_known_key, secret_as_sealed
+from turnstile.pipeline.private_zone.bounding_key import (
+    REPAIR,
+    earlier_keys_gone,
+    require_present_key,
+    secret_as_sealed,
+)
 from turnstile.pipeline.private_zone.private_data import Part
 from turnstile.release.zone_copies import zones
 from turnstile.release.zones import commitment
@@ -32,11 +37,13 @@ def private_findings(settings: Settings, ledger: Ledger) -> Iterator[Finding]:
     """
     zones(settings).fetch_private()
     try:
-        require_known_key(settings, ledger)
+        require_present_key(settings, ledger)
     except TurnstileError as error:
         yield Finding("private", None, str(error))
         return
     entries, keys = list(ledger.entries()), ledger.bounding_keys()
+    if gone := earlier_keys_gone(settings, keys):
+        yield Finding("private", None, f"{gone}: {REPAIR}")
     deleted = {  # last, since what goes before a revision is reserved is nothing of that revision
         (entry.body["programme"], entry.body["period"], entry.body["part"]): entry.sequence
         for entry in entries
