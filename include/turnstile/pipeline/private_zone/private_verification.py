@@ -42,8 +42,8 @@ def private_findings(settings: Settings, ledger: Ledger) -> Iterator[Finding]:
         yield Finding("private", None, str(error))
         return
     entries, keys = list(ledger.entries()), ledger.bounding_keys()
-    if gone := earlier_keys_gone(settings, keys):
-        yield Finding("private", None, f"{gone}: {REPAIR}")
+    if lost := earlier_keys_gone(settings, keys):
+        yield Finding("private", None, f"{lost}: {REPAIR}")
     deleted = {  # last, since what goes before a revision is reserved is nothing of that revision
         (entry.body["programme"], entry.body["period"], entry.body["part"]): entry.sequence
         for entry in entries
