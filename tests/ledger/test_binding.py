@@ -227,11 +227,12 @@ class TestALandingPath:
         another = self.reading("zoo/{week}/*", "k2", "m2", group="third", name="c", week=1)
         assert ledger.reserve(replace(another, bounding_key="m")).is_open
 
-    def test_of_a_week_whose_files_nobody_noted_a_person_says_whose_they_are(
+    def test_of_a_group_of_which_no_path_is_known_a_person_can_say_so_too(
         self, ledger: Ledger
     ) -> None:
-        """As of a ledger that came back after retention; it may know no path either."""
+        """As of a ledger that came back without its programmes' files."""
         sealed(ledger, ask(programme="a"))
+        ledger.name_bounding_key(lambda _: (None, "k", ()), "olga", "the disk")
         second = self.reading("zoo/{week}/*", "one")
         with pytest.raises(RefusedError, match=f"group {FAMILY} has") as refused:
             ledger.reserve(second)

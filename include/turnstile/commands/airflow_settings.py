@@ -31,18 +31,16 @@ class AirflowSettings(NamedTuple):
 
     @classmethod
     def of_process(cls) -> AirflowSettings:
-        """Read the environment, and the file that it names.
+        """Read the environment, and the file of its Airflow if it has any setting of one.
 
         Raises:
             InputError: the file is none of settings.
             OSError: it may not be read.
         """
         env = os.environ  # noqa: TID251 - not ours
-        home = env.get(_HOME)
-        file = env.get(_FILE) or (os.path.join(home, "airflow.cfg") if home else "")  # noqa: PTH118
-        path = Path(_expanded(file))
-        if not file or not path.exists():
-            return cls(env, None)
+        path = Path(_expanded(env.get(_FILE) or f"{_home(env)}/airflow.cfg"))
+        if not any(name.startswith("AIRFLOW_") for name in env) or not path.exists():
+            return cls(env, None)  # a file in its default place may be another Airflow's
         parser = configparser.RawConfigParser()
         try:
             parser.read_string(path.read_text(encoding="utf-8"))
@@ -80,14 +78,14 @@ class AirflowSettings(NamedTuple):
                 "without a name, so that nobody can be told to have approved"
             )
         sent = [name for name in ("statsd_on", "otel_on") if self._is_on("metrics", name)]
-        if sent and not self.option("metrics", "metrics_allow_list"):
+        lists = ("metrics_allow_list", "metrics_block_list")
+        if sent and not any(self.option("metrics", name) for name in lists):
             yield (
                 f"[metrics] {sent[0]} without metrics_allow_list: how long count and draw took "
                 "is sent, which depends on how many rows there were; take docker-compose.yaml's"
             )
-        home = self.env.get(_HOME)
-        folder = self.option("core", "plugins_folder") or (f"{home}/plugins" if home else "")
-        if folder and not Path(_expanded(folder), _A_PLUGIN).is_file():
+        folder = self.option("core", "plugins_folder") or f"{_home(self.env)}/plugins"
+        if self.is_any and not Path(_expanded(folder), _A_PLUGIN).is_file():
             yield f"[core] plugins_folder, {folder}, lacks {_A_PLUGIN}: release DAGs need {plugins}"
 
     @property
@@ -97,6 +95,11 @@ class AirflowSettings(NamedTuple):
 
     def _is_on(self, section: str, name: str) -> bool:
         return (self.option(section, name) or "").lower() in _ON
+
+
+def _home(env: Mapping[str, str]) -> str:
+    """Return where an Airflow of this environment has its file and, by default, its plugins."""
+    return env.get(_HOME) or "~/airflow"
 
 
 def _expanded(path: str) -> str:

@@ -79,8 +79,8 @@ def landing_refusal(
 def _groups_with(connection: Connection, request: Request) -> set[str]:
     """Return the other budget groups that were charged for one of these files.
 
-    And those that were charged for this week where nobody can say for which files: they were known
-    under bounding keys that are all lost, or are not noted.
+    And those that were charged for this week from files that were known under bounding keys alone
+    that are all lost: whether these are the same nobody can say.
     """
     if not request.files:
         return set()
@@ -97,8 +97,7 @@ def _groups_with(connection: Connection, request: Request) -> set[str]:
         for group, entry in charged
         if not files.isdisjoint(entry.body.get("files", ()))
         or (
-            not weeks.isdisjoint(week_names(weeks_in(entry.body)))
-            and (not entry.body.get("files") or keys.are_lost(entry.sequence))
+            keys.are_lost(entry.sequence) and not weeks.isdisjoint(week_names(weeks_in(entry.body)))
         )
     }
 
