@@ -1,5 +1,6 @@
 """Lives simulated years: a deployment with its people, machines and bad days, seed by seed.
 
+    export PYTHONHASHSEED=0  # as `make simulate` has it: the order in sets is part of a world
     python benchmarks/simulated_years.py [--years 1000] [--first 0] [--processes 2]
     python benchmarks/simulated_years.py --seed 7        # one world again, with what happened in it
     python benchmarks/simulated_years.py --planted [NAME ...]  # ten mistakes: found or not
