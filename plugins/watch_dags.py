@@ -118,6 +118,7 @@ def delete_what_is_due() -> str:
     from turnstile.ledger.of_deployment import open_ledger
     from turnstile.operations.retention_day import RetentionDay
     from turnstile.pipeline.private_zone.private_verification import private_findings
+    from turnstile.pipeline.private_zone.retention import RETENTION
 
     settings = Settings.from_environment()
     gone: list[str] = []
@@ -135,12 +136,9 @@ def delete_what_is_due() -> str:
         try:
             act()
         except Exception as error:  # noqa: BLE001 - its text may hold a name that somebody chose
-            name = "retention-delete_what_is_due"
-            failures.append(failure_without_values(error, settings, name))
-    if len(failures) > 1:
-        raise type(failures[0])("; and ".join(map(str, failures)))
+            failures.append(failure_without_values(error, settings, f"{RETENTION}-{act.__name__}"))
     if failures:
-        raise failures[0]
+        raise type(failures[0])("; and ".join(dict.fromkeys(map(str, failures))))
     return "; ".join(gone) or "nothing is due"
 
 

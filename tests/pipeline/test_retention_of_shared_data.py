@@ -168,11 +168,11 @@ def test_reports_of_failures_go_with_the_raw_data_of_their_programme(
     folder = published.home / "private/failures"
     folder.mkdir(exist_ok=True)
     names = [f"{name}-ingest-20160801T100000.txt" for name in ("itms", "itms_month", "opal")]
-    for name in names:
+    for name in (*names, f"{retention.RETENTION}-delete-20160801T100000.txt"):
         (folder / name).write_text("ValueError: 3085220012345678")
     monkeypatch.setattr(retention.Retention, "verdicts", lambda _: ())
     act(NOW + timedelta(days=89))
-    assert len(list(folder.iterdir())) == 3
+    assert len(list(folder.iterdir())) == 4
     act(NOW + timedelta(days=91))
     assert sorted(path.name for path in folder.iterdir()) == names[1:]
 

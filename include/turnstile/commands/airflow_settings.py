@@ -15,6 +15,8 @@ from turnstile.errors import InputError
 
 _A_PLUGIN = "privacy_page.py"
 _HOME, _FILE = "AIRFLOW_HOME", "AIRFLOW_CONFIG"
+_METRICS = ("statsd_on", "statsd_datadog_enabled", "otel_on")
+_DURATIONS = "how long count and draw took is sent, which depends on how many rows there were"
 _ON = frozenset({"true", "t", "1"})
 
 
@@ -39,8 +41,9 @@ class AirflowSettings(NamedTuple):
         """
         env = os.environ  # noqa: TID251 - not ours
         path = Path(_expanded(env.get(_FILE) or f"{_home(env)}/airflow.cfg"))
-        if not any(name.startswith("AIRFLOW_") for name in env) or not path.exists():
-            return cls(env, None)  # a file in its default place may be another Airflow's
+        is_set = any(name.startswith("AIRFLOW__") or name in {_HOME, _FILE} for name in env)
+        if not is_set or not path.exists():  # one in the default place may be another Airflow's
+            return cls(env, None)
         parser = configparser.RawConfigParser()
         try:
             parser.read_string(path.read_text(encoding="utf-8"))
@@ -77,15 +80,17 @@ class AirflowSettings(NamedTuple):
                 "[core] simple_auth_manager_all_admins is on: everybody is an administrator "
                 "without a name, so that nobody can be told to have approved"
             )
-        sent = [name for name in ("statsd_on", "otel_on") if self._is_on("metrics", name)]
-        lists = ("metrics_allow_list", "metrics_block_list")
-        if sent and not any(self.option("metrics", name) for name in lists):
+        sent = [name for name in _METRICS if self._is_on("metrics", name)]
+        if sent and not self.option("metrics", "metrics_allow_list"):
             yield (
-                f"[metrics] {sent[0]} without metrics_allow_list: how long count and draw took "
-                "is sent, which depends on how many rows there were; take docker-compose.yaml's"
+                f"[metrics] {sent[0]} without metrics_allow_list: {_DURATIONS}; take the list of "
+                "docker-compose.yaml"
             )
+        if self._is_on("traces", "otel_on"):
+            yield f"[traces] otel_on: {_DURATIONS}"
         folder = self.option("core", "plugins_folder") or f"{_home(self.env)}/plugins"
-        if self.is_any and not Path(_expanded(folder), _A_PLUGIN).is_file():
+        is_stated = self.parser is not None or self.option("core", "plugins_folder") is not None
+        if is_stated and not Path(_expanded(folder), _A_PLUGIN).is_file():
             yield f"[core] plugins_folder, {folder}, lacks {_A_PLUGIN}: release DAGs need {plugins}"
 
     @property

@@ -61,8 +61,8 @@ def bounding_keys_in(connection: Connection) -> BoundingKeys:
         if not named:
             first = (entry.body["previous"] or "") if is_rotation else name
         if is_rotation:
-            lost |= {*entry.body.get("lost", ())}
-            if entry.body["previous"] is None and not (named and "lost" in entry.body):
-                lost.add(named[-1][1] if named else "")  # as earlier versions told of it
+            before = named[-1][1] if named else str(first)
+            is_told = named and "lost" in entry.body  # else what was there tells, "" of no name
+            lost.update(entry.body["lost"] if is_told else {before} - {entry.body["previous"]})
         named.append((entry.sequence, name))
     return BoundingKeys(tuple(named), first, frozenset(lost))

@@ -97,7 +97,9 @@ def _groups_with(connection: Connection, request: Request) -> set[str]:
         for group, entry in charged
         if not files.isdisjoint(entry.body.get("files", ()))
         or (
-            keys.are_lost(entry.sequence) and not weeks.isdisjoint(week_names(weeks_in(entry.body)))
+            "files" in entry.body
+            and keys.are_lost(entry.sequence)
+            and not weeks.isdisjoint(week_names(weeks_in(entry.body)))
         )
     }
 
@@ -115,7 +117,7 @@ def admit_family(connection: Connection, at: str, body: Mapping[str, str]) -> En
     """Write that a second group may read a landing path.
 
     Raises:
-        InputError: no other group has used it.
+        InputError: no group has used it, and of each it is known what it used.
     """
     facts.head(connection, locked=True)
     used = [e.body for e in _landing_facts(connection) if "programme" in e.body]

@@ -10,9 +10,10 @@ from turnstile.settings import Settings
 
 
 def earlier_secret(settings: Settings, name: str) -> bytes | None:
-    """Return a secret that was in use before, by its name; None if it is gone."""
+    """Return a secret that was in use before, by its name; None if it is gone, or is another."""
     path = _place(settings, name)
-    return path.read_bytes() if path.exists() else None
+    secret = path.read_bytes() if path.exists() else b""
+    return secret if name_of_secret(secret) == name else None
 
 
 def replace_secret(
@@ -31,7 +32,7 @@ def replace_secret(
     if path.exists():
         old = name_of_secret(path.read_bytes())
         path.rename(_place(settings, old))
-    gone = tuple(sorted(name for name in earlier if not _place(settings, name).exists()))
+    gone = tuple(sorted(name for name in earlier if earlier_secret(settings, name) is None))
     return old, name_of_secret(bounding_secret(settings)), gone
 
 

@@ -99,7 +99,8 @@ def _new(args: argparse.Namespace) -> int:
     if new.grain is not None:
         print(f"begins with {new.grain.in_words(deliveries[0].feed.shape)}")
     if args.trips:
-        print("\n".join(_usable_grains(args.name, include, args.trips)))
+        for line in _usable_grains(args.name, include, args.trips):
+            print(line)
     landing = settings.landing / args.name
     for key in new.open:
         print(f"to decide: {key}")

@@ -36,9 +36,10 @@ def require_known_key(settings: Settings, ledger: Ledger) -> None:
 
 def earlier_keys_gone(settings: Settings, keys: BoundingKeys) -> str:
     """Say which earlier keys are gone that nobody declared lost; empty if none is."""
-    names = sorted(name for name in keys.kept - {keys.at()} if not earlier_secret(settings, name))
+    earlier = sorted(keys.kept - {keys.at()})
+    names = [name for name in earlier if earlier_secret(settings, name) is None]
     files = ", ".join(f"private/bounding-{name}.key" for name in names)
-    return files and f"{files} gone, under which the files of earlier weeks are known"
+    return files and f"{files} gone or another, under which the files of earlier weeks are known"
 
 
 def require_present_key(settings: Settings, ledger: Ledger) -> None:

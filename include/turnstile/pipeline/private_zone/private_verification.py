@@ -81,7 +81,7 @@ def _of_release(
             yield finding(f"the record of its {_WORDS[name]} is gone")
             continue
         digest = note.read_text(encoding="ascii", errors="replace")
-        # None: a person declared that key lost
+        # None: that key is lost, which is told by itself, or was declared so by a person
         if committed and secret is not None and commitment(secret, digest) != committed:
             yield finding(f"its {_WORDS[name]} are others than it was reserved with")
         elif name == "exact" or Part.ROWS not in gone:

@@ -55,6 +55,8 @@ ANNOUNCED_DAYS = 7
 _SOONER = timedelta(days=2)
 """By how much people are told before they have to be: a day of retention runs once a day and the
 watchdog sends what it wrote later, so that data go on their day and not a day after it."""
+RETENTION = "retention"
+"""What reports of its own failures are named by, in place of a programme."""
 _OF_NO_PERIOD = ("failures/*.txt", "looks/*/", ".look-*", ".landing-*")
 MOST_A_DAY = 30
 """Of a deployment: a week of ten programmes is 20 or 30 parts; a slip of a file, years of them."""
@@ -184,8 +186,9 @@ class Retention:
     def delete_reports(self) -> None:
         """Delete what holds raw values and is of no period, after the days of raw data.
 
-        Reports of failed tasks are named `<programme>-<task>-<instant>.txt`. Looks at files that no
-        programme names, and what a look that died left, go by the shortest days of any programme.
+        Reports of failed tasks are named `<programme>-<task>-<instant>.txt`. Those of retention
+        itself, looks at files that no programme names, and what a look that died left, go by the
+        shortest days of any programme.
         """
         days = {
             programme.name: programme.retention.raw_days
@@ -197,8 +200,9 @@ class Retention:
         for path in [
             report for glob in _OF_NO_PERIOD for report in self.settings.private.glob(glob)
         ]:
-            of_programme = path.stem.rsplit("-", 2)[0] if path.suffix == ".txt" else None
-            kept_days = days.get(of_programme) if of_programme else min(days.values())
+            of_programme = path.stem.rsplit("-", 2)[0]
+            is_of_one = path.suffix == ".txt" and of_programme != RETENTION
+            kept_days = days.get(of_programme) if is_of_one else min(days.values())
             age = timedelta(seconds=self.now.timestamp() - path.lstat().st_ctime)
             if kept_days is not None and age > timedelta(days=kept_days):
                 _remove(path)
