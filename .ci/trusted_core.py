@@ -23,7 +23,7 @@ LIST = ".ci/trusted_core.txt"
 # 4 for what a person wrote, which ends no line, 2 for which zones lie in stores,
 # 2 for trips that name themselves, 58 for cells of Parquet and Arrow that the engine cannot read,
 # 16 for a raw tab or line break within a text of JSON
-LINES_AT_MOST = 8_800
+LINES_AT_MOST = 8_801
 # of modules that only programmes of their own feed rest on, all together
 FEEDS_AT_MOST = 900
 _OF_A_FEED = "# of its feed"
