@@ -210,6 +210,7 @@ class TestALandingPath:
             ledger.reserve(reading("trams", "third", "d", 1, "l"))
         ledger.admit_family("opal/{week}/*", "third", "olga", "other people")
         assert ledger.reserve(reading("trams", "third", "d", 0, "l")).is_open
+        assert ledger.reserve(self.reading("zoo2/{week}/*", group="fifth", name="e")).is_open
 
     def test_of_weeks_under_a_key_that_is_lost_beside_an_earlier_one_nothing_is_in_doubt(
         self, ledger: Ledger
