@@ -8,6 +8,9 @@ import sys
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from turnstile.commands.ledger_opened import who_asks
+from turnstile.errors import InputError
+
 if TYPE_CHECKING:
     from turnstile.pipeline.private_zone.retention import Verdict
 
@@ -17,6 +20,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser("retention", help="until when private data stay, and why longer")
     parser.add_argument("--delete", action="store_true", help="delete what is due, as the DAG does")
     parser.add_argument("--all", action="store_true", help="however much is due at once")
+    parser.add_argument("--person", help="who says --all; you, by default")
+    parser.add_argument("--reason", default="", help="why --all; kept in the ledger")
     parser.add_argument("--json", action="store_true", help="for scripts")
     parser.set_defaults(command=_retention)
 
@@ -28,7 +33,11 @@ def _retention(args: argparse.Namespace) -> int:
     from turnstile.settings import Settings, system_clock
 
     now = system_clock()
-    day = RetentionDay(Settings.from_environment(), now, is_said=args.all)
+    if args.all and not args.reason.strip():
+        rule = "is wanted where more goes than goes without a person; it stays in the ledger"
+        raise InputError(where="retention", field="--reason", rule=rule)
+    said = (args.person or who_asks("--person"), args.reason) if args.all else ()
+    day = RetentionDay(Settings.from_environment(), now, said)
     rows = [_row(verdict, now) for verdict in (day.act() if args.delete else day.verdicts())]
     if args.json:
         sys.stdout.write(json.dumps(rows, indent=1) + "\n")

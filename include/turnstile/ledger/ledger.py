@@ -509,7 +509,9 @@ class Ledger(ChargingLedger):
         """
         self._write(lambda c: words.record_delivery(c, self._now(), key, portal, manifest_digest))
 
-    def record_deletion(self, programme: str, period: str, part: str, days: int) -> Entry:
+    def record_deletion(
+        self, programme: str, period: str, part: str, days: int, *said: str
+    ) -> Entry:
         """Write that private data of a period are deleted by retention, just before they are.
 
         What comes back, from a copy perhaps, is deleted again, and that is stated again.
@@ -519,8 +521,10 @@ class Ledger(ChargingLedger):
             period: of the data.
             part: `files`, `rows` or `exact`.
             days: that the programme keeps them.
+            said: person and reason, where more goes at once than goes without a person.
         """
-        body = {"programme": programme, "period": period, "part": part, "days": days}
+        who = dict(zip(("person", "reason"), said, strict=False))
+        body = {"programme": programme, "period": period, "part": part, "days": days, **who}
         return self._write(lambda c: facts.append(c, self._now(), EntryKind.DELETED, body))
 
     def recover(  # noqa: PLR0913 - each a thing that a person says or that is left

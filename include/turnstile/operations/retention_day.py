@@ -27,12 +27,12 @@ class RetentionDay:
     Args:
         settings: of the deployment.
         now: aware.
-        is_said: whether a person says that all that is due may go, however much it is.
+        said: person and reason, if all that is due may go, however much it is.
     """
 
     settings: Settings
     now: datetime
-    is_said: bool = False
+    said: tuple[str, ...] = ()
 
     def verdicts(self) -> tuple[Verdict, ...]:
         """Return what becomes of all private data; changes nothing."""
@@ -68,7 +68,7 @@ class RetentionDay:
             self._alarmed_at,
             self._in_force_since,
             self._days_met,
-            self.is_said,
+            self.said,
         )
 
     def _in_force_since(self, programme: str, digest: str) -> datetime:

@@ -116,7 +116,7 @@ class Retention:
         alarmed: whether somebody was told.
         in_force_since: since when a file has been as it is.
         days_met: days of an earlier text.
-        is_said: whether a person says that all that is due may go, however much it is.
+        said: person and reason, if all that is due may go, however much it is.
     """
 
     settings: Settings
@@ -125,7 +125,7 @@ class Retention:
     alarmed: Alarmed
     in_force_since: InForceSince
     days_met: DaysMet
-    is_said: bool = False
+    said: tuple[str, ...] = ()
 
     def verdicts(self) -> tuple[Verdict, ...]:
         """Return what becomes of everything that is there, landing zone first."""
@@ -145,11 +145,11 @@ class Retention:
             self._verdict(holding, stays) for holding in holdings if holding.part is Part.EXACT
         ]
         verdicts = (*raw, *exact)
-        if sum(verdict.may_go(self.now) for verdict in verdicts) <= MOST_A_DAY or self.is_said:
+        if sum(verdict.may_go(self.now) for verdict in verdicts) <= MOST_A_DAY or self.said:
             return verdicts
         rule = (
             f"more than {MOST_A_DAY} parts are due at once; see turnstile retention, and if it is "
-            "right: turnstile retention --delete --all"
+            "right: turnstile retention --delete --all --person YOU --reason WHY"
         )
         return tuple(
             replace(verdict, held=rule) if verdict.may_go(self.now) else verdict
@@ -172,7 +172,7 @@ class Retention:
             return False
         for programme in dict.fromkeys(programme for programme, _ in kept.users):
             days = _days(_spec(programme), kept.part)
-            self.ledger.record_deletion(programme.name, kept.name, kept.part, days)
+            self.ledger.record_deletion(programme.name, kept.name, kept.part, days, *self.said)
         below = (entry for path in kept.paths for entry in (path, *path.rglob("*")))
         files = [entry for entry in below if entry.is_symlink() or not entry.is_dir()]
         for path in kept.paths:
