@@ -138,6 +138,12 @@ class Judged:
     hours_held: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
 
+    @property
+    def by_size(self) -> list[Floats]:
+        """Whether each interval of an estimated size holds, from the smallest size."""
+        held_all, sizes = np.concatenate(self.held), np.concatenate(self.sizes)
+        return [held_all[np.digitize(sizes, SIZES) == n] for n in range(len(SIZES) + 1)]
+
 
 def held(low: Floats, high: Floats, truth: Floats) -> Floats:
     """Return whether intervals hold, rounding of the truth's last digits aside."""
@@ -263,7 +269,7 @@ def thinned(folder: Path, days: tuple[str, ...], fleet: int, coins: Random) -> P
 def line(setting: Setting, scores: Judged, draws: int) -> str:
     """Return one line of the table."""
     shown, held_all = np.mean(scores.shown), np.concatenate(scores.held)
-    sizes, squares = np.concatenate(scores.sizes), np.concatenate(scores.squares)
+    squares = np.concatenate(scores.squares)
     is_any = held_all.size > 0
     rmse = math.sqrt(squares.mean()) if is_any else math.nan
     ratio = float(np.median([actual for _, actual in scores.ratios])) if scores.ratios else math.nan
@@ -274,8 +280,9 @@ def line(setting: Setting, scores: Judged, draws: int) -> str:
     off = np.mean(scores.city_errors) if scores.city_errors else math.nan
     places = np.mean(scores.places_held) if scores.places_held else math.nan
     hours = np.mean(scores.hours_held) if scores.hours_held else math.nan
-    by_size = [held_all[np.digitize(sizes, SIZES) == n] for n in range(len(SIZES) + 1)]
-    each = "/".join(f"{100 * group.mean():.0f}" if group.size >= FEW else "-" for group in by_size)
+    each = "/".join(
+        f"{100 * group.mean():.0f}" if group.size >= FEW else "-" for group in scores.by_size
+    )
     over = f"{np.mean(scores.over_held):.2f}" if scores.over_held else "-"
     held_text = f"{held_all.mean() if is_any else math.nan:.3f} ({each})"
     counts = (
@@ -294,11 +301,10 @@ def line(setting: Setting, scores: Judged, draws: int) -> str:
 
 def missed(scores: Judged) -> Iterator[str]:
     """Yield what of `ASKED` a setting does not meet."""
-    held_all, sizes = np.concatenate(scores.held), np.concatenate(scores.sizes)
-    of_sizes = [held_all[np.digitize(sizes, SIZES) == n] for n in range(len(SIZES) + 1)]
+    held_all = np.concatenate(scores.held)
     shares = {
         "means": [held_all.mean()] if held_all.size else [],
-        "a size": [group.mean() for group in of_sizes if group.size >= MANY],
+        "a size": [group.mean() for group in scores.by_size if group.size >= MANY],
         "counts": [np.mean(scores.counts_held)] if scores.counts_held else [],
     }
     for name, (least, most) in ASKED.items():

@@ -27,6 +27,7 @@ from ledger_asks import (
 from turnstile.errors import BudgetExceeded, InputError, RefusedError, RevisionNeeded
 from turnstile.ledger.balances.amounts import Cap
 from turnstile.ledger.balances.changes import AccountRow, Amount
+from turnstile.ledger.bounding_keys import TakenUp
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import MOST, Request
@@ -190,7 +191,7 @@ class TestALandingPath:
     ) -> None:
         def lose_key(name: str) -> None:
             kept = tuple(ledger.bounding_keys().kept)
-            ledger.name_bounding_key(lambda _: (None, name, kept), "olga", "the disk")
+            ledger.name_bounding_key(lambda _: TakenUp(None, name, kept), "olga", "the disk")
 
         def reading(place: str, group: str, name: str, week: int, key: str) -> Request:
             of = self.reading(f"{place}/{{week}}/*", f"{place}{week}", group=group, week=week)
@@ -218,10 +219,10 @@ class TestALandingPath:
         """A reservation knows its files under every key that was there."""
         first = self.reading("opal/{week}/*", "under k", group=FAMILY, name="a")
         sealed(ledger, first)
-        ledger.name_bounding_key(lambda _: ("k", "l", ()), "olga", "a year is over")
+        ledger.name_bounding_key(lambda _: TakenUp("k", "l", ()), "olga", "a year is over")
         both = self.reading("opal/{week}/*", "k1", "l1", group=FAMILY, name="a", week=1)
         sealed(ledger, replace(both, bounding_key="l"))
-        ledger.name_bounding_key(lambda _: (None, "m", ("l",)), "olga", "the disk")
+        ledger.name_bounding_key(lambda _: TakenUp(None, "m", ("l",)), "olga", "the disk")
         assert ledger.bounding_keys().kept == {"k", "m"}
         copied = self.reading("zoo/{week}/*", "k1", "m1", group="third", name="c", week=1)
         with pytest.raises(RefusedError, match=f"group {FAMILY} has"):
@@ -245,7 +246,7 @@ def test_which_bounding_keys_have_to_be_there(ledger: Ledger) -> None:
     asked: list[set[str]] = []
 
     def take_up(previous: str | None, name: str, *gone: str) -> Callable[..., Any]:
-        return lambda earlier: (asked.append(set(earlier)), (previous, name, gone))[1]
+        return lambda earlier: (asked.append(set(earlier)), TakenUp(previous, name, gone))[1]
 
     ledger.name_bounding_key(take_up("k", "l"), "olga", "a year is over")
     assert ledger.bounding_keys().kept == {"k", "l"}

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from turnstile.errors import InputError, TurnstileError
+from turnstile.ledger.bounding_keys import TakenUp
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
 from turnstile.programme.source_spec import SourceSpec
@@ -50,9 +51,7 @@ class StoredZones(PrivateCopies):
                 except (TurnstileError, OSError) as error:
                     yield f"{key}: {error}"
 
-    def replace_bounding_key(
-        self, earlier: Collection[str]
-    ) -> tuple[str | None, str, tuple[str, ...]]:
+    def replace_bounding_key(self, earlier: Collection[str]) -> TakenUp:
         """Take up a new bounding key; return what `replace_secret` does.
 
         Raises:

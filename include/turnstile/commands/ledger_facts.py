@@ -287,11 +287,9 @@ def _rotate_bounding_key(args: argparse.Namespace) -> int:
     from turnstile.release.zone_copies import zones
 
     take_up = zones(Settings.from_environment()).replace_bounding_key
-    ledger = open_to_write()
-    before = ledger.bounding_keys().lost
-    name = ledger.name_bounding_key(take_up, *_said(args))
-    lost = sorted(ledger.bounding_keys().lost - before - {""})
-    return _print(args, {"bounding_key": name, **({"declared_lost": lost} if lost else {})})
+    taken = open_to_write().name_bounding_key(take_up, *_said(args))
+    lost: dict[str, object] = {"declared_lost": [*taken.lost]} if taken.lost else {}
+    return _print(args, {"bounding_key": taken.name, **lost})
 
 
 def _confirm_clock(args: argparse.Namespace) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sqlalchemy.engine import Connection
 
@@ -10,6 +11,20 @@ from turnstile.ledger.entries import EntryKind, read_entry
 from turnstile.ledger.facts import of_kinds
 
 _NAMING = of_kinds((EntryKind.RESERVED, EntryKind.BOUNDING_KEY))
+
+
+class TakenUp(NamedTuple):
+    """What a person's rotation found and made.
+
+    Args:
+        previous: name of the key before, None if it was gone.
+        name: of the new one.
+        lost: names of those that had to be there and were not.
+    """
+
+    previous: str | None
+    name: str
+    lost: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from turnstile.ledger import attempts, facts, landing_paths, leases, revisions, 
 from turnstile.ledger.balances.charged_releases import ChargedRelease, charged_releases
 from turnstile.ledger.balances.forecast import CapForecast, forecasts
 from turnstile.ledger.balances.stored_accounts import account_balances
-from turnstile.ledger.bounding_keys import BoundingKeys, bounding_keys_in
+from turnstile.ledger.bounding_keys import BoundingKeys, TakenUp, bounding_keys_in
 from turnstile.ledger.charging import ChargingLedger
 from turnstile.ledger.custody import recovery
 from turnstile.ledger.custody.custody import Custody
@@ -653,21 +653,20 @@ class Ledger(ChargingLedger):
 
     def name_bounding_key(
         self,
-        take_up: Callable[[Collection[str]], tuple[str | None, str, tuple[str, ...]]],
+        take_up: Callable[[Collection[str]], TakenUp],
         *said: str,
-    ) -> str:
-        """Take up a new bounding key and write its name; return it.
+    ) -> TakenUp:
+        """Take up a new bounding key and write its name.
 
         Args:
-            take_up: replaces the key; returns the old one's name, if it is there, its own, and
-                which of those that it is given, the earlier ones, are not there.
-            said: person and reason, which declare those lost.
+            take_up: replaces the key, given the names of those that have to be there.
+            said: person and reason, which declare lost what is not.
 
         Raises:
             RefusedError: a release is held or drawn under the old one.
         """
 
-        def act(connection: Connection) -> str:
+        def act(connection: Connection) -> TakenUp:
             facts.head(connection, locked=True)
             for key_attempts in read_history(connection).attempts.values():
                 for attempt in key_attempts:
@@ -676,11 +675,10 @@ class Ledger(ChargingLedger):
                             f"{attempt.key} is held or drawn under the bounding key; let it end, "
                             "or turnstile ledger void or burn it, then rotate"
                         )
-            previous, name, lost = take_up(bounding_keys_in(connection).kept)
-            who = {"person": said[0], "reason": said[1]}
-            body = {"name": name, "previous": previous, "lost": lost, **who}
+            taken = take_up(bounding_keys_in(connection).kept)
+            body = {**taken._asdict(), "person": said[0], "reason": said[1]}
             facts.append(connection, self._now(), EntryKind.BOUNDING_KEY, body)
-            return name
+            return taken
 
         return self._write(act)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
+from turnstile.ledger.bounding_keys import TakenUp
 from turnstile.release.zones import BOUNDING_KEY, bounding_secret, name_of_secret
 from turnstile.settings import Settings
 
@@ -16,24 +17,19 @@ def earlier_secret(settings: Settings, name: str) -> bytes | None:
     return secret if name_of_secret(secret) == name else None
 
 
-def replace_secret(
-    settings: Settings, earlier: Collection[str]
-) -> tuple[str | None, str, tuple[str, ...]]:
+def replace_secret(settings: Settings, earlier: Collection[str]) -> TakenUp:
     """Take up a new secret; the old one stays to verify.
 
     Args:
         settings: where the private zone is.
         earlier: names of secrets that have to be there, the old one among them.
-
-    Returns:
-        the old one's name, None if it was gone; that of the new one; which of the earlier are gone.
     """
     path, old = settings.private / BOUNDING_KEY, None
     if path.exists():
         old = name_of_secret(path.read_bytes())
         path.rename(_place(settings, old))
     gone = tuple(sorted(name for name in earlier if earlier_secret(settings, name) is None))
-    return old, name_of_secret(bounding_secret(settings)), gone
+    return TakenUp(old, name_of_secret(bounding_secret(settings)), gone)
 
 
 def _place(settings: Settings, name: str) -> Path:

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from turnstile.errors import InputError
 from turnstile.extensions import ZONES, brought
+from turnstile.ledger.bounding_keys import TakenUp
 from turnstile.ledger.custody.traces import STORE_ASIDE
 from turnstile.ledger.records import ReleaseKey
 from turnstile.programme.source_spec import SourceSpec
@@ -103,9 +104,7 @@ class Zones(Protocol):
             Why, of each release whose bytes could not be put.
         """
 
-    def replace_bounding_key(
-        self, earlier: Collection[str]
-    ) -> tuple[str | None, str, tuple[str, ...]]:
+    def replace_bounding_key(self, earlier: Collection[str]) -> TakenUp:
         """Take up a new bounding key; return what `replace_secret` does."""
 
     def send_public(
@@ -159,9 +158,7 @@ class _Folders:
     def keep_sealed(self, _: Mapping[str, str]) -> Iterable[str]:
         return ()
 
-    def replace_bounding_key(
-        self, earlier: Collection[str]
-    ) -> tuple[str | None, str, tuple[str, ...]]:
+    def replace_bounding_key(self, earlier: Collection[str]) -> TakenUp:
         return replace_secret(self.settings, earlier)
 
     def send_public(self, sign: Callable[[], object], *_: object, **__: object) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 from turnstile.commands.plan import positive
@@ -61,8 +60,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def _new(args: argparse.Namespace) -> int:
     """Write the files of a programme that does not exist yet, and say what comes next."""
+    from turnstile_design.compared_designs.estimate_tables import usable_grains
     from turnstile_design.first_programme.delivered_columns import look_at, renamed_columns
-    from turnstile_design.first_programme.new_programme import Answers, PublicSources, new_programme
+    from turnstile_design.first_programme.new_programme import (
+        Answers,
+        PublicSources,
+        new_programme,
+        written_programme,
+    )
 
     settings = Settings.from_environment()
     include, private = settings.include, settings.private
@@ -98,8 +103,8 @@ def _new(args: argparse.Namespace) -> int:
     print("\n".join(f"wrote {include / name}" for name, _ in new.files))
     if new.grain is not None:
         print(f"begins with {new.grain.in_words(deliveries[0].feed.shape)}")
-    if args.trips:
-        for line in _usable_grains(args.name, include, args.trips):
+    if args.trips and (written := written_programme(args.name, include)):
+        for line in usable_grains(*written, include, args.trips):
             print(line)
     landing = settings.landing / args.name
     for key in new.open:
@@ -108,15 +113,3 @@ def _new(args: argparse.Namespace) -> int:
     print(f"then `turnstile look {args.name}`: it says from the files what is left to decide")
     print(f"next: take the decisions, then `turnstile check {args.name}`")
     return 0
-
-
-def _usable_grains(name: str, include: Path, trips: int) -> Iterator[str]:
-    """Yield which grain of the programme that was written can be used at so many tap-ons a week."""
-    from turnstile.programme.domain.files import load_domain
-    from turnstile.programme.problems import problems_of
-    from turnstile_design.compared_designs.estimate_tables import usable_grains
-
-    text = (include / f"programmes/{name}.yaml").read_text(encoding="utf-8")
-    programme = problems_of(text, f"{name}.yaml").programme  # what is open has an example
-    if programme is not None:
-        yield from usable_grains(programme, load_domain(programme, include), include, trips)

@@ -25,11 +25,13 @@ from turnstile.privacy.accounts import posted_whole
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain.building import BuildRules, BuiltDomain, Stop, build_domain
 from turnstile.programme.domain.files import load_domain
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.domain.public_sources import read_stops
 from turnstile.programme.gtfs.feed import read_feed
 from turnstile.programme.key import UNDECIDED
 from turnstile.programme.problems import problems_of
 from turnstile.programme.source_spec import DateForm, Feed, RowShape, SpeedUnit, TapAction
+from turnstile.programme.spec import Programme
 from turnstile.service_calendar import zone_named
 from turnstile_design.first_programme.delivered_columns import Delivery
 from turnstile_design.first_programme.grid_of_places import DECIMALS, grid_domain
@@ -241,11 +243,15 @@ def _tells(name: str, files: Iterable[tuple[str, bytes]]) -> bool:
         for file, content in files:
             (Path(folder) / file).parent.mkdir(exist_ok=True)
             (Path(folder) / file).write_bytes(content)
-        text = (Path(folder) / f"programmes/{name}.yaml").read_text()
-        programme = problems_of(text, f"{name}.yaml").programme  # what is open has an example
-        if programme is None:
-            return True
-        return no_gain(programme, load_domain(programme, Path(folder)), Path(folder)) is None
+        written = written_programme(name, Path(folder))
+        return written is None or no_gain(*written, Path(folder)) is None
+
+
+def written_programme(name: str, include: Path) -> tuple[Programme, PublicDomain] | None:
+    """Return a programme that was written, and its domain; None if it breaks a rule."""
+    text = (include / f"programmes/{name}.yaml").read_text(encoding="utf-8")
+    programme = problems_of(text, f"{name}.yaml").programme  # what is open has an example
+    return None if programme is None else (programme, load_domain(programme, include))
 
 
 def _of_grain(built: BuiltDomain | str, grain: Grain) -> str:

@@ -29,8 +29,9 @@ def require_known_key(settings: Settings, ledger: Ledger) -> None:
     Raises:
         IntegrityError: a key is gone, or is another one.
     """
-    require_present_key(settings, ledger)
-    if gone := earlier_keys_gone(settings, ledger.bounding_keys()):
+    keys = ledger.bounding_keys()
+    require_present_key(settings, ledger, keys)
+    if gone := earlier_keys_gone(settings, keys):
         raise IntegrityError(f"{gone}; nothing was read or charged: {REPAIR}")
 
 
@@ -42,13 +43,13 @@ def earlier_keys_gone(settings: Settings, keys: BoundingKeys) -> str:
     return files and f"{files} gone or another, under which the files of earlier weeks are known"
 
 
-def require_present_key(settings: Settings, ledger: Ledger) -> None:
+def require_present_key(settings: Settings, ledger: Ledger, keys: BoundingKeys) -> None:
     """Refuse to go on under another bounding key than the present one of the ledger.
 
     Raises:
         IntegrityError: it is gone, or is another one.
     """
-    named = ledger.bounding_keys().at()
+    named = keys.at()
     is_here = (settings.private / BOUNDING_KEY).exists()
     if not is_here and (named is not None or _was_used(ledger)):
         problem = "is gone"

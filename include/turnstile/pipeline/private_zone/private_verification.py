@@ -36,12 +36,13 @@ def private_findings(settings: Settings, ledger: Ledger) -> Iterator[Finding]:
         StoreError: the store of the private zone is away, so that nobody can say.
     """
     zones(settings).fetch_private()
+    keys = ledger.bounding_keys()
     try:
-        require_present_key(settings, ledger)
+        require_present_key(settings, ledger, keys)
     except TurnstileError as error:
         yield Finding("private", None, str(error))
         return
-    entries, keys = list(ledger.entries()), ledger.bounding_keys()
+    entries = list(ledger.entries())
     if lost := earlier_keys_gone(settings, keys):
         yield Finding("private", None, f"{lost}: {REPAIR}")
     deleted = {  # last, since what goes before a revision is reserved is nothing of that revision
