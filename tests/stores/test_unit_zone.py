@@ -753,3 +753,73 @@ def test_a_record_of_what_was_here_that_a_disk_damaged_is_said_to_be(
         worker.fetch((), lambda _: True)
     state.unlink()
     worker.fetch((), lambda _: True)
+
+
+def without_rows(path: str) -> bool:
+    return "rows" not in path
+
+
+@pytest.mark.parametrize("how", ["removed", "copied", "cut short"])
+def test_a_step_that_wants_no_rows_takes_none_from_the_store(place: Place, how: str) -> None:
+    """Rows that a worker had and has no more, or has with other times, were removed by no step."""
+    worker = replace(place.worker("one"), is_private=True)
+    write(worker, plan="p", rows__monday="taps")
+    worker.put(UNIT)
+    rows = worker.folder / UNIT / "rows/monday"
+    if how == "removed":
+        shutil.rmtree(worker.folder / "opal")
+    elif how == "copied":
+        rows.touch()
+    else:
+        rows.write_text("")
+    with worker.working_on(UNIT):
+        worker.fetch((UNIT,), without_rows)
+        write(worker, plan="q")
+        worker.put(UNIT)
+    assert rows.exists() is (how == "copied")
+    assert fetched(place.worker("two")) == {"plan": "q", "rows/monday": "taps"}
+    assert fetched(worker) == {"plan": "q", "rows/monday": "taps"}
+
+
+def test_what_a_step_removed_goes_from_the_store_and_what_retention_did_wherever_it_lay(
+    place: Place,
+) -> None:
+    """The control: of what is not here when a step begins, retention's own list alone goes."""
+    worker, other = place.worker("one"), place.worker("two")
+    write(worker, plan="p", rows__monday="taps", rows__tuesday="taps", counts="c")
+    worker.put(UNIT)
+    with other.working_on(UNIT):
+        other.fetch((UNIT,), without_rows)
+        (other.folder / UNIT / "plan").unlink()
+        other.put(UNIT, ["rows/monday", "rows/of no store"])
+    assert fetched(worker) == {"rows/tuesday": "taps", "counts": "c"}
+
+
+def test_a_copied_home_keeps_the_last_copy_of_what_its_store_lost(place: Place) -> None:
+    worker = replace(place.worker("one"), is_private=True)
+    write(worker, plan="p", counts="the last copy")
+    worker.put(UNIT)
+    (lost,) = (name for name, content in place.backup().items() if content == b"the last copy")
+    place.server.client("root").delete_object(
+        Bucket="turnstile-embargoed", Key=f"{place.prefix}/{lost}"
+    )
+    (worker.folder / UNIT / "counts").touch()
+    assert fetched(worker) == {"plan": "p", "counts": "the last copy"}
+    assert list(worker.restore()) == [(UNIT, 1, 0)]
+    assert fetched(place.worker("two")) == {"plan": "p", "counts": "the last copy"}
+
+
+def test_what_no_index_names_goes_after_the_days_that_rows_may_stay(tmp_path: Path) -> None:
+    """A first step that died left rows in a unit of which no index is, and nobody works on it."""
+    instants = [datetime(2016, 8, 1, tzinfo=UTC)]
+    bucket = MemoryBucket("s3://private", lambda *_: nullcontext(), lambda: instants[-1])
+    worker = UnitZone(bucket, tmp_path / "zone", 3, is_private=True)
+    write(worker, plan="p")
+    worker.put(UNIT)
+    bucket.create("files/opal/2016-W31/r0/left", b"rows")
+    for days, stays in ((34, True), (36, False)):
+        instants.append(instants[0] + timedelta(days=days))
+        worker.delete_unnamed(timedelta(days=35))
+        assert ("files/opal/2016-W31/r0/left" in bucket.objects) is stays
+    assert len(bucket.objects) == 2  # an index and its file, and no probe
+    assert fetched(UnitZone(bucket, tmp_path / "other", 3, is_private=True)) == {"plan": "p"}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 from turnstile.release.zone_copies import ASIDE, changed_here
@@ -47,7 +49,7 @@ class PrivateCopies:
             StoreError: a store is away; the next time tries again.
         """
         landing, private = plain_zone(self.settings, "landing"), unit_zone(self.settings, "private")
-        units = set()
+        units = defaultdict[str, set[str]](set)
         for path in gone:
             if landing and path.is_relative_to(self.settings.landing):
                 with landing.alone():
@@ -55,9 +57,19 @@ class PrivateCopies:
             elif path.is_relative_to(self.settings.private / ASIDE):
                 continue  # no store has it
             elif private and path.is_relative_to(self.settings.private):
-                units.add("/".join(path.relative_to(self.settings.private).parts[:2]))
-        for unit in units:
+                programme, period, *rest = path.relative_to(self.settings.private).parts
+                units[f"{programme}/{period}"].add("/".join(rest))
+        for unit, names in units.items():
             if private:
                 with private.working_on(unit):
                     private.fetch((unit,), lambda _: False)  # what steps left that died
-                    private.put(unit)
+                    private.put(unit, names)
+
+    def delete_unnamed(self, age: timedelta) -> None:
+        """Delete in the private store what no index names, of steps that died so long ago.
+
+        Raises:
+            StoreError: the store is away; the next time tries again.
+        """
+        if private := unit_zone(self.settings, "private"):
+            private.delete_unnamed(age)

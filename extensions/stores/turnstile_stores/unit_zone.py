@@ -9,7 +9,7 @@ is older than the one seen last, as a backup's is; `restore` brings the newer fi
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -25,7 +25,7 @@ from turnstile.durable_files import (
     move_durably,
     sealed_name,
     sha256_of,
-    sync_folder,
+    sync_tree,
 )
 from turnstile.errors import IntegrityError, StoreConflict, StoreError
 from turnstile.release.zone_copies import ASIDE
@@ -128,15 +128,19 @@ class UnitZone:
             if is_sealed and not [*aside.glob(f"*/{name}")]:
                 self._fetched(place, aside / secrets.token_hex(4) / name)
 
-    def put(self, unit: str) -> None:
+    def put(self, unit: str, gone: Collection[str] = ()) -> None:
         """Bring what a step changed in a unit to the store, all of it or nothing.
+
+        Args:
+            unit: its name.
+            gone: files of it that retention deleted, whether they were here or not.
 
         Raises:
             StoreError: the store does not answer, or another worker was first.
             IntegrityError: a sealed file is in the store with other bytes.
         """
         before = UnitState.read(self._state(unit))
-        after = self._changes(unit, before, self._place(unit))
+        after = self._changes(unit, before, gone)
         old = set(self.leftovers.pop(unit, ()))
         if after.files != before.files:
             old |= {stored.object for stored in before.files.values()}
@@ -145,6 +149,21 @@ class UnitZone:
             self.bucket.delete(name)
         if after != before:  # most steps change nothing in a zone: no write, no sync
             after.write(self._state(unit))
+
+    def delete_unnamed(self, age: timedelta) -> None:
+        """Delete what steps that died put, and no index names, if the store has it for so long.
+
+        Raises:
+            StoreError: the store does not answer.
+        """
+        listed = self.bucket.listed(_FILES)
+        units = {name.removeprefix(_FILES).rpartition("/")[0] for name in listed}
+        named = {stored.object for unit in units for stored in self._index(unit).files.values()}
+        unnamed = sorted(listed.keys() - named)
+        now = self._now_there(ZONE) if unnamed else None
+        for name in unnamed:
+            if now and now - listed[name].put_at > age:
+                self.bucket.delete(name)
 
     def adopt(self, unit: str) -> None:
         """Put a unit of a folder that was the zone, or another store's copy, into an empty store.
@@ -312,7 +331,7 @@ class UnitZone:
     def _fetch(self, unit: str, tag: str | None, wanted: Wanted, *, is_own: bool) -> None:
         """Bring a unit here."""
         folder, state = self._place(unit), UnitState.read(self._state(unit))
-        is_new, before = state.tag != tag, state
+        is_new, before, was_here = state.tag != tag, state, {*state.here}
         if is_new:
             state = self._given_back(unit, self._read_index(unit, tag, state))
         if is_own and self.is_private:  # under embargo it may be the last copy of sealed bytes
@@ -327,6 +346,8 @@ class UnitZone:
             for name in [*self._own_files(unit)]:
                 if name not in state.files or (is_own and not state.is_here(name, folder)):
                     self._clear(unit, name, state, before)
+        if is_own:  # what is not here when a step begins was not removed by it
+            state.here = {name: at for name, at in state.here.items() if state.is_here(name, folder)}
         missing = self._missing(unit, state, wanted)
         for name in missing:
             if _is_that(folder / name, state.lacked(name)):
@@ -335,7 +356,7 @@ class UnitZone:
             done = threads.map(lambda name: self._bring(state.files[name], folder / name), missing)
             for name, _ in zip(missing, done, strict=True):
                 self._note(state, name, folder)
-        if is_new or missing:
+        if is_new or missing or was_here != {*state.here}:
             state.write(self._state(unit))
 
     def _missing(self, unit: str, state: UnitState, wanted: Wanted) -> list[str]:
@@ -408,11 +429,13 @@ class UnitZone:
         """Remove what is not the store's; what may be the last copy is set aside.
 
         An index of older code names no steps, so nothing tells whether it is older than the one
-        that named a file.
+        that named a file. Of a home that was copied the times differ, and bytes are compared.
         """
         folder, is_sealed = self._place(unit), PurePosixPath(name).name.startswith(SEALED)
         may_be_older = bool(state.tag) and not state.steps and name in before.files
-        if is_sealed or may_be_older or _is_that(folder / name, state.lacked(name)):
+        if _is_that(folder / name, digest_of(state.files.get(name))):
+            self._note(state, name, folder)
+        elif is_sealed or may_be_older or _is_that(folder / name, state.lacked(name)):
             self._set_aside(unit, name)
         else:
             remove(folder, name)
@@ -447,15 +470,16 @@ class UnitZone:
             digest = self.bucket.fetch(place, arriving)
             if digest is not None and only in {None, digest}:
                 arriving.chmod(self._mode_of(target.name))
-                arriving.replace(target)
-                sync_folder(target.parent)
+                sync_tree(arriving)
+                move_durably(arriving, target)
         finally:
             arriving.unlink(missing_ok=True)
         return digest
 
-    def _changes(self, unit: str, before: UnitState, folder: Path) -> UnitState:
+    def _changes(self, unit: str, before: UnitState, gone: Collection[str]) -> UnitState:
         """Put what is new; return the unit as it is now."""
-        after, new = replace(before, files=dict(before.files), here={}), {}
+        folder, new = self._place(unit), dict[str, str]()
+        after = replace(before, files=dict(before.files), here={})
         for name in self._own_files(unit):
             if not before.is_here(name, folder):
                 digest = sha256_of(folder / name)
@@ -465,7 +489,8 @@ class UnitZone:
         with ThreadPoolExecutor(AT_ONCE) as threads:
             put = threads.map(lambda name: self._put_file(unit, name, new[name]), new)
             after.files |= dict(zip(new, put, strict=True))
-        for name in before.here.keys() - after.here.keys():
+        removed = {*before.here, *gone} & before.files.keys()
+        for name in removed - after.here.keys():
             stored = after.files.pop(name)
             if name.startswith(SEALED) and stored.sha256 not in map(
                 digest_of, after.files.values()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Protocol
 
@@ -94,6 +95,9 @@ class Zones(Protocol):
     def delete(self, gone: Iterable[Path]) -> None:
         """Delete in the stores what was deleted here."""
 
+    def delete_unnamed(self, age: timedelta) -> None:
+        """Delete in the private store what steps that died put there, if it is so old."""
+
     def keep_sealed(self, sealed: Mapping[str, str]) -> Iterable[str]:
         """Put sealed bytes into their store that lie here alone, as after a draw that died.
 
@@ -154,6 +158,8 @@ class _Folders:
         return changed_here(path)
 
     def delete(self, *_: object) -> None: ...
+
+    def delete_unnamed(self, age: timedelta) -> None: ...
 
     def keep_sealed(self, _: Mapping[str, str]) -> Iterable[str]:
         return ()

@@ -187,8 +187,8 @@ class Retention:
         """Delete what holds raw values and is of no period, after the days of raw data.
 
         Reports of failed tasks are named `<programme>-<task>-<instant>.txt`. Those of retention
-        itself, looks at files that no programme names, and what a look that died left, go by the
-        shortest days of any programme.
+        itself, looks at files that no programme names, what a look that died left, and what steps
+        that died left in a store, go by the shortest days of any programme.
         """
         days = {
             programme.name: programme.retention.raw_days
@@ -197,6 +197,7 @@ class Retention:
         }
         if not days or not self._is_clock_known:
             return
+        zones(self.settings).delete_unnamed(timedelta(days=min(days.values())))
         for path in [
             report for glob in _OF_NO_PERIOD for report in self.settings.private.glob(glob)
         ]:
