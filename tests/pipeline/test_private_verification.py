@@ -44,6 +44,11 @@ def _alter(folder: Path) -> None:
     path.write_bytes(path.read_bytes()[:-1] + b"\x07")
 
 
+def _alter_rows(folder: Path) -> None:
+    path = next(folder.parent.glob("snapshots/*/rows/*/*"))
+    path.write_bytes(path.read_bytes()[:-1] + b"\x07")
+
+
 def _count_again(folder: Path) -> None:
     """Other counts under a digest of their own, as whoever restores a wrong folder has them."""
     from turnstile.counting.exact_store import save_exact
@@ -60,6 +65,11 @@ def _count_again(folder: Path) -> None:
         (_count_again, "its exact counts are others than it was reserved with"),
         (_remove("snapshot"), "the record of its rows is gone"),
         (lambda folder: shutil.rmtree(folder.parent / "snapshots"), "its rows are gone or altered"),
+        (
+            lambda folder: shutil.rmtree(next(folder.parent.glob("snapshots/*/rows/*"))),
+            f"its rows are gone or altered; restore private/itms/{WEEK}/snapshots",
+        ),
+        (_alter_rows, "its rows are gone or altered"),
         (lambda folder: shutil.rmtree(folder.parents[2]), "bounding.key is gone"),
         (
             lambda folder: (folder.parents[2] / "bounding.key").write_bytes(b"x" * 32),

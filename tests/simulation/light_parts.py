@@ -34,7 +34,13 @@ from turnstile.publishing.series.writing import write_records
 from turnstile.release.sealed import Artefact, NoisyTable, day_of_draw
 from turnstile.release.zones import digest_of
 from turnstile.sources.ingest.landing import fingerprints
-from turnstile.sources.ingest.snapshot import Snapshot, folder_of, load_snapshot, write_record
+from turnstile.sources.ingest.snapshot import (
+    Snapshot,
+    folder_of,
+    load_snapshot,
+    require_whole,
+    write_record,
+)
 
 Noise = Callable[[Any, Any], Any]
 
@@ -46,7 +52,9 @@ def ingest(programme: Any, week: Any, *, landing: Path, private: Path, **_: obje
     folder = folder_of(private, programme.name, str(week), digest)
     made = Snapshot(programme.name, str(week), digest, folder, tuple(week.days), files)
     with suppress(IntegrityError):
-        return load_snapshot(private, programme.name, str(week), digest)
+        snapshot = load_snapshot(private, programme.name, str(week), digest)
+        require_whole(snapshot)
+        return snapshot
     arriving = folder.with_name(f".{folder.name}")
     (arriving / "rows").mkdir(parents=True, exist_ok=True)
     (arriving / "rows/part-000.parquet").write_bytes(digest.encode())

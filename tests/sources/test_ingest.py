@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import pickle
+import shutil
 import tempfile
 import zipfile
 from collections import Counter
@@ -29,7 +30,7 @@ from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServiceWeek
 from turnstile.sources.feeds.registry import layout_of
 from turnstile.sources.ingest import week as week_of_ingest
-from turnstile.sources.ingest.snapshot import counts_of, load_snapshot
+from turnstile.sources.ingest.snapshot import counts_of, load_snapshot, require_whole
 from turnstile.sources.ingest.week import ingest
 
 WEEK = "2016-W30"
@@ -371,6 +372,52 @@ def test_a_snapshot_whose_record_a_loss_of_power_cut_is_made_again(
     assert zones.ingest(programme_of("opal"), WEEK) == snapshot
     assert record.read_bytes() == whole
     assert [path.name for path in snapshot.folder.parent.iterdir()] == [snapshot.folder.name]
+
+
+def lose(rows: Path) -> None:
+    shutil.rmtree(rows.parent)
+
+
+def cut(rows: Path) -> None:
+    rows.write_bytes(rows.read_bytes()[:-1])
+
+
+def plant(rows: Path) -> None:
+    shutil.copy(rows, rows.with_name("part-001.parquet"))
+
+
+@pytest.mark.parametrize("harm", [lose, cut, plant])
+def test_a_snapshot_whose_rows_are_gone_or_altered_is_refused_and_made_again(
+    zones: Any, programme_of: Callable[..., Programme], harm: Callable[[Path], None]
+) -> None:
+    """Its record alone was read: the week had a day of zeros, and ingesting it again did nothing."""
+    zones.deliver(WEEK, {"trips.csv": CLEAN})
+    snapshot = zones.ingest(programme_of("opal"), WEEK)
+    require_whole(snapshot)
+    rows = sorted(snapshot.folder.glob("rows/*/*.parquet"))[0]
+    whole = rows.read_bytes()
+    harm(rows)
+    with pytest.raises(IntegrityError, match="or ingest the week again"):
+        require_whole(snapshot)
+    assert zones.ingest(programme_of("opal"), WEEK) == snapshot
+    require_whole(snapshot)
+    assert rows.read_bytes() == whole
+    assert len([*rows.parent.iterdir()]) == 1
+
+
+def test_of_a_snapshot_of_an_earlier_version_days_without_rows_are_told(
+    zones: Any, programme_of: Callable[..., Programme]
+) -> None:
+    zones.deliver(WEEK, {"trips.csv": CLEAN})
+    snapshot = zones.ingest(programme_of("opal"), WEEK)
+    record = snapshot.folder / "snapshot.json"
+    earlier = json.loads(record.read_text())
+    del earlier["parts"]
+    record.write_text(json.dumps(earlier))
+    require_whole(snapshot)
+    lose(sorted(snapshot.folder.glob("rows/*/*.parquet"))[0])
+    with pytest.raises(IntegrityError, match="gone or altered"):
+        require_whole(snapshot)
 
 
 def test_a_snapshot_is_on_the_disk_before_it_is_in_its_place(

@@ -37,7 +37,7 @@ from turnstile.quality.findings import Finding, QualityReport
 from turnstile.release.plan import ReleasePlan, require_service
 from turnstile.release.zones import bounding_secret, commitment, write_atomically
 from turnstile.sources.ingest.landing import RawFile, form_of
-from turnstile.sources.ingest.snapshot import Snapshot
+from turnstile.sources.ingest.snapshot import Snapshot, require_whole
 from turnstile.sources.ingest.stated_gaps import require_a_day
 from turnstile.sources.ingest.week import ingest as ingest_files
 
@@ -85,10 +85,12 @@ def validate(release: Release) -> str:
         return "sealed"
     from turnstile.quality.checks import validate as judge
 
+    snapshot = current_snapshot(release)
+    require_whole(snapshot)
     report = judge(
         release.programme,
         release.week,
-        current_snapshot(release),
+        snapshot,
         private=release.settings.private,
         domain=release.domain,
         memory=release.settings.memory_limit,
@@ -158,7 +160,7 @@ def count(release: Release) -> str:
     """Count the snapshot into exact tables and return a name of this count.
 
     Raises:
-        TurnstileError: `validate` has not judged these rows.
+        TurnstileError: `validate` has not judged these rows, or they are gone or altered since.
         NotFinal: it found that a service day is missing.
         InputError: it found that a rule is broken.
     """
@@ -175,6 +177,7 @@ def count(release: Release) -> str:
             f"{release.key}: these rows were not judged; run the step validate first"
         )
     _require_passed(release, report)
+    require_whole(snapshot)
     with tempfile.TemporaryDirectory(dir=release.folders.private, prefix="count-") as work:
         tables = engine_named(release.settings.counting_engine)(
             release.programme,

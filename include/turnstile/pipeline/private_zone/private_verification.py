@@ -1,7 +1,7 @@
 """The private zone against the ledger: what is gone or altered, while backups still hold it.
 
 Behind `turnstile ledger verify --private` and the daily retention. Rows and counts are compared by
-their keyed commitments; a finding names a release and a rule, and no figure.
+their keyed commitments, and files of rows with the record of their snapshot; a finding names a release and a rule, and no figure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from turnstile.pipeline.private_zone.private_data import Part
 from turnstile.release.zone_copies import zones
 from turnstile.release.zones import commitment
 from turnstile.settings import Settings
-from turnstile.sources.ingest.snapshot import load_snapshot
+from turnstile.sources.ingest.snapshot import load_snapshot, require_whole
 
 
 def private_findings(settings: Settings, ledger: Ledger) -> Iterator[Finding]:
@@ -72,10 +72,11 @@ def _of_release(
     key, sequence = sealed.key, sealed.reserved_sequence
     folder = private / str(key)
 
-    def finding(problem: str) -> Finding:
-        return Finding("private", sequence, f"{key}: {problem}; restore private/{key}")
+    def finding(problem: str, place: str = str(key)) -> Finding:
+        return Finding("private", sequence, f"{key}: {problem}; restore private/{place}")
 
     notes = {"snapshot": sealed.bindings.snapshot_digest, "exact": reserved.body.get("exact", "")}
+    places = {"snapshot": f"{key.programme}/{key.period}/snapshots", "exact": str(key)}
     for name, committed in notes.items():
         note = folder / name
         if not note.is_file():
@@ -90,9 +91,9 @@ def _of_release(
                 if name == "exact":
                     load_exact(folder, digest)
                 else:
-                    load_snapshot(private, key.programme, key.period, digest)
+                    require_whole(load_snapshot(private, key.programme, key.period, digest))
             except TurnstileError:
-                yield finding(f"its {_WORDS[name]} are gone or altered")
+                yield finding(f"its {_WORDS[name]} are gone or altered", places[name])
 
 
 _WORDS = {"snapshot": "rows", "exact": "exact counts"}

@@ -2,8 +2,8 @@
 
 It lives in the private zone and is written once. `rows/service_date=YYYY-MM-DD/part-000.parquet`
 holds the rows, `quarantine/<rule>.parquet` those that broke a rule, `hours.parquet` the number of
-rows by file and hour, `numbers.parquet` how those of gates go on, `snapshot.json` the files and the
-exact counts; none of these leaves the zone.
+rows by file and hour, `numbers.parquet` how those of gates go on, `snapshot.json` the files, the
+exact counts, and the digests of all these; none of them leaves the zone.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from datetime import date
 from pathlib import Path
 from typing import Any, NoReturn
 
+from turnstile.durable_files import sha256_of
 from turnstile.errors import IntegrityError
 
 SNAPSHOT_FILE, HOURS_FILE = "snapshot.json", "hours.parquet"
 NUMBERS_FILE, UNNAMED = "numbers.parquet", "duplicates_without_id"
+_ROWS = "rows"
 # `joined`: records that became part of another one's row, as a tap-off does of its trip.
 TOTALS = ("rows_in", "rows_out", "duplicates", "joined")
 _DIGITS_OF_FOLDER = 12
@@ -80,7 +82,7 @@ class Snapshot:
     @property
     def rows_glob(self) -> str:
         """Glob of all Parquet files of rows."""
-        return str(self.folder / "rows" / "service_date=*" / "part-*.parquet")
+        return str(self.folder / _ROWS / "service_date=*" / "part-*.parquet")
 
 
 def folder_of(private: Path, programme: str, week: str, digest: str) -> Path:
@@ -96,7 +98,7 @@ def write_record(
     Args:
         snapshot: whose record it is.
         counts: by name.
-        folder: where it lies until it is whole.
+        folder: where it lies until it is in its place; with everything else that belongs to it.
         unnamed: duplicates that no id of their own tells from other records.
     """
     record = {
@@ -107,6 +109,7 @@ def write_record(
         "files": [list(pair) for pair in snapshot.files],
         "counts": dict(counts),
         UNNAMED: unnamed,
+        "parts": {name: sha256_of(folder / name) for name in _files_below(folder)},
     }
     (folder / SNAPSHOT_FILE).write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
 
@@ -133,6 +136,39 @@ def load_snapshot(private: Path, programme: str, week: str, digest: str) -> Snap
         days=tuple(date.fromisoformat(day) for day in record["days"]),
         files=tuple((name, sha256) for name, sha256 in record["files"]),
     )
+
+
+def require_whole(snapshot: Snapshot) -> None:
+    """Refuse a snapshot of which files are gone or altered: a day without rows counts as zeros.
+
+    Of one of an earlier version, whose record has no digests, days without a file are told.
+
+    Raises:
+        IntegrityError: it is not as it was ingested.
+    """
+    record = _record(snapshot.folder)
+    there, first = {*_files_below(snapshot.folder)}, "service_date={}/part-000.parquet"
+    parts = record.get("parts")
+    if parts is None:
+        is_whole = {f"{_ROWS}/{first.format(day)}" for day in record["days"]} <= there
+    else:
+        strangers = {name for name in there - parts.keys() if name.startswith(f"{_ROWS}/")}
+        is_whole = parts.keys() <= there and not strangers
+        is_whole = is_whole and all(
+            sha256_of(snapshot.folder / name) == sha256 for name, sha256 in parts.items()
+        )
+    if not is_whole:
+        raise IntegrityError(
+            f"rows of {snapshot.programme} {snapshot.period} are gone or altered since they were "
+            "ingested; restore them in the private zone, or ingest the week again"
+        )
+
+
+def _files_below(folder: Path) -> Iterator[str]:
+    """Yield the files of a snapshot, by their paths below it."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            yield path.relative_to(folder).as_posix()
 
 
 def counts_of(snapshot: Snapshot) -> PrivateCounts:

@@ -53,6 +53,7 @@ from turnstile.sources.ingest.snapshot import (
     Snapshot,
     folder_of,
     load_snapshot,
+    require_whole,
     write_record,
 )
 
@@ -118,6 +119,7 @@ def ingest(  # noqa: PLR0913 - the keyword-only rest is where it runs
     is_damaged = folder.exists()
     with suppress(IntegrityError):  # what a loss of power or somebody else cut is made again
         snapshot = load_snapshot(private, programme.name, str(week), digest)
+        require_whole(snapshot)
         progress(f"{programme.name} {week}: these files are ingested already")
         return snapshot
     folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
