@@ -405,6 +405,54 @@ def test_after_a_loss_for_good_another_log_begins_and_the_old_one_still_stands(
     assert [finding for finding in site.ledger.verify() if finding.check == "log"] == []
 
 
+@pytest.mark.parametrize("harm", ["a stranger's file", "a step that is gone", "an old newest"])
+def test_a_recovery_leaves_a_log_that_can_go_on_as_it_is(
+    site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch, harm: str
+) -> None:
+    """What is to be taken away or made again costs no log: whoever kept a checkpoint climbs on."""
+    folder, kept = log_of(site), (log_of(site) / "checkpoint").read_text()
+    site.publish(2)
+    if harm == "a stranger's file":
+        (folder / "x").write_text("planted")
+    elif harm == "a step that is gone":
+        min((folder / "steps").iterdir()).unlink()
+    else:
+        (folder / "checkpoint").write_text(kept)
+    site = replace(site, url=stores.new()).at(monkeypatch)
+    for _ in range(2):
+        assert run("recover", *WHO) == 0
+        assert len(site.ledger.parties().logs) == 1
+        assert (site.home / "log-key.pem").exists()
+        assert [path.name for path in folder.parent.iterdir()] == [folder.name]
+    (folder / "x").unlink(missing_ok=True)
+    site.ledger.sign_public_zone()
+    assert run("verify") == 0
+    package = site.home / "public/opal" / week_number(2) / "r0"
+    shutil.copy(package.parent / "proof-r0.tlog-proof", package / SEALED_PROOF)
+    assert [*log_findings(str(package), package, None, None, kept)] == []
+
+
+def test_a_stranger_in_the_log_is_said_to_be_taken_away(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (log_of(site) / "x").write_text("planted")
+    assert run("republish") == 4
+    assert "x is a file that nobody published; find out what it holds; take it away" in (
+        capsys.readouterr().out
+    )
+
+
+def test_a_package_that_was_built_before_its_log_was_left_proves_its_seal(site: Site) -> None:
+    """It cannot change any more; its log had no checkpoint of the size that its proof names."""
+    proof = site.ledger.proof_of_seal(site.draw(2).key)
+    assert proof is not None
+    assert run("begin-log", *WHO) == 0
+    package = site.publish(2)
+    (package / SEALED_PROOF).write_text(proof)
+    site.ledger.sign_public_zone()
+    assert [*log_findings(str(package), package, None, None, None)] == []
+
+
 def test_a_key_of_a_log_that_a_disk_tore_is_set_aside(
     site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:

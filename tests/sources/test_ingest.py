@@ -390,11 +390,11 @@ def plant(rows: Path) -> None:
 def test_a_snapshot_whose_rows_are_gone_or_altered_is_refused_and_made_again(
     zones: Any, programme_of: Callable[..., Programme], harm: Callable[[Path], None]
 ) -> None:
-    """Its record alone was read: the week had a day of zeros, and ingesting it again did nothing."""
+    """Its record alone was read: a day of zeros, and ingesting it again did nothing."""
     zones.deliver(WEEK, {"trips.csv": CLEAN})
     snapshot = zones.ingest(programme_of("opal"), WEEK)
     require_whole(snapshot)
-    rows = sorted(snapshot.folder.glob("rows/*/*.parquet"))[0]
+    rows = min(snapshot.folder.glob("rows/*/*.parquet"))
     whole = rows.read_bytes()
     harm(rows)
     with pytest.raises(IntegrityError, match="or ingest the week again"):
@@ -415,7 +415,7 @@ def test_of_a_snapshot_of_an_earlier_version_days_without_rows_are_told(
     del earlier["parts"]
     record.write_text(json.dumps(earlier))
     require_whole(snapshot)
-    lose(sorted(snapshot.folder.glob("rows/*/*.parquet"))[0])
+    lose(min(snapshot.folder.glob("rows/*/*.parquet")))
     with pytest.raises(IntegrityError, match="gone or altered"):
         require_whole(snapshot)
 

@@ -331,23 +331,13 @@ class UnitZone:
     def _fetch(self, unit: str, tag: str | None, wanted: Wanted, *, is_own: bool) -> None:
         """Bring a unit here."""
         folder, state = self._place(unit), UnitState.read(self._state(unit))
-        is_new, before, was_here = state.tag != tag, state, {*state.here}
+        is_new, before, was_here = state.tag != tag, state, dict(state.here)
         if is_new:
             state = self._given_back(unit, self._read_index(unit, tag, state))
         if is_own and self.is_private:  # under embargo it may be the last copy of sealed bytes
-            objects = self.bucket.listed(f"{_FILES}{unit}/")
-            used = {stored.object for stored in state.files.values()}
-            put_at = {name: entry.put_at for name, entry in objects.items() if name not in used}
-            now = self._now_there(unit) if put_at else None
-            self.leftovers[unit] = frozenset(
-                name for name, put in put_at.items() if now and now - put > _LASTS_AT_MOST
-            )
+            self.leftovers[unit] = self._left_by_dead_steps(unit, state)
         if is_own or is_new:
-            for name in [*self._own_files(unit)]:
-                if name not in state.files or (is_own and not state.is_here(name, folder)):
-                    self._clear(unit, name, state, before)
-        if is_own:  # what is not here when a step begins was not removed by it
-            state.here = {name: at for name, at in state.here.items() if state.is_here(name, folder)}
+            self._clear_others(unit, state, before, is_own=is_own)
         missing = self._missing(unit, state, wanted)
         for name in missing:
             if _is_that(folder / name, state.lacked(name)):
@@ -356,8 +346,16 @@ class UnitZone:
             done = threads.map(lambda name: self._bring(state.files[name], folder / name), missing)
             for name, _ in zip(missing, done, strict=True):
                 self._note(state, name, folder)
-        if is_new or missing or was_here != {*state.here}:
+        if is_new or missing or was_here != state.here:
             state.write(self._state(unit))
+
+    def _left_by_dead_steps(self, unit: str, state: UnitState) -> frozenset[str]:
+        """Return objects of a unit that no index names, and no step that still goes on put."""
+        objects = self.bucket.listed(f"{_FILES}{unit}/")
+        used = {stored.object for stored in state.files.values()}
+        put_at = {name: entry.put_at for name, entry in objects.items() if name not in used}
+        now = self._now_there(unit) if put_at else None
+        return frozenset(name for name, put in put_at.items() if now and now - put > _LASTS_AT_MOST)
 
     def _missing(self, unit: str, state: UnitState, wanted: Wanted) -> list[str]:
         """Return the files of a unit that are wanted and not here as in the store."""
@@ -425,8 +423,23 @@ class UnitZone:
                 "stores restore on this machine, which saw it"
             )
 
+    def _clear_others(
+        self, unit: str, state: UnitState, before: UnitState, *, is_own: bool
+    ) -> None:
+        """Remove what is not the store's; forget of an own unit what is not here any more.
+
+        No step removed that, so no step takes it from the store.
+        """
+        folder = self._place(unit)
+        for name in [*self._own_files(unit)]:
+            if name not in state.files or (is_own and not state.is_here(name, folder)):
+                self._clear(unit, name, state, before)
+        if is_own:
+            here = (name for name in state.here if state.is_here(name, folder))
+            state.here = {name: state.here[name] for name in here}
+
     def _clear(self, unit: str, name: str, state: UnitState, before: UnitState) -> None:
-        """Remove what is not the store's; what may be the last copy is set aside.
+        """Remove a file that is not the store's; what may be the last copy is set aside.
 
         An index of older code names no steps, so nothing tells whether it is older than the one
         that named a file. Of a home that was copied the times differ, and bytes are compared.

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from turnstile.errors import InputError, IntegrityError, StoreError
+from turnstile.errors import InputError, IntegrityError, TurnstileError
 from turnstile.service_calendar import parse_period
 from turnstile.settings import Settings, system_clock
 
@@ -235,7 +235,7 @@ def publish_all_series(ledger: Ledger) -> list[str]:
         if not told:
             note_again()
         publish_list(ledger)
-    except (InputError, StoreError) as error:
+    except TurnstileError as error:
         left.append(f"the signed list: {error}; then turnstile ledger republish")
     return left
 

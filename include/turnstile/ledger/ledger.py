@@ -65,7 +65,7 @@ from turnstile.ledger.tlog.beginning import (
 )
 from turnstile.ledger.tlog.cosigners import Answer, ask_all, cosigners_of
 from turnstile.ledger.tlog.merkle import Tree
-from turnstile.ledger.tlog.public_log import PublicLog, log_findings
+from turnstile.ledger.tlog.public_log import PublicLog, is_log_beyond
 from turnstile.ledger.verification import Scope, verify_store
 from turnstile.ledger.weeks import PUBLIC_KINDS
 
@@ -570,9 +570,9 @@ class Ledger(ChargingLedger):
         self._custody.ship()
         public, history = self._custody.witnesses.public, self._store.read(read_history)
         self._custody.note_again(history)
-        logs, hashes = history.parties.logs, history.of_entries
+        logs = history.parties.logs
         if public is not None and (
-            is_log_lost(self._witnesses, logs) or any(log_findings(public, logs, hashes))
+            is_log_lost(self._witnesses, logs) or is_log_beyond(public, logs, history.of_entries)
         ):
             self.begin_log(person, reason)
         return done

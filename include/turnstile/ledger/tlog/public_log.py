@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -132,8 +133,9 @@ class PublicLog:
         self.join()
         for finding in self.findings(is_last=True, in_work=True):
             raise IntegrityError(
-                f"{finding}; nothing more is signed: restore the newest ledger; where entries are "
-                "lost for good, turnstile ledger begin-log begins another log"
+                f"{finding}; until that is mended nothing more is signed: restore the newest "
+                "ledger where this one is older; where entries are lost for good, turnstile "
+                "ledger begin-log --reason TEXT begins another log"
             )
         self.folder.mkdir(parents=True, exist_ok=True)
         self.write_key()
@@ -143,27 +145,16 @@ class PublicLog:
             if not _is_of(_proof(path), note) and note.sequence <= len(self.tree.leaves)
             if _is_owed(path, proof := self.proof(note.sequence, sign))
         }
-        signed = [new_proof.checkpoint for new_proof in proofs.values()]
-        signed += [
-            old_proof.checkpoint
-            for old_proof in map(_proof, _proofs(self.public))
-            if old_proof is not None
-        ]
-        known = set(self.sizes())
-        for checkpoint in map(parse_checkpoint, signed):
-            is_new = checkpoint.size not in known and checkpoint.size <= len(self.tree.leaves)
-            if is_new and self._is_signed(checkpoint):
-                if checkpoint.root != (root := self.tree.root(checkpoint.size)):
-                    raise IntegrityError(
-                        f"a proof holds another root of {checkpoint.size} entries, which this log "
-                        "has signed; nothing more is signed: restore the newest ledger, or "
-                        "turnstile ledger recover, which begins another log"
-                    )
-                self._create(
-                    "checkpoints",
-                    checkpoint.size,
-                    sign(checkpoint_text(checkpoint.origin, checkpoint.size, root)),
+        for _, checkpoint in self._in_proofs_alone():
+            size = checkpoint.size
+            if size <= len(self.tree.leaves) and checkpoint.root != self.tree.root(size):
+                raise IntegrityError(
+                    f"a proof holds another root of {size} entries, which this log has signed; "
+                    "nothing more is signed: restore the newest ledger, or turnstile ledger "
+                    "recover --reason TEXT, which begins another log"
                 )
+        for proof in proofs.values():
+            self._create("checkpoints", parse_checkpoint(proof.checkpoint).size, proof.checkpoint)
         for path, proof in proofs.items():  # after the checkpoints that they name
             replace_durably(path, str(proof).encode())
         self.join()
@@ -190,7 +181,14 @@ class PublicLog:
             complete_durably(self.folder / "log.pub", self.begun.public_line.encode())
 
     def join(self) -> None:
-        """Write its key, the steps between checkpoints that lack one, and the newest checkpoint."""
+        """Write its key, the steps between checkpoints that lack one, and the newest checkpoint.
+
+        A package may have been built before this log was left, and be public since: whoever climbs
+        needs the checkpoint that it carries.
+        """
+        for text, checkpoint in self._in_proofs_alone():
+            if self._is_of_ledger(checkpoint) and len(checkpoint.signatures) == 1:
+                self._create("checkpoints", checkpoint.size, text)
         self.write_key()
         for old, new in self._steps_missing():
             step = step_text(old, self.tree.consistency(old, new), self.signed(new))
@@ -209,6 +207,32 @@ class PublicLog:
             if is_gone and not any(self._problem(size, is_last=True) for size in sizes):
                 yield sizes
 
+    def is_beyond(self) -> bool:
+        """Return whether it signed what this ledger does not hold, so that it cannot go on."""
+        steps = (_text(Path(file.path)) for file in listed(self.folder / "steps"))
+        newer = (text.partition("\n\n")[2] for text in steps)
+        kept = (*map(self.signed, self.sizes()), _text(self.folder / "checkpoint"), *newer)
+        signed = self._signed_in((*kept, *_in_proofs(self.public)))
+        return not all(self._is_of_ledger(checkpoint) for _, checkpoint in signed)
+
+    def _in_proofs_alone(self) -> Iterator[tuple[str, LogCheckpoint]]:
+        """Yield the checkpoints that proofs of the zone hold and the log's folder does not."""
+        return self._signed_in(_in_proofs(self.public), but=self.sizes())
+
+    def _signed_in(
+        self, texts: Iterable[str], but: Sequence[int] = ()
+    ) -> Iterator[tuple[str, LogCheckpoint]]:
+        """Yield the texts that are checkpoints which this log signed, but those of some sizes."""
+        for text in texts:
+            with suppress(ValueError):
+                checkpoint = parse_checkpoint(text)
+                if checkpoint.size not in but and self._is_signed(checkpoint):
+                    yield text, checkpoint
+
+    def _is_of_ledger(self, checkpoint: LogCheckpoint) -> bool:
+        size = checkpoint.size
+        return size <= len(self.tree.leaves) and checkpoint.root == self.tree.root(size)
+
     def keep_cosignature(self, size: int, identity: str, seconds: int, line: str) -> None:
         """Keep what a cosigner said."""
         self._create("cosignatures", f"{size}.{identity}.{seconds}", line)
@@ -216,7 +240,7 @@ class PublicLog:
     def _create(self, kind: str, name: int | str, text: str) -> None:
         """Write a file once."""
         path = self.folder / kind / str(name)
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         create_durably(path, text.encode())
 
     def findings(self, *, is_last: bool, in_work: bool = False) -> Iterator[Finding]:
@@ -334,9 +358,8 @@ class PublicLog:
 
     def _is_of(self, proof: Proof, checkpoint: LogCheckpoint) -> bool:
         """Return whether entry and root are those of the ledger."""
-        is_there = proof.index < checkpoint.size <= len(self.tree.leaves)
-        is_entry = is_there and proof.data == self.tree.leaves[proof.index]
-        return is_entry and checkpoint.root == self.tree.root(checkpoint.size)
+        is_there = proof.index < checkpoint.size and self._is_of_ledger(checkpoint)
+        return is_there and proof.data == self.tree.leaves[proof.index]
 
     def _problem(self, size: int, *, is_last: bool) -> str | None:
         """Return what is wrong with a checkpoint, or None."""
@@ -369,7 +392,8 @@ class PublicLog:
             is_folder = entry.is_dir() and not rest and kind in _FILES
             is_own = kind in _FILES and _FILES[kind].fullmatch(rest) and entry.is_file()
             if entry.is_symlink() or not (is_folder or is_own or is_in_work(entry.name)):
-                yield Finding("log", None, f"{entry.path} is a file that nobody published")
+                problem = "is a file that nobody published; find out what it holds; take it away"
+                yield Finding("log", None, f"{entry.path} {problem}")
 
 
 def log_findings(
@@ -397,6 +421,13 @@ def log_findings(
     for folder in listed(public / LOG):
         if folder.name not in known:
             yield Finding("log", None, f"{folder.path} is of no log of this ledger")
+
+
+def is_log_beyond(public: Path, logs: Sequence[LogBegun], hashes: Iterable[str]) -> bool:
+    """Return whether a log that was begun holds what its ledger lost, so that it cannot go on."""
+    if not logs:  # its beginning is lost
+        return any(listed(public / LOG))
+    return PublicLog(public, logs[-1], Tree.of(hashes)).is_beyond()
 
 
 def log_files(public: Path) -> tuple[str, ...]:
@@ -443,6 +474,13 @@ def _proofs(public: Path) -> Iterator[Path]:
     for _, package in release_folders(public):
         if (package / PACKAGE_PROOF).is_file():
             yield package / PACKAGE_PROOF
+
+
+def _in_proofs(public: Path) -> Iterator[str]:
+    """Yield the checkpoint of every proof of the zone."""
+    for proof in map(_proof, _proofs(public)):
+        if proof is not None:
+            yield proof.checkpoint
 
 
 def _is_of(proof: Proof | None, note: Checkpoint) -> bool:

@@ -1,7 +1,8 @@
 """The private zone against the ledger: what is gone or altered, while backups still hold it.
 
 Behind `turnstile ledger verify --private` and the daily retention. Rows and counts are compared by
-their keyed commitments, and files of rows with the record of their snapshot; a finding names a release and a rule, and no figure.
+their keyed commitments, and files of rows with the record of their snapshot; a finding names a
+release and a rule, and no figure.
 """
 
 from __future__ import annotations
