@@ -14,6 +14,7 @@ from retention_days import Cli
 from small_deployment import WEEK, Deployment
 
 from turnstile.counting.exact_store import load_exact
+from turnstile.errors import IntegrityError
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.pipeline.before_charge import RESTATED
@@ -185,6 +186,21 @@ def test_a_week_that_was_counted_again_under_its_hold_is_as_it_was_reserved(
     for name in ("reserve", "draw"):
         step_named(name)("itms", WEEK, 0)
     assert turnstile("ledger", "verify", "--private") == 0
+
+
+@pytest.mark.parametrize("step", ["validate", "count"])
+def test_rows_that_went_since_they_were_ingested_are_not_counted_as_zeros(
+    begun_week: BegunWeek, step: str
+) -> None:
+    """A judgement of before does not help the count, which is cleared alone; ingest makes them."""
+    home = begun_week("itms", "draw").home
+    rows = next(home.glob(f"private/itms/{WEEK}/snapshots/*/rows/*"))
+    shutil.rmtree(rows)
+    with pytest.raises(IntegrityError, match="or ingest the week again"):
+        step_named(step)("itms", WEEK, 0)
+    for again in ("ingest", "validate", "count"):
+        step_named(again)("itms", WEEK, 0)
+    assert rows.exists()
 
 
 def test_a_delivery_with_the_same_counts_is_told_to_nobody(
