@@ -133,7 +133,7 @@ class PublicLog:
         for finding in self.findings(is_last=True, in_work=True):
             raise IntegrityError(
                 f"{finding}; nothing more is signed: restore the newest ledger; where entries are "
-                "lost for good, turnstile ledger begin-log begins another log"
+                "lost for good, turnstile ledger begin-log --reason TEXT begins another log"
             )
         self.folder.mkdir(parents=True, exist_ok=True)
         self.write_key()
@@ -157,7 +157,7 @@ class PublicLog:
                     raise IntegrityError(
                         f"a proof holds another root of {checkpoint.size} entries, which this log "
                         "has signed; nothing more is signed: restore the newest ledger, or "
-                        "turnstile ledger recover, which begins another log"
+                        "turnstile ledger recover --reason TEXT, which begins another log"
                     )
                 self._create(
                     "checkpoints",
