@@ -163,7 +163,9 @@ class TestALandingPath:
         said = f"group {FAMILY} has released from them"
         with pytest.raises(RefusedError, match=said) as refused:
             ledger.reserve(second)
-        assert str(refused.value).endswith(f"admit-family others --landing '{known_as}'")
+        assert str(refused.value).endswith(
+            f"admit-family others --landing '{known_as}' --reason TEXT"
+        )
         ledger.admit_family(known_as, "others", "olga", "other people")
         assert ledger.reserve(second).is_open
         with pytest.raises(RefusedError, match=f"group {FAMILY}, others has"):

@@ -194,7 +194,9 @@ def test_the_commands_load_without_a_database_package() -> None:
 class TestAnExport:
     @pytest.fixture
     def copy(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Path:
-        assert run(capsys, "export", str(tmp_path / "copy"))[0] == 0
+        code, out, _ = run(capsys, "export", str(tmp_path / "copy"))
+        assert code == 0
+        assert f"check: turnstile ledger verify --export {tmp_path / 'copy'}\n" in out
         return tmp_path / "copy"
 
     def test_verifies_without_the_database(

@@ -154,6 +154,7 @@ def test_a_period_that_is_held_or_drawn_keeps_everything(
     tell(late)
     assert act(late + ALARM) == {}
     assert "held or drawn now" in held(late + ALARM)
+    assert f"turnstile ledger void {KEY} --reason TEXT" in held(late + ALARM)
     assert turnstile("ledger", "void", f"{KEY}", "--reason", "given up") == 0
     assert len(act(late + ALARM)) == 3
 

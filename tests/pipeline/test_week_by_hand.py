@@ -26,7 +26,7 @@ from made_homes import MadeHome, MadeHomes
 from small_deployment import WEEK, Deployment, digests
 
 from turnstile.durable_files import exclusively
-from turnstile.errors import DrawGoesOn, TurnstileError
+from turnstile.errors import DrawGoesOn, InputError, TurnstileError
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.states import ReleaseState
@@ -181,6 +181,13 @@ def test_changed_files_after_sealing_are_noticed_and_change_nothing(
     assert "files changed since this week was sealed" in caplog.text
     assert f"turnstile run itms --week {WEEK} --revision 1 --reason TEXT" in caplog.text
     assert digests(published.public / "itms" / WEEK / "r0") == first
+
+
+@pytest.mark.usefixtures("deployment")
+def test_a_revision_that_nobody_explained_says_how_it_is_started() -> None:
+    started = f"turnstile run itms --week {WEEK} --revision 2 --reason TEXT$"
+    with pytest.raises(InputError, match=started):
+        assert open_release("itms", WEEK, 2).statement
 
 
 def test_a_revision_needs_a_reason_and_is_charged_in_full(

@@ -143,6 +143,21 @@ def test_planning_tables_refuse_what_they_cannot_say(
     assert "--week" in capsys.readouterr().err
 
 
+def test_grains_are_held_against_the_volume_that_the_programme_plans_for(
+    turnstile: Cli, deployment: Deployment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What refuses a release for its volume sends people there."""
+
+    def buses(*asked: object) -> str:
+        assert turnstile("plan", "itms", "--grains", *asked) == 0
+        return capsys.readouterr().out.partition(";")[0]
+
+    assert buses() == "A made city of 150 vehicles a day"
+    deployment.edit("itms", "\ntitle:", "\ntypical_volume: 40\ntitle:")
+    assert buses() == "A made city of 40 vehicles a day"
+    assert buses("--buses", 30) == "A made city of 30 vehicles a day"
+
+
 def test_a_smaller_bound_has_less_noise_and_leaves_out_more(
     designs: dict[tuple[str, str], DesignErrors],
 ) -> None:

@@ -200,6 +200,7 @@ def test_what_no_column_says_is_asked_and_refused_until_somebody_answers(
     programme_text = re.sub(r"zone: decide", "zone: America/Los_Angeles", programme_text)
     programme_text = re.sub(r"typical_volume: decide", "accept_no_gain: a baseline", programme_text)
     unit = "card_day" if "card_day" in programme_text else "bus_day"
+    assert ("`turnstile report city --week W`" in page) is (unit == "card_day")  # of trips alone
     programme_text = re.sub(r"unit: decide", f"unit: {unit}", programme_text)
     if "source.columns.action" in asked:
         programme_text = programme_text.replace(

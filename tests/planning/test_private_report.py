@@ -83,6 +83,7 @@ def test_the_report_lies_in_the_private_zone_alone_and_prints_no_number(
     published: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert turnstile("report", "opal", "--week", "2016-W31") == 2  # nothing is sealed yet
+    assert "run turnstile run opal --week 2016-W31 first" in capsys.readouterr().err
     assert turnstile("report", "itms", "--week", WEEK) == 2
     spent = published.spent()
     capsys.readouterr()

@@ -45,8 +45,8 @@ REPAIRS = {
     "balance": Repair("keep every copy, and restore the newest sound ledger", "nothing"),
     "guard": Repair("restore the newest sound database: somebody changed its triggers", "nothing"),
     "key": Repair(
-        f"restore the signing key, or turnstile ledger rotate-key; another's file: {_REPUBLISH} "
-        "once it is taken away",
+        "restore the signing key, or turnstile ledger rotate-key --reason TEXT; another's file: "
+        f"{_REPUBLISH} once it is taken away",
         "nothing",
     ),
     "witness": Repair("mount the witness that is named, or what the sentence says", "nothing"),
@@ -67,8 +67,8 @@ REPAIRS = {
         f"what it says makes again: {_REPUBLISH}; else restore, or take away, {_RESTORE}", "nothing"
     ),
     "log": Repair(
-        f"{_REPUBLISH}; its key is gone: restore it, or turnstile ledger begin-log; history "
-        "replaced: keep all, then begin-log (RUNBOOK)",
+        f"{_REPUBLISH}; its key is gone: restore it, or turnstile ledger begin-log --reason TEXT; "
+        "history replaced: keep all, then begin-log likewise (RUNBOOK)",
         "nothing",
     ),
     "private": Repair(

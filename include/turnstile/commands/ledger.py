@@ -177,5 +177,6 @@ def _export(args: argparse.Namespace) -> int:
     if args.json:
         _print_json({"folder": str(args.folder), "entries": length})
     else:
-        _print([f"{length} entries in {args.folder}; check: turnstile ledger verify --export it"])
+        check = f"turnstile ledger verify --export {args.folder}"
+        _print([f"{length} entries in {args.folder}; check: {check}"])
     return 0

@@ -179,7 +179,7 @@ def _withdraw(args: argparse.Namespace) -> int:
             file=sys.stderr,
         )
     if (now := ledger.week(key.programme, key.period).in_force) is not None:
-        too = f"turnstile ledger withdraw {now.key} takes it back too"
+        too = f"turnstile ledger withdraw {now.key} --reason TEXT takes it back too"
         print(f"{now.key} is in force again; {too}", file=sys.stderr)
     return _state(args, attempt)
 

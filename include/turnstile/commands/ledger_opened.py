@@ -47,7 +47,7 @@ def _opened(*, read_only: bool, new: bool = False) -> Ledger:
         require_not_lost(settings)
         rule = (
             "there is no ledger; release something first, set TURNSTILE_LEDGER_URL, or bring a "
-            "lost one back by turnstile ledger recover"
+            "lost one back by turnstile ledger recover --reason TEXT"
         )
         raise InputError(where=str(file), field="ledger", rule=rule)
     zones(settings).refresh(proves=new)
@@ -217,12 +217,14 @@ def publish_all_series(ledger: Ledger) -> list[str]:
         Why, of each programme whose series stay as they are: its file or a package may be gone or
         damaged in any way.
     """
+    from turnstile.ledger.custody.signed_note import ROTATE
     from turnstile.ledger.custody.vouched_files import TOLD
 
     left = []
     told = {str(entry.key).partition("/")[0] for entry in ledger.entries() if entry.kind in TOLD}
     if told and not ledger.has_key:
-        return ["no key that the ledger names: restore it, or rotate-key, then ledger republish"]
+        problem = f"no key that the ledger names: restore it, or {ROTATE}"
+        return [f"{problem}; then turnstile ledger republish"]
     note_again = ledger.noting_again()
     for programme in sorted(told):
         note_again()  # what is not sent yet goes where a bucket is fetched

@@ -59,11 +59,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--trips",
         type=positive,
-        default=_TRIPS,
-        help=f"tap-ons a week of the made city ({_TRIPS:,})",
+        help=f"tap-ons a week of the made city (the programme's typical_volume, else {_TRIPS:,})",
     )
     parser.add_argument(
-        "--buses", type=positive, default=_BUSES, help=f"buses a day of the made city ({_BUSES})"
+        "--buses",
+        type=positive,
+        help=f"buses a day of the made city (the programme's typical_volume, else {_BUSES})",
     )
     parser.add_argument(
         "--published", type=Path, help="package whose estimates stand in for the made city"
@@ -153,19 +154,21 @@ def _tables_of(name: str, asked_by: str) -> Any:  # noqa: ANN401 - a module of a
 
 
 def _tables(release: Release, args: argparse.Namespace) -> int:
-    """Print the planning tables that were asked for."""
+    """Print the planning tables that were asked for, of a city as large as the programme plans."""
+    typical = release.programme.typical_volume  # of what it counts
+    trips, buses = args.trips or typical or _TRIPS, args.buses or typical or _BUSES
     if args.weeks is not None:
         print(*_tables_of("plan_tables", "--weeks").many_weeks(release, args.weeks), sep="\n")
     if args.compare:
         for line in _tables_of("plan_tables", "--compare").comparison(release):
             print(line)
         for line in _tables_of("estimate_tables", "--compare").ranking(
-            release, args.trips, args.published
+            release, trips, args.published
         ):
             print(line, flush=True)
     if args.grains:
         advice = _tables_of("estimate_tables", "--grains").grain_advice(
-            release, trips=args.trips, buses=args.buses, published=args.published
+            release, trips=trips, buses=buses, published=args.published
         )
         for line in advice:
             print(line)

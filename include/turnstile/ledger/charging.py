@@ -480,7 +480,7 @@ def _other_bindings(
 def not_possible(attempt: Attempt, transition: Transition) -> RefusedError:
     """Say that a state does not allow a transition."""
     what_next = (
-        f"to take it back: turnstile ledger withdraw {attempt.key}"
+        f"to take it back: turnstile ledger withdraw {attempt.key} --reason TEXT"
         if attempt.state is ReleaseState.PUBLISHED
         else "run the week again to go on from there"
     )

@@ -63,7 +63,7 @@ def landing_refusal(
     if not others:
         return None
     admit = (
-        f"turnstile ledger admit-family {family} --landing {place!r}"
+        f"turnstile ledger admit-family {family} --landing {place!r} --reason TEXT"
         for place in sorted({*others.values()})
     )
     return RefusedError(

@@ -55,6 +55,7 @@ from turnstile.ledger.records import (
     ReleaseKey,
     for_the_public,
 )
+from turnstile.ledger.refusals import letting_go
 from turnstile.ledger.states import ReleaseState, Transition
 from turnstile.ledger.tlog.beginning import (
     begin_log,
@@ -193,8 +194,8 @@ class Ledger(ChargingLedger):
             InputError: the private key may not be read, and no public one is given.
         """
         if self._store.file and (damage := damage_in(self._store.file)):
-            problem = f"the file is damaged ({damage}); stop runs, then turnstile ledger recover"
-            return (Finding("database", None, problem),)
+            recover = "stop runs, then turnstile ledger recover --reason TEXT"
+            return (Finding("database", None, f"the file is damaged ({damage}); {recover}"),)
         how, version, custody = scope or Scope(), self._store.version(), self._custody
         if how.trusted and not self._witnesses.may_sign:  # a login that was given no private key
             custody = replace(custody, witnesses=replace(self._witnesses, key=None))
@@ -673,7 +674,7 @@ class Ledger(ChargingLedger):
                     if attempt.is_open:
                         raise RefusedError(
                             f"{attempt.key} is held or drawn under the bounding key; let it end, "
-                            "or turnstile ledger void or burn it, then rotate"
+                            f"or {letting_go(attempt)}, then rotate"
                         )
             taken = take_up(bounding_keys_in(connection).kept)
             body = {**taken._asdict(), "person": said[0], "reason": said[1]}

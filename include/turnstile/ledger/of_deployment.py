@@ -65,7 +65,7 @@ def require_not_lost(settings: Settings, entries: int = 0) -> None:
     _require_named(settings)
     raise IntegrityError(
         f"{settings.ledger_file or 'the database'}: the ledger is gone, or holds nothing, but what "
-        "it released is there; restore it, or bring it back by turnstile ledger recover"
+        "it released is there; restore it, or bring it back: turnstile ledger recover --reason TEXT"
     )
 
 

@@ -96,17 +96,15 @@ def revision_needed(attempt: Attempt, differences: Sequence[Difference]) -> Revi
     """Build the refusal of a key that is bound to something else; it lists every difference."""
     key = attempt.key
     if attempt.is_sealed:
-        text = (
-            f"include/programmes/earlier/{key.programme}.{attempt.bindings.programme_digest[:12]}"
-        )
+        digits = attempt.bindings.programme_digest[:12]
+        text = f"include/programmes/earlier/{key.programme}.{digits}"
         advice = (
             f"put that back, or keep the text that it is bound to as {text}.yaml, at no cost; or "
             f"publish a correction, charged in full: turnstile run {key.programme} --week "
             f"{key.period} --revision N --reason TEXT, N the number after its last revision"
         )
     else:
-        verb = "void" if attempt.state.value == "reserved" else "burn"
-        advice = f"go back to what was reserved, or turnstile ledger {verb} {key}"
+        advice = f"go back to what was reserved, or {letting_go(attempt)}"
     listed = "; ".join(
         f"{difference.name} was {_brief(difference.old)} and is {_brief(difference.new)}"
         for difference in differences
@@ -114,6 +112,12 @@ def revision_needed(attempt: Attempt, differences: Sequence[Difference]) -> Revi
     return RevisionNeeded(
         f"{key} is {attempt.state.value} and bound to other terms: {listed}; {advice}"
     )
+
+
+def letting_go(attempt: Attempt) -> str:
+    """Return the command that ends an open attempt: a hold costs nothing, a draw stays charged."""
+    verb = "void" if attempt.is_held else "burn"
+    return f"turnstile ledger {verb} {attempt.key} --reason TEXT"
 
 
 def _brief(value: str) -> str:

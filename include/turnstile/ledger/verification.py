@@ -147,7 +147,8 @@ def _zone_findings(
     yield from zone_findings(public, state)
     witnesses = custody.witnesses
     if witnesses.key is not None and is_log_lost(witnesses, fold.parties.logs):
-        problem = "is gone, or is not the key of the log; restore it, or ledger begin-log"
+        begin = "turnstile ledger begin-log --reason TEXT"
+        problem = f"is gone, or is not the key of the log; restore it, or {begin}"
         yield Finding("log", None, f"{witnesses.log_key} {problem}")
     if state.is_wanted and not (public / LATEST_NOTE).exists():
         problem = f"{public / LATEST_NOTE} is gone; turnstile ledger republish writes it again"

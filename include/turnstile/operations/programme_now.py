@@ -40,7 +40,7 @@ _NEXT_STEP = {
     "stopped": "Nothing was charged. Mend the input, then clear the run.",
     "missing": "Release it by name.",
     "expires": "Release it by name, or end its correction, before that day (what that charges is"
-    " said before the click); or state turnstile ledger no-release.",
+    " said before the click); or state turnstile ledger no-release KEY --reason TEXT.",
     "expires_sealed": "Its bytes are drawn and charged, so it has a release: approve it, or end its"
     " correction, before that day. What is assessed may be approved later, too.",
     "stalled": "See to Airflow's scheduler, its triggerer, the workers of its queue and the slots"

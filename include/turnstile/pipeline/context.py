@@ -55,10 +55,11 @@ class Release(PlannedRelease):
                 ", ".join(word.person for word in words),
                 "; ".join(notes),
             )
-        path = self.folders.private / "revision.json"
+        key, path = self.key, self.folders.private / "revision.json"
         if not path.exists():
-            rule = "has no stated reason; start it with turnstile run --revision R --reason TEXT"
-            raise InputError(where=str(self.key), field="revision", rule=rule)
+            again = f"turnstile run {key.programme} --week {key.period} --revision {key.revision}"
+            rule = f"has no stated reason; start it with {again} --reason TEXT"
+            raise InputError(where=str(key), field="revision", rule=rule)
         statement = json.loads(path.read_bytes())
         return statement["reason"], statement["approver"], statement.get("public_note", "")
 

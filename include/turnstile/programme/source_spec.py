@@ -270,6 +270,7 @@ def _landing(value: object) -> str:
     return landing
 
 
+_MISSING = "a day without a row stops the week; or one without a file is a gap (FEEDS.md)"
 _UNSTATED = "without it ids stay as they come, less outer spaces (FEEDS.md)"
 
 
@@ -282,9 +283,7 @@ class SourceSpec:
         str, Read(_landing), Key("a week's files; {week} stands for its name", '"opal/{week}/*"')
     ]
     modes: Annotated[Texts, Key("public list of modes", "[bus, ferry, train]")]
-    missing_day: Annotated[
-        MissingDay, Key("a day without a row stops the week, or is a gap (FEEDS.md)", "refuse")
-    ] = MissingDay.REFUSE
+    missing_day: Annotated[MissingDay, Key(_MISSING, "refuse")] = MissingDay.REFUSE
     file: Annotated[FileSpec | None, Key("how text files are written (FEEDS.md)")] = None
     columns: Annotated[
         tuple[tuple[str, str], ...],

@@ -16,7 +16,7 @@ from turnstile.settings import Settings
 from turnstile_samples.command import parse_weeks
 
 _DENSE = 10  # buses a day in every slot: the report's base condition
-_FINE = 60  # buses a day and slot from which a week's noise is below 1 km/h
+_FINE = 60  # buses a day and slot, where a week's noise is about 1.3 km/h
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -16,7 +16,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser("look", help=text)
     parser.add_argument("programme", nargs="?", help="whose files in the landing zone")
     parser.add_argument(
-        "--week", help="ISO week, or days FIRST..LAST (default: the last that came)"
+        "--week",
+        help="ISO week, or days FIRST..LAST (default: the last that came); with --from an ISO week "
+        "alone (default: none)",
     )
     parser.add_argument("--from", dest="delivered", type=Path, nargs="+", help="or any files")
     parser.add_argument(

@@ -131,7 +131,8 @@ def written_grain(release: Release) -> Iterator[str]:
     if _has_speeds_of_hexagons(programme):
         buses = MID_SIZE_BUSES
         rows = bus_grains(programme, release.domain, buses, only_written=True)
-        yield f"A city of {buses} vehicles (another: turnstile plan {programme.name} --grains):"
+        another = f"turnstile plan {programme.name} --grains --buses N"
+        yield f"A city of {buses} vehicles (another: {another}):"
         yield from (f"  {row.sentence}" for row in rows)
         yield f"  {_shown_means(predicted_ratio(programme, release.domain, buses))}"
 

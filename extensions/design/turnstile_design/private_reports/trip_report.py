@@ -66,7 +66,8 @@ def write_report(release: Release) -> Path:
         rule = "the utility report is for programmes of trips"
         raise InputError(where=str(release.key), field="programme", rule=rule)
     if release.sealed is None:
-        rule = f"nothing is sealed; run turnstile run {release.programme.name} first"
+        again = f"turnstile run {release.programme.name} --week {release.week}"
+        rule = f"nothing is sealed; run {again} first"
         raise InputError(where=str(release.key), field="week", rule=rule)
     complete = with_every_row(release)
     truth = counts_under(complete, _EVERY_TRIP)

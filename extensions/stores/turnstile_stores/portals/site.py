@@ -198,7 +198,7 @@ def _is_sent(store: Store, portal: str, folder: Path, named: Named) -> bool:
             f"times, and here it ends at {ours[1]} after {ours[0]}: another publisher knows more "
             "or was not seen when this ledger was brought back, or an old one was restored. Stop "
             "one of both, have what is shown there in the public zone (packages, "
-            "series/index.json), then turnstile ledger recover; nothing was changed"
+            "series/index.json), then turnstile ledger recover --reason TEXT; nothing was changed"
         )
     there = _there(store, programme)
     if links := [path for path, tag in there.items() if tag == LINK]:

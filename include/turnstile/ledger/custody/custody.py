@@ -267,6 +267,6 @@ def _refusal(finding: Finding) -> IntegrityError:
         return IntegrityError(f"{finding}: nothing was charged, drawn or removed")
     return IntegrityError(
         f"{finding}; drawing would spend budget that is spent already: nothing was charged, "
-        "drawn or removed; restore the newest ledger, or run turnstile ledger recover on this "
-        "machine, which sees it; then run turnstile ledger verify"
+        "drawn or removed; restore the newest ledger, or run turnstile ledger recover "
+        "--reason TEXT on this machine, which sees it; then run turnstile ledger verify"
     )

@@ -65,7 +65,8 @@ def _sealed_findings(fold: Fold, attempt: Attempt, embargoed: Path) -> Iterator[
     for path in sorted(folder.glob(f"{SEALED}*")):
         if path != sealed:
             is_trace = path.suffix == ".parquet"
-            mend = "turnstile ledger recover sets it aside" if is_trace else "take it away"
+            aside = "turnstile ledger recover --reason TEXT sets it aside"
+            mend = aside if is_trace else "take it away"
             problem = f"{path} is not the sealed file of {attempt.key}; {mend}"
             yield Finding("sealed", attempt.reserved_sequence, problem)
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from turnstile.durable_files import OWNER_ONLY, create_durably
 from turnstile.errors import InputError
 
+ROTATE = "turnstile ledger rotate-key --reason TEXT"
 _NAME = "turnstile.ledger"
 ED25519 = b"\x01"
 KEY_ID_BYTES, _SIGNATURE_BYTES = 4, 64
@@ -53,7 +54,7 @@ class Signer:
 
         private = load_pem_private_key(path.read_bytes(), password=None)
         if not isinstance(private, Ed25519PrivateKey):
-            rule = "is no Ed25519 key; restore the ledger's own, or run turnstile ledger rotate-key"
+            rule = f"is no Ed25519 key; restore the ledger's own, or run {ROTATE}"
             raise InputError(where=str(path), field="key", rule=rule)
         self._private = private
 
@@ -76,7 +77,7 @@ class Signer:
         try:
             return cls(path)
         except (OSError, ValueError) as error:
-            rule = "the signing key cannot be read; restore it, or run turnstile ledger rotate-key"
+            rule = f"the signing key cannot be read; restore it, or run {ROTATE}"
             raise InputError(where=str(path), field="key", rule=rule) from error
 
     @classmethod

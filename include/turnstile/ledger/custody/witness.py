@@ -27,14 +27,12 @@ from turnstile.ledger.custody.notes import (
     note_findings,
 )
 from turnstile.ledger.custody.shipped import first_gap, ship, witness_id
-from turnstile.ledger.custody.signed_note import Signer, is_signed_by, parse_note
+from turnstile.ledger.custody.signed_note import ROTATE, Signer, is_signed_by, parse_note
 from turnstile.ledger.entries import Entry
 from turnstile.ledger.parties import Parties
 from turnstile.ledger.records import Finding, ReleaseKey
 
-ANOTHERS = (
-    "is not the ledger's; restore that one, or make the change known by turnstile ledger rotate-key"
-)
+ANOTHERS = f"is not the ledger's; restore that one, or make the change known by {ROTATE}"
 _NOTE_BYTES = 2**16
 _STORE_BYTES = 2**22
 
@@ -106,14 +104,16 @@ class Witnesses:
             if name not in mounted.values():
                 problem = (
                     f"witness {name[:8]} ({folder}) is not there; mount it and name it in "
-                    "TURNSTILE_WITNESS, or take it out by turnstile ledger witness remove"
+                    "TURNSTILE_WITNESS, or take it out by turnstile ledger witness remove "
+                    f"{name[:8]} --reason TEXT"
                 )
                 yield Finding("witness", None, problem)
         for stranger, witness_name in mounted.items():
             if witness_name not in parties.witnesses:
                 problem = (
                     f"{stranger} is no witness of this ledger; mount the right one, add it by "
-                    "turnstile ledger witness add, or take it out of TURNSTILE_WITNESS"
+                    f"turnstile ledger witness add {stranger} --reason TEXT, or take it out of "
+                    "TURNSTILE_WITNESS"
                 )
                 yield Finding("witness", None, problem)
 
@@ -157,11 +157,8 @@ class Witnesses:
         kept = self.kept_lines()
         if self.key is not None and (parties.key is not None or kept):
             if not self.key.exists():
-                problem = (
-                    f"the signing key {self.key} is gone; restore it, or make another by "
-                    "turnstile ledger rotate-key"
-                )
-                yield Finding("key", None, problem)
+                problem = f"is gone; restore it, or make another by {ROTATE}"
+                yield Finding("key", None, f"the signing key {self.key} {problem}")
             elif parties.key is not None and self._own_line() != parties.key:
                 yield Finding("key", None, f"the signing key {self.key} {ANOTHERS}")
         known = set(parties.key_lines) or ({self._own_line()} if self.has_key else set())

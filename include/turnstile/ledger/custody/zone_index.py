@@ -242,7 +242,8 @@ def _anew(path: str) -> str:
     if _STATED.fullmatch(path):
         return (
             "; the ledger does not state it: take it away; only where a ledger that is lost "
-            "stated it, state it again (turnstile ledger withdraw or no-release)"
+            "stated it, state it again (turnstile ledger withdraw KEY --reason TEXT, or turnstile "
+            "ledger no-release KEY --reason TEXT)"
         )
     if not _OF_SERIES.fullmatch(path) or path == PUBLIC_KEY:
         return ""

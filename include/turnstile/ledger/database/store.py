@@ -42,7 +42,7 @@ _LOST_ANSWER = (
 )
 _DAMAGE = re.compile("SQLITE_(CORRUPT|NOTADB|TOOBIG)|.*( decode |unsupported file format)")
 """Name of an error, and what it says: a damaged page may state a length beyond all."""
-_MEND = "nothing was done; stop all runs, and bring it back by turnstile ledger recover"
+_MEND = "nothing was done; stop all runs, then turnstile ledger recover --reason TEXT"
 _BUSY_MS = 120_000
 _PAUSE_S = 0.01
 _ENGINES = 8

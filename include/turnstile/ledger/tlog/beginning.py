@@ -79,7 +79,7 @@ def log_signer(witnesses: Witnesses, begun: LogBegun) -> Signer:
             return signer
     rule = (
         f"is gone, or is not the key of the log {begun.origin}; restore it, or begin another log: "
-        "turnstile ledger begin-log"
+        "turnstile ledger begin-log --reason TEXT"
     )
     raise InputError(where=str(witnesses.log_key), field="key", rule=rule)
 

@@ -16,7 +16,7 @@ from turnstile.settings import Settings
 
 REPAIR = (
     "restore it from a backup of the private zone, or if it is lost for good: turnstile ledger "
-    "rotate-bounding-key, which declares lost what is not there"
+    "rotate-bounding-key --reason TEXT, which declares lost what is not there"
 )
 
 

@@ -32,6 +32,7 @@ from turnstile.errors import TurnstileError
 from turnstile.ledger.custody.custody import clock_known_until
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.refusals import letting_go
 from turnstile.ledger.weeks import Week
 from turnstile.pipeline.private_zone.private_data import (
     Kept,
@@ -345,8 +346,10 @@ class Retention:
     ) -> Iterator[str]:
         """Yield what keeps data beyond their day."""
         for programme, period in kept.users:
-            if self._week(programme, period).is_open:
-                yield f"{programme.name} {period} is held or drawn now; see turnstile ledger void"
+            now = self._week(programme, period)
+            for attempt in (*now.held, *now.drawing):
+                ended = f"where no run goes on with it: {letting_go(attempt)}"
+                yield f"{programme.name} {period} is held or drawn now; {ended}"
         for name, week in unfinished:
             told = self.alarmed(name, week, kept.written_at, "retention_near:")
             if told is None or self.now - told < ALARM:

@@ -49,7 +49,7 @@ def require_a_day(source: SourceSpec, period: ServicePeriod, names: Iterable[str
         rule = (
             f"no file is named by a day of {period} that has service, so every day would be a gap; "
             "name files by the day that they hold, and one of several days by none or two; a week "
-            "without data is stated by turnstile ledger no-release"
+            "without data is stated by turnstile ledger no-release KEY --reason TEXT"
         )
         raise InputError(where=source.landing, field="files", rule=rule)
 
