@@ -105,6 +105,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def _doctor(args: argparse.Namespace) -> int:
     """Print what was found, gravest first; exit 4 if anything was."""
+    from turnstile.pipeline.private_zone.private_verification import sees_private
+
     faults = list(dict.fromkeys(findings()))
     if args.json:
         lines = [{**finding._asdict(), **REPAIRS[finding.name]._asdict()} for finding in faults]
@@ -115,7 +117,7 @@ def _doctor(args: argparse.Namespace) -> int:
         airflow = f"nor with {file}" if file else "Airflow's database is no file here, so not read"
         is_set = _is_of_make_ui(settings) or AirflowSettings.of_process().is_any
         airflow += "" if is_set else "; Airflow's settings are not in this shell"
-        unseen = "" if _sees_private(settings) else "; no private zone is here"
+        unseen = "" if sees_private(settings) else "; no private zone is here"
         print(f"nothing is wrong with ledger, files, key, clock, zones, stores{unseen}; {airflow}")
     for fault in faults if not args.json else ():
         repair = REPAIRS[fault.name]
@@ -159,6 +161,7 @@ def _ledger(settings: Settings) -> Iterator[Found]:
     from turnstile.ledger.custody.custody import clock_known_until
     from turnstile.ledger.database.damaged_database import damage_in
     from turnstile.ledger.of_deployment import open_ledger
+    from turnstile.pipeline.private_zone.private_verification import sees_private
 
     file = settings.ledger_file
     if file is not None and not file.exists():
@@ -174,18 +177,8 @@ def _ledger(settings: Settings) -> Iterator[Found]:
         yield Found(finding.check, str(finding.problem))
     if clock_known_until(ledger.entries(), now) < now:
         yield Found("clock", "it jumped, or the ledger was quiet for long: nothing is deleted")
-    if _sees_private(settings):
+    if sees_private(settings):
         yield from _private(settings, ledger)
-
-
-def _sees_private(settings: Settings) -> bool:
-    """Return whether private data are read here; of several machines with stores, not by all."""
-    private = settings.private
-    if private.is_dir() and not settings.store_of("private"):
-        # Of a worker that reads none only what its own failures said is mounted there.
-        others = {path.name for path in private.iterdir()} - {"failures"}
-        return bool(others) or not (private / "failures").is_mount()
-    return bool(settings.store_of("private") or not settings.stores)
 
 
 def _private(settings: Settings, ledger: Ledger) -> Iterator[Found]:
