@@ -8,6 +8,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -170,8 +171,8 @@ def _ledger(settings: Settings) -> Iterator[Found]:
     if file is not None and (damage := damage_in(file)):
         yield Found("database", f"{file} is damaged ({damage})")
         return
-    if shutil.disk_usage(settings.home).free < _FREE_BYTES:
-        yield Found("space", f"{settings.home}: less than {_FREE_BYTES >> 20} MiB are free")
+    for folder in _full(settings):
+        yield Found("space", f"{folder}: less than {_FREE_BYTES >> 20} MiB are free")
     ledger, now = open_ledger(settings, read_only=True), system_clock()
     for finding in ledger.verify():
         yield Found(finding.check, str(finding.problem))
@@ -179,6 +180,23 @@ def _ledger(settings: Settings) -> Iterator[Found]:
         yield Found("clock", "it jumped, or the ledger was quiet for long: nothing is deleted")
     if sees_private(settings):
         yield from _private(settings, ledger)
+
+
+def _full(settings: Settings) -> Iterator[Path]:
+    """Yield a folder of each disk that is full: any of the home's may be a volume of its own.
+
+    Whoever reads a folder says so where it is away.
+    """
+    files = filter(None, (settings.ledger_file, settings.ledger_key))
+    inside = (*sorted(settings.home.iterdir()), settings.private / "failures")
+    seen = set[int]()
+    for folder in (settings.home, *(file.parent for file in files), *settings.witness, *inside):
+        with suppress(OSError):
+            device = folder.stat().st_dev
+            if folder.is_dir() and device not in seen:
+                seen.add(device)
+                if shutil.disk_usage(folder).free < _FREE_BYTES:
+                    yield folder
 
 
 def _private(settings: Settings, ledger: Ledger) -> Iterator[Found]:
