@@ -15,7 +15,8 @@ dag = operations_dag(
 
 Deletes what a programme's `retention` says, each deletion with an entry in the ledger; a programme
 without that section keeps everything. A week without a release, or with a correction under way,
-loses its data only after an alarm has been out for two weeks. What stays, until when and why:
+loses its data only after an alarm has been out for two weeks. What stays is compared with the
+ledger: what is gone or altered is an alarm (`private_differs`). What stays, until when and why:
 `turnstile retention`. See `docs/OPERATIONS.md`.
 """,
     queue=PRIVATE_QUEUE,

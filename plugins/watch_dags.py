@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.operators.python import PythonOperator
@@ -114,9 +115,14 @@ def _airflow_now(page: BudgetPage) -> AirflowNow:
 
 
 def delete_what_is_due() -> str:
-    """Delete private data after their programme's days; compare what stays with the ledger."""
+    """Delete private data after their programme's days; compare what stays with the ledger.
+
+    The watchdog sends what differs, and the page says it: both read the journal.
+    """
     from turnstile.ledger.of_deployment import open_ledger
+    from turnstile.operations.journal import Journal
     from turnstile.operations.retention_day import RetentionDay
+    from turnstile.operations.watchdog.private_comparison import compared, tell_comparison
     from turnstile.pipeline.private_zone.private_verification import private_findings
     from turnstile.pipeline.private_zone.retention import RETENTION
 
@@ -128,7 +134,10 @@ def delete_what_is_due() -> str:
         gone.extend(f"{verdict.kept.name} {verdict.kept.part}" for verdict in due)
 
     def compare() -> None:
-        for finding in private_findings(settings, open_ledger(settings)):
+        look = partial(private_findings, settings, open_ledger(settings))
+        journal = Journal.of(settings)
+        findings = compared(look, lambda names: tell_comparison(journal, system_clock(), names))
+        for finding in findings:
             raise IntegrityError(str(finding))
 
     failures = []

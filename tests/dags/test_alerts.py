@@ -285,3 +285,43 @@ def test_the_day_of_retention_fails_where_the_private_zone_is_not_as_it_was_rese
     monkeypatch.setattr("turnstile.operations.retention_day.RetentionDay.act", fails)
     with pytest.raises(Exception, match=r"bounding\.key is gone"):
         watch.delete_what_is_due()
+
+
+def test_what_the_day_of_retention_finds_is_mailed_once_and_on_the_page_until_it_is_restored(
+    published: Deployment, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The audit of every day, which looks at nothing private, does not cover it."""
+    httpserver.expect_request("/hook", method="POST").respond_with_data("ok")
+    hook = {"host": "127.0.0.1", "port": httpserver.port, "extra": {"path": "/hook"}}
+    _connect(monkeypatch, "CRITICAL", conn_type="http", **hook)
+    watch = importlib.import_module("watch_dags")
+    page = BudgetPage(Settings.from_environment(), system_clock)
+
+    def page_says_so() -> bool:
+        sentences = [
+            page.in_one_sentence(programme, AirflowNow(runs={})) for programme in page.programmes()
+        ]
+        said = {"private data differ since" in sentence for sentence in sentences}
+        return said == {True}
+
+    watch.delete_what_is_due()
+    watch.watch()
+    assert not page_says_so()
+    assert httpserver.log == []
+    (exact,) = (published.home / "private/opal/2016-W30/r0").glob("exact-*.bin")
+    whole = exact.read_bytes()
+    exact.unlink()
+    for _ in range(2):  # each day
+        with pytest.raises(Exception, match="its exact counts are gone or altered"):
+            watch.delete_what_is_due()
+        watch.audit_ledger()
+        watch.watch()
+        assert page_says_so()
+    ((request, _),) = httpserver.log
+    text = json.loads(request.get_data(as_text=True))["message"]
+    assert "[critical] opal 2016-W30: private data are gone or altered" in text
+    assert "docs/RUNBOOK.md#private_differs" in text
+    assert exact.name not in text
+    exact.write_bytes(whole)
+    watch.delete_what_is_due()
+    assert not page_says_so()

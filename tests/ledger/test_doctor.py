@@ -7,6 +7,7 @@ import os
 import shutil
 import sqlite3
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from disaster_site import WHO, Site, lived_once
@@ -16,6 +17,7 @@ from conftest import Stores
 from turnstile.cli import main
 from turnstile.commands import doctor
 from turnstile.commands.doctor import REPAIRS
+from turnstile.settings import ZONES, Settings
 from turnstile_native.native_environment import Secrets
 
 RUNBOOK = Path(__file__).parents[2] / "docs/RUNBOOK.md"
@@ -159,6 +161,64 @@ def test_a_file_of_airflows_settings_that_nobody_can_read_is_named_without_what_
     (finding,) = found(capsys)
     assert finding["name"] == "airflow settings"
     assert "hunter2" not in finding["problem"]
+
+
+@pytest.fixture
+def disks(site: Site, monkeypatch: pytest.MonkeyPatch) -> dict[Path, str]:
+    """Folders and the disk that each lies on, here its own, as under Compose; `full` is full."""
+    monkeypatch.setattr(doctor, "_private", lambda *_: iter(()))  # the site has no rows
+    keys, file = site.root / "keys", Settings.from_environment().ledger_file
+    keys.mkdir()
+    for key in site.home.glob("*.pem"):
+        key.rename(keys / key.name)
+    monkeypatch.setenv("TURNSTILE_LEDGER_KEY", str(keys / "ledger-key.pem"))
+    zones = [site.home / zone for zone in (*ZONES, "private/failures", "operations")]
+    folders = [site.home, keys, site.witness, *zones, *([file.parent] if file else [])]
+    for folder in folders:
+        folder.mkdir(parents=True, exist_ok=True)
+    of = {folder: folder.name for folder in folders}
+    stat = Path.stat
+
+    def planted(path: Path, *, follow_symlinks: bool = True) -> os.stat_result:
+        kind, (values, named) = stat(path, follow_symlinks=follow_symlinks).__reduce__()
+        device = hash(of.get(path, "another"))
+        return kind((*values[:2], device, *values[3:]), named)
+
+    def free(folder: Path) -> SimpleNamespace:
+        return SimpleNamespace(free=(1 << 28) - (of[folder] == "full"))
+
+    monkeypatch.setattr(Path, "stat", planted)
+    monkeypatch.setattr(shutil, "disk_usage", free)
+    return of
+
+
+def test_each_disk_that_is_full_is_named_by_its_folder(
+    disks: dict[Path, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was said of the home alone: each zone, keys and witness may have a disk of their own."""
+    assert len(disks) >= 9
+    assert found(capsys) == []
+    for folder, disk in list(disks.items()):
+        disks[folder] = "full"
+        (finding,) = found(capsys)
+        assert finding["name"] == "space"
+        assert finding["problem"] == f"{folder}: less than 256 MiB are free"
+        disks[folder] = disk
+
+
+def test_folders_on_one_disk_are_named_once_and_one_that_is_away_not_at_all(
+    site: Site, disks: dict[Path, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder in (site.home / "embargoed", site.home / "public"):
+        disks[folder] = "full"
+    (finding,) = found(capsys)
+    assert finding["problem"].startswith(f"{site.home}/embargoed: ")
+    disks.update(dict.fromkeys(disks, "full"))
+    (finding,) = found(capsys)
+    assert finding["problem"].startswith(f"{site.home}: ")
+    shutil.rmtree(site.home / "landing")
+    shutil.rmtree(site.witness)
+    assert {finding["name"] for finding in found(capsys)} == {"space", "witness"}
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,9 @@ from receivers import (
 )
 from watched_place import INCLUDE, Place
 
+from turnstile.ledger.entries import instant
 from turnstile.ledger.records import Bindings, Finding
-from turnstile.operations.journal import Happening
+from turnstile.operations.journal import Happening, Line
 from turnstile.operations.programme_now import BrokenProgramme
 from turnstile.operations.watchdog import delivery
 from turnstile.operations.watchdog.alerts import RULES, Alert, Severity
@@ -141,6 +142,12 @@ def _overstays(place: Place, week: str) -> None:
     place.say(Happening.OVERSTAYS, week, why="opal is held or drawn now", files=[CANARY])
 
 
+def _private_gone(place: Place, week: str) -> None:
+    details = {"found": [f"opal/{week}/exact counts, r0"], "problem": CANARY}
+    at = instant(place.clock())
+    place.journal.write(Line(at, Happening.COMPARED, "ledger", "all", details=details))
+
+
 def _unreadable(place: Place, week: str) -> None:
     problem = f"include/programmes/opal.yaml: line 3: unit: choose trip ({week})"
     place.broken.append(BrokenProgramme("opal", problem, 1))
@@ -170,6 +177,7 @@ CAUSES: dict[str, Cause] = {
     "run_lasts": _lasts,
     "run_stalled": _stalls,
     "audit_failed": _altered,
+    "private_differs": _private_gone,
 }
 # What is sent of a cap, a programme or a stall is not sent once a week.
 OF_NO_WEEK = {rule for rule in RULES if rule.startswith("budget")}

@@ -1,4 +1,7 @@
-"""The page says what the one verification last found, and is never "in order" over a difference."""
+"""The page says what the verification and the comparison of private data last found.
+
+It is never "in order" over a difference.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,18 @@ import pytest
 from watched_place import INCLUDE, OPAL, Place
 
 from turnstile.cli import main
+from turnstile.errors import IntegrityError, StoreError, TurnstileError
 from turnstile.ledger.records import ReleaseKey
 from turnstile.operations.airflow_now import AirflowNow
 from turnstile.operations.budget_page.page import BudgetPage
 from turnstile.operations.journal import FOLDER, Journal
+from turnstile.operations.watchdog.alerts import Alert
 from turnstile.operations.watchdog.last_verification import last_verification, tell_verification
+from turnstile.operations.watchdog.private_comparison import (
+    compared,
+    private_differences,
+    tell_comparison,
+)
 from turnstile.settings import Settings
 
 ALL = frozenset({"opal"})
@@ -98,3 +108,89 @@ def test_the_command_tells_the_page_where_there_is_a_journal(place: Place, tmp_p
     assert said.head == place.ledger.head()
     assert said.differing
     assert datetime.fromisoformat(said.at).tzinfo is not None
+
+
+EXACT = "opal/2016-W30/exact counts, r0"
+BOUNDING_KEY = "ledger/all/bounding key"
+
+
+def compare(place: Place, *names: str) -> None:
+    place.clock.now += timedelta(hours=1)
+    tell_comparison(Journal.of(Settings.from_environment()), place.clock(), names)
+
+
+def alerts_of(place: Place) -> list[Alert]:
+    page = BudgetPage(Settings.from_environment(), place.clock)
+    return [alert for alert in page.watched(AirflowNow()) if alert.rule == "private_differs"]
+
+
+def test_private_data_that_differ_are_an_alarm_that_no_clean_word_about_the_ledger_ends(
+    place: Place,
+) -> None:
+    tell(place)
+    compare(place, EXACT, EXACT, "opal/2016-W30/rows, r0", BOUNDING_KEY)
+    place.clock.now += timedelta(hours=1)
+    tell(place)
+    html = page_of(place)
+    assert "since 2016-08-01T13:00:00+00:00 (bounding key, exact counts, rows)" in html
+    assert "nothing differed" not in html
+    assert "in order" not in html
+    compare(place)
+    html = page_of(place)
+    assert "in order" in html
+    assert "nothing differed" in html
+
+
+def test_a_clean_comparison_does_not_cover_what_the_verification_found(place: Place) -> None:
+    tell(place, "chain")
+    compare(place)
+    assert "in order" not in page_of(place)
+    compare(place, EXACT)
+    html = page_of(place)
+    assert "found a difference (chain)" in html
+    assert "private data differ" in html
+
+
+def test_each_difference_is_one_alert_until_it_was_in_order_and_is_found_again(
+    place: Place,
+) -> None:
+    assert alerts_of(place) == []
+    compare(place, EXACT)
+    (first,) = alerts_of(place)
+    assert str(first) == (
+        "[critical] opal 2016-W30: private data are gone or altered; restore them "
+        "(exact counts, r0, since 2016-08-01T13:00:00+00:00)"
+    )
+    compare(place, EXACT, BOUNDING_KEY)  # the next day
+    by_key, again = alerts_of(place)
+    assert again == first
+    assert (by_key.programme, by_key.week) == ("ledger", "all")
+    compare(place, BOUNDING_KEY)
+    assert alerts_of(place) == [by_key]
+    compare(place)
+    assert alerts_of(place) == []
+    compare(place, EXACT)
+    (later,) = alerts_of(place)
+    assert (later.programme, later.week) == (first.programme, first.week)
+    assert later.identity != first.identity
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (IntegrityError("the index of private is older"), ["ledger/all/IntegrityError"]),
+        (StoreError("private", "it is away"), None),
+    ],
+)
+def test_what_cannot_be_compared_is_told_by_its_kind_but_of_a_store_that_is_away_nobody_can_say(
+    place: Place, error: TurnstileError, told: list[str] | None
+) -> None:
+    journal = Journal.of(Settings.from_environment())
+    compare(place, EXACT)
+
+    def fails() -> tuple[()]:
+        raise error
+
+    with pytest.raises(type(error)):
+        compared(fails, lambda names: tell_comparison(journal, place.clock(), names))
+    assert [*private_differences(journal)] == (told or [EXACT])

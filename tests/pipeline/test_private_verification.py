@@ -17,9 +17,12 @@ from turnstile.counting.exact_store import load_exact
 from turnstile.errors import IntegrityError
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.ledger import Ledger
+from turnstile.operations.journal import FOLDER, Journal
+from turnstile.operations.watchdog.private_comparison import private_differences
 from turnstile.pipeline.before_charge import RESTATED
 from turnstile.pipeline.context import open_release
 from turnstile.pipeline.steps import step_named
+from turnstile.settings import Settings
 
 WHO = ("--person", "olga", "--reason", "the disk died")
 _EXACT, _SNAPSHOT = "exact-*", "snapshot"
@@ -27,6 +30,52 @@ _EXACT, _SNAPSHOT = "exact-*", "snapshot"
 
 def _of(published: Deployment) -> Path:
     return published.home / "private/itms" / WEEK / "r0"
+
+
+def test_by_hand_it_is_told_to_the_page_as_by_the_day_of_retention(
+    published: Deployment, turnstile: Cli
+) -> None:
+    """The ledger's own verification, which finds nothing, told it that all is in order."""
+    settings = Settings.from_environment()
+    assert turnstile("ledger", "verify", "--private") == 0
+    assert not (settings.home / FOLDER).exists(), "without Airflow there is no page"
+    (settings.home / FOLDER).mkdir()
+    journal = Journal.of(settings)
+    for path, names in (
+        (published.home / "private/bounding.key", ["ledger/all/bounding key"]),
+        (_of(published) / "exact", [f"itms/{WEEK}/exact counts, r0"]),
+        (_of(published) / _SNAPSHOT, [f"itms/{WEEK}/rows, r0"]),
+    ):
+        whole = path.read_bytes()
+        path.unlink()
+        assert turnstile("ledger", "verify", "--private") == 4
+        assert turnstile("ledger", "verify") == 0
+        assert [*private_differences(journal)] == names
+        path.write_bytes(whole)
+    assert turnstile("ledger", "verify", "--private") == 0
+    assert private_differences(journal) == {}
+
+
+def test_where_no_private_zone_is_nothing_of_it_is_missed(
+    published: Deployment,
+    turnstile: Cli,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As `worker` of docker-compose.yaml, where the failures of its own tasks are mounted."""
+    failures = published.home / "private/failures"
+    shutil.rmtree(failures.parent)
+    failures.mkdir(parents=True)
+    (published.home / FOLDER).mkdir()
+    with monkeypatch.context() as compose:
+        compose.setattr(Path, "is_mount", lambda path: path == failures)
+        assert turnstile("ledger", "verify", "--private") == 2
+        assert "no private zone is here" in capsys.readouterr().err
+        assert turnstile("ledger", "verify") == 0
+    journal = Journal.of(Settings.from_environment())
+    assert private_differences(journal) == {}
+    assert turnstile("ledger", "verify", "--private") == 4  # a zone that lost all else
+    assert [*private_differences(journal)] == ["ledger/all/bounding key"]
 
 
 def test_a_zone_as_it_was_agrees(published: Deployment, turnstile: Cli) -> None:

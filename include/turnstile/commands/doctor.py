@@ -8,6 +8,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -105,6 +106,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def _doctor(args: argparse.Namespace) -> int:
     """Print what was found, gravest first; exit 4 if anything was."""
+    from turnstile.pipeline.private_zone.private_verification import sees_private
+
     faults = list(dict.fromkeys(findings()))
     if args.json:
         lines = [{**finding._asdict(), **REPAIRS[finding.name]._asdict()} for finding in faults]
@@ -115,7 +118,7 @@ def _doctor(args: argparse.Namespace) -> int:
         airflow = f"nor with {file}" if file else "Airflow's database is no file here, so not read"
         is_set = _is_of_make_ui(settings) or AirflowSettings.of_process().is_any
         airflow += "" if is_set else "; Airflow's settings are not in this shell"
-        unseen = "" if _sees_private(settings) else "; no private zone is here"
+        unseen = "" if sees_private(settings) else "; no private zone is here"
         print(f"nothing is wrong with ledger, files, key, clock, zones, stores{unseen}; {airflow}")
     for fault in faults if not args.json else ():
         repair = REPAIRS[fault.name]
@@ -159,6 +162,7 @@ def _ledger(settings: Settings) -> Iterator[Found]:
     from turnstile.ledger.custody.custody import clock_known_until
     from turnstile.ledger.database.damaged_database import damage_in
     from turnstile.ledger.of_deployment import open_ledger
+    from turnstile.pipeline.private_zone.private_verification import sees_private
 
     file = settings.ledger_file
     if file is not None and not file.exists():
@@ -167,25 +171,32 @@ def _ledger(settings: Settings) -> Iterator[Found]:
     if file is not None and (damage := damage_in(file)):
         yield Found("database", f"{file} is damaged ({damage})")
         return
-    if shutil.disk_usage(settings.home).free < _FREE_BYTES:
-        yield Found("space", f"{settings.home}: less than {_FREE_BYTES >> 20} MiB are free")
+    for folder in _full(settings):
+        yield Found("space", f"{folder}: less than {_FREE_BYTES >> 20} MiB are free")
     ledger, now = open_ledger(settings, read_only=True), system_clock()
     for finding in ledger.verify():
         yield Found(finding.check, str(finding.problem))
     if clock_known_until(ledger.entries(), now) < now:
         yield Found("clock", "it jumped, or the ledger was quiet for long: nothing is deleted")
-    if _sees_private(settings):
+    if sees_private(settings):
         yield from _private(settings, ledger)
 
 
-def _sees_private(settings: Settings) -> bool:
-    """Return whether private data are read here; of several machines with stores, not by all."""
-    private = settings.private
-    if private.is_dir() and not settings.store_of("private"):
-        # Of a worker that reads none only what its own failures said is mounted there.
-        others = {path.name for path in private.iterdir()} - {"failures"}
-        return bool(others) or not (private / "failures").is_mount()
-    return bool(settings.store_of("private") or not settings.stores)
+def _full(settings: Settings) -> Iterator[Path]:
+    """Yield a folder of each disk that is full: any of the home's may be a volume of its own.
+
+    Whoever reads a folder says so where it is away.
+    """
+    files = filter(None, (settings.ledger_file, settings.ledger_key))
+    inside = (*sorted(settings.home.iterdir()), settings.private / "failures")
+    seen = set[int]()
+    for folder in (settings.home, *(file.parent for file in files), *settings.witness, *inside):
+        with suppress(OSError):
+            device = folder.stat().st_dev
+            if folder.is_dir() and device not in seen:
+                seen.add(device)
+                if shutil.disk_usage(folder).free < _FREE_BYTES:
+                    yield folder
 
 
 def _private(settings: Settings, ledger: Ledger) -> Iterator[Found]:

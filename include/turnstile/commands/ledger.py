@@ -7,6 +7,7 @@ import json
 import sys
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from turnstile.errors import InputError, IntegrityError
 from turnstile.settings import Settings, system_clock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from turnstile.ledger.records import Finding
     from turnstile.ledger.verification import Scope
@@ -135,14 +136,7 @@ def _verify(args: argparse.Namespace) -> int:
 
         where, findings = args.export, tuple(verify_export(args.export, trusted=args.key))
     else:
-        ledger = open_to_read()
-        head = ledger.head()
-        where, findings = "the ledger", ledger.verify(_scope(args))
-        _tell_page(head, findings)
-        if args.private:
-            from turnstile.pipeline.private_zone.private_verification import private_findings
-
-            findings += tuple(private_findings(Settings.from_environment(), ledger))
+        where, findings = "the ledger", _findings(args)
     if args.json:
         _print_json(
             [{"check": f.check, "entry": f.sequence, "problem": f.problem} for f in findings]
@@ -159,16 +153,37 @@ def _verify(args: argparse.Namespace) -> int:
     return 0
 
 
-def _tell_page(head: tuple[int, str], findings: tuple[Finding, ...]) -> None:
+def _findings(args: argparse.Namespace) -> tuple[Finding, ...]:
+    """Verify the ledger, and private data where they are asked for; tell the page of both.
+
+    Raises:
+        InputError: private data are asked for where none are read.
+    """
+    from turnstile.operations.watchdog.last_verification import tell_verification
+    from turnstile.operations.watchdog.private_comparison import compared, tell_comparison
+    from turnstile.pipeline.private_zone.private_verification import private_findings, sees_private
+
+    settings = Settings.from_environment()
+    if args.private and not sees_private(settings):
+        rule = "no private zone is here; ask where one is (under Compose: worker-private)"
+        raise InputError(where="ledger verify", field="--private", rule=rule)
+    ledger = open_to_read()
+    head, findings = ledger.head(), ledger.verify(_scope(args))
+    _tell_page(tell_verification, head, [finding.check for finding in findings])
+    if args.private:
+        look = partial(private_findings, settings, ledger)
+        findings += compared(look, partial(_tell_page, tell_comparison))
+    return findings
+
+
+def _tell_page(tell: Callable[..., None], *said: object) -> None:
     """Let the budget page know what was found, where there is a journal that can be written."""
     from turnstile.operations.journal import FOLDER, Journal
-    from turnstile.operations.watchdog.last_verification import tell_verification
 
     settings = Settings.from_environment()
     if (settings.home / FOLDER).is_dir():
         with suppress(OSError):
-            checks = (finding.check for finding in findings)
-            tell_verification(Journal.of(settings), system_clock(), head, checks)
+            tell(Journal.of(settings), system_clock(), *said)
 
 
 def _export(args: argparse.Namespace) -> int:

@@ -43,6 +43,7 @@ from turnstile.operations.watchdog.last_verification import (
     last_verification,
     ledger_trouble,
 )
+from turnstile.operations.watchdog.private_comparison import private_differences, private_trouble
 from turnstile.operations.watchdog.watch import watched
 from turnstile.operations.week_states import LIVE, TURNS_AND_ENDS, Evidence, WeekMark
 from turnstile.pipeline.approvals import standing_of
@@ -281,7 +282,8 @@ class DeploymentState:
         """Return everything that somebody should know, in the words of the page."""
         followed = [self._judged(programme, airflow) for programme in self.programmes()]
         broken = self.broken(self.ever_known())
-        return watched(self.snapshot(), followed, broken, self.clock())
+        differences = private_differences(Journal.of(self.settings))
+        return watched(self.snapshot(), followed, broken, differences, self.clock())
 
     def _going_on(
         self, programme: Programme, marks: Sequence[WeekMark], airflow: AirflowNow
@@ -303,12 +305,14 @@ class DeploymentState:
         return last_verification(Journal.of(self.settings), snapshot.lines)
 
     def trouble(self, snapshot: LedgerSnapshot) -> str:
-        """Say what is known to be wrong with the ledger; empty if nothing is."""
+        """Say what is known to be wrong with ledger and private data; empty if nothing is."""
         try:
             require_not_lost(self.settings, len(snapshot.lines))
+            ledger = ledger_trouble(self.verified(snapshot), snapshot)
         except TurnstileError as error:
-            return str(error)
-        return ledger_trouble(self.verified(snapshot), snapshot)
+            ledger = str(error)
+        private = private_trouble(private_differences(Journal.of(self.settings)))
+        return "; ".join(filter(None, (ledger, private)))
 
     def marks_of(self, programme: Programme, airflow: AirflowNow) -> tuple[WeekMark, ...]:
         """Return the calendar of a programme."""

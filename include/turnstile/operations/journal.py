@@ -35,6 +35,7 @@ class Happening(StrEnum):
     RESUMED = "resumed"  # a run goes on: after a wait, an answer or a clear; details: step
     NOTIFIED = "told"  # an alert was delivered; details: identity, severity
     VERIFIED = "verified"  # the ledger was verified; details: sequence, hash, found
+    COMPARED = "compared"  # private data were compared with it; details: found
     EXPIRES = "expires"  # data of a week without a release go soon; details: day
     OVERSTAYS = "overstays"  # private data stay beyond their days; details: why, of, part
     CHANGED = "changed"  # retention met another file of the programme; details: digest, days

@@ -63,6 +63,7 @@ RULES: dict[str, Rule] = {
     "people_reminded": Rule(Severity.WARN, "people were asked and have not answered"),
     "weekly_digest": Rule(Severity.NOTICE, "how things stand"),
     "audit_failed": Rule(Severity.CRITICAL, "the daily audit found a difference; stop releasing"),
+    "private_differs": Rule(Severity.CRITICAL, "private data are gone or altered; restore them"),
 }
 
 

@@ -6,7 +6,7 @@ says the same words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -28,6 +28,7 @@ from turnstile.operations.watchdog.alerts import (
     of_retention,
     of_run,
 )
+from turnstile.operations.watchdog.private_comparison import of_private
 from turnstile.operations.week_states import LEFT, LIVE, OF_PEOPLE, TROUBLE, WeekMark
 from turnstile.publishing.describe.manifest import differences
 from turnstile.settings import Settings
@@ -45,6 +46,7 @@ def watched(
     picture: LedgerSnapshot,
     programmes: Sequence[tuple[ProgrammeNow, Sequence[WeekMark], Sequence[Line]]],
     broken: Sequence[BrokenProgramme],
+    differences: Mapping[str, str],
     now: datetime,
 ) -> tuple[Alert, ...]:
     """Return everything that somebody should know, whether it was reported or not.
@@ -53,9 +55,10 @@ def watched(
         picture: of the ledger.
         programmes: where each stands, its calendar and its journal.
         broken: programmes that cannot be read.
+        differences: of private data and the ledger, as `private_differences` returns them.
         now: the present instant, aware.
     """
-    alerts, kept = [*of_budget(picture.forecasts)], [*of_burned(picture)]
+    alerts, kept = [*of_budget(picture.forecasts)], [*of_burned(picture), *of_private(differences)]
     for state, marks, lines in programmes:
         alerts += _of_attention(state)
         alerts += _lasting(state, marks, lines, now)

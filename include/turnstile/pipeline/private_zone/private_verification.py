@@ -8,6 +8,7 @@ release and a rule, and no figure.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from turnstile.counting.exact_store import load_exact
@@ -28,7 +29,29 @@ from turnstile.settings import Settings
 from turnstile.sources.ingest.snapshot import load_snapshot, require_whole
 
 
-def private_findings(settings: Settings, ledger: Ledger) -> Iterator[Finding]:
+@dataclass(frozen=True, slots=True)
+class PrivateFinding(Finding):
+    """Something of the private zone that is gone or altered.
+
+    Args:
+        name: of it, by which it is told outside of the zone: `opal/2016-W30/exact counts, r0`, or
+            `ledger/all/bounding key` of what is of no week.
+    """
+
+    name: str
+
+
+def sees_private(settings: Settings) -> bool:
+    """Return whether private data are read here; of several machines with stores, not by all."""
+    private = settings.private
+    if private.is_dir() and not settings.store_of("private"):
+        # Of a worker that reads none only what its own failures said is mounted there.
+        others = {path.name for path in private.iterdir()} - {"failures"}
+        return bool(others) or not (private / "failures").is_mount()
+    return bool(settings.store_of("private") or not settings.stores)
+
+
+def private_findings(settings: Settings, ledger: Ledger) -> Iterator[PrivateFinding]:
     """Yield what of the private zone is not as it was when a release was reserved.
 
     What retention has deleted is not missed; what is deleted before its day is.
@@ -41,11 +64,12 @@ def private_findings(settings: Settings, ledger: Ledger) -> Iterator[Finding]:
     try:
         require_present_key(settings, ledger, keys)
     except TurnstileError as error:
-        yield Finding("private", None, str(error))
+        yield PrivateFinding("private", None, str(error), "ledger/all/bounding key")
         return
     entries = list(ledger.entries())
     if lost := earlier_keys_gone(settings, keys):
-        yield Finding("private", None, f"{lost}: {REPAIR}")
+        name = "ledger/all/earlier bounding key"
+        yield PrivateFinding("private", None, f"{lost}: {REPAIR}", name)
     deleted = {  # last, since what goes before a revision is reserved is nothing of that revision
         (entry.body["programme"], entry.body["period"], entry.body["part"]): entry.sequence
         for entry in entries
@@ -68,25 +92,27 @@ def private_findings(settings: Settings, ledger: Ledger) -> Iterator[Finding]:
 
 def _of_release(
     private: Path, secret: bytes | None, sealed: Attempt, reserved: Entry, gone: set[str]
-) -> Iterator[Finding]:
+) -> Iterator[PrivateFinding]:
     """Compare what is kept of one release."""
     key, sequence = sealed.key, sealed.reserved_sequence
     folder = private / str(key)
 
-    def finding(problem: str, place: str = str(key)) -> Finding:
-        return Finding("private", sequence, f"{key}: {problem}; restore private/{place}")
+    def finding(what: str, problem: str, place: str = str(key)) -> PrivateFinding:
+        told = f"{key.programme}/{key.period}/{what}, r{key.revision}"
+        sentence = f"{key}: {problem}; restore private/{place}"
+        return PrivateFinding("private", sequence, sentence, told)
 
     notes = {"snapshot": sealed.bindings.snapshot_digest, "exact": reserved.body.get("exact", "")}
     places = {"snapshot": f"{key.programme}/{key.period}/snapshots", "exact": str(key)}
     for name, committed in notes.items():
-        note = folder / name
+        note, what = folder / name, _WORDS[name]
         if not note.is_file():
-            yield finding(f"the record of its {_WORDS[name]} is gone")
+            yield finding(what, f"the record of its {what} is gone")
             continue
         digest = note.read_text(encoding="ascii", errors="replace")
         # None: that key is lost, which is told by itself, or was declared so by a person
         if committed and secret is not None and commitment(secret, digest) != committed:
-            yield finding(f"its {_WORDS[name]} are others than it was reserved with")
+            yield finding(what, f"its {what} are others than it was reserved with")
         elif name == "exact" or Part.ROWS not in gone:
             try:
                 if name == "exact":
@@ -94,7 +120,7 @@ def _of_release(
                 else:
                     require_whole(load_snapshot(private, key.programme, key.period, digest))
             except TurnstileError:
-                yield finding(f"its {_WORDS[name]} are gone or altered", places[name])
+                yield finding(what, f"its {what} are gone or altered", places[name])
 
 
 _WORDS = {"snapshot": "rows", "exact": "exact counts"}

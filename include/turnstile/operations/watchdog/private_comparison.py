@@ -1,0 +1,85 @@
+"""What comparing the private zone with the ledger last found, for page, digest and watchdog.
+
+The day of retention and `turnstile ledger verify --private` say it in the journal, as a kind of its
+own: a verification of the ledger that finds nothing says nothing of private data. The newest word
+counts. It holds names of releases and kinds of data; why each is named stays with whoever looked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from turnstile.errors import StoreError, TurnstileError
+from turnstile.ledger.entries import instant
+from turnstile.operations.journal import Happening, Journal, Line
+from turnstile.operations.watchdog.alerts import Alert
+
+if TYPE_CHECKING:
+    from turnstile.pipeline.private_zone.private_verification import PrivateFinding
+
+_PROGRAMME, _WEEK = "ledger", "all"
+
+
+def compared(
+    look: Callable[[], Iterable[PrivateFinding]], tell: Callable[[Iterable[str]], None]
+) -> tuple[PrivateFinding, ...]:
+    """Compare the private zone with the ledger; tell and return what differs.
+
+    Args:
+        look: compares.
+        tell: is given the names of what differs, as `tell_comparison` is.
+
+    Raises:
+        StoreError: the store of the zone is away: nobody can say, and nothing is told.
+        TurnstileError: they cannot be compared, which is told by the kind of the error.
+    """
+    try:
+        findings = tuple(look())
+    except StoreError:
+        raise
+    except TurnstileError as error:
+        tell([f"{_PROGRAMME}/{_WEEK}/{type(error).__name__}"])
+        raise
+    tell(finding.name for finding in findings)
+    return findings
+
+
+def tell_comparison(journal: Journal, now: datetime, names: Iterable[str]) -> None:
+    """Write what differs.
+
+    Args:
+        journal: of the deployment.
+        now: when the comparison ended.
+        names: programme, week and what of it, as `PrivateFinding` has them.
+    """
+    found = {"found": sorted(set(names))}
+    journal.write(Line(instant(now), Happening.COMPARED, _PROGRAMME, _WEEK, details=found))
+
+
+def private_differences(journal: Journal) -> dict[str, str]:
+    """Return what differs by the newest comparison, and since when each one has said so."""
+    since: dict[str, str] = {}
+    for line in journal.of_week(_PROGRAMME, _WEEK):
+        if line.happening is Happening.COMPARED:
+            since = {name: since.get(name, line.at) for name in line.details["found"]}
+    return since
+
+
+def private_trouble(differences: Mapping[str, str]) -> str:
+    """Say of which kinds of private data any differ; empty if none do."""
+    if not differences:
+        return ""
+    kinds = sorted({name.split("/")[2].partition(",")[0] for name in differences})
+    return (
+        f"private data differ since {min(differences.values())} ({', '.join(kinds)}); restore what "
+        "turnstile ledger verify --private names, and run that again"
+    )
+
+
+def of_private(differences: Mapping[str, str]) -> Iterator[Alert]:
+    """Yield what differs; once more where it was in order meanwhile."""
+    for name, at in differences.items():
+        programme, week, what = name.split("/")
+        yield Alert("private_differs", programme, week, f"{what}, since {at}")
