@@ -420,7 +420,7 @@ def test_a_recovery_leaves_a_log_that_can_go_on_as_it_is(
         (folder / "checkpoint").write_text(kept)
     site = replace(site, url=stores.new()).at(monkeypatch)
     for _ in range(2):
-        assert run("recover", *WHO) == 0
+        assert run("recover", *WHO) == (4 if (folder / "x").exists() else 0)  # nothing is signed
         assert len(site.ledger.parties().logs) == 1
         assert (site.home / "log-key.pem").exists()
         assert [path.name for path in folder.parent.iterdir()] == [folder.name]
@@ -451,6 +451,43 @@ def test_a_package_that_was_built_before_its_log_was_left_proves_its_seal(site: 
     (package / SEALED_PROOF).write_text(proof)
     site.ledger.sign_public_zone()
     assert [*log_findings(str(package), package, None, None, None)] == []
+
+
+@pytest.mark.parametrize("is_log", [True, False])
+def test_a_recovery_begins_another_log_where_a_later_one_is_nowhere_in_the_ledger(
+    site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch, *, is_log: bool
+) -> None:
+    """The older home signs under a key that was left; a folder of no log is a stranger's."""
+    older, key = stores.copy_of(site.url), (site.home / "log-key.pem").read_bytes()
+    if is_log:
+        assert run("begin-log", *WHO) == 0
+        site.publish(2)
+        later = site.ledger.parties().logs[-1]
+    else:
+        (site.home / "public/ledger-log/deadbeef").mkdir()
+    (site.home / "log-key.pem").unlink()
+    (site.home / "log-key.pem").write_bytes(key)
+    shutil.rmtree(site.witness)
+    site = replace(site, url=older, has_witness=False).at(monkeypatch)
+    for _ in range(2):
+        run("recover", *WHO)
+        assert len(site.ledger.parties().logs) == (2 if is_log else 1)
+    if is_log:
+        begun = site.ledger.parties().logs[-1]
+        assert begun.public_line != later.public_line
+        assert Verifier.of(later.public_line).digits in begun.earlier
+
+
+def test_a_recovery_begins_another_log_where_proofs_alone_are_left(
+    site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under the same key and name two histories would be signed."""
+    before = site.ledger.parties().logs[0]
+    shutil.rmtree(site.home / "public/ledger-log")
+    shutil.rmtree(site.witness)
+    site = replace(site, url=stores.new(), has_witness=False).at(monkeypatch)
+    run("recover", *WHO, "--family", "opal=opal_cards")
+    assert site.ledger.parties().logs[-1].public_line != before.public_line
 
 
 def test_a_key_of_a_log_that_a_disk_tore_is_set_aside(

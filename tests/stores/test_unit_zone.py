@@ -793,6 +793,10 @@ def test_what_a_step_removed_goes_from_the_store_and_what_retention_did_wherever
         (other.folder / UNIT / "plan").unlink()
         other.put(UNIT, ["rows/monday", "rows/of no store"])
     assert fetched(worker) == {"rows/tuesday": "taps", "counts": "c"}
+    with other.working_on(UNIT):
+        other.fetch((UNIT,), without_rows)
+        other.put(UNIT, ["rows"])  # a folder, of which nothing is here
+    assert fetched(worker) == {"counts": "c"}
 
 
 def test_a_copied_home_keeps_the_last_copy_of_what_its_store_lost(place: Place) -> None:
@@ -819,7 +823,35 @@ def test_what_no_index_names_goes_after_the_days_that_rows_may_stay(tmp_path: Pa
     bucket.create("files/opal/2016-W31/r0/left", b"rows")
     for days, stays in ((34, True), (36, False)):
         instants.append(instants[0] + timedelta(days=days))
-        worker.delete_unnamed(timedelta(days=35))
+        worker.delete_unnamed(timedelta(days=35), [])
         assert ("files/opal/2016-W31/r0/left" in bucket.objects) is stays
     assert len(bucket.objects) == 2  # an index and its file, and no probe
     assert fetched(UnitZone(bucket, tmp_path / "other", 3, is_private=True)) == {"plan": "p"}
+
+
+def test_nothing_goes_of_a_sealed_period_whose_index_is_lost(tmp_path: Path) -> None:
+    """A home that never saw it cannot tell; another one restores the index of these objects."""
+    instants = [datetime(2016, 8, 1, tzinfo=UTC)]
+    bucket = MemoryBucket("s3://private", lambda *_: nullcontext(), lambda: instants[-1])
+    worker = UnitZone(bucket, tmp_path / "zone", 3, is_private=True)
+    write(worker, counts="c")
+    worker.put(UNIT)
+    bucket.create(f"files/{UNIT}/left", b"rows")
+    instants.append(instants[0] + timedelta(days=36))
+    bucket.delete(f"index/{UNIT}.json")
+    fresh = UnitZone(bucket, tmp_path / "fresh", 3, is_private=True)
+    fresh.delete_unnamed(timedelta(days=35), [UNIT])
+    assert len(bucket.objects) == 2
+    assert list(worker.restore()) == [(UNIT, 1, 0)]
+    fresh.delete_unnamed(timedelta(days=35), [UNIT])  # of what its index does not name
+    assert f"files/{UNIT}/left" not in bucket.objects
+    assert fetched(fresh) == {"counts": "c"}
+
+
+def test_whoever_looks_at_everything_is_told_what_is_in_work_here(place: Place) -> None:
+    worker = place.worker("one")
+    write(place.worker("two"), plan="p")
+    place.worker("two").put(UNIT)
+    with ThreadPoolExecutor(1) as other, worker.working_on(UNIT):
+        assert other.submit(worker.fetch, (), everything).result() == {UNIT}
+    assert worker.fetch((), everything) == frozenset()

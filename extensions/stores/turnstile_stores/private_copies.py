@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -19,8 +19,8 @@ class PrivateCopies:
 
     settings: Settings
 
-    def fetch_private(self) -> None:
-        """Bring all of it here.
+    def fetch_private(self) -> frozenset[str]:
+        """Bring all of it here; return the periods that a step works on here, left as they are.
 
         Raises:
             StoreError: a store is away.
@@ -28,9 +28,10 @@ class PrivateCopies:
         if landing := plain_zone(self.settings, "landing"):
             with landing.alone():
                 landing.fetch(lambda _: lambda _: True)
-        if private := unit_zone(self.settings, "private"):
-            private.fetch((), lambda _: True)
+        private = unit_zone(self.settings, "private")
+        in_work = private.fetch((), lambda _: True) if private else frozenset[str]()
         refresh(self.settings)  # whether a release still has its bytes
+        return in_work
 
     def changed_at(self, path: Path) -> float:
         """Return when a file came, in seconds since 1970."""
@@ -43,7 +44,7 @@ class PrivateCopies:
         return changed_here(path)
 
     def delete(self, gone: Iterable[Path]) -> None:
-        """Delete in the stores what was deleted here.
+        """Delete in the stores what was deleted here, of private folders all that is below them.
 
         Raises:
             StoreError: a store is away; the next time tries again.
@@ -65,11 +66,15 @@ class PrivateCopies:
                     private.fetch((unit,), lambda _: False)  # what steps left that died
                     private.put(unit, names)
 
-    def delete_unnamed(self, age: timedelta) -> None:
+    def delete_unnamed(self, age: timedelta, sealed: Collection[str]) -> None:
         """Delete in the private store what no index names, of steps that died so long ago.
+
+        Args:
+            age: of what goes.
+            sealed: periods of sealed releases, `opal/2016-W30`: where one has no index it is lost.
 
         Raises:
             StoreError: the store is away; the next time tries again.
         """
         if private := unit_zone(self.settings, "private"):
-            private.delete_unnamed(age)
+            private.delete_unnamed(age, sealed)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
@@ -81,17 +81,21 @@ class UnitZone:
         with exclusively(self._lock(units[0])), self.working_on(*units[1:]):
             yield
 
-    def fetch(self, own_units: tuple[str, ...], wanted: Wanted) -> None:
+    def fetch(self, own_units: tuple[str, ...], wanted: Wanted) -> frozenset[str]:
         """Bring what is wanted here as it is in the store.
 
         Args:
             own_units: units that this process works on, and holds.
             wanted: says of a path in the zone whether it is needed.
 
+        Returns:
+            Units that are as another process has them, which works on them here.
+
         Raises:
             StoreError: the store does not answer, or was written to meanwhile.
             IntegrityError: it does not hold what its own index says.
         """
+        in_work = set()
         with exclusively(self._lock("")):
             listed = self.bucket.listed(_INDEX)
             there = {self._unit_named(name): entry.tag for name, entry in listed.items()}
@@ -109,8 +113,12 @@ class UnitZone:
                 state = seen.get(unit)
                 if state and state.tag == there[unit] and not self._missing(unit, state, wanted):
                     continue
-                with suppress(BlockingIOError), exclusively(self._lock(unit), waits=False):
-                    self._fetch(unit, there[unit], wanted, is_own=False)
+                try:
+                    with exclusively(self._lock(unit), waits=False):
+                        self._fetch(unit, there[unit], wanted, is_own=False)
+                except BlockingIOError:
+                    in_work.add(unit)
+        return frozenset(in_work)
 
     def bring_unnamed(self) -> None:
         """Set aside here sealed bytes that no index names: their draw died before it named them.
@@ -133,7 +141,7 @@ class UnitZone:
 
         Args:
             unit: its name.
-            gone: files of it that retention deleted, whether they were here or not.
+            gone: files and folders of it that retention deleted, whatever of them was here.
 
         Raises:
             StoreError: the store does not answer, or another worker was first.
@@ -150,16 +158,22 @@ class UnitZone:
         if after != before:  # most steps change nothing in a zone: no write, no sync
             after.write(self._state(unit))
 
-    def delete_unnamed(self, age: timedelta) -> None:
+    def delete_unnamed(self, age: timedelta, sealed: Collection[str]) -> None:
         """Delete what steps that died put, and no index names, if the store has it for so long.
+
+        Args:
+            age: of what goes.
+            sealed: units whose index is lost if there is none: another machine may restore it.
 
         Raises:
             StoreError: the store does not answer.
         """
         listed = self.bucket.listed(_FILES)
-        units = {name.removeprefix(_FILES).rpartition("/")[0] for name in listed}
-        named = {stored.object for unit in units for stored in self._index(unit).files.values()}
-        unnamed = sorted(listed.keys() - named)
+        unit_of = {name: name.removeprefix(_FILES).rpartition("/")[0] for name in listed}
+        states = {unit: self._index(unit) for unit in set(unit_of.values())}
+        named = {stored.object for state in states.values() for stored in state.files.values()}
+        lost = {unit for unit in sealed if unit in states and states[unit].tag is None}
+        unnamed = sorted(name for name in listed.keys() - named if unit_of[name] not in lost)
         now = self._now_there(ZONE) if unnamed else None
         for name in unnamed:
             if now and now - listed[name].put_at > age:
@@ -502,7 +516,7 @@ class UnitZone:
         with ThreadPoolExecutor(AT_ONCE) as threads:
             put = threads.map(lambda name: self._put_file(unit, name, new[name]), new)
             after.files |= dict(zip(new, put, strict=True))
-        removed = {*before.here, *gone} & before.files.keys()
+        removed = {*before.here, *(name for name in before.files if _is_in(name, gone))}
         for name in removed - after.here.keys():
             stored = after.files.pop(name)
             if name.startswith(SEALED) and stored.sha256 not in map(
@@ -631,6 +645,10 @@ class UnitZone:
         folder = self.folder / STATE / "locks"
         folder.mkdir(parents=True, exist_ok=True)
         return folder / (unit.replace("/", "+") + ".lock")
+
+
+def _is_in(name: str, folders: Collection[str]) -> bool:
+    return any(name == folder or name.startswith(f"{folder}/") for folder in folders)
 
 
 def _gone(seen: dict[str, UnitState], there: dict[str, str]) -> list[str]:

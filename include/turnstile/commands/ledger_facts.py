@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnstile.commands.ledger_opened import (
+    UNSIGNED,
     open_to_write,
     publish_all_series,
     publish_list,
@@ -231,7 +232,8 @@ def _recover(args: argparse.Namespace) -> int:
             "series_not_made": left,
         },
     )
-    return 4 if done.unknown else 0
+    is_unsigned = any(problem.startswith(UNSIGNED) for problem in left)
+    return 4 if done.unknown or is_unsigned else 0
 
 
 def _rotate_key(args: argparse.Namespace) -> int:

@@ -208,6 +208,10 @@ def publish_series_or_records(ledger: Ledger, programme: str) -> str:
     return ""
 
 
+UNSIGNED = "the signed list"
+"""What stands first where the list of the public zone is not that of the ledger."""
+
+
 def publish_all_series(ledger: Ledger) -> list[str]:
     """Bring notes, and series of every programme that stated anything, to what the ledger says.
 
@@ -238,7 +242,7 @@ def publish_all_series(ledger: Ledger) -> list[str]:
             note_again()
         publish_list(ledger)
     except TurnstileError as error:
-        left.append(f"the signed list: {error}; then turnstile ledger republish")
+        left.append(f"{UNSIGNED}: {error}; then turnstile ledger republish")
     return left
 
 

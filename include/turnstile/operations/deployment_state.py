@@ -32,6 +32,7 @@ from turnstile.operations.programme_now import (
     BrokenProgramme,
     ProgrammeNow,
     of_ledger,
+    of_private_data,
     of_retention,
     programme_now,
     standing_still,
@@ -275,6 +276,8 @@ class DeploymentState:
         entries = [line for line in snapshot.lines if line.programme == programme.name]
         trouble = self.trouble(snapshot)
         first = (of_ledger(trouble),) if trouble else ()
+        if differ := private_trouble(private_differences(Journal.of(self.settings))):
+            first = (*first, of_private_data(differ))
         attention = (*first, *of_retention(lines, entries), *state.attention)
         return replace(state, attention=attention), marks, lines
 
@@ -305,14 +308,12 @@ class DeploymentState:
         return last_verification(Journal.of(self.settings), snapshot.lines)
 
     def trouble(self, snapshot: LedgerSnapshot) -> str:
-        """Say what is known to be wrong with ledger and private data; empty if nothing is."""
+        """Say what is known to be wrong with the ledger; empty if nothing is."""
         try:
             require_not_lost(self.settings, len(snapshot.lines))
-            ledger = ledger_trouble(self.verified(snapshot), snapshot)
         except TurnstileError as error:
-            ledger = str(error)
-        private = private_trouble(private_differences(Journal.of(self.settings)))
-        return "; ".join(filter(None, (ledger, private)))
+            return str(error)
+        return ledger_trouble(self.verified(snapshot), snapshot)
 
     def marks_of(self, programme: Programme, airflow: AirflowNow) -> tuple[WeekMark, ...]:
         """Return the calendar of a programme."""

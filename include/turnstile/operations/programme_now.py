@@ -50,6 +50,8 @@ _NEXT_STEP = {
     "ahead": "Mark that run failed in Airflow and delete it (run_stalled): until then no other of"
     " the programme begins. Nothing is charged; a week has a run of its own once it is over.",
     "overstays": "Do what the sentence names; the runbook goes on (retention_held).",
+    "differs": "Restore what turnstile ledger verify --private names, while backups hold it, and"
+    " run that again. Nothing public is wrong; what was counted from cannot be counted again.",
     "disagrees": "Stop releasing, keep every copy, and run turnstile ledger verify; the runbook"
     " goes on (After a disaster).",
 }
@@ -98,7 +100,7 @@ class Attention:
     Args:
         weeks: which, in words.
         state: a key of `week_states.STATES`, `overdue`, `stalled`, `expires`,
-            `overstays` or `disagrees`.
+            `overstays`, `disagrees` or `differs`.
         reason: why, in one sentence.
         next_step: what to do.
         run_id: of the run to look at; empty if there is none.
@@ -212,6 +214,11 @@ def weeks_to_go_on_with(
 def of_ledger(trouble: str) -> Attention:
     """Return what is wrong with the ledger as something to look at."""
     return Attention("the ledger", "disagrees", trouble, _NEXT_STEP["disagrees"])
+
+
+def of_private_data(trouble: str) -> Attention:
+    """Return what of private data is gone or altered as something to look at."""
+    return Attention("private data", "differs", trouble, _NEXT_STEP["differs"])
 
 
 def of_retention(journal: Sequence[Line], entries: Sequence[EntryLine]) -> tuple[Attention, ...]:

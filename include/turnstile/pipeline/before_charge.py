@@ -177,7 +177,6 @@ def count(release: Release) -> str:
             f"{release.key}: these rows were not judged; run the step validate first"
         )
     _require_passed(release, report)
-    require_whole(snapshot)
     with tempfile.TemporaryDirectory(dir=release.folders.private, prefix="count-") as work:
         tables = engine_named(release.settings.counting_engine)(
             release.programme,
@@ -189,6 +188,7 @@ def count(release: Release) -> str:
             progress=_log.info,
             memory=release.settings.memory_limit,
         )
+        require_whole(snapshot)  # after they were counted: what went meanwhile counted as zeros
         digest = save_exact(tables, note.parent, _counted_before(release))
     # What it is of comes first: tables whose count was stopped here are nobody's.
     write_atomically(note.with_name(COUNTED_AS), release.counted_as(digest))

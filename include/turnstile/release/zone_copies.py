@@ -86,17 +86,26 @@ class Zones(Protocol):
     def fetch_landing(self, source: SourceSpec, period: ServicePeriod) -> ChangedAt:
         """Bring the files of a period here; return what says when one was last written."""
 
-    def fetch_private(self) -> None:
-        """Bring everything private here."""
+    def fetch_private(self) -> frozenset[str]:
+        """Bring everything private here.
+
+        Returns:
+            Periods that a step works on here, `opal/2016-W30`: left as that has them.
+        """
 
     def changed_at(self, path: Path) -> float:
         """Return when a private file came, in seconds since 1970."""
 
     def delete(self, gone: Iterable[Path]) -> None:
-        """Delete in the stores what was deleted here."""
+        """Delete in the stores what was deleted here, of private folders all that is below them."""
 
-    def delete_unnamed(self, age: timedelta) -> None:
-        """Delete in the private store what steps that died put there, if it is so old."""
+    def delete_unnamed(self, age: timedelta, sealed: Collection[str]) -> None:
+        """Delete in the private store what steps that died put there, if it is so old.
+
+        Args:
+            age: of what goes.
+            sealed: periods of sealed releases, `opal/2016-W30`, of which an index may be lost.
+        """
 
     def keep_sealed(self, sealed: Mapping[str, str]) -> Iterable[str]:
         """Put sealed bytes into their store that lie here alone, as after a draw that died.
@@ -152,14 +161,15 @@ class _Folders:
     def fetch_landing(self, *_: object) -> ChangedAt:
         return changed_here
 
-    def fetch_private(self) -> None: ...
+    def fetch_private(self) -> frozenset[str]:
+        return frozenset()
 
     def changed_at(self, path: Path) -> float:
         return changed_here(path)
 
     def delete(self, *_: object) -> None: ...
 
-    def delete_unnamed(self, age: timedelta) -> None: ...
+    def delete_unnamed(self, *_: object) -> None: ...
 
     def keep_sealed(self, _: Mapping[str, str]) -> Iterable[str]:
         return ()

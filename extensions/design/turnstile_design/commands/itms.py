@@ -41,12 +41,15 @@ def _report(args: argparse.Namespace) -> int:
     from turnstile.pipeline.before_charge import ingest
     from turnstile.pipeline.context import open_release
     from turnstile.pipeline.draw.current_snapshot import current_snapshot
+    from turnstile.sources.ingest.snapshot import require_whole
     from turnstile_design.private_reports.private_report import write_report
 
     release = open_release(args.programme, args.week)
     ingest(release)
     folder = release.folders.private / "planning"
-    rows = current_snapshot(release).folder / "rows"
+    snapshot = current_snapshot(release)
+    require_whole(snapshot)  # a sealed week is not ingested again
+    rows = snapshot.folder / "rows"
     write_report(release.programme, release.domain, release.week, rows_folder=rows, folder=folder)
     print(f"private: {folder}")
     return 0

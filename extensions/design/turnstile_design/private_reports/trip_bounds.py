@@ -21,6 +21,7 @@ from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.spec import Outside, UnitBound
 from turnstile.release.zones import bounding_secret
+from turnstile.sources.ingest.snapshot import require_whole
 from turnstile_design.markdown_tables import table_lines
 
 Counts = dict[str, list[NDArray[np.int64]]]  # a table's vectors, day by day
@@ -47,12 +48,14 @@ def counts_under(release: Release, bound: UnitBound) -> Counts:
         bound: of a trip for all rows; of a card-day.
     """
     other = replace(release.programme, units=(bound,))
+    snapshot = current_snapshot(release)
+    require_whole(snapshot)
     with tempfile.TemporaryDirectory(dir=release.folders.private, prefix="report-") as work:
         tables = count(
             other,
             release.domain,
             release.week.days,
-            current_snapshot(release).folder / "rows",
+            snapshot.folder / "rows",
             secret=bounding_secret(release.settings),
             work=Path(work),
             progress=lambda _: None,

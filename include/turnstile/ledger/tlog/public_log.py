@@ -424,10 +424,18 @@ def log_findings(
 
 
 def is_log_beyond(public: Path, logs: Sequence[LogBegun], hashes: Iterable[str]) -> bool:
-    """Return whether a log that was begun holds what its ledger lost, so that it cannot go on."""
-    if not logs:  # its beginning is lost
-        return any(listed(public / LOG))
-    return PublicLog(public, logs[-1], Tree.of(hashes)).is_beyond()
+    """Return whether a log holds what its ledger lost, so that the one in force cannot go on.
+
+    Perhaps its beginning; but a folder of no log at all is a stranger's.
+    """
+    if not logs:
+        return any(listed(public / LOG)) or any(_proofs(public))
+    tree = Tree.of(hashes)
+    known = {PublicLog(public, begun, tree).folder.name for begun in logs}
+    known |= {name for begun in logs for name in begun.earlier}
+    others = (folder.name for folder in listed(public / LOG) if folder.name not in known)
+    is_later = any(is_of_its_log(public, f"{LOG}/{name}/checkpoint") for name in others)
+    return is_later or PublicLog(public, logs[-1], tree).is_beyond()
 
 
 def log_files(public: Path) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from turnstile.pipeline.private_zone.private_verification import PrivateFinding
 
 _PROGRAMME, _WEEK = "ledger", "all"
+_FAILED = "could not be compared"
 
 
 def compared(
@@ -34,13 +35,14 @@ def compared(
     Raises:
         StoreError: the store of the zone is away: nobody can say, and nothing is told.
         TurnstileError: they cannot be compared, which is told by the kind of the error.
+        OSError: neither.
     """
     try:
         findings = tuple(look())
     except StoreError:
         raise
-    except TurnstileError as error:
-        tell([f"{_PROGRAMME}/{_WEEK}/{type(error).__name__}"])
+    except (TurnstileError, OSError, ValueError, LookupError) as error:
+        tell([f"{_PROGRAMME}/{_WEEK}/{_FAILED} ({type(error).__name__})"])
         raise
     tell(finding.name for finding in findings)
     return findings
@@ -59,11 +61,16 @@ def tell_comparison(journal: Journal, now: datetime, names: Iterable[str]) -> No
 
 
 def private_differences(journal: Journal) -> dict[str, str]:
-    """Return what differs by the newest comparison, and since when each one has said so."""
+    """Return what differs by the newest comparison, and since when each one has said so.
+
+    Of what an earlier one found a comparison that failed says nothing.
+    """
     since: dict[str, str] = {}
     for line in journal.of_week(_PROGRAMME, _WEEK):
         if line.happening is Happening.COMPARED:
-            since = {name: since.get(name, line.at) for name in line.details["found"]}
+            found = line.details["found"]
+            still = since if any(_FAILED in name for name in found) else {}
+            since = {name: since.get(name, line.at) for name in (*still, *found)}
     return since
 
 
@@ -73,8 +80,8 @@ def private_trouble(differences: Mapping[str, str]) -> str:
         return ""
     kinds = sorted({name.split("/")[2].partition(",")[0] for name in differences})
     return (
-        f"private data differ since {min(differences.values())} ({', '.join(kinds)}); restore what "
-        "turnstile ledger verify --private names, and run that again"
+        f"private data differ from what releases were reserved with since "
+        f"{min(differences.values())} ({', '.join(kinds)})"
     )
 
 

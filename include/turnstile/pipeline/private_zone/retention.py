@@ -178,7 +178,7 @@ class Retention:
         files = [entry for entry in below if entry.is_symlink() or not entry.is_dir()]
         for path in kept.paths:
             _remove(path)
-        zones(self.settings).delete(files)
+        zones(self.settings).delete(files if kept.part is Part.FILES else kept.paths)
         for folder in {path.parent for path in kept.paths if kept.part is Part.FILES}:
             if folder != self.settings.landing and not any(folder.iterdir()):
                 folder.rmdir()
@@ -198,7 +198,6 @@ class Retention:
         }
         if not days or not self._is_clock_known:
             return
-        zones(self.settings).delete_unnamed(timedelta(days=min(days.values())))
         for path in [
             report for glob in _OF_NO_PERIOD for report in self.settings.private.glob(glob)
         ]:
@@ -208,6 +207,13 @@ class Retention:
             age = timedelta(seconds=self.now.timestamp() - path.lstat().st_ctime)
             if kept_days is not None and age > timedelta(days=kept_days):
                 _remove(path)
+        sealed = {
+            f"{name}/{period}"
+            for name in self._read_before
+            for period, week in self.ledger.weeks(name).items()
+            if week.sealed
+        }
+        zones(self.settings).delete_unnamed(timedelta(days=min(days.values())), sealed)
 
     @cached_property
     def programmes(self) -> tuple[Programme, ...]:

@@ -165,9 +165,9 @@ def require_whole(snapshot: Snapshot) -> None:
 
 
 def _files_below(folder: Path) -> Iterator[str]:
-    """Yield the files of a snapshot, by their paths below it."""
+    """Yield the files and links of a snapshot, by their paths below it."""
     for path in sorted(folder.rglob("*")):
-        if path.is_file():
+        if path.is_symlink() or not path.is_dir():
             yield path.relative_to(folder).as_posix()
 
 
