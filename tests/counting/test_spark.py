@@ -113,7 +113,17 @@ from turnstile.counting.engines import engine_named
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.service_calendar import ServiceWeek
+from turnstile_spark import counting
 name, rows, include, out = sys.argv[1:]
+opened = counting._session
+def looked_on():
+    with opened() as spark:
+        assert spark.sparkContext.uiWebUrl is None, "a page shows how many rows there are"
+        conf = spark.sparkContext.getConf()
+        assert conf.get("spark.eventLog.enabled") == "false"
+        assert conf.get("spark.io.encryption.enabled") == "true"
+        yield spark
+counting._session = counting.contextmanager(looked_on)
 programme = load_programme(name, Path(include))
 tables = engine_named("spark")(
     programme, load_domain(programme, Path(include)), ServiceWeek(2016, 30).days, Path(rows),
@@ -137,7 +147,7 @@ class Cluster:
         """Begin to count on the cluster."""
         path = os.pathsep.join([str(INCLUDE), *sys.path, str(self.packages)])
         submit = (
-            f"--master {self.master} --conf spark.ui.enabled=false "
+            f"--master {self.master} --conf spark.ui.enabled=true "  # as a cluster may have it
             "--conf spark.sql.shuffle.partitions=4 --conf spark.executor.memory=512m "
             "--conf spark.driver.host=127.0.0.1 pyspark-shell"
         )

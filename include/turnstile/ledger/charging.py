@@ -26,6 +26,7 @@ from turnstile.ledger.entries import instant, read_entry
 from turnstile.ledger.promise import plan_digest
 from turnstile.ledger.records import Attempt, Bindings, Difference, ReleaseKey, Request
 from turnstile.ledger.refusals import budget_exceeded, revision_needed, weeks_of
+from turnstile.ledger.same_units import unit_refusal
 from turnstile.ledger.states import (
     CHARGED_STATES,
     ReleaseState,
@@ -402,7 +403,7 @@ def _refusal(connection: Connection, request: Request) -> RefusedError | None:
         refusal := landing_paths.landing_refusal(connection, names, request)
     ):
         return refusal
-    return _budget_refusal(connection, request)
+    return unit_refusal(connection, request) or _budget_refusal(connection, request)
 
 
 def _landing_names(request: Request) -> tuple[str, str, str] | None:

@@ -15,6 +15,7 @@ from turnstile.ledger.revisions import next_after
 from turnstile.pipeline.context import Release
 from turnstile.programme.loading import load_programme, programme_files
 from turnstile.programme.spec import Programme
+from turnstile.programme.terms import binding_terms
 from turnstile.release.ledger_caps import ledger_cap
 from turnstile.release.plan import ReleasePlan, make_plan
 from turnstile.release.zones import landing_place
@@ -52,7 +53,7 @@ def refusal_before_reading(
 def refusal_of_files(
     ledger: Ledger, programme: Programme, planned: ReleasePlan, settings: Settings
 ) -> RefusedError | None:
-    """Return how the ledger would refuse where the files lie, in any week, whatever room there is.
+    """Return how the ledger would refuse files and units, in any week, whatever room there is.
 
     Args:
         ledger: to ask.
@@ -88,6 +89,7 @@ def _asking(programme: Programme, planned: ReleasePlan, settings: Settings) -> R
         postings=planned.postings,
         week=str(planned.charged_in),
         first_week=str(planned.week.weeks[0]),
+        terms=binding_terms(programme, planned.week),
         caps=tuple(ledger_cap(cap) for cap in programme.caps),
         reason="not reserved, only asked about",
         approver="nobody",
