@@ -1,8 +1,8 @@
 """One unit, one account: programmes of a budget group tell days, cards and modes apart alike.
 
-Accounts are kept by names: of days, of modes, of units (PRIVACY 1.3). Where the day of one begins at
-04:00, and that of another at midnight, the trips that a card made on one of these days lie in two
-of the other; where one calls a mode `rail` that another calls `train`, a trip is in two accounts.
+Accounts are kept by names: of days, of modes, of units (PRIVACY 1.3). Where the day of one begins
+at 04:00, and that of another at midnight, what a card did on one of these days lies in two of the
+other; where one calls a mode `rail` that another calls `train`, a trip is in two accounts.
 Each would say half of what was lost, and no cap would be reached.
 """
 
