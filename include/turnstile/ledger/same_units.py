@@ -65,11 +65,11 @@ def unit_differences(
     units = ProtectionUnit(earlier[_UNIT]), ProtectionUnit(terms[_UNIT])
     if units[0].subject is not units[1].subject:
         return ()  # no account of one is the other's
-    alike = _DAYS + (_MODES if by_mode else ())
+    prefixes = _DAYS + (_MODES if by_mode else ())
     if not any(unit.is_record for unit in units):  # whose a trip is does not matter to it
-        alike += _FORMS + _ID_COLUMNS
+        prefixes += _FORMS + _ID_COLUMNS
     was, now = _by_name(earlier), _by_name(terms)
-    names = sorted(name for name in {*was, *now} if name.startswith(alike))
+    names = sorted(name for name in {*was, *now} if name.startswith(prefixes))
     if was["source.feed"] != now["source.feed"]:  # their columns are others anyway
         names = [name for name in names if not name.startswith(_COLUMNS)]
     pairs = ((name, was.get(name, ""), now.get(name, "")) for name in names)
@@ -113,8 +113,8 @@ def _charged_last(
     newest: dict[str, tuple[int, ReleaseKey]] = {}
     for row in connection.execute(query):
         key = ReleaseKey.parse(row.release_key)
-        last = newest.get(key.programme, (0, key))
-        newest[key.programme] = max(last, (row.reserved_sequence, key), key=lambda one: one[0])
+        if row.reserved_sequence > newest.get(key.programme, (0, key))[0]:
+            newest[key.programme] = (row.reserved_sequence, key)
     for sequence, key in newest.values():
         if entry := facts.entry_at(connection, sequence):
             yield key, entry.body.get("terms", {})

@@ -56,8 +56,8 @@ def tell_comparison(journal: Journal, now: datetime, names: Iterable[str]) -> No
         now: when the comparison ended.
         names: programme, week and what of it, as `PrivateFinding` has them.
     """
-    found = {"found": sorted(set(names))}
-    journal.write(Line(instant(now), Happening.COMPARED, _PROGRAMME, _WEEK, details=found))
+    details = {"found": sorted(set(names))}
+    journal.write(Line(instant(now), Happening.COMPARED, _PROGRAMME, _WEEK, details=details))
 
 
 def private_differences(journal: Journal) -> dict[str, str]:
@@ -68,9 +68,9 @@ def private_differences(journal: Journal) -> dict[str, str]:
     since: dict[str, str] = {}
     for line in journal.of_week(_PROGRAMME, _WEEK):
         if line.happening is Happening.COMPARED:
-            found = line.details["found"]
-            still = since if any(_FAILED in name for name in found) else {}
-            since = {name: since.get(name, line.at) for name in (*still, *found)}
+            names = line.details["found"]
+            still = since if any(_FAILED in name for name in names) else {}
+            since = {name: since.get(name, line.at) for name in (*still, *names)}
     return since
 
 
