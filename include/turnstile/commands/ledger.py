@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from turnstile.commands.ledger_facts import add_facts
 from turnstile.commands.ledger_opened import open_to_read
 from turnstile.commands.ledger_weeks import add_weeks
+from turnstile.commands.printed_json import print_json
 from turnstile.errors import InputError, IntegrityError
 from turnstile.settings import Settings, system_clock
 
@@ -66,10 +67,6 @@ def _print(lines: Iterable[str]) -> None:
         sys.stdout.write(f"{line}\n")
 
 
-def _print_json(value: object) -> None:
-    sys.stdout.write(json.dumps(value, indent=1) + "\n")
-
-
 def _balance(args: argparse.Namespace) -> int:
     """Show balances."""
     from turnstile.ledger.presentation import balance_json, balance_lines, most_spent
@@ -77,7 +74,7 @@ def _balance(args: argparse.Namespace) -> int:
     balances = open_to_read().balance(args.family)
     shown = balances if args.all else most_spent(balances)
     if args.json:
-        _print_json([balance_json(balance) for balance in shown])
+        print_json([balance_json(balance) for balance in shown])
     else:
         _print(balance_lines(shown))
     return 0
@@ -101,7 +98,7 @@ def _forecast(args: argparse.Namespace) -> int:
     if args.plot:
         args.plot.write_text(forecast_svg(forecasts), encoding="utf-8")
     if args.json:
-        _print_json([asdict(forecast) for forecast in forecasts])
+        print_json([asdict(forecast) for forecast in forecasts])
     else:
         _print(forecast_lines(forecasts))
     return 0
@@ -144,7 +141,7 @@ def _verify(args: argparse.Namespace) -> int:
 
             findings += tuple(private_findings(Settings.from_environment(), ledger))
     if args.json:
-        _print_json(
+        print_json(
             [{"check": f.check, "entry": f.sequence, "problem": f.problem} for f in findings]
         )
     else:
@@ -175,7 +172,7 @@ def _export(args: argparse.Namespace) -> int:
     """Write a complete copy."""
     length = open_to_read().export(args.folder)
     if args.json:
-        _print_json({"folder": str(args.folder), "entries": length})
+        print_json({"folder": str(args.folder), "entries": length})
     else:
         _print([f"{length} entries in {args.folder}; check: turnstile ledger verify --export it"])
     return 0
