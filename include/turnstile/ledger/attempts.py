@@ -20,7 +20,6 @@ from turnstile.ledger.records import (
     Attempt,
     Bindings,
     Difference,
-    Publication,
     ReleaseKey,
     Request,
     for_the_public,
@@ -230,12 +229,10 @@ def store_withdrawal(connection: Connection, attempt_id: str) -> None:
     connection.execute(update(ATTEMPT).where(this).values(is_withdrawn=True))
 
 
-def publication(connection: Connection, key: ReleaseKey) -> Publication | None:
-    """Return the fact that a key was published, or was declared so by a recovery; else None."""
-    for entry in facts(connection, key, EntryKind.PUBLISHED, EntryKind.LOSS_DECLARED):
-        if entry.body["manifest_digest"] is not None:
-            return Publication(entry.sequence, entry.hash)
-    return None
+def is_published(connection: Connection, key: ReleaseKey) -> bool:
+    """Say whether a key was published, or was declared so by a recovery."""
+    told = facts(connection, key, EntryKind.PUBLISHED, EntryKind.LOSS_DECLARED)
+    return any(entry.body["manifest_digest"] is not None for entry in told)
 
 
 def reserved_before(connection: Connection, at: str) -> tuple[str, ...]:
