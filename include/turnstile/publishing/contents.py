@@ -149,11 +149,10 @@ class Contents:
             self._records[path] = FileRecord(path, len(content), digest_of(content))
         return self._records[path]
 
-    def records(self, *, without: tuple[str, ...] = ()) -> tuple[FileRecord, ...]:
+    def records(self) -> tuple[FileRecord, ...]:
         """Return every file that is written so far, in order."""
         paths = (path for path in sorted(self.folder.rglob("*")) if path.is_file())
-        names = (path.relative_to(self.folder).as_posix() for path in paths)
-        return tuple(self.record(name) for name in names if name not in without)
+        return tuple(self.record(path.relative_to(self.folder).as_posix()) for path in paths)
 
 
 def once(make: Callable[[Contents], Made]) -> Callable[[Contents], Made]:
