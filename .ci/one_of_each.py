@@ -1,8 +1,9 @@
 """Holds what one room decides to that room; exits 1 if another module decides it again.
 
 States of attempts are read by the ledger and the trusted core: others ask `ledger/weeks.py` what
-became of a week. One pattern says which folder is a revision's. A key of the programme
-file of two words or more (`unit` and `delta` stand in several sections) is declared by one record.
+became of a week. One pattern says which folder is a revision's, and a release key what it is
+called. A key of the programme file of two words or more (`unit` and `delta` stand in several
+sections) is declared by one record.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 
 from code_lines import SOURCES
@@ -65,14 +67,31 @@ def _read_of_records(tree: ast.Module) -> Iterator[str]:
 
 
 def of_revisions(trees: Mapping[str, ast.Module]) -> Iterator[str]:
-    """Yield who spells the pattern of a revision's folder again."""
+    """Yield who spells the pattern or the name of a revision's folder again."""
     for path, tree in trees.items():
         texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
         spells = any(SPELLS_REVISION.search(text) for text in texts if isinstance(text, str))
+        spells = spells or _names_revision(tree)
         if spells and path not in MAY_SPELL_REVISIONS:
-            yield f"{path} spells folders of revisions: ask ledger/records.py (revision_of)"
+            ask = "ask ledger/records.py (revision_of, ReleaseKey)"
+            yield f"{path} spells folders of revisions: {ask}"
         if path in MAY_SPELL_REVISIONS and not spells:
             yield f"{path} spells no folder of a revision: take it off .ci/one_of_each.py"
+
+
+def _names_revision(tree: ast.Module) -> bool:
+    """Tell whether an f-string names a revision's folder: `a/r{revision}`, or that behind a `/`."""
+    divided = [node for node in ast.walk(tree) if isinstance(node, ast.BinOp)]
+    parts = {id(node.right) for node in divided if isinstance(node.op, ast.Div)}
+    return any(
+        isinstance(before, ast.Constant)
+        and isinstance(value, ast.FormattedValue)
+        and ("/" * (id(text) in parts) + str(before.value)).endswith("/r")
+        and ast.unparse(value.value).endswith("revision")
+        for text in ast.walk(tree)
+        if isinstance(text, ast.JoinedStr)
+        for before, value in pairwise(text.values)
+    )
 
 
 def keys_of(schema: object) -> Iterator[str]:

@@ -5,6 +5,9 @@ the code that is itself reached: the statements of a module, or the body of a re
 Imports alone reach nothing, and tests are not production. Names stand for all definitions of that
 name, so what this lists is dead for certain; it may miss some. A definition of a module has, beside
 that, to be mentioned again in its module, or imported from it, or named in a text.
+
+Also lists parameters with a default that no call in the repository passes, tests' calls neither: of
+functions that are only called, by their own name (`unpassed`).
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from pathlib import Path
 
 PRODUCTION = ("include/turnstile", "extensions", "dags", "plugins", "docker")
 LISTED = ("include/turnstile", "extensions")
+CALLING = (*PRODUCTION, "tests", "benchmarks", ".ci")
 # Called by frameworks under these names.
 ENTRY_POINTS = frozenset({"main"})
 FRAMEWORK_MODULES = "/migrations/versions/"  # Alembic reads these by its own rules
@@ -93,6 +97,58 @@ def unimported(root: Path) -> list[Definition]:
                 found = Definition(place, statement.lineno, name, None, frozenset())
                 candidates.append((f"{_module(place)}.{name}", found))
     return [one for name, one in candidates if name not in taken and one.name not in named]
+
+
+def unpassed(root: Path) -> list[Definition]:
+    """Return the parameters with a default that no call passes; of functions that are only called.
+
+    One that is handed on, imported by another name or named in a text may be called anyhow.
+    """
+    candidates, calls = list[tuple[Definition, int]](), defaultdict[str, list[ast.Call]](list)
+    handed_on = _named_in_texts(root)
+    for path in chain.from_iterable((root / folder).rglob("*.py") for folder in CALLING):
+        nodes, place = [*ast.walk(_tree(path))], path.relative_to(root).as_posix()
+        called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+        for node in nodes:
+            if isinstance(node, ast.Call):
+                calls[_last_name(node.func)].append(node)
+            elif isinstance(node, ast.alias):
+                handed_on.add(node.name if node.asname else "")
+            elif isinstance(node, ast.Constant):
+                handed_on.add(str(node.value).rpartition(".")[2])
+            elif id(node) not in called:
+                handed_on.add(_last_name(node))
+            if isinstance(node, ast.FunctionDef) and place.startswith(LISTED):
+                for name, position in () if node.name.startswith("__") else _optional(node.args):
+                    found = Definition(place, node.lineno, name, node.name, frozenset())
+                    candidates.append((found, position))
+    return [
+        one
+        for one, position in candidates
+        if one.owner not in handed_on and "/carried/" not in one.path  # bytes of packages
+        if not any(_passes(call, one.name, position) for call in calls[str(one.owner)])
+    ]
+
+
+def _last_name(node: ast.AST) -> str:
+    """Return the name that a mention ends with; empty of anything else."""
+    return str(getattr(node, "attr", getattr(node, "id", "")))
+
+
+def _optional(given: ast.arguments) -> Iterator[tuple[str, int]]:
+    """Yield parameters with a default and where calls have them; beyond all if by name alone."""
+    placed = [*given.posonlyargs, *given.args]
+    for number in range(len(placed) - len(given.defaults), len(placed)):
+        yield placed[number].arg, number - (placed[0].arg in {"self", "cls"})
+    named = zip(given.kwonlyargs, given.kw_defaults, strict=True)
+    yield from ((parameter.arg, sys.maxsize) for parameter, default in named if default)
+
+
+def _passes(call: ast.Call, name: str, position: int) -> bool:
+    """Tell whether a call passes a parameter, or may."""
+    is_open = any(isinstance(argument, ast.Starred) for argument in call.args)
+    is_named = any(keyword.arg in {name, None} for keyword in call.keywords)
+    return is_open or is_named or len(call.args) > position
 
 
 def _named_in_texts(root: Path) -> set[str]:
@@ -197,7 +253,9 @@ def main() -> int:
     for symbol in symbols:
         owner = f"{symbol.owner}." if symbol.owner else ""
         print(f"{symbol.path}:{symbol.line}: {owner}{symbol.name} is reached by no production path")
-    return 1 if symbols else 0
+    for one in (parameters := unpassed(root)):
+        print(f"{one.path}:{one.line}: {one.owner}({one.name}=) is passed by no call: a constant")
+    return 1 if symbols or parameters else 0
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from airflow_interfaces import address_of_ui
 from alert_addresses import addresses_of
 
 from turnstile.ledger.entries import instant
+from turnstile.ledger.records import ReleaseKey
 from turnstile.operations.airflow_names import ZONES, dag_of
 from turnstile.operations.journal import (
     Happening,
@@ -65,7 +66,7 @@ class RunOfWeek:
     @property
     def key(self) -> str:
         """What is released, as the ledger names it."""
-        return f"{self.programme}/{self.week}/r{self.revision}"
+        return str(ReleaseKey(self.programme, self.week, self.revision))
 
     def begin(self, triggered_by: str) -> str:
         """Write that the run takes the week up; return what it will do to the budget."""
@@ -186,7 +187,7 @@ class RunOfWeek:
         """Return whether the files changed since the week was sealed."""
         from turnstile.pipeline.before_charge import RESTATED
 
-        folder = self.settings.private / self.programme / self.week / f"r{self.revision}"
+        folder = self.settings.private / self.key
         return (folder / RESTATED).exists()
 
     def _write_verdicts(self) -> None:

@@ -49,6 +49,16 @@ def test_nothing_is_decided_twice(sources: Mapping[str, ast.Module]) -> None:
         ),
         ("operations/again.py", 'NUMBER = "r[0-9]+"', "operations/again.py spells folders"),
         ("extensions/again.py", r'NUMBER = r"x/r(\d+)"', "extensions/again.py spells folders"),
+        (
+            "plugins/again.py",
+            'OUT = f"{programme}/{week}/r{self.revision}"',
+            "plugins/again.py spells folders",
+        ),
+        (
+            "publishing/again.py",
+            'OUT = public / period / f"r{in_force.key.revision}"',
+            "publishing/again.py spells folders",
+        ),
         ("programme/again.py", "class Again:\n    speed_unit: str", "speed_unit is declared by"),
     ],
 )
@@ -61,6 +71,12 @@ def test_a_second_answer_is_named(
 
 def test_words_that_mean_something_else_are_no_answer(some: Mapping[str, ast.Module]) -> None:
     other = ast.parse("is_sealed = run.is_sealed()\nPLAIN = 'route 0'\nCELLS = r'for[0-9]'")
+    assert list(one_of_each.faults({**some, "plugins/again.py": other})) == []
+    words = "f'r{mark.revision} is public', f'{week}.r{plan.revision}', n / f'r{rows}'"
+    beside = (
+        "folder / f'withdrawn-r{key.revision}.json', f'{folder}/no-release-r{key.revision}.json'"
+    )
+    other = ast.parse(f"OUT = {words}, {beside}")
     assert list(one_of_each.faults({**some, "plugins/again.py": other})) == []
 
 

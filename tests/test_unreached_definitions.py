@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from unreached_definitions import Definition, unimported, unreached
+import pytest
+from unreached_definitions import Definition, unimported, unpassed, unreached
 
 
 def house(tmp_path: Path, **modules: str) -> Path:
@@ -47,3 +48,22 @@ def test_another_definition_of_the_same_name_keeps_none_of_a_module_alive(tmp_pa
     root = house(tmp_path, a="def f(): pass\n", b=f"{alive}def g(): f()\n", c="def h(): 0", cli=cli)
     assert names(unreached(root)) == set()
     assert [(one.path[-4:], one.name) for one in unimported(root)] == [("a.py", "f")]
+
+
+def test_a_parameter_that_no_call_passes_is_named(tmp_path: Path) -> None:
+    text = "def f(a, b=1, *, c=2): pass\nclass A:\n    def read(self, d=1, e=2): pass\n"
+    root = house(tmp_path, a=text, cli="f(1)\nA().read(1)\n")
+    assert names(unpassed(root)) == {"b", "c", "e"}
+    passing = tmp_path / "tests/test_a.py"  # a test's call is one
+    passing.parent.mkdir()
+    passing.write_text("f(1, 2)\nf(1, c=3)\nA().read(*both)\n")
+    assert names(unpassed(root)) == set()
+
+
+@pytest.mark.parametrize(
+    "use",
+    ["g = f", "partial(f, b=1)", "run('a.f')", "from a import f as g\ng(1, 2)", "f(1, **more)"],
+)
+def test_what_may_be_passed_elsewhere_is_not_named(tmp_path: Path, use: str) -> None:
+    root = house(tmp_path, a="def f(a, b=1): pass\n", cli=f"f(1)\n{use}\n")
+    assert names(unpassed(root)) == set()

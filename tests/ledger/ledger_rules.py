@@ -159,9 +159,13 @@ def a_key_has_one_artefact_for_ever(ledger: Ledger) -> None:
 
 def a_release_is_published_with_one_manifest(ledger: Ledger) -> None:
     attempt = sealed(ledger, ask())
-    first = ledger.publish(attempt.key, "manifest-1")
-    assert ledger.publish(attempt.key, "manifest-1") == first
-    assert first == ledger.publication(attempt.key)
+    assert not ledger.is_published(attempt.key)
+    ledger.publish(attempt.key, "manifest-1")
+    first = [(e.sequence, e.hash) for e in ledger.entries() if e.kind == "published"]
+    ledger.publish(attempt.key, "manifest-1")
+    assert [(e.sequence, e.hash) for e in ledger.entries() if e.kind == "published"] == first
+    assert len(first) == 1
+    assert ledger.is_published(attempt.key)
     with pytest.raises(IntegrityError, match="another manifest"):
         ledger.publish(attempt.key, "manifest-2")
 

@@ -345,7 +345,7 @@ class TestADecision:
 
 def test_what_is_unknown_says_so(ledger: Ledger) -> None:
     assert ledger.find(ask().key) is None
-    assert ledger.publication(ask().key) is None
+    assert not ledger.is_published(ask().key)
     with pytest.raises(InputError, match="unknown"):
         ledger.begin_draw("opal/2016-W30/r0#1", BINDINGS)
     with pytest.raises(RefusedError, match="not sealed"):

@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 import re
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -13,12 +16,17 @@ import pytest
 
 from turnstile.estimates.vehicles.rolling_means import over_slots, rolling_means
 from turnstile.html_pages import environment_of
+from turnstile.programme.loading import load_programme
 from turnstile.publishing.carried.sums import Package
+from turnstile.publishing.contents import Contents
 from turnstile.publishing.package_numbers import read_week
 from turnstile.publishing.package_reader import Tables
 from turnstile.publishing.pages import _environment
+from turnstile.publishing.week import numbers as week_numbers
 from turnstile.publishing.week.numbers import completed
 from turnstile.publishing.week.pictures import Picture
+from turnstile.publishing.week.sums import Sums
+from turnstile.release.drawn import Drawn
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 _OUTSIDE = re.compile(r"""(?:src|href|url)\s*[=(]\s*["']?(?!data:|#)[a-z]+:""", re.IGNORECASE)
@@ -62,6 +70,32 @@ def test_every_picture_has_a_text(package: Path) -> None:
     assert {"Where", "The"} <= set(titles)
     assert "When" in titles or package.parent.parent.name == "itms"  # may be noise throughout there
     assert len(re.findall(r'<div role="img" aria-label="[^"]{50,}', text)) == len(titles)
+
+
+def test_a_package_is_opened_for_its_sums_once(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Path] = []
+
+    def opening(folder: Path) -> Sums:
+        opened.append(folder)
+        return Sums(folder)
+
+    monkeypatch.setattr(week_numbers, "Sums", opening)
+    include = package.parents[4] / "include"
+    programme = load_programme(package.parents[1].name, include)
+    for times in (1, 2):  # another build of it opens it again
+        contents = Contents(
+            folder=package,
+            drawn=cast("Drawn", SimpleNamespace(programme=programme)),
+            card=Tables(package).card,
+            include=include,
+            built_at=datetime(2016, 8, 8, tzinfo=UTC),
+        )
+        places = week_numbers.by_location(contents)
+        assert not week_numbers.by_time_and_location(contents, list(places["label"])).empty
+        assert week_numbers.by_location(contents) is places
+        assert opened == times * [package]
 
 
 def test_what_can_be_used_leads_and_is_what_the_intervals_say(published: Path) -> None:

@@ -180,6 +180,31 @@ def test_that_a_week_has_no_release_waits_for_no_package_of_another(public: Path
     assert (public / "opal/2016-W31/no-release-r0.json").is_file()
 
 
+@pytest.mark.parametrize("has_portal", [True, False])
+def test_what_portals_do_not_show_yet_is_said(
+    public: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], *, has_portal: bool
+) -> None:
+    programme = public.parents[1] / "include/programmes/opal.yaml"
+    if has_portal:
+        to = f'publish:\n  to: ["{(tmp_path / "site").as_uri()}"]\n'
+        programme.write_text(programme.read_text().replace("publish:\n", to))
+        pytest.importorskip("turnstile_stores")
+    said = ["--person", "ada", "--reason", "a strike"]
+    for command in (
+        [*WITHDRAW, "--reason", "x"],
+        ["ledger", "no-release", "opal/2016-W31/r0", *said],
+    ):
+        assert main(command) == 0
+        told = capsys.readouterr().err
+        assert ("portals show it after turnstile portal send opal" in told) is has_portal
+        assert ("portal" in told) is has_portal
+    if has_portal:
+        index = tmp_path / "site/opal/series/index.json"
+        assert not index.exists()
+        assert main(["portal", "send", "opal"]) == 0  # as it was said
+        assert json.loads(index.read_bytes())["periods"][0]["state"] == "withdrawn"
+
+
 @pytest.mark.some(4)
 @pytest.mark.parametrize(
     "name",

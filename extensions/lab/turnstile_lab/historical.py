@@ -21,11 +21,11 @@ def theorem_5_printed(scale: float, alpha: float) -> float:
     return scale * math.log10(1 / (4 * alpha))
 
 
-def theorem_1_density(group: int, scale: float, threshold: float = 18.0) -> float:
-    """Return the density that Theorem 1 takes for a probability: exp(-(t - g)/p)/(2p).
+def theorem_1_density(group: int, scale: float) -> float:
+    """Return the density that Theorem 1 takes for a probability: exp(-(t - g)/p)/(2p), t = 18.
 
     Examples:
         >>> [f"{theorem_1_density(group, 1.4):.2g}" for group in (1, 5, 12)]
         ['1.9e-06', '3.3e-05', '0.0049']
     """
-    return math.exp(-(threshold - group) / scale) / (2 * scale)
+    return math.exp(-(18 - group) / scale) / (2 * scale)

@@ -167,18 +167,18 @@ _MAKERS = {
 _PUBLIC_FEEDS = ("tides", "apc", *_WITHOUT_CARDS, *map(str, _CALLS))
 
 
-def parse_weeks(text: str, *, where: str = "--weeks") -> tuple[ServiceWeek, ...]:
+def parse_weeks(text: str) -> tuple[ServiceWeek, ...]:
     """Read one week, or a range `2016-W30:2016-W32` with both ends included.
 
     Raises:
         InputError: not a week, or the range runs backwards.
     """
     first_text, _, last_text = text.partition(":")
-    first = ServiceWeek.parse(first_text, where=where)
-    last = ServiceWeek.parse(last_text, where=where) if last_text else first
+    first = ServiceWeek.parse(first_text, where="--weeks")
+    last = ServiceWeek.parse(last_text, where="--weeks") if last_text else first
     if last < first:
         rule = f"{text} runs backwards; swap the two weeks"
-        raise InputError(where=where, field="weeks", rule=rule)
+        raise InputError(where="--weeks", field="weeks", rule=rule)
     weeks = [first]
     while weeks[-1] < last:
         weeks.append(weeks[-1].plus(1))

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from turnstile.durable_files import SEALED
 from turnstile.errors import InputError, TurnstileError
 from turnstile.ledger.custody.evidence_of_draws import KEPT_PLAN
+from turnstile.ledger.custody.folders import package_of
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.landing_paths import fixed_part
-from turnstile.ledger.records import ReleaseKey, revision_of
+from turnstile.ledger.records import ReleaseKey
 from turnstile.programme.source_spec import SourceSpec
 from turnstile.release.zone_copies import ADOPTING, changed_here, is_copy, require_no_copy
 from turnstile.service_calendar import ServicePeriod
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from turnstile_stores.unit_zone import UnitZone
 
 _OF_TRACES = ("/plan.json", "/package/manifest.json", "/package/release_card.json")
-_PARTS_OF_PACKAGE = 4  # opal/2016-W30/r0/manifest.json
 
 
 def unit_zone(settings: Settings, zone: str) -> UnitZone | None:
@@ -256,10 +256,8 @@ def whole_packages(names: frozenset[str]) -> Callable[[str], bool]:
     """Say of a name whether it is of a whole package, or of none."""
 
     def wanted(name: str) -> bool:
-        parts = name.split("/")
-        if len(parts) < _PARTS_OF_PACKAGE or revision_of(parts[2]) is None:
-            return True
-        return "/".join((*parts[:3], "manifest.json")) in names
+        package = package_of(name)
+        return package in {None, name} or f"{package}/manifest.json" in names
 
     return wanted
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from turnstile.commands.plan import positive
+from turnstile.commands.printed_json import print_json
 from turnstile.errors import InputError, ProgrammeError, RefusedError, TurnstileError
 from turnstile.extensions import PLANNING, PORTALS, brought
 from turnstile.ledger.of_deployment import open_ledger
@@ -60,7 +60,7 @@ def _check(args: argparse.Namespace) -> int:
         print(reference(), end="")
         return 0
     if args.schema:
-        print(json.dumps(json_schema(), indent=1))
+        print_json(json_schema())
         return 0
     settings = Settings.from_environment()
     files = programme_files(settings.include)

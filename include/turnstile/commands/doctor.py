@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import sqlite3
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from turnstile.commands.airflow_settings import AirflowSettings
+from turnstile.commands.printed_json import print_json
 from turnstile.errors import InputError, IntegrityError, StoreError, TurnstileError
 from turnstile.settings import Settings, sqlite_file, system_clock
 
@@ -111,7 +111,7 @@ def _doctor(args: argparse.Namespace) -> int:
     faults = list(dict.fromkeys(findings()))
     if args.json:
         lines = [{**finding._asdict(), **REPAIRS[finding.name]._asdict()} for finding in faults]
-        print(json.dumps(lines, indent=1))
+        print_json(lines)
     elif not faults:
         settings = Settings.from_environment()
         file = _airflow_file(settings)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from turnstile.commands.ledger_facts import add_facts
 from turnstile.commands.ledger_opened import open_to_read
 from turnstile.commands.ledger_weeks import add_weeks
+from turnstile.commands.printed_json import print_json
 from turnstile.errors import InputError, IntegrityError
 from turnstile.settings import Settings, system_clock
 
@@ -67,10 +68,6 @@ def _print(lines: Iterable[str]) -> None:
         sys.stdout.write(f"{line}\n")
 
 
-def _print_json(value: object) -> None:
-    sys.stdout.write(json.dumps(value, indent=1) + "\n")
-
-
 def _balance(args: argparse.Namespace) -> int:
     """Show balances."""
     from turnstile.ledger.presentation import balance_json, balance_lines, most_spent
@@ -78,7 +75,7 @@ def _balance(args: argparse.Namespace) -> int:
     balances = open_to_read().balance(args.family)
     shown = balances if args.all else most_spent(balances)
     if args.json:
-        _print_json([balance_json(balance) for balance in shown])
+        print_json([balance_json(balance) for balance in shown])
     else:
         _print(balance_lines(shown))
     return 0
@@ -102,7 +99,7 @@ def _forecast(args: argparse.Namespace) -> int:
     if args.plot:
         args.plot.write_text(forecast_svg(forecasts), encoding="utf-8")
     if args.json:
-        _print_json([asdict(forecast) for forecast in forecasts])
+        print_json([asdict(forecast) for forecast in forecasts])
     else:
         _print(forecast_lines(forecasts))
     return 0
@@ -138,7 +135,7 @@ def _verify(args: argparse.Namespace) -> int:
     else:
         where, findings = "the ledger", _findings(args)
     if args.json:
-        _print_json(
+        print_json(
             [{"check": f.check, "entry": f.sequence, "problem": f.problem} for f in findings]
         )
     else:
@@ -190,7 +187,7 @@ def _export(args: argparse.Namespace) -> int:
     """Write a complete copy."""
     length = open_to_read().export(args.folder)
     if args.json:
-        _print_json({"folder": str(args.folder), "entries": length})
+        print_json({"folder": str(args.folder), "entries": length})
     else:
         check = f"turnstile ledger verify --export {args.folder}"
         _print([f"{length} entries in {args.folder}; check: {check}"])

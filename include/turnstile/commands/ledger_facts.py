@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from datetime import timedelta
 from pathlib import Path
@@ -21,6 +20,7 @@ from turnstile.commands.ledger_opened import (
     set_damage_aside,
     who_asks,
 )
+from turnstile.commands.printed_json import print_json
 from turnstile.errors import InputError, StoreError, TurnstileError
 from turnstile.settings import Settings
 
@@ -324,7 +324,7 @@ def _state(args: argparse.Namespace, attempt: Attempt) -> int:
 def _print(args: argparse.Namespace, said: dict[str, object]) -> int:
     """Write what was done, a line a figure."""
     if args.json:
-        sys.stdout.write(json.dumps(said, indent=1) + "\n")
+        print_json(said)
     else:
         for name, value in said.items():
             shown = ", ".join(value) or "none" if isinstance(value, list) else value

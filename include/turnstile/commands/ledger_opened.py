@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import sys
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -170,6 +171,8 @@ def require_not_before(key: ReleaseKey, ledger: Ledger) -> None:
 def publish_series(programme: str) -> None:
     """Bring index, pages and `latest` of a programme to what the ledger says now.
 
+    Portals show it after `turnstile portal send` or the next publication, which is said.
+
     Args:
         programme: its name.
 
@@ -187,6 +190,8 @@ def publish_series(programme: str) -> None:
     ledger = open_ledger(settings, read_only=True)
     series = write_series(spec, ledger, settings.public, settings.include)
     zones(settings).send_public(lambda: ledger.sign_public_zone(series), programme, None, series)
+    if spec.publish.to:
+        print(f"portals show it after turnstile portal send {programme}", file=sys.stderr)
 
 
 def publish_series_or_records(ledger: Ledger, programme: str) -> str:

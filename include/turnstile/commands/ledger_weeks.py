@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnstile.commands.ledger_opened import open_to_read
+from turnstile.commands.printed_json import print_json
 from turnstile.errors import TurnstileError
 from turnstile.settings import Settings, system_clock
 
@@ -46,7 +46,7 @@ def _weeks(args: argparse.Namespace) -> int:
     shown = [spec for spec in page.programmes() if args.programme in {None, spec.name}]
     if args.json:
         names = frozenset(spec.name for spec in shown)
-        sys.stdout.write(json.dumps(page.data("calendar", names, {}, airflow), indent=1) + "\n")
+        print_json(page.data("calendar", names, {}, airflow))
         return 0
     lines = [] if airflow.was_asked else [_NOT_ASKED]
     lines += [

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from turnstile.commands.printed_json import print_json
 from turnstile.errors import InputError
 from turnstile.estimates.error_bars import error_bar
 from turnstile.extensions import PLANNING, brought, installed
@@ -87,7 +87,7 @@ def _plan(args: argparse.Namespace) -> int:
         raise InputError(where="plan", field="--week", rule=rule)
     release = _looked_at(args.programme, args.week)
     if args.json:
-        print(json.dumps(week_plan(release), indent=1, sort_keys=True))
+        print_json(week_plan(release), sort_keys=True)
         return 0
     print(f"{release.key}: {release.programme.title}")
     print(f"\n{'draw':32} {'noise':18} {'scale':>10} {'sd':>10} {'95 % within':>12}")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from turnstile.commands.ledger_opened import who_asks
+from turnstile.commands.printed_json import print_json
 from turnstile.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _retention(args: argparse.Namespace) -> int:
     day = RetentionDay(Settings.from_environment(), now, said)
     rows = [_row(verdict, now) for verdict in (day.act() if args.delete else day.verdicts())]
     if args.json:
-        sys.stdout.write(json.dumps(rows, indent=1) + "\n")
+        print_json(rows)
     elif rows:
         heads = {name: name for name in rows[0]}
         for line in table_lines([tuple(row.values()) for row in (heads, *rows)]):

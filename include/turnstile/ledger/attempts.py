@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import Row as SqlRow
@@ -20,7 +20,6 @@ from turnstile.ledger.records import (
     Attempt,
     Bindings,
     Difference,
-    Publication,
     ReleaseKey,
     Request,
     for_the_public,
@@ -90,12 +89,12 @@ def attempts(connection: Connection, key: ReleaseKey) -> tuple[Attempt, ...]:
     return tuple(map(to_attempt, connection.execute(_OF_KEY, {"key": str(key)})))
 
 
-def leading(candidates: Sequence[Attempt]) -> Attempt | None:
-    """Return the sealed attempt, else the open one, else the latest, else None."""
+def lead(connection: Connection, key: ReleaseKey) -> Attempt | None:
+    """Return the sealed attempt of a key, else the open one, else the latest, else None."""
+    candidates = attempts(connection, key)
     for states in (SEALED_STATES, OPEN_STATES):
-        for candidate in candidates:
-            if candidate.state in states:
-                return candidate
+        if among := [candidate for candidate in candidates if candidate.state in states]:
+            return among[0]
     return candidates[-1] if candidates else None
 
 
@@ -230,12 +229,10 @@ def store_withdrawal(connection: Connection, attempt_id: str) -> None:
     connection.execute(update(ATTEMPT).where(this).values(is_withdrawn=True))
 
 
-def publication(connection: Connection, key: ReleaseKey) -> Publication | None:
-    """Return the fact that a key was published, or was declared so by a recovery; else None."""
-    for entry in facts(connection, key, EntryKind.PUBLISHED, EntryKind.LOSS_DECLARED):
-        if entry.body["manifest_digest"] is not None:
-            return Publication(entry.sequence, entry.hash)
-    return None
+def is_published(connection: Connection, key: ReleaseKey) -> bool:
+    """Say whether a key was published, or was declared so by a recovery."""
+    told = facts(connection, key, EntryKind.PUBLISHED, EntryKind.LOSS_DECLARED)
+    return any(entry.body["manifest_digest"] is not None for entry in told)
 
 
 def reserved_before(connection: Connection, at: str) -> tuple[str, ...]:
@@ -270,11 +267,11 @@ def sealed(connection: Connection, key: ReleaseKey) -> Attempt:
     Raises:
         RefusedError: there is none.
     """
-    lead = leading(attempts(connection, key))
-    if lead is None or not lead.is_sealed:
-        state = lead.state.value if lead else "unknown"
+    leading = lead(connection, key)
+    if leading is None or not leading.is_sealed:
+        state = leading.state.value if leading else "unknown"
         raise RefusedError(f"{key} is {state}, not sealed: no bytes to publish or to withdraw")
-    return lead
+    return leading
 
 
 def differences(

@@ -90,7 +90,7 @@ class ChargingLedger:
 
     def find(self, key: ReleaseKey) -> Attempt | None:
         """Return the sealed attempt of a key, else the open one, else the latest, else None."""
-        return self._store.read(lambda c: attempts.leading(attempts.attempts(c, key)))
+        return self._store.read(lambda c: attempts.lead(c, key))
 
     def revision(self, key: ReleaseKey) -> Revision:
         """Return what became of a key; a revision without attempts if nobody reserved it."""
@@ -166,7 +166,7 @@ class ChargingLedger:
         accounts.lock_family(connection, request.family)
         if moved := accounts.family_refusal(connection, request):
             return moved
-        lead = attempts.leading(attempts.attempts(connection, request.key))
+        lead = attempts.lead(connection, request.key)
         if lead is not None:
             if refusal := _other_request(connection, lead, request):
                 return refusal

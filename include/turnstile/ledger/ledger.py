@@ -51,7 +51,6 @@ from turnstile.ledger.records import (
     Attempt,
     Decision,
     Finding,
-    Publication,
     ReleaseKey,
     for_the_public,
 )
@@ -156,9 +155,9 @@ class Ledger(ChargingLedger):
         """Return which bounding key was in force when."""
         return self._store.read(bounding_keys_in)
 
-    def publication(self, key: ReleaseKey) -> Publication | None:
-        """Return where the ledger stood when a key was published, or None."""
-        return self._store.read(lambda c: attempts.publication(c, key))
+    def is_published(self, key: ReleaseKey) -> bool:
+        """Say whether a key was published, or was declared so by a recovery; withdrawn ones too."""
+        return self._store.read(lambda c: attempts.is_published(c, key))
 
     def balance(self, family: str | None = None) -> tuple[AccountBalance, ...]:
         """Return every account of a family (or of all), sorted, and the most spent windows."""
@@ -317,10 +316,10 @@ class Ledger(ChargingLedger):
         if parties.logs:
             log_signer(self._custody.witnesses, parties.logs[-1])
 
-    def publish(self, key: ReleaseKey, manifest_digest: str) -> Publication:
+    def publish(self, key: ReleaseKey, manifest_digest: str) -> None:
         """Say that a sealed release is public, and write signed checkpoints.
 
-        A second call with the same manifest answers the same.
+        A second call with the same manifest says nothing new.
 
         Raises:
             IntegrityError: it was published with another manifest.
@@ -328,7 +327,7 @@ class Ledger(ChargingLedger):
             InputError: what it writes cannot be signed.
         """
 
-        def act(connection: Connection) -> Publication:
+        def act(connection: Connection) -> None:
             attempt = self._locked(connection, attempts.sealed(connection, key).attempt_id)
             if (
                 attempt.state is ReleaseState.PUBLISHED
@@ -340,17 +339,12 @@ class Ledger(ChargingLedger):
                 )
             words = {"manifest_digest": manifest_digest, "zone_index": "signed"}
             self._move(connection, attempt, Transition.PUBLISH, **words)
-            public = attempts.publication(connection, key)
-            if public is None:  # pragma: no cover - the move wrote it
-                raise IntegrityError(f"{key} has no entry of its publication")
-            return public
 
         # Before it is public: the zone may be another copy than that of the draw, a key be gone.
         self._custody.adopt()
         self.require_signers()
-        publication = self._write(act)
+        self._write(act)
         self._custody.note((key, manifest_digest))
-        return publication
 
     def checkpoint(self) -> str:
         """Sign the head, write it to every witness and to the public zone, and return the note.

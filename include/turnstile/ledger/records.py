@@ -263,19 +263,6 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Publication:
-    """Where the ledger stands once a release is public.
-
-    Args:
-        sequence: number of the entry that says so.
-        head_hash: hash of that entry, which fixes everything before it.
-    """
-
-    sequence: int
-    head_hash: str
-
-
-@dataclass(frozen=True, slots=True)
 class Decision:
     """What a person said about a release, and about which bytes."""
 

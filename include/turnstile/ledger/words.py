@@ -96,7 +96,7 @@ def decide(
         word: `person`, `role` and `reason`.
     """
     facts.head(connection, locked=True)  # nothing is sealed between the look and the word
-    lead = attempts.leading(attempts.attempts(connection, key))
+    lead = attempts.lead(connection, key)
     body = {**word, "key": str(key), "artefact_digest": lead.artefact_digest if lead else None}
     return _decision(key, _say(connection, at, kind, body, _DECISION))
 
@@ -128,7 +128,7 @@ def _require_next(connection: Connection, key: ReleaseKey) -> None:
     if key.revision == 0:
         raise RefusedError(f"{key} is a first release; a correction has a revision above 0")
     attempts.sealed(connection, revisions.before(key))
-    lead = attempts.leading(attempts.attempts(connection, key))
+    lead = attempts.lead(connection, key)
     if lead is not None and lead.is_sealed:
         raise RefusedError(f"{key} is sealed already; the next correction is another revision")
 
@@ -174,7 +174,7 @@ def record_delivery(
         RefusedError: the key is not published with this manifest.
     """
     facts.head(connection, locked=True)
-    lead = attempts.leading(attempts.attempts(connection, key))
+    lead = attempts.lead(connection, key)
     if lead is None or lead.manifest_digest != manifest_digest:
         raise RefusedError(f"{key} is not published with this manifest; nothing was written")
     body = {"key": str(key), "portal": portal, "manifest_digest": manifest_digest}
@@ -189,7 +189,7 @@ def declare_no_release(connection: Connection, at: str, body: Mapping[str, str])
     """
     key = ReleaseKey.parse(body["key"])
     facts.head(connection, locked=True)
-    lead = attempts.leading(attempts.attempts(connection, key))
+    lead = attempts.lead(connection, key)
     if lead is not None and lead.is_sealed:
         was = "was published and withdrawn" if lead.is_withdrawn else f"is {lead.state.value}"
         raise RefusedError(f"{key} {was}: its bytes are drawn and charged, and it has a release")

@@ -16,6 +16,7 @@ from turnstile.errors import InputError, TurnstileError
 from turnstile.ledger.balances.charged_releases import ChargedRelease
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import require_not_lost
+from turnstile.ledger.records import ReleaseKey
 from turnstile.operations.airflow_names import programme_of
 from turnstile.operations.airflow_now import AirflowNow, RunsAsked
 from turnstile.operations.budget_page.plan_view import (
@@ -220,9 +221,8 @@ class DeploymentState:
             for mark in (week_mark.current for week_mark in calendar)
             if mark.state in LIVE and mark.run_id
         ]
-        before = [
-            plan for plan in asked if f"{plan.programme}/{plan.week}/r{plan.revision}" not in taken
-        ]
+        keys = [ReleaseKey(plan.programme, str(plan.week), plan.revision) for plan in asked]
+        before = [plan for plan, key in zip(asked, keys, strict=True) if str(key) not in taken]
         others = in_the_way(spec, (attempt.key for attempt in snapshot.attempts), include)
 
         def previewed(periods: Sequence[ServicePeriod]) -> Preview:

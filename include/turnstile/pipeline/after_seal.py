@@ -110,7 +110,7 @@ def _stage(release: Release, attempt: Attempt, staged: Path) -> str:
         embargoed=release.folders.embargoed,
         include=release.settings.include,
         built_at=release.clock(),
-        public=release.settings.public / release.key.programme,
+        public=release.settings.public,
     )
     sync_tree(building)
     building.rename(staged)

@@ -15,7 +15,7 @@ def audit(release: Release) -> str:
         IntegrityError: anything disagrees.
         TurnstileError: the key is not published; whatever ran before, nothing of it is public.
     """
-    if release.ledger.publication(release.key) is None:
+    if not release.ledger.is_published(release.key):
         attempt = release.ledger.find(release.key)
         state = "never reserved" if attempt is None else attempt.state_name
         raise TurnstileError(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,6 +22,7 @@ from turnstile.release.zones import digest_of
 
 NORMAL_95 = 1.959964  # standard deviations, either way
 Sign = Callable[[str, bytes], tuple[str, bytes]]
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +90,7 @@ class Contents:
         sign: returns the ledger's public key and its signature of a payload of a media type; None
             without a key.
         proof: that the seal is in the ledger's transparency log; None where there is no log.
-        drawings: pictures that are drawn already.
-        numbers: sums of tables that are made already, by what makes them.
+        made: what is made of all this already, by what makes it (`once`).
     """
 
     folder: Path
@@ -102,8 +102,7 @@ class Contents:
     history: tuple[Change, ...] = ()
     sign: Sign | None = None
     proof: str | None = None
-    drawings: dict[str, Any] = field(default_factory=dict)
-    numbers: dict[str, Any] = field(default_factory=dict)
+    made: dict[Callable[..., Any], Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -150,11 +149,23 @@ class Contents:
             self._records[path] = FileRecord(path, len(content), digest_of(content))
         return self._records[path]
 
-    def records(self, *, without: tuple[str, ...] = ()) -> tuple[FileRecord, ...]:
+    def records(self) -> tuple[FileRecord, ...]:
         """Return every file that is written so far, in order."""
         paths = (path for path in sorted(self.folder.rglob("*")) if path.is_file())
-        names = (path.relative_to(self.folder).as_posix() for path in paths)
-        return tuple(self.record(name) for name in names if name not in without)
+        return tuple(self.record(path.relative_to(self.folder).as_posix()) for path in paths)
+
+
+def once(make: Callable[[Contents], Made]) -> Callable[[Contents], Made]:
+    """Make something once for a package: pictures, sentences and shapes show the same numbers."""
+
+    @wraps(make)
+    def made(contents: Contents) -> Made:
+        if make not in contents.made:
+            contents.made[make] = make(contents)
+        thing: Made = contents.made[make]
+        return thing
+
+    return made
 
 
 def label_of(contents: Contents) -> str:

@@ -51,7 +51,7 @@ def build_package(  # noqa: PLR0913 - the keyword-only rest is what the card and
         embargoed: folder with the labelled tables and the gates' findings.
         include: folder of the public domain's files.
         built_at: instant for the record.
-        public: folder of the programme's published periods, for what changed since.
+        public: the public zone, for what changed since.
 
     Raises:
         IntegrityError: a file, column or field has no source in the allow-list.
@@ -102,7 +102,7 @@ def _earlier(public: Path, key: ReleaseKey, ledger: Ledger) -> Path | None:
     weeks = ledger.weeks(key.programme)
     for period in sorted((name for name in weeks if name < key.period), reverse=True):
         in_force = weeks[period].in_force
-        package = None if in_force is None else public / period / f"r{in_force.key.revision}"
+        package = None if in_force is None else public / str(in_force.key)
         if package is not None and package.is_dir():
             return package
     return None

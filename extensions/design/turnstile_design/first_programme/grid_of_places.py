@@ -13,14 +13,13 @@ from turnstile.programme.domain.building import BuiltDomain, BuiltPlace, Stop
 DECIMALS = 2  # about 1 km
 
 
-def grid_domain(stops: Sequence[Stop], decimals: int = DECIMALS) -> BuiltDomain:
+def grid_domain(stops: Sequence[Stop]) -> BuiltDomain:
     """Return the cell of every stop and its eight neighbours, for each mode of the stop.
 
     Args:
         stops: of a public feed; those without coordinates are left out.
-        decimals: of a degree, 0 to 3.
     """
-    step = Decimal(1).scaleb(-decimals)
+    step = Decimal(1).scaleb(-DECIMALS)
     around = (-step, Decimal(0), step)
     cells = {
         (mode, north, east)

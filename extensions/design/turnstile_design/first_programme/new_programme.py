@@ -6,8 +6,6 @@ the names of its columns are known here.
 
 from __future__ import annotations
 
-import csv
-import io
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -24,6 +22,7 @@ from turnstile.pipeline.trials.gain import no_gain
 from turnstile.privacy.accounts import posted_whole
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain.building import BuildRules, BuiltDomain, Stop, build_domain
+from turnstile.programme.domain.csv_text import csv_text
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.domain.public_sources import read_stops
@@ -363,11 +362,8 @@ def _area_of_vehicles(sources: PublicSources) -> tuple[str, list[str], str]:
 
 def _stop_list(stops: tuple[Stop, ...]) -> str:
     """Return stops as a CSV file."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_COLUMNS_OF_STOPS)
-    writer.writerows((s.stop_id, s.latitude, s.longitude) for s in stops if s.latitude is not None)
-    return text.getvalue()
+    placed = ((s.stop_id, s.latitude, s.longitude) for s in stops if s.latitude is not None)
+    return csv_text(_COLUMNS_OF_STOPS, placed)
 
 
 def _zone(gtfs: Path | None) -> str | None:

@@ -42,15 +42,15 @@ def resolution_row(pairs: BusPairs, resolution: int) -> dict[str, float]:
     }
 
 
-def cells_meeting(pairs: BusPairs, least: int = LEAST_BUSES_A_DAY) -> tuple[str, ...]:
+def cells_meeting(pairs: BusPairs) -> tuple[str, ...]:
     """Return the cells with an average of at least so many distinct buses a day in every slot.
 
     The source's base condition, exactly: in each slot, the buses of all days add up to at least
-    `least` times the days.
+    `LEAST_BUSES_A_DAY` times the days.
     """
     (slots, cells), of_hat = pairs.hats()
     buses = np.bincount(of_hat, minlength=slots.size)
-    dense = buses >= least * pairs.days
+    dense = buses >= LEAST_BUSES_A_DAY * pairs.days
     dense_cells, slots_met = np.unique(cells[dense], return_counts=True)
     return tuple(sorted(h3.int_to_str(int(cell)) for cell in dense_cells[slots_met == pairs.slots]))
 

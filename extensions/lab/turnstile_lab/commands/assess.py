@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
+from turnstile.commands.printed_json import print_json
 from turnstile_lab.disclosures import Disclosure, as_json, disclosure_of
 
 _CELLS_SHOWN = 10
@@ -42,7 +42,7 @@ def _assess(args: argparse.Namespace) -> int:
     kind, findings = _findings(args.path, args.gtfs, args.locations)
     if args.json:
         content = {"paths": [str(path) for path in args.path], "kind": kind, **as_json(findings)}
-        print(json.dumps(content, indent=1))
+        print_json(content)
         return 0
     for finding in findings:
         print(f"{'!' if finding.is_flaw else ' '} {finding.name:16} {finding.statement}")

@@ -20,7 +20,7 @@ from turnstile.errors import InputError
 from turnstile.ledger.balances.amounts import COORDINATES
 from turnstile.ledger.custody.folders import content_of
 from turnstile.ledger.custody.package_files import file_problems
-from turnstile.ledger.custody.traces import CARD, Trace, TraceKind, sealed_file
+from turnstile.ledger.custody.traces import CARD, Trace, TraceKind, by_key, sealed_file
 from turnstile.ledger.encoding import canonical, decode_event, decode_posting, encode_posting
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.promise import plan_digest
@@ -267,10 +267,8 @@ def proofs(
     Raises:
         InputError: a trace cannot be read, so that its loss is unknown.
     """
-    by_key: dict[str, list[Trace]] = {}
-    for trace in all_traces:
-        by_key.setdefault(trace.key, []).append(trace)
-    return tuple(p for key, traces in sorted(by_key.items()) for p in _proofs(key, traces, held))
+    of_keys = sorted(by_key(all_traces).items())
+    return tuple(p for key, traces in of_keys for p in _proofs(key, traces, held))
 
 
 def _proofs(

@@ -90,3 +90,17 @@ def release_folders(zone: Path) -> Iterator[tuple[str, Path]]:
         for release in listed(period.path):
             if revision_of(release.name) is not None and release.is_dir():
                 yield f"{name}/{release.name}", Path(release.path)
+
+
+def package_of(path: str) -> str | None:
+    """Return the folder of a release that a path of a zone is, or lies in; None if in none.
+
+    Examples:
+        >>> package_of("opal/2016-W30/r0"), package_of("opal/2016-W30/r0/data/day.csv")
+        ('opal/2016-W30/r0', 'opal/2016-W30/r0')
+        >>> package_of("opal/2016-W30/checkpoint-r0.note")
+    """
+    programme, _, rest = path.partition("/")
+    period, _, rest = rest.partition("/")
+    release = rest.partition("/")[0]
+    return None if revision_of(release) is None else f"{programme}/{period}/{release}"

@@ -50,7 +50,7 @@ from turnstile.ledger.custody.package_files import file_problems
 from turnstile.ledger.custody.replay import replay, store
 from turnstile.ledger.custody.shipped import last_shipped, shipped_entries, shipped_entry
 from turnstile.ledger.custody.shown_age import shown_age
-from turnstile.ledger.custody.traces import FILES, Trace, TraceKind, sealed_file, traces
+from turnstile.ledger.custody.traces import FILES, Trace, TraceKind, by_key, sealed_file, traces
 from turnstile.ledger.database.damaged_database import Remains
 from turnstile.ledger.entries import Entry, EntryKind, instant
 from turnstile.ledger.fold import Fold
@@ -434,7 +434,7 @@ def _unknown(
     draws and of those that a recovery named, on this machine or another. So there are as many
     unknown ones as other files beyond the other draws that were charged.
     """
-    for key, of_key in _by_key(all_traces).items():
+    for key, of_key in by_key(all_traces).items():
         past = history.attempts.get(key, [])
         own = _own(key, past, declared)
         packages = [trace for trace in of_key if trace.kind not in FILES]
@@ -478,19 +478,12 @@ def _unnamed(
 ) -> dict[str, list[str]]:
     """Return files of draws that died and were charged, which no entry names, by release key."""
     unnamed = {}
-    for key, of_key in _by_key(all_traces).items():
+    for key, of_key in by_key(all_traces).items():
         own = _own(key, history.attempts.get(key, []), declared)
         known = set(map(sealed_file, own)) | declared.leftovers.get(key, set())
         if others := _files(of_key, beside=known):
             unnamed[key] = sorted(trace.file for trace in others)
     return unnamed
-
-
-def _by_key(all_traces: Iterable[Trace]) -> dict[str, list[Trace]]:
-    by_key: dict[str, list[Trace]] = {}
-    for trace in all_traces:
-        by_key.setdefault(trace.key, []).append(trace)
-    return by_key
 
 
 def _own(key: str, past: Sequence[Attempt], declared: DeclaredDraws) -> set[str | None]:

@@ -153,4 +153,4 @@ def _unknown(public: Path) -> Iterator[Finding]:
 
 def _package_of(attempt: Attempt, zone: Path) -> Path:
     """Return the folder of a release in a zone."""
-    return zone / attempt.key.programme / attempt.key.period / f"r{attempt.key.revision}"
+    return zone / str(attempt.key)

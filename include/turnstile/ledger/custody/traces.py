@@ -109,6 +109,14 @@ def traces(public: Path | None, embargoed: Path | None) -> tuple[Trace, ...]:
     return tuple(all_traces)
 
 
+def by_key(all_traces: Iterable[Trace]) -> dict[str, list[Trace]]:
+    """Return the traces of each release key."""
+    of_keys: dict[str, list[Trace]] = {}
+    for trace in all_traces:
+        of_keys.setdefault(trace.key, []).append(trace)
+    return of_keys
+
+
 def _under_embargo(key: str, folder: Path) -> Iterator[Trace]:
     """Yield the staged package and the sealed files of one release."""
     for entry in listed(folder):

@@ -28,11 +28,11 @@ from turnstile.durable_files import (
     replace_durably,
     sha256_of,
 )
-from turnstile.ledger.custody.folders import all_below, listed
+from turnstile.ledger.custody.folders import all_below, listed, package_of
 from turnstile.ledger.custody.notes import LATEST_NOTE, PUBLIC_KEY
 from turnstile.ledger.custody.signed_note import is_payload_signed_by
 from turnstile.ledger.custody.traces import MANIFEST
-from turnstile.ledger.records import REVISION, Finding, revision_of
+from turnstile.ledger.records import REVISION, Finding
 
 INDEX, SIGNATURE = "zone-index.txt", "zone-index.sig.json"
 KIND = "application/vnd.turnstile.public-zone+json"
@@ -41,7 +41,6 @@ LOG = "ledger-log"
 """Folder of the transparency log, which is compared with the entries themselves.
 
 Of it the list names the keys alone: so the ledger vouches for every log that it began."""
-_PARTS_OF_PACKAGE = 3  # opal/2016-W30/r0
 _OF_SERIES = re.compile(
     r"index\.html|ledger\.pub|[^/]+/((index|explore)\.html|feed\.(atom|json)|(series|explore)/.+)"
 )
@@ -320,5 +319,4 @@ def _is_listed(name: str) -> bool:
 
 def _is_package(name: str) -> bool:
     """Return whether a folder is a package, whose manifest lists what is in it."""
-    parts = name.split("/")
-    return len(parts) == _PARTS_OF_PACKAGE and revision_of(parts[-1]) is not None
+    return package_of(name) == name

@@ -237,7 +237,7 @@ class BudgetPage(DeploymentState):
         spec, mark = self._under_embargo(programme, week, airflow)
         key = ReleaseKey(spec.name, mark.week, mark.revision)
         zones(self.settings).refresh(key)
-        folder = self.settings.embargoed / spec.name / mark.week / f"r{mark.revision}"
+        folder = self.settings.embargoed / str(key)
         if mark.of_budget == "public" or not (folder / "assessment.json").is_file():
             rule = f"nothing of {mark.week} lies under embargo"
             raise InputError(where="page", field="week", rule=rule)

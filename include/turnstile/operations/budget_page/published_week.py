@@ -259,7 +259,7 @@ def week_beside(
     """
     if last is None:
         return None
-    package = settings.public / last.programme / last.period / f"r{last.revision}"
+    package = settings.public / str(last)
     if not (package / "assessment.json").is_file():
         return None
     try:

@@ -13,8 +13,8 @@ from pathlib import Path
 from turnstile.assessment.audits import sampler
 from turnstile.assessment.audits.pipeline_copy import draw_once
 from turnstile.assessment.gates.result import ALPHA
-from turnstile.kept_findings import kept_name, kept_or_found
 from turnstile.pipeline.code_version import code_version
+from turnstile.pipeline.trials.kept_findings import kept_name, kept_or_found
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise_families import NoiseFamily
 

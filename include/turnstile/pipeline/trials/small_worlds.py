@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from turnstile.counting.reference import Cells, ReferenceCount, Row
-from turnstile.kept_findings import kept_name, kept_or_found
 from turnstile.pipeline.code_version import code_version
+from turnstile.pipeline.trials.kept_findings import kept_name, kept_or_found
 from turnstile.pipeline.trials.worlds_of_units import DAYS, Rows, Shape, worlds
 from turnstile.privacy.events import Sensitivity
 from turnstile.privacy.stability import Chain

@@ -8,8 +8,6 @@ public. Reading the files is the business of `public_sources`.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +16,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from turnstile.programme.domain.csv_text import csv_text
 from turnstile.programme.domain.public_domain import UNKNOWN
 
 HEADER = ("mode", "location", "area", "latitude", "longitude")
@@ -112,13 +111,11 @@ class BuiltDomain:
 
     def csv(self) -> str:
         """Return the text of the domain file; equal input has equal bytes."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(HEADER)
-        for place in self.places:
-            position = (f"{place.latitude:.6f}", f"{place.longitude:.6f}")
-            writer.writerow((place.mode, place.location, place.area, *position))
-        return text.getvalue()
+        rows = (
+            (p.mode, p.location, p.area, f"{p.latitude:.6f}", f"{p.longitude:.6f}")
+            for p in self.places
+        )
+        return csv_text(HEADER, rows)
 
 
 def build_domain(

@@ -6,13 +6,12 @@ TIDES does (`trip_id_scheduled`); a list (`domain.lists`) says for each id what 
 
 from __future__ import annotations
 
-import csv
-import io
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnstile.errors import InputError
+from turnstile.programme.domain.csv_text import csv_text
 from turnstile.programme.gtfs.feed import lacking, read_feed, refuse_feed
 
 if TYPE_CHECKING:
@@ -51,8 +50,9 @@ def list_csv(path: Path, of: ListOf, by: NamedBy) -> str:
         InputError: the feed lacks what the list is made from.
     """
     if of is ListOf.STOP:
-        return _csv({(stop, stop) for stop in _stop_times(path)["stop_id"]})
-    return _csv(_visits(path) if of is ListOf.STOP_VISIT else _of_trips(path, of, by))
+        return csv_text(_HEADER, sorted({(stop, stop) for stop in _stop_times(path)["stop_id"]}))
+    pairs = _visits(path) if of is ListOf.STOP_VISIT else _of_trips(path, of, by)
+    return csv_text(_HEADER, sorted(pairs))
 
 
 def _of_trips(path: Path, of: ListOf, by: NamedBy) -> set[tuple[str, str]]:
@@ -102,14 +102,6 @@ def _visits(path: Path) -> set[tuple[str, str]]:
     return set(
         zip(values, stop_times["trip_id"] + "/" + place + "/" + stop_times["stop_id"], strict=True)
     )
-
-
-def _csv(pairs: set[tuple[str, str]]) -> str:
-    sink = io.StringIO()
-    writer = csv.writer(sink, lineterminator="\n")
-    writer.writerow(_HEADER)
-    writer.writerows(sorted(pairs))
-    return sink.getvalue()
 
 
 def _labels(trips: pd.DataFrame, routes: pd.DataFrame, of: ListOf) -> pd.Series[str]:

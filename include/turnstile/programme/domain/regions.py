@@ -7,12 +7,12 @@ An authority that has regions of its own (councils, statistical areas) writes th
 from __future__ import annotations
 
 import csv
-import io
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
 from turnstile.errors import InputError
+from turnstile.programme.domain.csv_text import csv_text
 
 HEADER = ("area", "region", "zone")
 _COLUMNS = ("area", "latitude", "longitude")
@@ -57,10 +57,5 @@ def regions_csv(areas: Mapping[str, tuple[float, float]], coarse: int, fine: int
     """
     import h3
 
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(HEADER)
-    for area, (latitude, longitude) in sorted(areas.items()):
-        zone = h3.latlng_to_cell(latitude, longitude, fine)
-        writer.writerow((area, h3.cell_to_parent(zone, coarse), zone))
-    return text.getvalue()
+    zones = ((area, h3.latlng_to_cell(*place, fine)) for area, place in sorted(areas.items()))
+    return csv_text(HEADER, ((area, h3.cell_to_parent(zone, coarse), zone) for area, zone in zones))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from io import StringIO
 from pathlib import Path
 
+from turnstile.programme.domain.csv_text import csv_text
 from turnstile.programme.domain.public_file import open_public_file, refuse
 from turnstile.programme.spec import Programme
 from turnstile.publishing.series.periods import Period
@@ -52,12 +51,10 @@ def holidays_of(programme: Programme, include: Path) -> Mapping[date, str]:
 
 def days_csv(periods: Sequence[Period], days: Days) -> bytes:
     """Return one line a service day of these periods, which stand in order."""
-    sink = StringIO()
-    writer = csv.writer(sink, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    rows = []
     for period in periods:
         name = str(period.period)
         for day in period.period.days:
             state = GAP if day.isoformat() in days.gaps.get(name, ()) else period.state
-            writer.writerow((day, f"{day:%A}", days.holidays.get(day, ""), name, state))
-    return sink.getvalue().encode()
+            rows.append((day, f"{day:%A}", days.holidays.get(day, ""), name, state))
+    return csv_text(COLUMNS, rows).encode()

@@ -7,8 +7,6 @@ changes between weeks, which estimates would make too small, are shown by unbias
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -19,7 +17,7 @@ import pyarrow.compute as pc
 from turnstile.estimates.table_names import PLACES
 from turnstile.estimates.usable import MOSTLY, Grade, Usable
 from turnstile.publishing.carried.sums import Sum
-from turnstile.publishing.contents import NORMAL_95, Contents, TableFile, label_of
+from turnstile.publishing.contents import NORMAL_95, Contents, TableFile, label_of, once
 from turnstile.publishing.data_tables import DAY, MODE, TAP, USABLE, VALUE, Layout
 from turnstile.publishing.package_reader import Tables, texts_of, where
 from turnstile.publishing.week.claims import discoveries
@@ -33,20 +31,7 @@ _HALF = 0.5  # of what places count: else the network comes first
 _FAR = 3.0  # standard deviations above a threshold, where it decides next to nothing
 
 
-def _once(make: Callable[[Contents], pd.DataFrame]) -> Callable[[Contents], pd.DataFrame]:
-    """Make a table of a package once: pictures, sentences and shapes show the same numbers."""
-
-    @wraps(make)
-    def made(contents: Contents) -> pd.DataFrame:
-        frame: pd.DataFrame | None = contents.numbers.get(make.__name__)
-        if frame is None:
-            contents.numbers[make.__name__] = frame = make(contents)
-        return frame
-
-    return made
-
-
-@_once
+@once
 def by_location(contents: Contents) -> pd.DataFrame:
     """Return the week's number of each location (trips), or cell or route (buses), largest first.
 
@@ -104,7 +89,7 @@ def completed(known: pd.DataFrame, others: pd.DataFrame, keys: list[str]) -> pd.
     return frame.sort_values(["value", *keys], ascending=[False, *[True] * len(keys)])
 
 
-@_once
+@once
 def speeds_by_cell(contents: Contents) -> pd.DataFrame:
     """Return the mean speed of each H3 cell, all slots together; empty for trips.
 
@@ -133,29 +118,25 @@ def shares(rows: pa.Table, layout: Layout) -> Usable:
     return Usable(numbers, float(values[is_good].sum() / values.sum()))
 
 
+@once
 def usable_tables(contents: Contents) -> list[tuple[TableFile, Usable]]:
     """Return each table with its usable share; the one to start with first, then by that share.
 
     That is the finest of places, if there is one, of which nearly all that it counts can be used.
     """
-    if "usable" not in contents.numbers:
-        rows = {table.name: contents.published.rows(table.name) for table in contents.tables}
-        pairs = [
-            (table, shares(rows[table.name], table.layout))
-            for table in contents.tables
-            if VALUE in dict(table.columns)
-        ]
-        small = [pair for pair in pairs if pair[0].csv.endswith(".csv")]
-        places = [pair for pair in small if _labels(pair[0]) & {*_PLACES}]
-        among = places if any(share.counted >= _HALF for _, share in places) else small or pairs
-        most = max(share.counted for _, share in among)
-        leads = [pair for pair in among if pair[1].counted >= min(MOSTLY, most)]
-        lead = max(leads, key=lambda pair: pair[0].rows)
-        contents.numbers["usable"] = sorted(
-            pairs, key=lambda pair: (pair is not lead, -pair[1].counted, pair[0].name)
-        )
-    tables: list[tuple[TableFile, Usable]] = contents.numbers["usable"]
-    return tables
+    rows = {table.name: contents.published.rows(table.name) for table in contents.tables}
+    pairs = [
+        (table, shares(rows[table.name], table.layout))
+        for table in contents.tables
+        if VALUE in dict(table.columns)
+    ]
+    small = [pair for pair in pairs if pair[0].csv.endswith(".csv")]
+    places = [pair for pair in small if _labels(pair[0]) & {*_PLACES}]
+    among = places if any(share.counted >= _HALF for _, share in places) else small or pairs
+    most = max(share.counted for _, share in among)
+    leads = [pair for pair in among if pair[1].counted >= min(MOSTLY, most)]
+    lead = max(leads, key=lambda pair: pair[0].rows)
+    return sorted(pairs, key=lambda pair: (pair is not lead, -pair[1].counted, pair[0].name))
 
 
 def has_estimates(contents: Contents) -> bool:
@@ -185,12 +166,17 @@ def _estimates_with(contents: Contents, axes: set[str]) -> str | None:
     return min(fitting, key=lambda name: (fitting[name], name), default=None)
 
 
+@once
+def _sums(contents: Contents) -> Sums:
+    """Open the package for sums, as `sums.py` reads it."""
+    return Sums(contents.folder)
+
+
 def _estimated(
     contents: Contents, name: str, keys: list[str], labels: list[str] | None = None
 ) -> pd.DataFrame:
     """Return sums of values by mode and keys, with their 95 % intervals, largest first."""
-    sums = contents.numbers.setdefault("sums", Sums(contents.folder))
-    rows = _taps_on(contents.published, name)
+    sums, rows = _sums(contents), _taps_on(contents.published, name)
     names = [*([MODE] if MODE in rows.column_names and labels is None else []), *keys]
     if labels is not None:
         rows = rows.filter(pc.is_in(texts_of(rows, keys[-1]), value_set=pa.array(labels)))
@@ -279,7 +265,7 @@ def _with_ends(table: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-@_once
+@once
 def by_day(contents: Contents) -> pd.DataFrame:
     """Return the total of each service day and mode; empty for telemetry, drawn by the week.
 

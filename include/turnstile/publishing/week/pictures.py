@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from turnstile.publishing.contents import NORMAL_95, Contents, label_of
+from turnstile.publishing.contents import NORMAL_95, Contents, label_of, once
 from turnstile.publishing.package_reader import Tables
 from turnstile.publishing.week import numbers as week_numbers
 from turnstile.publishing.week.claims import how_many, in_one_sentence, not_told_from_first
@@ -54,21 +54,20 @@ class Picture:
         return svg_of(self.chart)
 
 
+@once
 def pictures(contents: Contents) -> dict[str, Picture]:
     """Return the pictures of a week by name; each is drawn once."""
-    if not contents.drawings and has_counts(contents):
-        drawn = (
-            _map(contents),
-            _speeds(contents),
-            _hours(contents),
-            _change(contents),
-            _places(contents),
-            _top(contents),
-        )
-        contents.drawings.update(
-            {picture.name: picture for picture in drawn if picture is not None}
-        )
-    return contents.drawings
+    if not has_counts(contents):
+        return {}
+    drawn = (
+        _map(contents),
+        _speeds(contents),
+        _hours(contents),
+        _change(contents),
+        _places(contents),
+        _top(contents),
+    )
+    return {picture.name: picture for picture in drawn if picture is not None}
 
 
 def has_counts(contents: Contents) -> bool:
@@ -221,14 +220,13 @@ def most_in_words(table: pd.DataFrame) -> str:
     return named + (f" with about {abs(table.iloc[close[0]]['value']):,.0f}" * (len(close) == 1))
 
 
+@once
 def changed(contents: Contents) -> pd.DataFrame:
     """Return the changes of places against the week before; empty without one."""
-    if "changed" not in contents.numbers:
-        before = None if contents.earlier is None else Tables(contents.earlier)
-        changes = before and week_numbers.changed_places(contents.published, before)
-        contents.numbers["changed"] = pd.DataFrame() if changes is None else changes
-    table: pd.DataFrame = contents.numbers["changed"]
-    return table
+    if contents.earlier is None:
+        return pd.DataFrame()
+    changes = week_numbers.changed_places(contents.published, Tables(contents.earlier))
+    return pd.DataFrame() if changes is None else changes
 
 
 def _hours(contents: Contents) -> Picture | None:

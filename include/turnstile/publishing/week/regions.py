@@ -7,15 +7,14 @@ are exact for measurements and for reconciled numbers, whatever cells a region i
 
 from __future__ import annotations
 
-import csv
 import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from io import StringIO
 from math import isnan
 from pathlib import Path
 
 from turnstile.errors import InputError
+from turnstile.programme.domain.csv_text import csv_text
 from turnstile.publishing.carried.sums import TAP, VALUE, Row, Sum
 from turnstile.publishing.week.boundaries import polygons_of
 from turnstile.publishing.week.sums import Sums
@@ -119,13 +118,11 @@ def sums_by_region(  # noqa: PLR0913 - what a sum is of
 
 def sums_csv(sums: Sequence[tuple[tuple[str, ...], Sum]], by: Sequence[str]) -> bytes:
     """Return sums as CSV: labels, cells, value, deviation, intervals; empty where there is none."""
-    sink = StringIO()
-    writer = csv.writer(sink, lineterminator="\n")
-    writer.writerow(("region", *by, *Sum._fields))
+    rows = []
     for labels, total in sums:
         numbers = ("" if isnan(value) else round(value, 4) for value in total[1:-1])
-        writer.writerow((*labels, total.cells, *numbers, total.no_interval))
-    return sink.getvalue().encode()
+        rows.append((*labels, total.cells, *numbers, total.no_interval))
+    return csv_text(("region", *by, *Sum._fields), rows).encode()
 
 
 def _regions(folder: Path, region_of: RegionOf) -> Mapping[tuple[str, str], str]:

@@ -16,7 +16,14 @@ from turnstile.duckdb_engine import number_of
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
-from turnstile.sources.feeds.layout import ColumnMissing, FeedLayout, Joined, Joining, if_there
+from turnstile.sources.feeds.layout import (
+    ColumnMissing,
+    FeedLayout,
+    Joined,
+    Joining,
+    if_there,
+    require_columns,
+)
 from turnstile.sources.feeds.made_records import MadeTrip, Record, clock_of, named
 from turnstile.sources.feeds.tap_trips import Taps, taps_sql
 from turnstile.sources.feeds.taps import TAPPED_AT
@@ -75,9 +82,7 @@ def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[
     Raises:
         ColumnMissing: no gate, place, time or number.
     """
-    for field in _NEEDED:
-        if names[field] not in columns:
-            raise ColumnMissing(names[field])
+    require_columns(columns, names, _NEEDED)
     if not {names["tap_date"], names["tap_time"]} <= columns and names["tapped_at"] not in columns:
         raise ColumnMissing(names["tapped_at"], names["tap_date"], names["tap_time"])
     return if_there(columns, names, tuple(names))

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from turnstile.duckdb_engine import name
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.feeds import stop_calls
-from turnstile.sources.feeds.layout import ColumnMissing, FeedLayout
+from turnstile.sources.feeds.layout import FeedLayout, if_there, require_columns
 from turnstile.sources.feeds.made_records import (
     MadeReading,
     Record,
@@ -52,13 +51,8 @@ def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[
     Raises:
         ColumnMissing: no trip, no stop, or no arrival.
     """
-    for field in ("trip", "observed_at", "stop"):
-        if names[field] not in columns:
-            raise ColumnMissing(names[field])
-    sql = {
-        field: name(column) if column in columns else "CAST(NULL AS VARCHAR)"
-        for field, column in names.items()
-    }
+    require_columns(columns, names, ("trip", "observed_at", "stop"))
+    sql = dict(if_there(columns, names, tuple(names)))
     named_by = f"coalesce({sql['vehicle_id']}, {sql['trip']})"  # before ids are brought to a form
     return tuple((sql | {"vehicle_id": named_by}).items())
 

@@ -21,6 +21,7 @@ from turnstile.sources.feeds.layout import (
     carried_sql,
     if_there,
     mode_sql,
+    require_columns,
     set_aside,
     unit_sql,
     week_rules,
@@ -57,9 +58,7 @@ def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[
     Raises:
         ColumnMissing: no begin, no end, or no place.
     """
-    for field in ("tapped_at", "ended_at"):
-        if names[field] not in columns:
-            raise ColumnMissing(names[field])
+    require_columns(columns, names, ("tapped_at", "ended_at"))
     if not {names["latitude"], names["longitude"]} <= columns and names["place"] not in columns:
         raise ColumnMissing(names["place"], names["latitude"], names["longitude"])
     return if_there(columns, names, _FIELDS)

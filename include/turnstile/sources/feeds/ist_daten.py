@@ -12,12 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 
-from turnstile.duckdb_engine import name
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.feeds import stop_calls
-from turnstile.sources.feeds.layout import ColumnMissing, FeedLayout
+from turnstile.sources.feeds.layout import FeedLayout, plain_fields
 from turnstile.sources.feeds.made_records import (
     MadeReading,
     Record,
@@ -38,10 +37,7 @@ def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[
     Raises:
         ColumnMissing: a column is missing; without its status a forecast would be an arrival.
     """
-    for field in _ALWAYS:
-        if names[field] not in columns:
-            raise ColumnMissing(names[field])
-    return tuple((field, name(names[field])) for field in _ALWAYS)
+    return plain_fields(columns, names, _ALWAYS)
 
 
 def typed_sql(programme: Programme, week: ServicePeriod) -> str:

@@ -20,6 +20,7 @@ from turnstile.sources.feeds.layout import (
     carried_sql,
     delay_sql,
     if_there,
+    plain_fields,
     set_aside,
     week_rules,
 )
@@ -56,11 +57,8 @@ def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[
     Raises:
         ColumnMissing: vehicle, time or speed is missing, or no shape of the coordinates is there.
     """
-    for field in _ALWAYS:
-        if names[field] not in columns:
-            raise ColumnMissing(names[field])
+    always = plain_fields(columns, names, _ALWAYS)
     latitude, longitude = _coordinates(columns, names)
-    always = tuple((field, name(names[field])) for field in _ALWAYS)
     others = if_there(columns, names, ("delay", "trip"))
     position = (("latitude", latitude), ("longitude", longitude))
     return (*always, *position, *others, ("start_date", "CAST(NULL AS VARCHAR)"))

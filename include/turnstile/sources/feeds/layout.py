@@ -201,16 +201,29 @@ def carried_sql(programme: Programme) -> str:
     return "".join(f"NULL AS {name}, " if name in later else f"{name}, " for name in carried)
 
 
-def plain_fields(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Return the fields of a feed in which each is one column.
+def require_columns(
+    columns: frozenset[str], names: Mapping[str, str], fields: tuple[str, ...]
+) -> None:
+    """Refuse a file without the column of one of these fields.
 
     Raises:
         ColumnMissing: the file lacks one of them.
     """
-    for column in names.values():
-        if column not in columns:
-            raise ColumnMissing(column)
-    return tuple((field, name(column)) for field, column in names.items())
+    for needed in fields:
+        if names[needed] not in columns:
+            raise ColumnMissing(names[needed])
+
+
+def plain_fields(
+    columns: frozenset[str], names: Mapping[str, str], fields: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
+    """Return the fields of columns that a file has to have.
+
+    Raises:
+        ColumnMissing: the file lacks one of them.
+    """
+    require_columns(columns, names, fields)
+    return if_there(columns, names, fields)
 
 
 def if_there(

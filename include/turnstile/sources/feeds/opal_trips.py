@@ -43,8 +43,8 @@ def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[
     Raises:
         ColumnMissing: the file lacks one of the others.
     """
-    always = {field: column for field, column in names.items() if field != "mode"}
-    return (*plain_fields(columns, always), *if_there(columns, names, ("mode",)))
+    always = tuple(field for field in names if field != "mode")
+    return (*plain_fields(columns, names, always), *if_there(columns, names, ("mode",)))
 
 
 def _minute_sql(clock: str) -> str:

@@ -28,8 +28,8 @@ def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[
     Raises:
         ColumnMissing: the file lacks one of the others.
     """
-    required = {field: names[field] for field in _ALWAYS}
-    sql_of_field = dict((*plain_fields(columns, required), *if_there(columns, names, _IF_THERE)))
+    always = plain_fields(columns, names, _ALWAYS)
+    sql_of_field = dict((*always, *if_there(columns, names, _IF_THERE)))
     return tuple((sql_of_field | {"delay": seconds_sql(sql_of_field["delay"])}).items())
 
 

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from turnstile.duckdb_engine import name
 from turnstile.programme.source_spec import RowShape, TapAction
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
-from turnstile.sources.feeds.layout import ColumnMissing, FeedLayout, if_there
+from turnstile.sources.feeds.layout import FeedLayout, if_there, plain_fields
 from turnstile.sources.feeds.made_records import taps_made
 from turnstile.sources.feeds.tap_trips import JOINING, Taps, taps_sql
 
@@ -49,10 +48,7 @@ def tides_fields(
     Raises:
         ColumnMissing: one of those that must be there is not.
     """
-    for field in always:
-        if names[field] not in columns:
-            raise ColumnMissing(names[field])
-    fields = (*((f, name(names[f])) for f in always), *if_there(columns, names, maybe))
+    fields = (*plain_fields(columns, names, always), *if_there(columns, names, maybe))
     nothing = ", ".join(f"'{word}'" for word in _MISSING)
     return tuple(
         (field, f"CASE WHEN {sql} NOT IN ({nothing}) THEN {sql} END") for field, sql in fields

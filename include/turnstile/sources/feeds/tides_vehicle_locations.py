@@ -22,8 +22,8 @@ def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[
     Raises:
         ColumnMissing: the file lacks one of the others.
     """
-    required = {field: column for field, column in names.items() if field not in _IF_THERE}
-    return (*plain_fields(columns, required), *if_there(columns, names, _IF_THERE))
+    always = tuple(field for field in names if field not in _IF_THERE)
+    return (*plain_fields(columns, names, always), *if_there(columns, names, _IF_THERE))
 
 
 LAYOUT = FeedLayout(
