@@ -10,7 +10,7 @@ from ledger_asks import CAPS, ask, drawn, noon, sealed
 from conftest import Stores
 from turnstile.errors import RefusedError
 from turnstile.ledger.ledger import Ledger
-from turnstile.ledger.same_units import unit_differences
+from turnstile.ledger.same_units import day_differences, mode_differences
 from turnstile.programme.loading import load_programme
 from turnstile.programme.terms import binding_terms
 from turnstile.service_calendar import parse_period
@@ -38,50 +38,80 @@ def altered(tmp_path: Path, name: str, old: str, new: str) -> dict[str, str]:
 def test_shipped_programmes_of_a_group_are_alike(group: tuple[str, ...]) -> None:
     for one in group:
         for other in group:
-            assert unit_differences(terms_of(one), terms_of(other), by_mode=True) == ()
+            assert day_differences(terms_of(one), terms_of(other)) == ()
+            assert mode_differences(terms_of(one), terms_of(other)) == ()
 
 
-CHANGES = {
+MODES = "modes: [bus, ferry, light_rail, train]"
+OF_DAYS = {
     "another begin of the day": ("opal", "time: {", 'time: {day_starts: "04:00", ', "day_starts"),
     "another zone": ("opal", "Australia/Sydney", "Australia/Perth", "time.zone"),
-    "another spelling of cards": ("opal", "case: lower", "case: upper", "card_form.case"),
-    "accounts for cards": (
-        "opal",
-        "modes: [bus, ferry, light_rail, train]",
-        "modes: [bus, ferry, light_rail, train]\n  columns: {card_id: account}",
-        "source.columns.card_id",
-    ),
-    "a mode of another name": (
-        "opal_trip",
-        "modes: [bus, ferry, light_rail, train]",
-        "modes: [bus, ferry, light_rail, rail]\n  mode_names: {train: rail}",
-        "source.mode_names.train",
+    "files of another clock": (
+        "itms",
+        "modes: [bus]",
+        "modes: [bus]\n  file: {zone: UTC}",
+        "file.zone",
     ),
     "vehicles of another zone": ("itms", "Asia/Kolkata", "Asia/Dhaka", "time.zone"),
 }
+RENAMED = ("opal_trip", "light_rail, train]", "light_rail, rail]\n  mode_names: {train: rail}")
 
 
-@pytest.mark.parametrize("change", CHANGES)
-def test_what_would_put_one_loss_into_two_accounts_is_refused(
+@pytest.mark.parametrize("change", OF_DAYS)
+def test_what_would_put_one_loss_into_two_days_is_refused(
     change: str, stores: Stores, tmp_path: Path
 ) -> None:
-    """A sibling, a later week and a correction alike; the same terms are the control."""
-    name, old, new, said = CHANGES[change]
+    """A sibling, a week beside it and a correction alike; the same terms are the control."""
+    name, old, new, said = OF_DAYS[change]
     before, after = terms_of(name), altered(tmp_path, name, old, new)
     ledger = Ledger.open(stores.new(), clock=noon)
     sealed(ledger, ask(terms=before))
-    asked = (
-        {"programme": "sibling"},
-        {"week": "2016-W31"},
-        {"revision": 1},
-    )
-    for other in asked:
+    beside = ({"week": "2016-W29"}, {"week": "2016-W31"})
+    for other in ({"programme": "sibling"}, {"revision": 1}, *beside):
         with pytest.raises(RefusedError, match="nobody would add it up") as refused:
             ledger.reserve(ask(terms=after, **other))  # type: ignore[arg-type]
         assert said in str(refused.value)
         assert ledger.refusal_of(ask(terms=after, **other)) is not None  # type: ignore[arg-type]
         assert ledger.refusal_of(ask(terms=before, **other)) is None  # type: ignore[arg-type]
+    for week in ("2016-W28", "2016-W32"):  # no day of one is in the other
+        assert ledger.refusal_of(ask(week, terms=after)) is None
     assert ledger.refusal_of(ask(terms=after, family="others", programme="sibling")) is None
+
+
+@pytest.mark.parametrize("is_other", [True, False])
+def test_a_mode_of_another_name_is_refused_in_the_same_week(
+    stores: Stores, tmp_path: Path, *, is_other: bool
+) -> None:
+    """Whatever was charged since, which does not know the word."""
+    before, after = terms_of("opal_trip"), altered(tmp_path, *RENAMED)
+    ledger = Ledger.open(stores.new(), clock=noon)
+    sealed(ledger, ask(terms=before, epsilon_micro=MICRO))
+    buses = ask(terms=without_trains(before), programme="buses", epsilon_micro=MICRO)
+    sealed(ledger, buses, "artefact-2")
+    terms = after if is_other else before
+    refusal = ledger.refusal_of(ask(terms=terms, revision=1, epsilon_micro=MICRO))
+    assert (refusal is not None) is is_other
+    if refusal is not None:
+        assert "source.mode_names.train is 'train' there and 'rail' here" in str(refusal)
+    assert ledger.refusal_of(ask("2016-W31", terms=terms)) is None
+
+
+MICRO = 1_000_000
+
+
+def without_trains(terms: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in terms.items() if value != "train"}
+
+
+def test_labels_of_modes_matter_where_a_cap_is_on_trips_alone(
+    stores: Stores, tmp_path: Path
+) -> None:
+    before, after = terms_of("opal_trip"), altered(tmp_path, *RENAMED)
+    caps = tuple(cap for cap in CAPS if cap.unit != "trip")
+    assert len(caps) == len(CAPS) - 1
+    ledger = Ledger.open(stores.new(), clock=noon)
+    sealed(ledger, ask(terms=before, caps=caps))
+    assert ledger.refusal_of(ask(terms=after, caps=caps, revision=1)) is None
 
 
 def test_what_was_voided_binds_nobody_and_what_was_burned_does(
@@ -99,31 +129,43 @@ def test_what_was_voided_binds_nobody_and_what_was_burned_does(
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("modes: [bus, ferry, light_rail, train]", "modes: [train]"),
+        (MODES, "modes: [train]"),
         (
-            "modes: [bus, ferry, light_rail, train]",
+            MODES,
             "modes: [bus, ferry, light_rail, train, metro]\n  mode_names: {Sydney Metro: metro}",
         ),
         ("slot_minutes: 15", "slot_minutes: 30"),
+        ("case: lower", "case: upper"),
+        (MODES, f"{MODES}\n  columns: {{card_id: account}}"),
     ],
 )
-def test_other_modes_of_the_same_names_and_other_tables_are_added_up(
-    tmp_path: Path, old: str, new: str
+def test_what_changes_no_name_of_an_account_is_added_up(
+    stores: Stores, tmp_path: Path, old: str, new: str
 ) -> None:
     before, after = terms_of("opal_trip"), altered(tmp_path, "opal_trip", old, new)
     assert before != after
-    assert unit_differences(before, after, by_mode=True) == ()
-    assert unit_differences(after, before, by_mode=True) == ()
+    ledger = Ledger.open(stores.new(), clock=noon)
+    sealed(ledger, ask(terms=before))
+    assert ledger.refusal_of(ask(terms=after, programme="sibling")) is None
 
 
-def test_labels_of_modes_matter_where_a_cap_is_on_trips_alone(tmp_path: Path) -> None:
-    _, old, new, _ = CHANGES["a mode of another name"]
-    before, after = terms_of("opal"), altered(tmp_path, "opal", old, new)
-    assert unit_differences(before, after, by_mode=False) == ()
-    assert unit_differences(before, after, by_mode=True) != ()
-    assert any(cap.unit == "trip" for cap in CAPS)  # as the ledger of these tests has one
+def test_cards_and_vehicles_share_no_account_and_an_earlier_version_said_nothing(
+    stores: Stores,
+) -> None:
+    ledger = Ledger.open(stores.new(), clock=noon)
+    sealed(ledger, ask(terms=terms_of("opal")))
+    sealed(ledger, ask("2016-W40"), "artefact-2")
+    assert ledger.refusal_of(ask(terms=terms_of("itms"), programme="itms")) is None
+    assert ledger.refusal_of(ask(terms=terms_of("itms"), week="2016-W40", revision=1)) is None
 
 
-def test_cards_and_vehicles_share_no_account_and_an_earlier_version_said_nothing() -> None:
-    assert unit_differences(terms_of("opal"), terms_of("itms"), by_mode=True) == ()
-    assert unit_differences({}, terms_of("itms"), by_mode=True) == ()
+def test_a_period_of_several_weeks_is_held_against_all_of_them(
+    stores: Stores, tmp_path: Path
+) -> None:
+    before, after = terms_of("opal"), altered(tmp_path, "opal", "Sydney", "Perth")
+    ledger = Ledger.open(stores.new(), clock=noon)
+    sealed(ledger, ask("2016-W34", terms=before, first_week="2016-W30"))
+    for week, is_refused in (("2016-W28", False), ("2016-W29", True), ("2016-W32", True)):
+        assert (ledger.refusal_of(ask(week, terms=after)) is not None) is is_refused
+    other = ask("2016-W29", terms=after, first_week="2016-W26", programme="sibling")
+    assert ledger.refusal_of(other) is not None

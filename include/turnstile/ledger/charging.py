@@ -200,7 +200,7 @@ class ChargingLedger:
         return attempts.open_attempt(connection, now, request, len(past_attempts) + 1)
 
     def refusal_of(self, request: Request) -> RefusedError | None:
-        """Return how family, budget or landing path would refuse a reservation now, or None.
+        """Return how family, budget, landing path or names of units would refuse it now, or None.
 
         Nothing is written. The caps are those of the request, beside those of the family's other
         programmes.
