@@ -264,7 +264,7 @@ def test_a_week_is_started_under_its_name_cleared_if_it_ended_and_left_alone_und
     httpserver.expect_ordered_request(cleared, "POST", json=again).respond_with_json({})
     start, end = "2016-08-07T14:00:00+00:00", "2016-08-14T14:00:00+00:00"
     made = {"dag_run_id": "opal_2016-W32", "logical_date": start, "conf": {}}
-    made |= {"data_interval_start": start, "data_interval_end": end}
+    made |= {"data_interval_start": start, "data_interval_end": end, "run_after": end}
     httpserver.expect_ordered_request(runs, "POST", json=made).respond_with_json({})
     api.release(opal, weeks)
     httpserver.check_assertions()
