@@ -20,6 +20,7 @@ from turnstile.cli import main
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.states import ReleaseState
 from turnstile.operations.journal import Happening, Journal
+from turnstile.pipeline.landing import arrival
 from turnstile.pipeline.landing.fetching import Elsewhere
 from turnstile.pipeline.revision_in_force import revision_in_force
 from turnstile.pipeline.steps import STEPS
@@ -83,7 +84,8 @@ def sealed_once(tmp_path_factory: pytest.TempPathFactory, homes: MadeHomes) -> M
 def deployment(
     sealed_once: MadeHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Deployment:
-    """A copy of it, whose files came again."""
+    """A copy of it, whose files came again, more than a minute ago."""
+    monkeypatch.setattr(arrival, "QUIET_FOR", timedelta())
     home_copy = sealed_once.copy(tmp_path / "copy")
     home_copy.enter(monkeypatch)
     made = Deployment(home_copy.home, home_copy.include)
