@@ -17,7 +17,16 @@ from airflow.sdk.exceptions import TaskAwaitingInput
 from airflow.sdk.execution_time.hitl import HITLUser
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
-from turnstile.operations.airflow_now import UNDER_WAY, RunNow, TaskNow, latest, named_week
+from turnstile.operations.airflow_now import (
+    NO_WORKER_YET,
+    REQUEUED,
+    UNDER_WAY,
+    RunNow,
+    TaskNow,
+    latest,
+    named_week,
+    waiting_since,
+)
 from turnstile.operations.week_requests import KnownRun
 
 if TYPE_CHECKING:
@@ -114,6 +123,24 @@ def run_in_airflow(dag_id: str, run_id: str) -> RunNow | None:
         _word(state),
         {name: TaskNow(task_state and _word(task_state)) for name, task_state in tasks.items()},
     )
+
+
+def _requeued(
+    session: Any,  # noqa: ANN401 - of Airflow's database
+    dag_ids: Iterable[str],
+    run_ids: Iterable[str],
+) -> dict[tuple[str, str], list[tuple[str, datetime]]]:
+    """Return task and moment of each line which says that no worker took a task, by DAG and run."""
+    from airflow.models.log import Log
+    from sqlalchemy import select
+
+    lines = select(Log.dag_id, Log.run_id, Log.task_id, Log.dttm).where(
+        Log.event == REQUEUED, Log.dag_id.in_(tuple(dag_ids)), Log.run_id.in_(tuple(run_ids))
+    )
+    of_runs: dict[tuple[str, str], list[tuple[str, datetime]]] = {}
+    for line in session.execute(lines):
+        of_runs.setdefault((line.dag_id, line.run_id), []).append((line.task_id, line.dttm))
+    return of_runs
 
 
 def _word(state: Any) -> str:  # noqa: ANN401 - a text, or an enum whose text is not its value
@@ -218,6 +245,8 @@ def runs_now(
                 TaskInstance.dag_id.in_(tuple(asked)), TaskInstance.run_id.in_(ids)
             )
         ).all()
+        waits = any(_word(row.state) in NO_WORKER_YET for row in rows)
+        requeued = _requeued(session, asked, ids) if waits else {}
     tasks: dict[tuple[str, str], dict[str, TaskNow]] = {}
     for row in rows:
         of_run = tasks.setdefault((row.dag_id, row.run_id), {})
@@ -226,7 +255,8 @@ def runs_now(
     for run in runs:
         week = named_week(run.run_type, run.conf)
         period = period_of(run.dag_id, run.logical_date, week)
-        known = tasks.get((run.dag_id, run.run_id), {})
+        key = (run.dag_id, run.run_id)
+        known = waiting_since(tasks.get(key, {}), requeued.get(key, ()))
         since = latest((run.queued_at, run.start_date))
         held, state = bool(run.is_paused), _word(run.state)
         of = run.backfill_id

@@ -125,9 +125,14 @@ def _sets_going(line: Mapping[str, Any]) -> bool:
 
 
 def _is_not_counted(line: Mapping[str, Any]) -> bool:
-    """Return whether a line is of a clear that a run under way goes on with, and never counts."""
-    extra = json.loads(line["extra"] or "{}")
-    return str(line["event"]).startswith(_CLEARS) and not extra.get("reset_dag_runs", True)
+    """Return whether a line is of what a run under way goes on with, and Airflow never counts.
+
+    That is a clear which leaves the run's state alone, and a mark on a task that waits.
+    """
+    event, extra = str(line["event"]), json.loads(line["extra"] or "{}")
+    if event.startswith("patch_task"):
+        return "new_state" in extra
+    return event.startswith(_CLEARS) and not extra.get("reset_dag_runs", True)
 
 
 def _asks_again(line: Mapping[str, Any]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
@@ -16,12 +17,17 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
     from run_reports import RunOfWeek
 
+    from turnstile.pipeline.landing.fetching import Address
+
+_log = logging.getLogger("turnstile")
+
 
 class FetchNew(BaseOperator):
     """Copy what is new at the authority's server (`TURNSTILE_LANDING_FROM`) into the landing zone.
 
     Each file comes whole or not at all. The wait after it looks there again, for what comes later.
-    A week whose files retention has deleted is left alone.
+    Of a sealed week it is what `ask_revision` then asks about. A week whose files retention has
+    deleted is left alone.
     """
 
     def __init__(self, *, programme: str, **operator: Any) -> None:  # noqa: ANN401 - Airflow's own
@@ -37,20 +43,35 @@ class FetchNew(BaseOperator):
         return of_run(self.programme, self.task_id, context, act)
 
 
-def fetch_for(run: RunOfWeek) -> int:
-    """Copy what is new of a run's week; return how many files that were.
+def fetch_for(run: RunOfWeek) -> int | None:
+    """Copy what is new of a run's week; return how many files that were, None if nobody answered.
+
+    A sealed week needs no file: its bytes are re-issued whether the server answers or not.
 
     Raises:
-        TurnstileError: no address, a missing provider, or an object that is written to.
-        OSError: the server does not answer.
+        TurnstileError: no address; of a week that is not sealed a missing provider, or an object
+            that is written to.
+        OSError: the server does not answer, and the week is not sealed.
     """
+    address = address_of(run.programme, run.settings)
+    if address is None:
+        return 0
+    try:
+        return _fetched(run, address)
+    except (TurnstileError, OSError) as error:
+        if not run.is_sealed():
+            raise
+        why = error if isinstance(error, TurnstileError) else type(error).__name__
+        _log.warning("whether files of %s came again is not known: %s", run.key, why)
+        return None
+
+
+def _fetched(run: RunOfWeek, address: Address) -> int:
+    """Copy what is new at an address; return how many files that were."""
     from landing_servers import server_of
 
     from turnstile.ledger.of_deployment import open_ledger
 
-    address = address_of(run.programme, run.settings)
-    if address is None or run.is_sealed():
-        return 0
     programme = load_programme(run.programme, run.settings.include)
     source = (address, _asked(lambda: server_of(address)))
     period, landing = parse_period(run.week), run.settings.landing
@@ -58,8 +79,10 @@ def fetch_for(run: RunOfWeek) -> int:
     return len(_asked(lambda: fetch_new(programme, period, landing, ledger, source)))
 
 
-def fetched_words(number: int) -> str:
+def fetched_words(number: int | None) -> str:
     """Say how many files came."""
+    if number is None:
+        return "nobody could be asked; the sealed bytes stand, and clearing this task asks again"
     return "no new file" if not number else f"{number} new file{'s' if number > 1 else ''}"
 
 

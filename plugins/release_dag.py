@@ -2,9 +2,9 @@
 
 A new programme is one YAML file under `include/programmes/`: `dags/release_programmes.py` gives it
 its DAG. The tasks are the steps of `turnstile.pipeline.steps`, in their order, after a wait until
-the period is final. Only identifiers travel between tasks. Each step re-checks in the ledger what
-it depends on, so nothing here is a gate: marking, clearing or skipping a task neither draws nor
-publishes.
+the period is final. Only identifiers travel between tasks. Each step re-checks what it depends on,
+in the ledger and, before it reads, in the landing zone, so nothing here is a gate: marking,
+clearing or skipping a task neither draws nor publishes.
 """
 
 from __future__ import annotations

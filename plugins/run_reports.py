@@ -40,6 +40,7 @@ from turnstile.settings import Settings, system_clock
 if TYPE_CHECKING:
     from turnstile.errors import TurnstileError
     from turnstile.operations.watchdog.alerts import Alert
+    from turnstile.pipeline.landing.arrival import Arrival
 
 LAST_STEP = "audit"
 _log = logging.getLogger("turnstile")
@@ -138,6 +139,17 @@ class RunOfWeek:
         from turnstile.pipeline.context import open_release
 
         return open_release(self.programme, self.week, self.revision).sealed is not None
+
+    def arrival(self) -> Arrival:
+        """Return what of the week has arrived."""
+        from turnstile.pipeline.landing.arrival import arrival_of
+        from turnstile.programme.loading import load_programme
+        from turnstile.release.zone_copies import zones
+
+        source = load_programme(self.programme, self.settings.include).source
+        period = parse_period(self.week)
+        changed_at = zones(self.settings).fetch_landing(source, period)
+        return arrival_of(source, period, self.settings.landing, changed_at)
 
     def notify(self) -> None:
         """Send one digest of this run to those who are named for it."""

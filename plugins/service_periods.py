@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from turnstile.service_calendar import ServicePeriod
 
+_JUST_OVER = timedelta(hours=1)  # Airflow may ask again before its scheduler makes the run
 _CLOCKS_DIFFER = timedelta(minutes=10)  # the dialog's date is that of the browser
 
 
@@ -108,15 +109,17 @@ class ServicePeriods(Timetable):
 
         Without catch-up, a DAG that is unpaused for the first time, or after a longer pause, begins
         with the period under way: nobody has asked for those before, and their files may never have
-        come. *Release weeks* asks for them.
+        come. *Release weeks* asks for them. The one that was under way until an hour ago still is
+        the first: Airflow asks every half minute, and may ask at its end before it makes its run.
         """
         earliest, last = restriction.earliest, last_automated_data_interval
         if last is not None:
             earliest = last.end if earliest is None else max(last.end, earliest)
         if not restriction.catchup:
-            over = self._interval(self._over(system_clock()))
+            now = system_clock()
+            over = self._interval(self._over(now))
             goes_on = last is not None and last.end >= over.start
-            first = over.start if goes_on else over.end
+            first = over.start if goes_on or now - over.end < _JUST_OVER else over.end
             earliest = first if earliest is None else max(first, earliest)
         if earliest is None:
             return None

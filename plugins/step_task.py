@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -17,7 +18,7 @@ from airflow_interfaces import SENTENCE
 from period_of_run import programme_and_period, revision_of
 from run_reports import LAST_STEP, RunOfWeek, report_failure, report_resumed, report_success
 
-from turnstile.errors import StoreError, TurnstileError
+from turnstile.errors import NotFinal, StoreError, TurnstileError
 from turnstile.operations.airflow_names import ZONES, asset_of
 from turnstile.pipeline import steps
 from turnstile.pipeline.draw.drawing_apart import draw_apart
@@ -75,6 +76,8 @@ def run_step(step: str, programme: str, **context: Any) -> str:  # noqa: ANN401 
 
     def act(run: RunOfWeek) -> str:
         report_resumed(run, step)
+        if step == steps.ingest.__name__:
+            _until_quiet(run)
         act_on = draw_apart if step == steps.draw.__name__ else steps.step_named(step)
         answer = act_on(programme, run.week, run.revision)
         report_success(run, step)
@@ -85,6 +88,23 @@ def run_step(step: str, programme: str, **context: Any) -> str:  # noqa: ANN401 
         return answer
 
     return of_run(programme, step, context, act)
+
+
+def _until_quiet(run: RunOfWeek) -> None:
+    """Wait until nobody has written to the files for a minute; nobody waits before a correction.
+
+    Raises:
+        NotFinal: somebody wrote to them meanwhile.
+    """
+    from turnstile.pipeline.landing.arrival import QUIET_FOR
+
+    if run.is_sealed() or (quiet_at := run.arrival().complete_at) is None:
+        return  # what lacks, the step itself says
+    if (rest := quiet_at - system_clock()) > timedelta():
+        _log.info("waiting until nobody has written to the files for a minute")
+        time.sleep(min(rest, QUIET_FOR).total_seconds())
+        if not (now := run.arrival()).is_complete(system_clock()):
+            raise NotFinal(f"{run.key}: {now}; then clear this run, 0 charged")
 
 
 def _of_step(run: RunOfWeek, step: str) -> str:

@@ -72,9 +72,6 @@ class WaitUntilFinal(BaseOperator):
         Raises:
             NotArrived: the wait is over.
         """
-        from turnstile.pipeline.landing.arrival import arrival_of
-        from turnstile.release.zone_copies import zones
-
         if run.is_sealed():
             return  # the sealed bytes stand, whatever the landing zone holds now
         if came := fetch_for(run):
@@ -85,8 +82,7 @@ class WaitUntilFinal(BaseOperator):
         if now < final:
             words = final_words(period, programme.schedule, programme.time)
             self._look_at(final, run, f"{period} is final on {words}")
-        changed_at = zones(run.settings).fetch_landing(programme.source, period)
-        arrived = arrival_of(programme.source, period, run.settings.landing, changed_at)
+        arrived = run.arrival()
         if arrived.is_complete(now):
             return
         if arrived.missing and now >= final + WAIT_FOR_FILES:

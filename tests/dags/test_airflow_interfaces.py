@@ -155,6 +155,37 @@ def test_the_page_sees_runs_that_live_and_those_it_names_each_with_its_tasks(
     assert told == {}
 
 
+def test_the_page_sees_since_when_a_task_that_is_queued_anew_waits(
+    interfaces: ModuleType, run_tables: tuple[Any, Any]
+) -> None:
+    """Airflow's scheduler makes its moments those of the last time; only its log has the others."""
+    session, models = run_tables
+    scheduler = importlib.import_module("airflow.jobs.scheduler_job_runner")
+    log = importlib.import_module("airflow.models.log").Log
+    task = importlib.import_module("airflow.models.taskinstance").TaskInstance
+    at = datetime(2016, 7, 24, 14, tzinfo=UTC)
+    key = {"dag_id": "release_opal", "run_id": "run"}
+    with session.create_session() as opened:
+        run = models.DagRun(logical_date=at, run_after=at, run_type="manual", queued_at=at, **key)
+        run._state = "running"
+        opened.add(run)
+        opened.flush()
+        of_task = {"id": uuid4(), "task_id": "draw", "state": "queued", "map_index": -1, **key}
+        of_task |= {"pool": "p", "pool_slots": 1, "queued_dttm": at + timedelta(minutes=19)}
+        opened.execute(task.__table__.insert(), [of_task])
+        for minutes in (5, 12, 19):
+            line = log(scheduler.TASK_STUCK_IN_QUEUED_RESCHEDULE_EVENT, task_id="draw", **key)
+            line.dttm = at + timedelta(minutes=minutes)
+            opened.add(line)
+    try:
+        told = interfaces.runs_now({"release_opal": set()}, lambda *_: "2016-W30")
+    finally:
+        with session.create_session() as opened:
+            opened.query(log).delete()
+    (seen,) = told["release_opal"]
+    assert seen.tasks["draw"].moved == at + timedelta(minutes=5)
+
+
 def test_the_page_hears_when_scheduler_and_triggerer_lived_last(
     interfaces: ModuleType, auth: Any
 ) -> None:

@@ -121,6 +121,21 @@ def test_a_clear_that_a_run_under_way_goes_on_with_names_who_did_it(
         module.who_set_going_again(run)
 
 
+@pytest.mark.parametrize("event", ["patch_task_instance", "patch_task_group_instances"])
+def test_who_marks_a_task_that_waits_is_named_though_airflow_counts_no_clear(
+    module: ModuleType, monkeypatch: pytest.MonkeyPatch, event: str
+) -> None:
+    run = SimpleNamespace(dag_id=DAG, run_id=RUN, logical_date=WEEK, clear_number=0)
+    marks = {"new_state": "success"}
+    log = [
+        _line(event, owner="ada", task_id="wait", extra=marks),
+        _line(event, owner="eve", task_id="wait", extra={"note": "looks odd"}),
+        _line(event, owner="eve", task_id="wait", run_id="another", extra=marks),
+    ]
+    monkeypatch.setattr(module, "airflow_api", lambda: SimpleNamespace(events=lambda _: log))
+    assert module.who_set_going_again(run) == {"ada"}
+
+
 def test_who_started_another_week_is_not_asked_for(module: ModuleType) -> None:
     assert "trigger_dag_run" not in module.SETS_GOING  # its line names no run
 

@@ -20,9 +20,12 @@ from turnstile.cli import main
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.states import ReleaseState
 from turnstile.operations.journal import Happening, Journal
+from turnstile.pipeline.landing import arrival
+from turnstile.pipeline.landing.fetching import Elsewhere
 from turnstile.pipeline.revision_in_force import revision_in_force
 from turnstile.pipeline.steps import STEPS
 from turnstile.programme.loading import load_programme
+from turnstile.service_calendar import parse_period
 from turnstile.settings import Settings
 
 START = datetime(2016, 7, 25, tzinfo=ZoneInfo("Australia/Sydney")).astimezone(UTC)
@@ -81,12 +84,24 @@ def sealed_once(tmp_path_factory: pytest.TempPathFactory, homes: MadeHomes) -> M
 def deployment(
     sealed_once: MadeHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Deployment:
-    """A copy of it, whose files came again."""
+    """A copy of it, whose files came again, more than a minute ago."""
+    monkeypatch.setattr(arrival, "QUIET_FOR", timedelta())
     home_copy = sealed_once.copy(tmp_path / "copy")
     home_copy.enter(monkeypatch)
     made = Deployment(home_copy.home, home_copy.include)
     _restate(made)
     return made
+
+
+@pytest.fixture
+def undisturbed(
+    sealed_once: MadeHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Deployment:
+    """A copy of it, whose files an authority has on a server."""
+    home_copy = sealed_once.copy(tmp_path / "copy")
+    home_copy.enter(monkeypatch)
+    monkeypatch.setenv("TURNSTILE_LANDING_FROM", "opal=sftp://authority/out/{week}")
+    return Deployment(home_copy.home, home_copy.include)
 
 
 @pytest.fixture
@@ -119,6 +134,71 @@ def _in_force(deployment: Deployment) -> int:
 def _states(deployment: Deployment, revision: int) -> list[ReleaseState]:
     attempts = deployment.ledger.attempts(ReleaseKey("opal", WEEK, revision))
     return [attempt.state for attempt in attempts]
+
+
+class Server:
+    """One file of the week, at the authority's, with one row more."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self._file = min(deployment.landing("opal").glob("*.csv"))
+        text = self._file.read_text(encoding="utf-8")
+        self._content = (text + text.splitlines()[-1] + "\n").encode()
+
+    def files(self, _: str) -> list[Elsewhere]:
+        return [Elsewhere(self._file.name, len(self._content), int(START.timestamp()))]
+
+    def copy(self, _folder: str, _name: str, to: Path) -> None:
+        to.write_bytes(self._content)
+
+
+def _fetch(week: str = WEEK) -> str:
+    """Run the task before the wait."""
+    task = importlib.import_module("fetch_task").FetchNew(task_id="fetch", programme="opal")
+    start = START + (parse_period(week).first_day - parse_period(WEEK).first_day)
+    interval = {"data_interval_start": start, "data_interval_end": start + timedelta(weeks=1)}
+    return str(task.execute({"run_id": "a"} | interval))
+
+
+def test_a_sealed_week_that_a_server_has_anew_is_fetched_and_asked_about(
+    undisturbed: Deployment, module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = Server(undisturbed)
+    servers = importlib.import_module("landing_servers")
+    monkeypatch.setattr(servers, "server_of", lambda _: server)
+    assert Question(module).ask() is None
+    assert (_fetch(), _fetch()) == ("1 new file", "no new file")
+    about = Question(module).ask()
+    assert about is not None
+    assert about["asked"] == "opal/2016-W30/r1"
+    lines = Journal.of(Settings.from_environment()).of_week("opal", WEEK)
+    assert Happening.RESTATED in {line.happening for line in lines}
+
+
+def test_what_retention_has_deleted_of_a_sealed_week_stays_away(
+    undisturbed: Deployment, module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = Server(undisturbed)
+    servers = importlib.import_module("landing_servers")
+    monkeypatch.setattr(servers, "server_of", lambda _: server)
+    undisturbed.ledger.record_deletion("opal", WEEK, "files", 90)
+    assert _fetch() == "no new file"
+    assert Question(module).ask() is None
+
+
+def test_a_server_that_is_away_stops_no_week_that_is_sealed_and_every_other(
+    undisturbed: Deployment, module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(_: object) -> object:
+        raise ConnectionRefusedError("10.0.0.1")
+
+    assert undisturbed
+    servers = importlib.import_module("landing_servers")
+    monkeypatch.setattr(servers, "server_of", away)
+    assert _fetch().startswith("nobody could be asked; the sealed bytes stand")
+    assert Question(module).ask() is None
+    again = importlib.import_module("airflow.sdk.exceptions").AirflowException
+    with pytest.raises(again, match="ConnectionRefusedError"):
+        _fetch("2016-W31")
 
 
 def test_an_answer_counts_though_the_journal_cannot_be_written(

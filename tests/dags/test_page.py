@@ -401,6 +401,9 @@ def test_a_click_asks_airflow_for_each_week_by_name_in_the_persons_name(
     assert [body["dag_run_id"] for _, body in asked] == ["opal_2016-W31", "opal_2016-W32"]
     assert {token for token, _ in asked} == {headers["Authorization"]}
     assert asked[0][1]["logical_date"] == "2016-07-31T14:00:00+00:00"
+    models = importlib.import_module("airflow.api_fastapi.core_api.datamodels.dag_run")
+    taken = [models.TriggerDAGRunPostBody(**body) for _, body in asked]
+    assert [run.run_after for run in taken] == [run.data_interval_end for run in taken]
     assert "Asked for: opal_2016-W31. Airflow refused opal_2016-W32 (409): no room" in answer.text
 
 

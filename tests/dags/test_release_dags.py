@@ -388,6 +388,32 @@ def test_a_dag_that_is_unpaused_late_begins_with_the_period_under_way(
     assert following(earlier).start == under_way
 
 
+def test_the_first_period_is_not_lost_if_airflow_asks_at_its_end_before_it_makes_the_run(
+    bag: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = importlib.import_module("airflow.timetables.base")
+    module = importlib.import_module("service_periods")
+    pendulum = importlib.import_module("pendulum")
+    timetable = bag.dags["release_opal"].timetable
+    restriction = base.TimeRestriction(pendulum.datetime(2016, 1, 1), None, catchup=False)
+    start, end = pendulum.datetime(2016, 7, 24, 14), pendulum.datetime(2016, 7, 31, 14)
+    week = base.DataInterval(start, end)
+    paused_long = base.DataInterval(start.subtract(days=70), end.subtract(days=70))
+
+    def first(moment: Any, last: Any) -> Any:
+        monkeypatch.setattr(module, "system_clock", lambda: moment)
+        return timetable.next_dagrun_info(
+            last_automated_data_interval=last, restriction=restriction
+        ).data_interval
+
+    for last in (None, paused_long):
+        assert first(end.subtract(seconds=1), last) == week
+        assert first(end, last) == week
+        assert first(end.add(minutes=59), last) == week
+        assert first(end.add(minutes=61), last).start == end  # so long ago nobody asked for it
+    assert first(end.add(minutes=1), week).start == end  # made once
+
+
 def test_two_parses_are_equal_when_written_down(parse: Callable[[Path], Any], bag: Any) -> None:
     serialized = importlib.import_module("airflow.serialization.serialized_objects")
     written = serialized.DagSerialization.to_dict

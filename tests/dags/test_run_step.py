@@ -199,6 +199,40 @@ def test_a_week_whose_files_are_written_to_waits_until_they_are_quiet(
     assert deferred.value.trigger.moment == changed + timedelta(minutes=1)
 
 
+@pytest.mark.parametrize("is_written_again", [False, True])
+def test_files_that_are_written_to_are_not_read_whoever_marked_the_wait(
+    step_task: ModuleType,
+    exceptions: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    home: Path,
+    *,
+    is_written_again: bool,
+) -> None:
+    landed = home / "landing/opal/2016-W30/opal.csv"
+    landed.parent.mkdir(parents=True)
+    landed.touch()
+    changed, slept = datetime.fromtimestamp(landed.stat().st_ctime, UTC), list[float]()
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if is_written_again:
+            landed.write_text("x")
+
+    monkeypatch.setattr(
+        step_task, "system_clock", lambda: changed + timedelta(seconds=20 + sum(slept))
+    )
+    monkeypatch.setattr(step_task.time, "sleep", sleep)
+    monkeypatch.setattr(steps, "step_named", lambda _: lambda *_: "read")
+    if is_written_again:
+        said = "opal/2016-W30/r0: files are still written to; read from"
+        with pytest.raises(exceptions.AirflowFailException, match=said):
+            step_task.run_step("ingest", "opal", **INTERVAL)
+    else:
+        assert step_task.run_step("ingest", "opal", **INTERVAL) == "read"
+        assert step_task.run_step("ingest", "opal", **INTERVAL) == "read"
+    assert slept == [40]
+
+
 def _journal(home: Path) -> list[dict[str, Any]]:
     text = (home / "operations/journal/opal/2016-W30.jsonl").read_text()
     return [json.loads(line) for line in text.splitlines()]

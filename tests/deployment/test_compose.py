@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,17 @@ def test_containers_are_given_the_settings_of_the_native_airflow(
     given = {*compose["services"]["worker"]["environment"],
              *compose["services"]["scheduler"]["environment"]}  # fmt: skip
     assert native - {key.removesuffix("_CMD") for key in given} == NATIVE_ONLY
+
+
+def test_a_task_that_no_worker_takes_is_queued_anew_and_never_failed_for_it(compose: Any) -> None:
+    given, of = compose["services"]["scheduler"]["environment"], "AIRFLOW__SCHEDULER__"
+    seconds = int(given[f"{of}TASK_QUEUED_TIMEOUT"])
+    assert seconds * int(given[f"{of}NUM_STUCK_IN_QUEUED_RETRIES"]) > 365 * 86_400
+    spec = find_spec("airflow.jobs")
+    assert spec is not None
+    assert spec.origin is not None
+    scheduler = Path(spec.origin).with_name("scheduler_job_runner.py").read_text()
+    assert 'key="num_stuck_in_queued_retries"' in scheduler  # Airflow's reference names it nowhere
 
 
 def _mounts(compose: Any, service: str) -> dict[str, tuple[str, str]]:

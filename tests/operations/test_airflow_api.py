@@ -153,6 +153,35 @@ def test_a_run_whose_last_backfill_is_paused_is_held(
     assert known == [9 if run_type == "backfill" else None]
 
 
+@pytest.mark.parametrize("may_read", [True, False])
+def test_a_task_that_is_queued_anew_waits_since_the_first_time(
+    api: AirflowApi, httpserver: HTTPServer, *, may_read: bool
+) -> None:
+    run = {"dag_run_id": "r", "state": "running", "run_type": "manual", "logical_date": None}
+    task = {"task_id": "draw", "state": "queued", "start_date": None, "end_date": None}
+    task |= {"scheduled_when": "2016-08-01T12:19:00Z", "queued_when": "2016-08-01T12:19:02Z"}
+    path = "/api/v2/dags/release_opal"
+    answers: dict[str, dict[str, Any]] = {
+        path: {"is_stale": False, "is_paused": False},
+        f"{path}/dagRuns": {"dag_runs": [run], "total_entries": 1},
+        f"{path}/dagRuns/r/taskInstances": {"task_instances": [task]},
+        "/api/v2/monitor/health": {"scheduler": {"latest_scheduler_heartbeat": None}},
+    }
+    for address, answer in answers.items():
+        httpserver.expect_request(address).respond_with_json(answer)
+    lines = [{"task_id": "draw", "when": f"2016-08-01T12:{n:02}:00Z"} for n in (5, 12, 19)]
+    query = {"dag_id": "release_opal", "run_id": "r", "event": "stuck in queued reschedule"}
+    asked = httpserver.expect_request(
+        "/api/v2/eventLogs", query_string=query | {"limit": "100", "offset": "0"}
+    )
+    status = 200 if may_read else 403
+    asked.respond_with_json({"event_logs": lines, "total_entries": 3}, status=status)
+    now = api.now(RunsAsked({"opal": frozenset()}, {}), lambda *_: "")
+    (found,) = (now.runs or {})["opal"]
+    said = "2016-08-01T12:05:00+00:00" if may_read else "2016-08-01T12:19:02+00:00"
+    assert found.still_since == datetime.fromisoformat(said)
+
+
 def test_a_reader_who_may_list_no_backfills_is_told_the_rest(
     api: AirflowApi, httpserver: HTTPServer
 ) -> None:
@@ -264,7 +293,7 @@ def test_a_week_is_started_under_its_name_cleared_if_it_ended_and_left_alone_und
     httpserver.expect_ordered_request(cleared, "POST", json=again).respond_with_json({})
     start, end = "2016-08-07T14:00:00+00:00", "2016-08-14T14:00:00+00:00"
     made = {"dag_run_id": "opal_2016-W32", "logical_date": start, "conf": {}}
-    made |= {"data_interval_start": start, "data_interval_end": end}
+    made |= {"data_interval_start": start, "data_interval_end": end, "run_after": end}
     httpserver.expect_ordered_request(runs, "POST", json=made).respond_with_json({})
     api.release(opal, weeks)
     httpserver.check_assertions()

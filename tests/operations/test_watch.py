@@ -11,7 +11,7 @@ from watched_place import INCLUDE, Place
 
 from turnstile.ledger.entries import instant
 from turnstile.ledger.records import Bindings, Finding, ReleaseKey
-from turnstile.operations.airflow_now import AirflowNow, RunNow, TaskNow
+from turnstile.operations.airflow_now import AirflowNow, RunNow, TaskNow, waiting_since
 from turnstile.operations.calendar_of_weeks import calendar_of, next_week
 from turnstile.operations.journal import Happening, Line
 from turnstile.operations.ledger_snapshot import LedgerFollower
@@ -155,6 +155,43 @@ def test_a_run_that_nothing_holds_up_and_that_does_not_go_on_is_said_to_stall(
     ahead = replace(run, run_id="ahead", state="running")
     behind = replace(airflow, runs={"opal": (ahead, run)})
     assert run.state != "queued" or behind.stall("opal", run, now) == ""
+
+
+def _minutes(*after: float) -> list[tuple[str, datetime]]:
+    """Lines of Airflow's log which say that no worker took the task `draw`."""
+    return [("draw", _AT + timedelta(minutes=minutes)) for minutes in after]
+
+
+def test_a_task_that_airflow_queues_anew_every_few_minutes_is_said_to_wait_for_a_worker() -> None:
+    """Each time its moments were those of just now: it never stood for a quarter of an hour."""
+    now = _AT + timedelta(minutes=22)
+    requeued = _minutes(5, 12, 19)
+    tasks = {"wait": TaskNow("success", moved=_AT), "draw": TaskNow("queued", moved=now)}
+    renewed = replace(_FIRST, tasks=tasks)
+    airflow = AirflowNow({"opal": False}, {}, heard=now)
+    assert airflow.stall("opal", renewed, now) == ""
+    run = replace(renewed, tasks=waiting_since(tasks, requeued))
+    said = "its task draw waits for a worker since 2016-08-01 12:05 UTC; none takes it"
+    assert airflow.stall("opal", run, now) == said
+    between = {"draw": TaskNow("scheduled", moved=_AT + timedelta(minutes=19))}
+    run = replace(_FIRST, tasks=waiting_since(between, requeued))
+    assert airflow.stall("opal", run, now).startswith("its task draw waits for a slot since")
+
+
+@pytest.mark.parametrize(
+    ("task", "requeued"),
+    [
+        (TaskNow("running", moved=_AT + timedelta(minutes=20)), _minutes(5, 12, 19)),
+        (TaskNow("success", moved=_AT + timedelta(minutes=20)), _minutes(5, 12, 19)),
+        (TaskNow("queued", moved=_AT + timedelta(hours=9)), _minutes(5, 12, 19)),
+        (TaskNow("queued"), _minutes(5, 12, 19)),
+        (TaskNow("queued", moved=_AT), []),
+    ],
+)
+def test_what_ran_since_waits_since_it_was_queued_last(
+    task: TaskNow, requeued: list[tuple[str, datetime]]
+) -> None:
+    assert waiting_since({"draw": task}, [("gone", _AT), *requeued]) == {"draw": task}
 
 
 def test_a_run_whose_logical_date_lies_ahead_is_said_to_hold_up_all_others(place: Place) -> None:

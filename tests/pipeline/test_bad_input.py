@@ -15,6 +15,7 @@ from small_deployment import WEEK, Deployment
 
 Cli = Callable[..., int]
 Spoil = Callable[[Path], None]
+NOT_ALL = "no file of service day 2016-07-25; nothing is read before all is there"
 
 
 def _first(folder: Path) -> Path:
@@ -93,7 +94,7 @@ def delivered(tmp_path_factory: pytest.TempPathFactory, homes: MadeHomes) -> Pat
 @pytest.mark.parametrize(
     ("programme", "spoil", "exit_code", "words"),
     [
-        ("opal", missing_day, 3, "days_present"),
+        ("opal", missing_day, 3, NOT_ALL),
         ("opal", header_only, 3, "days_present"),
         ("opal", truncated_gzip, 2, "opal-2016-07-25.csv.gz"),
         ("opal", wrong_delimiter, 2, "opal-2016-07-25.csv"),
@@ -104,7 +105,7 @@ def delivered(tmp_path_factory: pytest.TempPathFactory, homes: MadeHomes) -> Pat
         ("opal", future_date, 2, "future_date"),
         ("itms", metres_a_second, 2, "speed_unit"),
         ("itms", swapped_columns, 2, "coordinates_swapped"),
-        ("itms", missing_day, 3, "days_present"),
+        ("itms", missing_day, 3, NOT_ALL),
     ],
 )
 def test_bad_input_is_one_sentence_and_costs_nothing(

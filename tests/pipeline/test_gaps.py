@@ -166,6 +166,34 @@ def test_a_week_without_a_day_of_service_is_refused(
     assert "no service day of 2016-W30 is left" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("asked", ["marker", "files_at_least", "missing_day"])
+def test_a_week_that_has_not_arrived_complete_is_not_read_by_hand_either(
+    landed: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str], asked: str
+) -> None:
+    """`wait` alone asked: whoever marked it drew from what was there."""
+    landed.edit("opal", MISSING, "missing_day: publish_with_gap")
+    days = sorted(landed.landing("opal").iterdir())
+    lacks = {
+        "marker": f"no landing/opal/{WEEK}.done yet, which says that the week is complete",
+        "files_at_least": f"{len(days)} of {len(days) + 1} files in landing/opal/{WEEK}",
+        "missing_day": f"no file of service day {MONDAY}",
+    }
+    line = {
+        "marker": '"opal/{week}.done"',
+        "files_at_least": len(days) + 1,
+        "missing_day": "refuse",
+    }
+    if asked == "missing_day":
+        landed.edit("opal", "missing_day: publish_with_gap", "missing_day: refuse")
+        days[0].unlink()
+    else:
+        landed.edit("opal", "\nsource:\n", f"\nsource:\n  {asked}: {line[asked]}\n")
+    assert turnstile("run", "opal", "--week", WEEK) == 3
+    assert f"opal/{WEEK}/r0: {lacks[asked]}; nothing is read before" in capsys.readouterr().err
+    assert not (landed.home / "private/opal" / WEEK / "snapshots").exists()
+    assert not landed.spent()
+
+
 def test_a_week_whose_files_are_all_of_other_days_is_refused_before_its_charge(
     landed: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:

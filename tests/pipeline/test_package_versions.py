@@ -121,7 +121,7 @@ def test_what_is_sealed_and_not_staged_and_every_correction_is_of_version_2(kept
     assert main(["run", "opal", "--week", STAGED]) == 0
     assert Tables(kept / f"opal/{STAGED}/r0").version == 2
     assert main(["sample", "opal", "--weeks", f"{FIRST}:{FIRST}", "--rows", "3000"]) == 0
-    said = ("--reason", "late rows", "--approver", "ada")
+    said = ("--reason", "late rows", "--approver", "ada", "--although-nothing-changed")
     assert main(["run", "opal", "--week", FIRST, "--revision", "1", *said]) == 0
     first, again = (kept / f"opal/{FIRST}/r{n}" for n in (0, 1))
     assert (Tables(first).version, Tables(again).version) == (1, 2)

@@ -205,8 +205,13 @@ def test_a_revision_needs_a_reason_and_is_charged_in_full(
         "--public-note",
         "late rows",
     )
+    assert turnstile("run", "itms", "--week", WEEK, "--revision", 1, *said) == 2
+    said_why = capsys.readouterr().err
+    assert "the same counts get new noise, charged in full" in said_why
+    assert "if bytes are lost, or the code counted wrongly, say --although-nothing" in said_why
+    assert reserved.spent()["bus_day:2016-07-25"] == spent
+    said = (*said, "--although-nothing-changed")
     assert turnstile("run", "itms", "--week", WEEK, "--revision", 1, *said) == 0
-    assert "the same counts get new noise, charged in full" in capsys.readouterr().err
     changes = (reserved.public / "itms" / WEEK / "r1/docs/GUIDE.md").read_text()
     assert "correction: late rows" in changes
     files = [path for path in reserved.public.rglob("*") if path.is_file()]
@@ -410,6 +415,7 @@ def test_a_publication_that_was_killed_before_the_signed_list_is_told_at_once(
 ) -> None:
     """For an hour `doctor` said that nothing is wrong; while a process publishes it still does."""
     corrected = ("run", "itms", "--week", WEEK, "--revision", "1", "--reason", "late files")
+    corrected += ("--although-nothing-changed",)
     seen, package, point_latest = [], reserved.public / "itms" / WEEK / "r1", writing._point_latest
 
     def told() -> list[str]:

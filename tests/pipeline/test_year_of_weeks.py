@@ -43,7 +43,7 @@ def test_a_year_ends_with_the_cap_not_passed_and_the_forecast_right_every_week(
     span = f"{FIRST}:{last.plus(1)}"
     # As many rows as give each of 371 days some: with 150 a Saturday had none.
     assert turnstile("sample", "opal", "--weeks", span, "--rows", 600) == 0
-    late = ("--reason", "late", "--revision")
+    late = ("--although-nothing-changed", "--reason", "late", "--revision")
     expected = None
     for number in range(WEEKS):
         week = str(FIRST.plus(number))

@@ -656,6 +656,7 @@ def test_a_correction_by_hand_is_explained_in_the_store(
 ) -> None:
     place = public_week.fork(tmp_path / "copy")
     words = ["run", "itms", "--week", WEEK, "--revision", "1", "--reason", "files came again"]
+    words.append("--although-nothing-changed")
     assert command(place, *words, user="root") == 0
     assert f"itms/{WEEK}/r1/manifest.json" in place.objects("public")
     assert command(place, "ledger", "verify") == 0

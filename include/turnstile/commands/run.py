@@ -15,9 +15,10 @@ from turnstile.pipeline.landing.redelivered_files import changed_files
 from turnstile.pipeline.ledger_preview import refusal_before_reading
 from turnstile.pipeline.steps import STEPS, draw, step_named
 
-_UNCHANGED = (
-    "warning: files, programme and public cells are those that it corrects: the same counts get "
-    "new noise, charged in full; stop this unless bytes are lost, or the code counted wrongly"
+_UNCHANGED = "--although-nothing-changed"
+_SAME_COUNTS = (
+    "files, programme and public cells are those that it corrects: the same counts get new noise, "
+    f"charged in full; if bytes are lost, or the code counted wrongly, say {_UNCHANGED}"
 )
 
 
@@ -32,6 +33,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--reason", help="why the week is corrected; needed with --revision")
     parser.add_argument("--public-note", default="", help="what the public is told; published")
     parser.add_argument("--approver", help="who approved the correction; you, by default")
+    again = "draw the same counts once more: bytes are lost, or the code counted wrongly"
+    parser.add_argument(_UNCHANGED, action="store_true", help=again)
     parser.set_defaults(command=_run)
 
 
@@ -52,8 +55,8 @@ def _run(args: argparse.Namespace) -> int:
     if args.revision:
         approver = args.approver or who_asks("--approver")
         with release.copies.in_step(raw=True):
-            if _changes_nothing(release):
-                print(_UNCHANGED, file=sys.stderr)
+            if _changes_nothing(release) and not args.although_nothing_changed:
+                raise InputError(where="turnstile run", field="--revision", rule=_SAME_COUNTS)
             note = args.public_note
             state_revision(release, reason=args.reason, approver=approver, public_note=note)
     was_sealed = release.sealed is not None

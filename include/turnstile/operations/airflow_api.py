@@ -15,6 +15,8 @@ import httpx
 from turnstile.errors import TurnstileError
 from turnstile.operations.airflow_names import dag_of
 from turnstile.operations.airflow_now import (
+    NO_WORKER_YET,
+    REQUEUED,
     UNDER_WAY,
     AirflowNow,
     RunNow,
@@ -22,6 +24,7 @@ from turnstile.operations.airflow_now import (
     TaskNow,
     latest,
     named_week,
+    waiting_since,
 )
 from turnstile.operations.week_requests import KnownRun, week_requests
 from turnstile.programme.calendar.release_schedule import starts_at
@@ -182,6 +185,8 @@ class AirflowApi:
                     instance["task_id"]: _task_now(instance)
                     for instance in of_run["task_instances"]
                 }
+                if any(task.state in NO_WORKER_YET for task in tasks.values()):
+                    tasks = waiting_since(tasks, self._requeued(dag_id, run_id))
                 period, since = period_of(dag_id, starts, named), _last(row, *_OF_RUN)
                 held, of = _is_held(row, backfills), _backfill_of(row, backfills)
                 backfill = int(of.get("id", 0)) if of is not None else None
@@ -199,6 +204,17 @@ class AirflowApi:
         """Return the lines of the audit log about some kinds of events, oldest first."""
         asked = [*(("included_events", name) for name in names), ("order_by", "event_log_id")]
         return tuple(self._pages("/api/v2/eventLogs", "event_logs", asked))
+
+    def _requeued(self, dag_id: str, run_id: str) -> list[tuple[str, datetime]]:
+        """Return task and moment of each line which says that no worker took a task of a run.
+
+        There are none for a reader who may not read them.
+        """
+        query = [("dag_id", dag_id), ("run_id", run_id), ("event", REQUEUED)]
+        with suppress(TurnstileError):
+            rows = self._pages("/api/v2/eventLogs", "event_logs", query)
+            return [(row["task_id"], _instant(row["when"])) for row in rows]
+        return []
 
     def _held_back(self, dag_id: str) -> frozenset[str]:
         """Return the runs that Airflow would never begin, whatever is cleared."""

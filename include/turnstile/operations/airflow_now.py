@@ -7,7 +7,7 @@ through its SDK, a command asks nobody.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 UNDER_WAY = frozenset({"queued", "running"})
@@ -17,10 +17,14 @@ WORKS = frozenset({"queued", "running", "restarting", "up_for_retry"})
 ASKS = "awaiting_input"
 WAITS = "deferred"
 HAS_NO_SLOT = "scheduled"
+NO_WORKER_YET = frozenset({"queued", HAS_NO_SLOT})
 _GOES_ON = frozenset({"running", "restarting", "up_for_retry", "up_for_reschedule", WAITS, ASKS})
 """States of a task that a worker, a clock or a person has."""
 SILENT_AFTER = timedelta(minutes=5)
 STALLED_AFTER = timedelta(minutes=15)
+REQUEUED = "stuck in queued reschedule"
+"""Event of Airflow's log: no worker took a task for so long that it was queued anew."""
+_REQUEUED_WITHIN = timedelta(minutes=15)  # `task_queued_timeout`, 10 by default, and a look at it
 NOT_BEGUN = "Airflow begins no run of a backfill that is paused or was canceled"
 HELD = f"queued, and {NOT_BEGUN}"
 AHEAD = "Airflow does nothing of a run whose logical date lies ahead"
@@ -61,6 +65,25 @@ class TaskNow:
     state: str | None
     began: datetime | None = None
     moved: datetime | None = None
+
+
+def waiting_since(
+    tasks: Mapping[str, TaskNow], requeued: Iterable[tuple[str, datetime]]
+) -> dict[str, TaskNow]:
+    """Return tasks as moved when they were first queued anew: that moves nothing.
+
+    Args:
+        tasks: of a run, by their names.
+        requeued: task and moment of each line that says so.
+    """
+    waiting = dict(tasks)
+    for name, at in sorted(requeued, key=lambda line: line[1], reverse=True):
+        task = waiting.get(name)
+        if task is None or task.state not in NO_WORKER_YET or task.moved is None:
+            continue
+        if task.moved - at <= _REQUEUED_WITHIN:  # else it ran between the two
+            waiting[name] = replace(task, moved=min(task.moved, at))
+    return waiting
 
 
 @dataclass(frozen=True, slots=True)

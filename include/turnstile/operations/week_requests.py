@@ -2,7 +2,9 @@
 
 A run is started by its name, with the data interval of its period, in the name of whoever asks: so
 Airflow records the person of each, which a backfill forgets for all runs but the first. A week that
-has a run is cleared: it goes on under the same name, and re-issues what is sealed.
+has a run is cleared: it goes on under the same name, and re-issues what is sealed. Of queued runs
+Airflow begins that of the earliest `run_after`: it is the end of the period, as the timetable has
+it, so that new runs and cleared ones go in the order of their weeks.
 """
 
 from __future__ import annotations
@@ -67,12 +69,13 @@ def _request(
     start, base = starts_at(period, zone), f"/api/v2/dags/{dag_of(programme.name)}/dagRuns"
     run = known.get(start)
     if run is None:
-        name = run_name(programme.name, period)
+        name, end = run_name(programme.name, period), period.ends_at(zone).isoformat()
         body = {
             "dag_run_id": name,
             "logical_date": start.isoformat(),
             "data_interval_start": start.isoformat(),
-            "data_interval_end": period.ends_at(zone).isoformat(),
+            "data_interval_end": end,
+            "run_after": end,
             "conf": {},
         }
         return WeekRequest(period, name, base, body)

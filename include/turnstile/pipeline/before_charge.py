@@ -28,6 +28,7 @@ from turnstile.look.file_form import has_records
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.draw.current_snapshot import current_snapshot
 from turnstile.pipeline.draw.planned_release import COUNTED_AS
+from turnstile.pipeline.landing.arrival import arrival_of
 from turnstile.pipeline.landing.first_look import require_decided
 from turnstile.pipeline.landing.redelivered_files import changed_files
 from turnstile.pipeline.private_zone.bounding_key import require_known_key
@@ -36,7 +37,7 @@ from turnstile.programme.gtfs.timetable import read_calls
 from turnstile.quality.findings import Finding, QualityReport
 from turnstile.release.plan import ReleasePlan, require_service
 from turnstile.release.zones import bounding_secret, commitment, write_atomically
-from turnstile.sources.ingest.landing import RawFile, form_of
+from turnstile.sources.ingest.landing import RawFile, find_files, form_of
 from turnstile.sources.ingest.snapshot import Snapshot, require_whole
 from turnstile.sources.ingest.stated_gaps import require_a_day
 from turnstile.sources.ingest.week import ingest as ingest_files
@@ -54,7 +55,7 @@ def ingest(release: Release) -> str:
     victim's tap time has 1,440.
 
     Raises:
-        NotFinal: the week is not over, or not final yet.
+        NotFinal: the week is not over, not final yet, or has not arrived complete.
         InputError: a file breaks a rule, no file is of a day of the week, or files of a first week
             ask what nobody has decided.
         ProgrammeError: no day of the week has service.
@@ -63,9 +64,9 @@ def ingest(release: Release) -> str:
     _require_final(release)
     if release.sealed is not None:
         return _sealed_before(release, release.sealed)
+    _require_arrived(release)
     require_known_key(release.settings, release.ledger)
     snapshot = _ingest(release)
-    require_a_day(release.programme.source, release.week, (name for name, _ in snapshot.files))
     require_decided(release, snapshot)
     digests = "\n".join(_digests_of_records(release, snapshot))
     write_atomically(release.folders.private / "files", digests.encode())
@@ -254,6 +255,16 @@ def _require_final(release: Release) -> None:
             "UTC, and it jumped, or the ledger was quiet for long before; set the clock, or if it "
             "is right: turnstile ledger confirm-clock --reason TEXT"
         )
+
+
+def _require_arrived(release: Release) -> None:
+    """Refuse a week of which something lacks, whoever marked the wait for it or never waited."""
+    source, landing = release.programme.source, release.settings.landing
+    files = find_files(landing, source.landing, release.week)
+    require_a_day(source, release.week, (file.name for file in files))
+    if missing := arrival_of(source, release.week, landing).missing:
+        rule = "nothing is read before all is there; then run it again, 0 charged"
+        raise NotFinal(f"{release.key}: {'; '.join(missing)}; {rule}")
 
 
 def _ingest(release: Release) -> Snapshot:
