@@ -12,6 +12,7 @@ from turnstile.errors import TurnstileError
 from turnstile.pipeline.landing.fetching import address_of, fetch_new
 from turnstile.programme.loading import load_programme
 from turnstile.service_calendar import parse_period
+from turnstile.sources.ingest.landing import has_files
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -75,6 +76,8 @@ def _fetched(run: RunOfWeek, address: Address) -> int:
     programme = load_programme(run.programme, run.settings.include)
     source = (address, _asked(lambda: server_of(address)))
     period, landing = parse_period(run.week), run.settings.landing
+    if run.is_sealed() and not has_files(landing, programme.source.landing, period):
+        return 0  # somebody took them away: raw data of a sealed week do not come back by a click
     ledger = open_ledger(run.settings)
     return len(_asked(lambda: fetch_new(programme, period, landing, ledger, source)))
 

@@ -39,7 +39,7 @@ def test_shipped_programmes_of_a_group_are_alike(group: tuple[str, ...]) -> None
     for one in group:
         for other in group:
             assert day_differences(terms_of(one), terms_of(other)) == ()
-            assert mode_differences(terms_of(one), terms_of(other)) == ()
+            assert mode_differences(terms_of(one), terms_of(other), same_files=True) == ()
 
 
 MODES = "modes: [bus, ferry, light_rail, train]"
@@ -94,6 +94,29 @@ def test_a_mode_of_another_name_is_refused_in_the_same_week(
     if refusal is not None:
         assert "source.mode_names.train is 'train' there and 'rail' here" in str(refusal)
     assert ledger.refusal_of(ask("2016-W31", terms=terms)) is None
+
+
+@pytest.mark.parametrize("is_same", [True, False])
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (MODES, "modes: [ferry]", "source.without_mode is 'train' there and 'ferry' here"),
+        (MODES, "modes: [train]\n  columns: {mode: operator}", "source.columns.mode is ''"),
+    ],
+)
+def test_of_one_file_a_record_without_a_mode_has_one_label(
+    stores: Stores, tmp_path: Path, old: str, new: str, said: str, *, is_same: bool
+) -> None:
+    """Programmes of one mode each, over the files of their own mode, are added up."""
+    (trains := tmp_path / "trains").mkdir()
+    before = altered(trains, "opal_trip", MODES, "modes: [train]")
+    ledger = Ledger.open(stores.new(), clock=noon)
+    sealed(ledger, ask(terms=before, files=("of one",), bounding_key="k", epsilon_micro=MICRO))
+    terms, files = altered(tmp_path, "opal_trip", old, new), ("of one",) if is_same else ("other",)
+    asked = ask(terms=terms, files=files, programme="sibling", epsilon_micro=MICRO)
+    refusal = ledger.refusal_of(asked)
+    assert (refusal is not None) is is_same
+    assert said in str(refusal) or not is_same
 
 
 MICRO = 1_000_000

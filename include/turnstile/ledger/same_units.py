@@ -25,8 +25,8 @@ from turnstile.service_calendar import ServiceWeek
 
 _UNIT, _ZONE, _FILE_ZONE = "mechanism.unit", "time.zone", "source.file.zone"
 _DAYS = ("time.day_starts", _ZONE, _FILE_ZONE)
-_WORDS, _LABELS = "source.mode_names.", "source.modes."
-_LONGEST_WEEKS = 54  # of a period: a year that begins and ends within a week
+_WORDS, _LABELS, _COLUMNS = "source.mode_names.", "source.modes.", "source.columns."
+_WITHOUT_MODE = "source.without_mode"
 
 
 def unit_refusal(connection: Connection, request: Request) -> RefusedError | None:
@@ -48,15 +48,16 @@ def unit_refusal(connection: Connection, request: Request) -> RefusedError | Non
             continue
         others = day_differences(stated, request.terms)
         if by_mode and not charged.isdisjoint(weeks):
-            others += mode_differences(stated, request.terms)
+            same_files = not {*request.files}.isdisjoint(entry.body.get("files", ()))
+            others += mode_differences(stated, request.terms, same_files=same_files)
         if others:
             listed = "; ".join(f"{o.name} is {o.old!r} there and {o.new!r} here" for o in others)
             return RefusedError(
                 f"{request.key} tells days or modes apart otherwise than {entry.key}, whose losses "
                 f"are in the same budget group {request.family!r}: {listed}; what one unit lost "
-                "would stand in two accounts, and nobody would add it up. Put that back; or, for "
-                "good, leave a week without a release between the one and the other (a correction "
-                "cannot change it: withdraw the release)"
+                "would stand in two accounts, and nobody would add it up. Put that back, which is "
+                "the only way of a correction; later periods may change it after one in which no "
+                "programme of the group released anything, with no week in common or side by side"
             )
     return None
 
@@ -74,11 +75,17 @@ def day_differences(earlier: Mapping[str, str], terms: Mapping[str, str]) -> tup
 
 
 def mode_differences(
-    earlier: Mapping[str, str], terms: Mapping[str, str]
+    earlier: Mapping[str, str], terms: Mapping[str, str], *, same_files: bool
 ) -> tuple[Difference, ...]:
     """Return the source's words for modes that both count, under other labels; pure.
 
     A word that one of them does not know is set aside there, and may be counted here.
+
+    Args:
+        earlier: terms that were charged.
+        terms: of what is asked for.
+        same_files: whether both read one file: then a record that names no mode has one label, and
+            the words stand in one column.
     """
     words: list[dict[str, str]] = []
     for of in (earlier, terms):
@@ -89,10 +96,24 @@ def mode_differences(
             if name.startswith(_WORDS) and name.endswith(".0")
         }
         known = {label: label for label in labels} | named
-        words.append({word: label for word, label in known.items() if label in labels})
+        named = {f"{_WORDS}{word}": label for word, label in known.items() if label in labels}
+        usual = of.get(_WITHOUT_MODE) or (min(labels) if len(labels) == 1 else "")
+        if same_files:
+            named[f"{_COLUMNS}mode"] = _column_of_mode(of)
+            named |= {_WITHOUT_MODE: usual} if usual else {}
+        words.append(named)
     was, now = words
     both = sorted(was.keys() & now.keys())
-    return tuple(Difference(f"{_WORDS}{w}", was[w], now[w]) for w in both if was[w] != now[w])
+    return tuple(Difference(name, was[name], now[name]) for name in both if was[name] != now[name])
+
+
+def _column_of_mode(terms: Mapping[str, str]) -> str:
+    """Return which column of the source names the mode; empty for that of the feed."""
+    fields = {
+        name for name, field in terms.items() if name.startswith(_COLUMNS) and field == "mode"
+    }
+    columns = (terms[f"{name.removesuffix('0')}1"] for name in fields if name.endswith(".0"))
+    return next(columns, "")
 
 
 def _shares_accounts(earlier: Mapping[str, str], terms: Mapping[str, str]) -> bool:
@@ -109,12 +130,11 @@ def _beside(weeks: set[str]) -> Iterator[str]:
 
 def _charged_in(connection: Connection, family: str, weeks: set[str]) -> Iterator[Entry]:
     """Yield reservations of a group that hold or spent something about some weeks."""
-    latest = str(ServiceWeek.parse(max(weeks)).plus(_LONGEST_WEEKS))
     query = (
         select(ENTRY.c.record, ENTRY.c.hash)
         .join(ATTEMPT, ENTRY.c.sequence == ATTEMPT.c.reserved_sequence)
         .where(ATTEMPT.c.family == family, ATTEMPT.c.state != ReleaseState.VOID.value)
-        .where(ATTEMPT.c.week >= min(weeks), ATTEMPT.c.week <= latest)
+        .where(ATTEMPT.c.week >= min(weeks))  # its last one
     )
     for row in connection.execute(query):
         yield read_entry(row.record, row.hash)

@@ -263,7 +263,10 @@ def _require_arrived(release: Release) -> None:
     files = find_files(landing, source.landing, release.week)
     require_a_day(source, release.week, (file.name for file in files))
     if missing := arrival_of(source, release.week, landing).missing:
-        rule = "nothing is read before all is there; then run it again, 0 charged"
+        rule = (
+            "nothing is read before all is there; then run it again, 0 charged; what never comes "
+            "is stated (source.absent_days, files_at_least, marker)"
+        )
         raise NotFinal(f"{release.key}: {'; '.join(missing)}; {rule}")
 
 

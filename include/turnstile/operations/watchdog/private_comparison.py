@@ -79,10 +79,7 @@ def private_trouble(differences: Mapping[str, str]) -> str:
     if not differences:
         return ""
     kinds = sorted({name.split("/")[2].partition(",")[0] for name in differences})
-    return (
-        f"private data differ from what releases were reserved with since "
-        f"{min(differences.values())} ({', '.join(kinds)})"
-    )
+    return f"private data differ since {min(differences.values())} ({', '.join(kinds)})"
 
 
 def of_private(differences: Mapping[str, str]) -> Iterator[Alert]:

@@ -65,6 +65,8 @@ def arrival_of(
     missing: list[str] = []
     paths: list[Path] = []
     for week in period.weeks:
+        if {*week.days} & {*period.days} <= {*source.absent_days}:
+            continue  # nobody rides, so nobody delivers
         pattern = source.landing.replace("{week}", str(week))
         files = sorted(path for path in landing.glob(pattern) if _is_data(path))
         paths += files

@@ -108,6 +108,12 @@ def find_files(landing: Path, pattern: str, week: ServicePeriod) -> tuple[RawFil
     return tuple(RawFile(n, path, form_of(n)) for n, path in zip(names, paths, strict=True))
 
 
+def has_files(landing: Path, pattern: str, week: ServicePeriod) -> bool:
+    """Return whether any file of a week is there, whatever its form."""
+    globs = {pattern.replace("{week}", str(iso_week)) for iso_week in week.weeks}
+    return any(path.is_file() for glob in globs for path in landing.glob(glob))
+
+
 def fingerprints(landing: Path, pattern: str, week: ServicePeriod) -> tuple[tuple[str, str], ...]:
     """Return name and SHA-256 of each file of a week, in the order of their names.
 
