@@ -117,8 +117,8 @@ def _sets_going(line: Mapping[str, Any]) -> bool:
     A note, a run that is marked, and the backfill that made a run raise its `clear_number` not.
     """
     event, extra = str(line["event"]), json.loads(line["extra"] or "{}")
-    if event.startswith("patch_task"):
-        return "new_state" in extra
+    if _is_mark(event, extra):
+        return True
     if event == "create_backfill":
         return extra.get("reprocess_behavior") not in {None, "none"}
     return event.startswith(_CLEARS) and extra.get("reset_dag_runs", True)
@@ -130,9 +130,12 @@ def _is_not_counted(line: Mapping[str, Any]) -> bool:
     That is a clear which leaves the run's state alone, and a mark on a task that waits.
     """
     event, extra = str(line["event"]), json.loads(line["extra"] or "{}")
-    if event.startswith("patch_task"):
-        return "new_state" in extra
-    return event.startswith(_CLEARS) and not extra.get("reset_dag_runs", True)
+    is_clear = event.startswith(_CLEARS) and not extra.get("reset_dag_runs", True)
+    return is_clear or _is_mark(event, extra)
+
+
+def _is_mark(event: str, extra: Mapping[str, Any]) -> bool:
+    return event.startswith("patch_task") and "new_state" in extra
 
 
 def _asks_again(line: Mapping[str, Any]) -> bool:

@@ -74,10 +74,10 @@ def _fetched(run: RunOfWeek, address: Address) -> int:
     from turnstile.ledger.of_deployment import open_ledger
 
     programme = load_programme(run.programme, run.settings.include)
-    source = (address, _asked(lambda: server_of(address)))
     period, landing = parse_period(run.week), run.settings.landing
     if run.is_sealed() and not has_files(landing, programme.source.landing, period):
         return 0  # somebody took them away: raw data of a sealed week do not come back by a click
+    source = (address, _asked(lambda: server_of(address)))
     ledger = open_ledger(run.settings)
     return len(_asked(lambda: fetch_new(programme, period, landing, ledger, source)))
 

@@ -57,6 +57,13 @@ def _connect(monkeypatch: pytest.MonkeyPatch, severity: str, **connection: Any) 
     monkeypatch.setenv(f"AIRFLOW_CONN_TURNSTILE_ALERTS_{severity}", json.dumps(connection))
 
 
+def _connect_to(httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch, severity: str) -> None:
+    """Let alerts of a severity go to a webhook that takes them."""
+    httpserver.expect_request("/hook", method="POST").respond_with_data("ok")
+    hook = {"host": "127.0.0.1", "port": httpserver.port, "extra": {"path": "/hook"}}
+    _connect(monkeypatch, severity, conn_type="http", **hook)
+
+
 def _fail(step_task: ModuleType, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def step(*_: Any) -> str:
         raise error
@@ -126,9 +133,7 @@ def test_a_message_leads_to_where_its_question_is_answered(task: str, link: str,
 def test_a_refusal_reaches_the_webhook_of_its_severity(
     step_task: ModuleType, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    httpserver.expect_request("/hook", method="POST").respond_with_data("ok")
-    hook = {"host": "127.0.0.1", "port": httpserver.port, "extra": {"path": "/hook"}}
-    _connect(monkeypatch, "ERROR", conn_type="http", **hook)
+    _connect_to(httpserver, monkeypatch, "ERROR")
     _fail(step_task, monkeypatch, BudgetExceeded("asks for 2, 1 is left"))
     ((request, _),) = httpserver.log
     assert "docs/RUNBOOK.md#week_refused" in request.get_data(as_text=True)
@@ -159,9 +164,7 @@ def test_the_digest_of_monday_says_of_every_programme_what_the_page_says_and_onc
     step_task: ModuleType, bag: Any, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert step_task
-    httpserver.expect_request("/hook", method="POST").respond_with_data("ok")
-    hook = {"host": "127.0.0.1", "port": httpserver.port, "extra": {"path": "/hook"}}
-    _connect(monkeypatch, "NOTICE", conn_type="http", **hook)
+    _connect_to(httpserver, monkeypatch, "NOTICE")
     watch, page = (
         importlib.import_module("watch_dags"),
         BudgetPage(Settings.from_environment(), system_clock),
@@ -291,9 +294,7 @@ def test_what_the_day_of_retention_finds_is_mailed_once_and_on_the_page_until_it
     published: Deployment, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The audit of every day, which looks at nothing private, does not cover it."""
-    httpserver.expect_request("/hook", method="POST").respond_with_data("ok")
-    hook = {"host": "127.0.0.1", "port": httpserver.port, "extra": {"path": "/hook"}}
-    _connect(monkeypatch, "CRITICAL", conn_type="http", **hook)
+    _connect_to(httpserver, monkeypatch, "CRITICAL")
     watch = importlib.import_module("watch_dags")
     page = BudgetPage(Settings.from_environment(), system_clock)
 

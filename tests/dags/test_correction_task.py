@@ -151,6 +151,11 @@ class Server:
         to.write_bytes(self._content)
 
 
+def _serves(monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
+    servers = importlib.import_module("landing_servers")
+    monkeypatch.setattr(servers, "server_of", lambda _: server)
+
+
 def _fetch(week: str = WEEK) -> str:
     """Run the task before the wait."""
     task = importlib.import_module("fetch_task").FetchNew(task_id="fetch", programme="opal")
@@ -162,9 +167,7 @@ def _fetch(week: str = WEEK) -> str:
 def test_a_sealed_week_that_a_server_has_anew_is_fetched_and_asked_about(
     undisturbed: Deployment, module: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = Server(undisturbed)
-    servers = importlib.import_module("landing_servers")
-    monkeypatch.setattr(servers, "server_of", lambda _: server)
+    _serves(monkeypatch, Server(undisturbed))
     assert Question(module).ask() is None
     assert (_fetch(), _fetch()) == ("1 new file", "no new file")
     about = Question(module).ask()
@@ -177,9 +180,7 @@ def test_a_sealed_week_that_a_server_has_anew_is_fetched_and_asked_about(
 def test_what_retention_has_deleted_of_a_sealed_week_stays_away(
     undisturbed: Deployment, module: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = Server(undisturbed)
-    servers = importlib.import_module("landing_servers")
-    monkeypatch.setattr(servers, "server_of", lambda _: server)
+    _serves(monkeypatch, Server(undisturbed))
     undisturbed.ledger.record_deletion("opal", WEEK, "files", 90)
     assert _fetch() == "no new file"
     assert Question(module).ask() is None

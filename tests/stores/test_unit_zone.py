@@ -755,6 +755,13 @@ def test_a_record_of_what_was_here_that_a_disk_damaged_is_said_to_be(
     worker.fetch((), lambda _: True)
 
 
+def ageing(zone: Path) -> tuple[UnitZone, MemoryBucket, list[datetime]]:
+    """A private zone in a store whose clock is the last of some instants."""
+    instants = [datetime(2016, 8, 1, tzinfo=UTC)]
+    bucket = MemoryBucket("s3://private", lambda *_: nullcontext(), lambda: instants[-1])
+    return UnitZone(bucket, zone, 3, is_private=True), bucket, instants
+
+
 def without_rows(path: str) -> bool:
     return "rows" not in path
 
@@ -815,9 +822,7 @@ def test_a_copied_home_keeps_the_last_copy_of_what_its_store_lost(place: Place) 
 
 def test_what_no_index_names_goes_after_the_days_that_rows_may_stay(tmp_path: Path) -> None:
     """A first step that died left rows in a unit of which no index is, and nobody works on it."""
-    instants = [datetime(2016, 8, 1, tzinfo=UTC)]
-    bucket = MemoryBucket("s3://private", lambda *_: nullcontext(), lambda: instants[-1])
-    worker = UnitZone(bucket, tmp_path / "zone", 3, is_private=True)
+    worker, bucket, instants = ageing(tmp_path / "zone")
     write(worker, plan="p")
     worker.put(UNIT)
     bucket.create("files/opal/2016-W31/r0/left", b"rows")
@@ -831,9 +836,7 @@ def test_what_no_index_names_goes_after_the_days_that_rows_may_stay(tmp_path: Pa
 
 def test_nothing_goes_of_a_sealed_period_whose_index_is_lost(tmp_path: Path) -> None:
     """A home that never saw it cannot tell; another one restores the index of these objects."""
-    instants = [datetime(2016, 8, 1, tzinfo=UTC)]
-    bucket = MemoryBucket("s3://private", lambda *_: nullcontext(), lambda: instants[-1])
-    worker = UnitZone(bucket, tmp_path / "zone", 3, is_private=True)
+    worker, bucket, instants = ageing(tmp_path / "zone")
     write(worker, counts="c")
     worker.put(UNIT)
     bucket.create(f"files/{UNIT}/left", b"rows")

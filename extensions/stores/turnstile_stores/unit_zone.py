@@ -29,7 +29,7 @@ from turnstile.durable_files import (
 )
 from turnstile.errors import IntegrityError, StoreConflict, StoreError
 from turnstile.release.zone_copies import ASIDE
-from turnstile_stores.bucket import AT_ONCE, Bucket
+from turnstile_stores.bucket import AT_ONCE, Bucket, Listed
 from turnstile_stores.merging import digest_of, merged, require_written_once
 from turnstile_stores.unit import (
     OTHERS,
@@ -173,11 +173,16 @@ class UnitZone:
         states = {unit: self._index(unit) for unit in set(unit_of.values())}
         named = {stored.object for state in states.values() for stored in state.files.values()}
         lost = {unit for unit in sealed if unit in states and states[unit].tag is None}
-        unnamed = sorted(name for name in listed.keys() - named if unit_of[name] not in lost)
-        now = self._now_there(ZONE) if unnamed else None
-        for name in unnamed:
-            if now and now - listed[name].put_at > age:
-                self.bucket.delete(name)
+        unnamed = {name for name in listed.keys() - named if unit_of[name] not in lost}
+        for name in sorted(self._older(unnamed, listed, age, ZONE)):
+            self.bucket.delete(name)
+
+    def _older(
+        self, names: Collection[str], listed: Mapping[str, Listed], age: timedelta, unit: str
+    ) -> frozenset[str]:
+        """Return which objects the store has for longer, by its own clock, asked in a unit."""
+        now = self._now_there(unit) if names else None
+        return frozenset(name for name in names if now and now - listed[name].put_at > age)
 
     def adopt(self, unit: str) -> None:
         """Put a unit of a folder that was the zone, or another store's copy, into an empty store.
@@ -366,10 +371,8 @@ class UnitZone:
     def _left_by_dead_steps(self, unit: str, state: UnitState) -> frozenset[str]:
         """Return objects of a unit that no index names, and no step that still goes on put."""
         objects = self.bucket.listed(f"{_FILES}{unit}/")
-        used = {stored.object for stored in state.files.values()}
-        put_at = {name: entry.put_at for name, entry in objects.items() if name not in used}
-        now = self._now_there(unit) if put_at else None
-        return frozenset(name for name, put in put_at.items() if now and now - put > _LASTS_AT_MOST)
+        unnamed = objects.keys() - {stored.object for stored in state.files.values()}
+        return self._older(unnamed, objects, _LASTS_AT_MOST, unit)
 
     def _missing(self, unit: str, state: UnitState, wanted: Wanted) -> list[str]:
         """Return the files of a unit that are wanted and not here as in the store."""

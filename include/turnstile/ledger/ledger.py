@@ -381,7 +381,8 @@ class Ledger(ChargingLedger):
                 if log is not None:
                     log.write(self._sign_as(log.begun))
                 for left in logs[:-1]:
-                    left.join()  # what a killed process owed it: that takes no key
+                    left.take_over()  # what was owed it takes no key
+                    left.join()
                 for lost in lost_logs(self._custody.witnesses, self.parties().logs):
                     lost.write_key()
                 answers = () if log is None else self._cosigned(log)

@@ -38,14 +38,14 @@ def file_findings(
     if custody.embargoed is not None:
         for release in sealed:
             yield from _sealed_findings(fold, release, custody.embargoed)
-            yield from _plan_findings(release, _package_of(release, custody.embargoed))
+            yield from _plan_findings(release, custody.embargoed / str(release.key))
             yield from _staged_findings(release, custody.embargoed, public)
     if public is None:
         return
     published = [attempt for attempt in sealed if attempt.is_public]
     yield from _missing(fold, published, public, custody.embargoed)
     for release in published:
-        folder = _package_of(release, public)
+        folder = public / str(release.key)
         if folder.is_dir() and (packages is None or str(release.key) in packages):
             for problem in file_problems(folder):
                 yield Finding("package", release.reserved_sequence, f"{folder}: {problem}")
@@ -55,7 +55,7 @@ def file_findings(
 def _sealed_findings(fold: Fold, attempt: Attempt, embargoed: Path) -> Iterator[Finding]:
     """Check the sealed file of one release: there, alone, and unaltered."""
     digest = attempt.artefact_digest or ""
-    folder = _package_of(attempt, embargoed)
+    folder = embargoed / str(attempt.key)
     sealed = folder / sealed_name(digest)
     if not sealed.is_file():
         if f"{attempt.key} sealed" not in fold.parties.lost:
@@ -92,11 +92,11 @@ def _staged_findings(attempt: Attempt, embargoed: Path, public: Path | None) -> 
 
     Once it is public nobody needs what one of several machines staged, and a loss of power cut.
     """
-    staged = _package_of(attempt, embargoed) / STAGED
+    staged = embargoed / str(attempt.key) / STAGED
     mend = "move the folder aside, then run the step publish again"
     if attempt.is_public:
         is_there = attempt.is_withdrawn or (
-            public is not None and _package_of(attempt, public).is_dir()
+            public is not None and (public / str(attempt.key)).is_dir()
         )
         mend = "move the folder aside: its package is public" if is_there else "restore it"
     for problem in file_problems(staged) if (staged / MANIFEST).is_file() else ():
@@ -126,16 +126,16 @@ def _missing(
         for attempt in published
         if not attempt.is_withdrawn
         and f"{attempt.key} package" not in fold.parties.lost
-        and not (_package_of(attempt, public)).is_dir()
+        and not (public / str(attempt.key)).is_dir()
         and not is_published_now(embargoed, attempt.key)
     ]
     if missing:
         time.sleep(APPEARS_WITHIN_S)
     for release in missing:
-        folder = _package_of(release, public)
+        folder = public / str(release.key)
         if not folder.is_dir():
             mend = "restore it"
-            if embargoed and (_package_of(release, embargoed) / STAGED / MANIFEST).is_file():
+            if embargoed and (embargoed / str(release.key) / STAGED / MANIFEST).is_file():
                 mend = "turnstile run of its week publishes what is staged, 0 charged"
             problem = f"{release.key} is published, but {folder} is missing; {mend}"
             yield Finding("manifest", release.reserved_sequence, problem)
@@ -149,8 +149,3 @@ def _unknown(public: Path) -> Iterator[Finding]:
         for path in sorted(period.iterdir()):
             if not path.name.startswith(".") and not _OF_PERIOD.fullmatch(path.name):
                 yield Finding("package", None, f"{path} is no file of a release")
-
-
-def _package_of(attempt: Attempt, zone: Path) -> Path:
-    """Return the folder of a release in a zone."""
-    return zone / str(attempt.key)

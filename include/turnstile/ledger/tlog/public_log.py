@@ -130,6 +130,7 @@ class PublicLog:
             IntegrityError: a checkpoint that was signed is not of this ledger.
             OSError: a file cannot be written.
         """
+        others = self.take_over()
         self.join()
         for finding in self.findings(is_last=True, in_work=True):
             raise IntegrityError(
@@ -145,14 +146,12 @@ class PublicLog:
             if not _is_of(_proof(path), note) and note.sequence <= len(self.tree.leaves)
             if _is_owed(path, proof := self.proof(note.sequence, sign))
         }
-        for _, checkpoint in self._in_proofs_alone():
-            size = checkpoint.size
-            if size <= len(self.tree.leaves) and checkpoint.root != self.tree.root(size):
-                raise IntegrityError(
-                    f"a proof holds another root of {size} entries, which this log has signed; "
-                    "nothing more is signed: restore the newest ledger, or turnstile ledger "
-                    "recover --reason TEXT, which begins another log"
-                )
+        for size in others:
+            raise IntegrityError(
+                f"a proof holds another root of {size} entries, which this log has signed; nothing "
+                "more is signed: restore the newest ledger, or turnstile ledger recover "
+                "--reason TEXT, which begins another log"
+            )
         for proof in proofs.values():
             self._create("checkpoints", parse_checkpoint(proof.checkpoint).size, proof.checkpoint)
         for path, proof in proofs.items():  # after the checkpoints that they name
@@ -180,15 +179,24 @@ class PublicLog:
         if self.folder.is_dir():
             complete_durably(self.folder / "log.pub", self.begun.public_line.encode())
 
-    def join(self) -> None:
-        """Write its key, the steps between checkpoints that lack one, and the newest checkpoint.
+    def take_over(self) -> list[int]:
+        """Write the checkpoints that proofs of the zone hold alone: whoever climbs needs them.
 
-        A package may have been built before this log was left, and be public since: whoever climbs
-        needs the checkpoint that it carries.
+        A package may have been built before this log was left, and be public since.
+
+        Returns:
+            Sizes of those with another root than the ledger's.
         """
-        for text, checkpoint in self._in_proofs_alone():
-            if self._is_of_ledger(checkpoint) and len(checkpoint.signatures) == 1:
+        others = []
+        for text, checkpoint in self._signed_in(_in_proofs(self.public), but=self.sizes()):
+            if not self._is_of_ledger(checkpoint):
+                others += [checkpoint.size] * (checkpoint.size <= len(self.tree.leaves))
+            elif len(checkpoint.signatures) == 1:
                 self._create("checkpoints", checkpoint.size, text)
+        return others
+
+    def join(self) -> None:
+        """Write its key, the steps between checkpoints that lack one, and the newest checkpoint."""
         self.write_key()
         for old, new in self._steps_missing():
             step = step_text(old, self.tree.consistency(old, new), self.signed(new))
@@ -214,10 +222,6 @@ class PublicLog:
         kept = (*map(self.signed, self.sizes()), _text(self.folder / "checkpoint"), *newer)
         signed = self._signed_in((*kept, *_in_proofs(self.public)))
         return not all(self._is_of_ledger(checkpoint) for _, checkpoint in signed)
-
-    def _in_proofs_alone(self) -> Iterator[tuple[str, LogCheckpoint]]:
-        """Yield the checkpoints that proofs of the zone hold and the log's folder does not."""
-        return self._signed_in(_in_proofs(self.public), but=self.sizes())
 
     def _signed_in(
         self, texts: Iterable[str], but: Sequence[int] = ()
@@ -411,16 +415,13 @@ def log_findings(
         cosigners: whose cosignatures are verified.
     """
     tree = Tree.of(hashes)
-    known = set[str]()
     for begun in logs:
         log = PublicLog(public, begun, tree)
-        known |= {log.folder.name, *begun.earlier}
         yield from log.findings(is_last=begun == logs[-1])
         yield from log.proof_findings(is_last=begun == logs[-1])
         yield from log.cosignature_findings(cosigners)
-    for folder in listed(public / LOG):
-        if folder.name not in known:
-            yield Finding("log", None, f"{folder.path} is of no log of this ledger")
+    for name in _of_no_log(public, logs):
+        yield Finding("log", None, f"{public / LOG / name} is of no log of this ledger")
 
 
 def is_log_beyond(public: Path, logs: Sequence[LogBegun], hashes: Iterable[str]) -> bool:
@@ -430,12 +431,16 @@ def is_log_beyond(public: Path, logs: Sequence[LogBegun], hashes: Iterable[str])
     """
     if not logs:
         return any(listed(public / LOG)) or any(_proofs(public))
-    tree = Tree.of(hashes)
-    known = {PublicLog(public, begun, tree).folder.name for begun in logs}
-    known |= {name for begun in logs for name in begun.earlier}
-    others = (folder.name for folder in listed(public / LOG) if folder.name not in known)
+    others = _of_no_log(public, logs)
     is_later = any(is_of_its_log(public, f"{LOG}/{name}/checkpoint") for name in others)
-    return is_later or PublicLog(public, logs[-1], tree).is_beyond()
+    return is_later or PublicLog(public, logs[-1], Tree.of(hashes)).is_beyond()
+
+
+def _of_no_log(public: Path, logs: Sequence[LogBegun]) -> list[str]:
+    """Return the folders of logs that none of these has, nor had before it."""
+    known = {Verifier.of(begun.public_line).digits for begun in logs}
+    known |= {name for begun in logs for name in begun.earlier}
+    return [folder.name for folder in listed(public / LOG) if folder.name not in known]
 
 
 def log_files(public: Path) -> tuple[str, ...]:

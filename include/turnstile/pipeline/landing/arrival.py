@@ -18,6 +18,7 @@ from pathlib import Path
 from turnstile.programme.source_spec import MissingDay, SourceSpec
 from turnstile.release.zone_copies import changed_here
 from turnstile.service_calendar import ServicePeriod
+from turnstile.sources.ingest.landing import data_files
 from turnstile.sources.ingest.stated_gaps import days_without_file, has_no_day
 
 QUIET_FOR = timedelta(minutes=1)
@@ -68,7 +69,7 @@ def arrival_of(
         if {*week.days} & {*period.days} <= {*source.absent_days}:
             continue  # nobody rides, so nobody delivers
         pattern = source.landing.replace("{week}", str(week))
-        files = sorted(path for path in landing.glob(pattern) if _is_data(path))
+        files = sorted(data_files(landing, pattern))
         paths += files
         if not files:
             missing.append(f"no file in landing/{pattern.rpartition('/')[0]}")
@@ -89,11 +90,6 @@ def arrival_of(
     changed = max(changed_at(path) for path in paths)
     quiet = timedelta() if source.marker else QUIET_FOR
     return Arrival((), datetime.fromtimestamp(changed, UTC) + quiet)
-
-
-def _is_data(path: Path) -> bool:
-    """Return whether a file is one that is read: hidden ones are on their way."""
-    return path.is_file() and not path.name.startswith(".")
 
 
 def _missing_days(files: list[Path], period: ServicePeriod, without: tuple[date, ...]) -> list[str]:

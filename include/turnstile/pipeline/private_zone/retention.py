@@ -174,11 +174,13 @@ class Retention:
         for programme in dict.fromkeys(programme for programme, _ in kept.users):
             days = _days(_spec(programme), kept.part)
             self.ledger.record_deletion(programme.name, kept.name, kept.part, days, *self.said)
-        below = (entry for path in kept.paths for entry in (path, *path.rglob("*")))
-        files = [entry for entry in below if entry.is_symlink() or not entry.is_dir()]
+        gone = list(kept.paths)
+        if kept.part is Part.FILES:  # which lie in their store one by one
+            below = (entry for path in kept.paths for entry in (path, *path.rglob("*")))
+            gone = [entry for entry in below if entry.is_symlink() or not entry.is_dir()]
         for path in kept.paths:
             _remove(path)
-        zones(self.settings).delete(files if kept.part is Part.FILES else kept.paths)
+        zones(self.settings).delete(gone)
         for folder in {path.parent for path in kept.paths if kept.part is Part.FILES}:
             if folder != self.settings.landing and not any(folder.iterdir()):
                 folder.rmdir()

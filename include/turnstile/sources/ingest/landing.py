@@ -95,12 +95,7 @@ def find_files(landing: Path, pattern: str, week: ServicePeriod) -> tuple[RawFil
         InputError: no file, or a file of an unknown form.
     """
     globs = {pattern.replace("{week}", str(iso_week)) for iso_week in week.weeks}
-    paths = sorted(
-        path
-        for glob in globs
-        for path in landing.glob(glob)
-        if path.is_file() and not path.name.startswith(".")
-    )
+    paths = sorted(path for glob in globs for path in data_files(landing, glob))
     if not paths:
         rule = f"no file of week {week} is there; deliver it, or correct source.landing"
         raise InputError(where=f"landing zone, {min(globs)}", field="files", rule=rule)
@@ -110,8 +105,13 @@ def find_files(landing: Path, pattern: str, week: ServicePeriod) -> tuple[RawFil
 
 def has_files(landing: Path, pattern: str, week: ServicePeriod) -> bool:
     """Return whether any file of a week is there, whatever its form."""
-    globs = {pattern.replace("{week}", str(iso_week)) for iso_week in week.weeks}
-    return any(path.is_file() for glob in globs for path in landing.glob(glob))
+    globs = (pattern.replace("{week}", str(iso_week)) for iso_week in week.weeks)
+    return any(data_files(landing, glob) for glob in globs)
+
+
+def data_files(landing: Path, glob: str) -> list[Path]:
+    """Return the files of a landing zone that are read; hidden ones are on their way."""
+    return [p for p in landing.glob(glob) if p.is_file() and not p.name.startswith(".")]
 
 
 def fingerprints(landing: Path, pattern: str, week: ServicePeriod) -> tuple[tuple[str, str], ...]:
