@@ -14,7 +14,7 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool
 
 from conftest import Stores
-from turnstile.errors import BudgetExceeded
+from turnstile.errors import BudgetExceeded, RefusedError
 from turnstile.ledger.balances import accounts
 from turnstile.ledger.balances.amounts import Cap
 from turnstile.ledger.balances.changes import Change, changes_of
@@ -77,6 +77,22 @@ def test_eight_processes_at_once_never_overspend(url: str) -> None:
 @pytest.mark.long
 def test_sixteen_processes_at_once_never_overspend_in_two_hundred_rounds(url: str) -> None:
     race(url, children=16, rounds=200)
+
+
+def test_groups_that_race_for_the_files_of_one_path_leave_them_to_one(url: str) -> None:
+    """Each group has a lock of its own; whose people they are is asked of all groups."""
+    children = 4
+    for n in range(12):
+
+        def reserve(child: int, path: str = f"{n}/{{week}}/*") -> int:
+            name = f"{path.partition('/')[0]}-{child}"
+            try:
+                Ledger.open(url, clock=noon).reserve(ask(programme=name, family=name, landing=path))
+            except RefusedError:
+                return REFUSED
+            return ADMITTED
+
+        assert sorted(at_once(children, reserve)) == [ADMITTED] + [REFUSED] * (children - 1)
 
 
 def test_processes_that_race_for_one_key_make_one_attempt(url: str) -> None:

@@ -10,7 +10,7 @@ from ledger_asks import CAPS, ask, drawn, noon, sealed
 from conftest import Stores
 from turnstile.errors import RefusedError
 from turnstile.ledger.ledger import Ledger
-from turnstile.ledger.same_units import day_differences, mode_differences
+from turnstile.ledger.same_units import STATES_ITS_DAY, day_differences, mode_differences
 from turnstile.programme.loading import load_programme
 from turnstile.programme.terms import binding_terms
 from turnstile.service_calendar import parse_period
@@ -40,6 +40,26 @@ def test_shipped_programmes_of_a_group_are_alike(group: tuple[str, ...]) -> None
         for other in group:
             assert day_differences(terms_of(one), terms_of(other)) == ()
             assert mode_differences(terms_of(one), terms_of(other), same_files=True) == ()
+
+
+def test_days_that_records_state_are_not_those_of_their_time(stores: Stores) -> None:
+    """Whenever either begins its days; two feeds that state theirs, or none, are the control."""
+    taps, fares = (
+        terms_of("opal") | {"source.feed": feed} for feed in ("taps", "tides_fare_transactions")
+    )
+    assert day_differences(fares, fares) == day_differences(taps, terms_of("opal")) == ()
+    ledger = Ledger.open(stores.new(), clock=noon)
+    sealed(ledger, ask(terms=taps))
+    said = str(ledger.refusal_of(ask(terms=fares, programme="fares")))
+    assert "source.feed is 'taps' there and 'tides_fare_transactions' here" in said
+    assert ledger.refusal_of(ask(terms=taps, programme="fares")) is None
+
+
+def test_every_feed_whose_records_state_their_day_is_known() -> None:
+    feeds = (ROOT / "include/turnstile/sources/feeds").glob("*.py")
+    assert {file.stem for file in feeds if "(service_date AS DATE)" in file.read_text()} == set(
+        STATES_ITS_DAY
+    )
 
 
 MODES = "modes: [bus, ferry, light_rail, train]"

@@ -7,6 +7,7 @@ between any two of them.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from deployment_fixtures import BegunWeek
@@ -15,6 +16,7 @@ from small_deployment import WEEK, Deployment
 from turnstile.cli import main
 from turnstile.errors import RefusedError, TurnstileError
 from turnstile.pipeline import before_charge
+from turnstile.pipeline.draw import drawing, planned_release
 from turnstile.pipeline.draw.planned_release import COUNTED_AS
 from turnstile.pipeline.steps import STEPS, step_named
 
@@ -48,6 +50,39 @@ def test_a_programme_that_was_edited_after_the_count_charges_and_draws_nothing(
     _do(*BEFORE, "reserve", "draw")  # as the sentence says
 
 
+@pytest.mark.parametrize("step", ["reserve", "draw"])
+def test_counts_of_other_code_are_not_charged(
+    reserved: Deployment, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """Code that was mended since, or upgraded: its preflight says nothing of their making."""
+    before = reserved.ledger.balance()
+    monkeypatch.setattr(planned_release, "code_version", lambda: "mended")
+    with pytest.raises(RefusedError, match="bounding key or code are others"):
+        _do(step)
+    assert reserved.ledger.balance() == before
+    _do("count", "draw")
+
+
+def test_a_count_that_ends_between_reservation_and_draw_is_not_drawn(
+    reserved: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process began it under another bound; what is charged is the present one."""
+    before, ready = reserved.ledger.balance(), drawing.ready_to_draw
+
+    def counted_meanwhile(*release: Any) -> Any:
+        reserved.edit("opal", "trips_at_most: 6", "trips_at_most: 12")
+        _do("count")
+        reserved.edit("opal", "trips_at_most: 12", "trips_at_most: 6")
+        return ready(*release)
+
+    with monkeypatch.context() as patches:
+        patches.setattr(drawing, "ready_to_draw", counted_meanwhile)
+        with pytest.raises(RefusedError, match="planned and counted"):
+            _do("draw")
+    assert reserved.ledger.balance() == before
+    _do("count", "draw")
+
+
 def test_a_plan_of_before_an_edit_is_not_drawn(reserved: Deployment) -> None:
     reserved.edit("opal", 'rho: "1/12"', 'rho: "1/13"')
     _do("count")  # that alone was cleared
@@ -73,7 +108,7 @@ def test_rows_that_were_read_after_the_count_are_not_drawn_by_it(reserved: Deplo
     file = min(reserved.landing("opal").iterdir())
     file.write_text("\n".join(file.read_text().splitlines()[:-1]) + "\n")
     _do("ingest")
-    with pytest.raises(RefusedError, match="rows or bounding key are others"):
+    with pytest.raises(RefusedError, match="rows, bounding key or code are others"):
         _do("draw")
     with pytest.raises(TurnstileError, match="step validate"):
         _do("count")
@@ -108,7 +143,7 @@ def test_counts_under_another_bounding_key_are_not_drawn(begun_week: BegunWeek) 
     place = begun_week("opal", "reserve")
     said = ("--person", "olga", "--reason", "a year is over")
     assert main(["ledger", "rotate-bounding-key", *said]) == 0
-    with pytest.raises(RefusedError, match="rows or bounding key are others"):
+    with pytest.raises(RefusedError, match="rows, bounding key or code are others"):
         _do("reserve", "draw")
     assert place.nothing_happened()
     _do(*BEFORE, "reserve", "draw")

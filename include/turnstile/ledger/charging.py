@@ -190,6 +190,8 @@ class ChargingLedger:
                 f"{request.key} was drawn {DRAWS_MAX} times and never sealed; a third draw needs a "
                 "person: find out why, then release a revision with a reason and an approver"
             )
+        # Each group has a lock of its own; what is asked of all groups waits for what others write.
+        facts.head(connection, locked=True)
         refusal = _refusal(connection, request)
         if refusal is not None:
             return refusal

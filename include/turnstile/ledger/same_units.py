@@ -24,7 +24,10 @@ from turnstile.privacy.units import ProtectionUnit
 from turnstile.service_calendar import ServiceWeek
 
 _UNIT, _ZONE, _FILE_ZONE = "mechanism.unit", "time.zone", "source.file.zone"
-_DAYS = ("time.day_starts", _ZONE, _FILE_ZONE)
+_STATED = "source.feed"
+_DAYS = ("time.day_starts", _ZONE, _FILE_ZONE, _STATED)
+STATES_ITS_DAY = frozenset({"tides_fare_transactions", "tides_passenger_events"})
+"""Feeds whose records say of which service day they are, whenever it begins."""
 _WORDS, _LABELS, _COLUMNS = "source.mode_names.", "source.modes.", "source.columns."
 _WITHOUT_MODE = "source.without_mode"
 
@@ -70,6 +73,8 @@ def day_differences(earlier: Mapping[str, str], terms: Mapping[str, str]) -> tup
         terms: of what is asked for.
     """
     was, now = ({_FILE_ZONE: of.get(_ZONE, "")} | dict(of) for of in (earlier, terms))
+    if not STATES_ITS_DAY & {was.get(_STATED, ""), now.get(_STATED, "")}:
+        was[_STATED] = now[_STATED] = ""  # each works its days out of the time
     pairs = ((name, was.get(name, ""), now.get(name, "")) for name in _DAYS)
     return tuple(Difference(*pair) for pair in pairs if pair[1] != pair[2])
 

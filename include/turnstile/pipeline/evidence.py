@@ -7,6 +7,7 @@ assessment itself cannot reach the private zone.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from itertools import islice
 
 from turnstile.assessment.attacks.timetable_feed import read_timetable
@@ -17,6 +18,7 @@ from turnstile.assessment.evidence import Evidence
 from turnstile.durable_files import SEALED
 from turnstile.ledger.balances.charged_releases import ChargedRelease
 from turnstile.ledger.custody.folders import release_folders
+from turnstile.ledger.records import ReleaseKey
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.preflight import trials
 from turnstile.pipeline.trials.sampler_fits import misfits_of
@@ -24,6 +26,7 @@ from turnstile.programme.domain.public_file import open_public_file
 from turnstile.release.numbers import Vector
 from turnstile.release.sealed import decode
 from turnstile.release.zones import digest_of
+from turnstile.service_calendar import parse_period
 
 _EARLIER_MOST = 26  # releases whose noise is compared: what a few CPU seconds read and compare
 
@@ -50,27 +53,30 @@ def evidence_of(release: Release) -> Evidence:
 def _earlier(release: Release, charged: Sequence[ChargedRelease]) -> tuple[tuple[Vector, ...], ...]:
     """Return what was sealed for other keys of the group and stands unaltered, newest first."""
     events = {str(entry.key): entry.events for entry in charged if entry.key != release.key}
-    others = (
-        (events[key], path)
-        for key, folder in sorted(
-            release_folders(release.settings.embargoed),
-            key=lambda pair: (pair[0].partition("/")[2], pair[0]),
-            reverse=True,
-        )
-        if key in events
-        for path in sorted(folder.glob(f"{SEALED}*.parquet"), reverse=True)
-    )
+    folders = {key: of for key, of in release_folders(release.settings.embargoed) if key in events}
     read = (
-        (key_events, path, path.read_bytes()) for key_events, path in islice(others, _EARLIER_MOST)
+        (events[key], path.stem, path.read_bytes())
+        for key in sorted(folders, key=_age, reverse=True)
+        for path in sorted(folders[key].glob(f"{SEALED}*.parquet"), reverse=True)
+    )
+    unaltered = (
+        (key_events, content)
+        for key_events, name, content in read
+        if name.endswith(digest_of(content)[:16])
     )
     return tuple(
         tuple(
             Vector(event, table.service_date, table.values)
             for event, table in zip(key_events, decode(content).tables, strict=False)
         )
-        for key_events, path, content in read
-        if path.stem.endswith(digest_of(content)[:16])
+        for key_events, content in islice(unaltered, _EARLIER_MOST)
     )
+
+
+def _age(name: str) -> tuple[date, int, str]:
+    """Return when the period of a release begins, its revision and its programme, to sort by."""
+    key = ReleaseKey.parse(name)
+    return parse_period(key.period).first_day, key.revision, key.programme
 
 
 def _timetable(release: Release) -> TimetableView | None:

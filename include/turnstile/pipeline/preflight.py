@@ -52,7 +52,7 @@ def require_preflight(release: Release) -> None:
     if failed is not None:
         raise RefusedError(
             f"{release.key}: gate {failed.gate} would fail: {failed.statement}; nothing was "
-            "charged. Mend the programme or the code, then run the step reserve again"
+            "charged. Mend the programme or the code, then run the week again from ingest on"
         )
     too_far = moved_too_far(programme, release.settings.small_worlds)
     if too_far is not None:
@@ -70,7 +70,9 @@ def _tried(release: Release) -> Trials:
     """Put synthetic units through the product's own reading, bounding and counting."""
     from turnstile.pipeline.trials.canaries import observed_sensitivities
 
-    return observed_sensitivities(release.programme, release.domain)
+    return observed_sensitivities(
+        release.programme, release.domain, release.settings.counting_engine
+    )
 
 
 def _keep(release: Release, observed: Trials) -> None:
@@ -109,5 +111,6 @@ def _of(release: Release) -> dict[str, Any]:
     return {
         "programme_digest": release.programme.digest,
         "domain_digest": release.domain.digest,
+        "engine": release.settings.counting_engine,
         "code": code_version(),
     }

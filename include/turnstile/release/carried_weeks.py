@@ -13,7 +13,8 @@ from datetime import date, timedelta
 from fractions import Fraction
 
 from turnstile.errors import ProgrammeError
-from turnstile.privacy.accounts import losses
+from turnstile.ledger.admission import under_add_remove
+from turnstile.privacy.accounts import NANO, losses
 from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.privacy.year_to_date import (
@@ -24,6 +25,7 @@ from turnstile.privacy.year_to_date import (
     over_the_year,
 )
 from turnstile.programme.spec import Programme
+from turnstile.release.ledger_caps import ledger_cap
 from turnstile.release.sensitivities import Bounds
 from turnstile.service_calendar import DAYS_PER_WEEK, ServicePeriod, ServiceWeek
 
@@ -71,13 +73,14 @@ def check_year(programme: Programme, events: Sequence[DrawEvent], period: Servic
     if not isinstance(period, ServiceWeek):
         raise ProgrammeError(where=where, field=field, rule="is for releases of weeks; remove it")
     for cap in programme.caps:
-        if cap.window_weeks is None or cap.rho is None:
+        rho_nano = under_add_remove(ledger_cap(cap)).rho_nano
+        if cap.window_weeks is None or rho_nano is None:
             continue
         lost = rho_over_weeks(programme, events, cap.unit, cap.window_weeks)
-        if lost is not None and lost > cap.rho:
+        if lost is not None and lost * NANO > rho_nano:
             rule = (
                 f"would have a {cap.unit} of all weeks lose rho {float(lost):.4g} in "
-                f"{cap.window_weeks} weeks, above its cap of {float(cap.rho):.4g}. Where the unit "
+                f"{cap.window_weeks} weeks, above its cap of {rho_nano / NANO:.4g}. Where the unit "
                 f"is the {cap.unit} over the window, carrying the year along gains at most "
                 f"{CARD_GAIN}, so it is refused: remove it, or lower the table's share"
             )

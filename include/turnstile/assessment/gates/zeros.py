@@ -20,7 +20,7 @@ _WINDOW_LEAST = 16
 
 
 def noised_zeros(numbers: Judged, alpha: float = ALPHA) -> GateResult:
-    """Empty cells were noised, as a whole and in every stretch of a draw.
+    """Empty cells were noised, as a whole and in every block of a draw.
 
     Whatever the raw count, P(noisy = 0) is at most the noise's largest probability p, so the
     zeros of w cells are stochastically below Bin(w, p), and are Bin(w, p) where all cells are

@@ -19,6 +19,7 @@ from turnstile.errors import RefusedError, TurnstileError
 from turnstile.ledger.charging import ChargingLedger
 from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.records import Attempt, Bindings, ReleaseKey, Request
+from turnstile.pipeline.code_version import code_version
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import Programme
 from turnstile.programme.terms import binding_terms
@@ -111,7 +112,10 @@ class PlannedRelease:
         return path.read_text()
 
     def counted_as(self, exact: str) -> bytes:
-        """Return what a count is of: its rows, cells, key, and terms by which it bounds and draws.
+        """Return what a count is of: its rows, cells, key, terms, and the code that counted.
+
+        Tables of code that was mended since are those of the mistake: the loss is that of the code
+        which is there now.
 
         Args:
             exact: digest of its tables.
@@ -121,12 +125,14 @@ class PlannedRelease:
             "domain": self.domain.digest,
             "terms": self.terms,
             "bounding_key": name_of_secret(bounding_secret(self.settings)),
+            "engine": self.settings.counting_engine,
+            "code": code_version(),
             "exact": exact,
         }
         return json.dumps(of, sort_keys=True).encode()
 
     def is_counted_so(self, exact: str) -> bool:
-        """Return whether tables were counted from the present rows and terms, under this key.
+        """Return whether tables were counted from the present rows and terms, by this code.
 
         Args:
             exact: digest of the tables; a version before the note wrote none, and is believed.
@@ -134,8 +140,8 @@ class PlannedRelease:
         note = self.folders.private / COUNTED_AS
         return not note.is_file() or note.read_bytes() == self.counted_as(exact)
 
-    def require_counted_so(self) -> None:
-        """Refuse counts of other rows, cells, terms or keys: the loss is that of the present ones.
+    def require_counted_so(self) -> str:
+        """Return the digest of the exact tables; those of other rows, terms or code are refused.
 
         Raises:
             RefusedError: they, or the plan, are others than when they were written down.
@@ -148,10 +154,11 @@ class PlannedRelease:
             again = f"turnstile run {self.key.programme} --week {self.key.period}"
             again += f" --revision {self.key.revision} --reason TEXT" if self.key.revision else ""
             raise RefusedError(
-                f"{self.key}: programme, cells, rows or bounding key are others than when the week "
-                "was planned and counted, or that was stopped, so nothing is charged; clear its "
-                f"run from ingest on, or run it again: {again}"
+                f"{self.key}: programme, cells, rows, bounding key or code are others than when "
+                "the week was planned and counted, or that was stopped, so nothing is charged; "
+                f"clear its run from ingest on, or run it again: {again}"
             )
+        return exact
 
     def request(self, statement: Statement) -> Request:
         """Return what the ledger has to know.
@@ -159,7 +166,7 @@ class PlannedRelease:
         Raises:
             RefusedError: what was counted is not what would be charged.
         """
-        self.require_counted_so()
+        exact = self.require_counted_so()
         reason, approver, public_note = statement
         secret = bounding_secret(self.settings)
         return Request(
@@ -177,7 +184,7 @@ class PlannedRelease:
                 for known in known_secrets(self.settings)
                 for digest in self.recorded("files", step="ingest").split()
             ),
-            exact=commitment(secret, self.recorded("exact", step="count")),
+            exact=commitment(secret, exact),
             bounding_key=name_of_secret(secret),
             terms=self.terms,
             caps=tuple(ledger_cap(cap) for cap in self.programme.caps),

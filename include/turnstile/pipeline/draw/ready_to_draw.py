@@ -47,9 +47,13 @@ class ReadyDraw:
 def ready_to_draw(release: PlannedRelease) -> ReadyDraw:
     """Read what a release draws, and refuse what its mechanisms or its plan do not agree with.
 
+    Its exact tables are looked at again as they are read: a count that another process ended since
+    the reservation is of another promise.
+
     Raises:
         IntegrityError: plan and mechanism disagree on the loss, or the exact tables are others.
-        RefusedError: the exact counts of a week that it carries along are gone.
+        RefusedError: they were counted of something else, or the exact counts of a week that it
+            carries along are gone.
     """
     from turnstile.counting.exact_store import load_exact
     from turnstile.privacy.mechanisms.dense import agree
@@ -57,7 +61,7 @@ def ready_to_draw(release: PlannedRelease) -> ReadyDraw:
     events = release.plan.events
     for event in {_shape(event): event for event in events}.values():
         agree(event)
-    exact = load_exact(release.folders.private, release.recorded("exact", step="count"))
+    exact = load_exact(release.folders.private, release.require_counted_so())
     if [table.label for table in exact] != [_exact_label(event) for event in events]:
         raise IntegrityError(f"{release.key}: exact tables are not the planned ones; count again")
     carried = carried_keys(release)

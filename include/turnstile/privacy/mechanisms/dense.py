@@ -1,8 +1,8 @@
 """Dense draws: integer noise on every cell of a public domain, zeros included, delta 0.
 
 The noise is OpenDP's discrete Laplace and discrete Gaussian on vectors of 64-bit integers
-(Canonne, Kamath & Steinke 2020), exact samplers fed by the operating system's randomness. OpenDP
-is imported here alone, and late. Proof: dense.proof.md.
+(Canonne, Kamath & Steinke 2020), exact samplers fed by a generator that the operating
+system seeds. OpenDP is imported here alone, and late. Proof: dense.proof.md.
 """
 
 from __future__ import annotations
