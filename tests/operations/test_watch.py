@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -381,6 +381,27 @@ def test_the_calendar_of_another_period_counts_such_periods(place: Place) -> Non
         ("2016-02-10..2016-03-11", "missing"),
     ]
     assert next_week(marks) == "2016-02-10..2016-03-11"
+
+
+def test_a_programme_that_went_over_to_longer_periods_misses_no_week_of_them(place: Place) -> None:
+    """Weeks between weeks are missing, as are those before its first month; no other is."""
+    programme = load_programme("itms_month", INCLUDE)
+    month = replace(programme, schedule=replace(programme.schedule, first_day=date(2016, 2, 8)))
+    at, details = instant(place.clock.now), {"step": "validate", "kind": "InputError"}
+    lines = [
+        Line(at, Happening.FAILED, "itms_month", period, "run", details | {"sentence": "rule"})
+        for period in ("2016-W01", "2016-W03", "2016-02-08..2016-03-09")
+    ]
+    snapshot = LedgerFollower(place.ledger).now()
+    names = [mark.week for mark in calendar_of(month, snapshot, Evidence(lines), place.clock.now)]
+    assert names[:7] == [
+        *(f"2016-W{n:02}" for n in range(1, 6)),
+        "2016-02-08..2016-03-09",
+        "2016-03-10..2016-04-09",
+    ]
+    lines.pop()
+    names = [mark.week for mark in calendar_of(month, snapshot, Evidence(lines), place.clock.now)]
+    assert names[3:5] == ["2016-02-08..2016-03-09", "2016-03-10..2016-04-09"]
 
 
 def test_the_snapshot_follows_what_is_appended_and_equal_a_fresh_fold(place: Place) -> None:

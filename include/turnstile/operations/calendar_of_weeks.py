@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.weeks import Week
@@ -79,21 +79,34 @@ def _declared(programme: Programme, snapshot: LedgerSnapshot) -> dict[str, str]:
 def _without_gaps(
     known: set[ServicePeriod], programme: Programme, now: datetime
 ) -> tuple[ServicePeriod, ...]:
-    """Return periods in order: those known, past ones between them, the next that are final."""
+    """Return periods in order: those known, past ones between them, the next that are final.
+
+    A programme may have changed the length of its periods: between two known ones there are those
+    of the earlier one's length that have room, after the last those of the present schedule.
+    """
     if not known:
         return ()
-    by_day = {period.first_day: period for period in known}
-    period, last_day = by_day[min(by_day)], max(by_day)
-    today = now.astimezone(programme.time.zone).date()
-    while period.first_day < min(last_day, today):
-        by_day.setdefault(period.first_day, period)
-        period = period.plus(1)
+    today, schedule = now.astimezone(programme.time.zone).date(), programme.schedule
+    in_order = sorted(known, key=lambda period: (period.first_day, period.days))
+    periods: list[ServicePeriod] = []
+    for period, known_next in pairwise((*in_order, None)):
+        periods.append(period)
+        between = period.plus(1)
+        while known_next and between.days[-1] < known_next.first_day and between.first_day < today:
+            periods.append(between)
+            between = between.plus(1)
+    last = in_order[-1]
+    following = last.plus(1)
+    scheduled = period_containing(following.first_day, schedule)
+    if len(scheduled.days) != len(last.days):
+        is_free = scheduled.first_day > last.days[-1]
+        following = scheduled if is_free else scheduled.plus(1)
     for _ in range(_OVERDUE_SHOWN):
-        period = period.plus(1)
-        if final_at(period, programme.schedule, programme.time) > now:
+        if final_at(following, schedule, programme.time) > now:
             break
-        by_day[period.first_day] = period
-    return tuple(by_day[day] for day in sorted(by_day))
+        periods.append(following)
+        following = following.plus(1)
+    return tuple(periods)
 
 
 def overdue(
