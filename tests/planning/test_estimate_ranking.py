@@ -17,10 +17,11 @@ from small_deployment import INCLUDE, Deployment
 
 from turnstile.errors import InputError
 from turnstile.estimates.usable import Usable
+from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.loading import load_programme
-from turnstile.programme.spec import Programme, Query
+from turnstile.programme.spec import Programme, Query, UnitBound
 from turnstile_design.compared_designs.bus_grains import bus_grains
 from turnstile_design.compared_designs.designs import OWN, grains
 from turnstile_design.compared_designs.estimate_ranking import Ranked, ranked
@@ -205,6 +206,21 @@ def test_a_mid_size_city_learns_nothing_from_the_shipped_grain_of_buses() -> Non
     for buses, learns in ((150, False), (1_000, True)):
         rows = bus_grains(itms, cells, buses, only_written=True)
         assert [not row.not_beaten for row in rows] == [learns, learns]
+
+
+def test_a_bound_on_the_week_of_a_bus_holds_over_its_days_together() -> None:
+    """A bus that counts once moves the noise's vectors alike, be it once a day or once a week."""
+    itms = load_programme("itms", INCLUDE)
+    cells = load_domain(itms, INCLUDE)
+
+    def rows(unit: ProtectionUnit, buses: int) -> list[GrainErrors]:
+        mechanism = replace(itms.mechanism, unit=unit)
+        once = replace(itms, units=(UnitBound(unit, 1),), mechanism=mechanism)
+        return list(bus_grains(once, cells, buses, only_written=True))
+
+    daily = rows(ProtectionUnit.BUS_DAY, 20_000)
+    assert rows(ProtectionUnit.BUS_WEEK, 7 * 20_000) == daily
+    assert rows(ProtectionUnit.BUS_WEEK, 20_000)[0].estimates > daily[0].estimates
 
 
 @pytest.mark.long
