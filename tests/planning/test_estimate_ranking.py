@@ -199,6 +199,24 @@ def test_a_larger_city_learns_more_from_trips(domain: PublicDomain) -> None:
     assert not any(row.not_beaten for row in large if row.is_written)
 
 
+@pytest.mark.parametrize("by", [("tap_on_location",), ()])
+def test_sums_of_the_year_are_no_marginals_and_their_totals_are_in_counts(
+    domain: PublicDomain, city: PublicCity, by: tuple[str, ...]
+) -> None:
+    sums = replace(load_programme("opal_sums", INCLUDE), time=HOURLY.time)
+    shared = sums.shared_tables
+    (places,) = (table for table in sums.tables if table not in shared)
+    of_year = replace(places, by=by, per_cell_max=None)
+    alone, both = (
+        list(trip_grains(replace(sums, tables=tables), domain, INCLUDE, city))
+        for tables in (shared, (*shared, of_year))
+    )
+    assert both[: len(alone)] == alone
+    totals = [row.estimates for row in both[len(alone) :]]
+    assert len(totals) == (not by)
+    assert all(0 < error < 5 for error in totals)  # per cent; draws hold multiples of 1,024
+
+
 @pytest.mark.long
 def test_a_mid_size_city_learns_nothing_from_the_shipped_grain_of_buses() -> None:
     itms: Programme = load_programme("itms", INCLUDE)

@@ -110,6 +110,16 @@ def largest_mode(domain: PublicDomain) -> str:
     )
 
 
+def tables_of_estimates(programme: Programme) -> dict[tuple[str, ...], TableSpec]:
+    """Return the tables that count the same records, and that of totals, by their dimensions.
+
+    Any other table with a bound of its own is no marginal of them.
+    """
+    return {
+        table.by: table for table in programme.tables if table.trips_max is None or not table.by
+    }
+
+
 def at_same_loss(mechanism: MechanismSpec, kind: MechanismKind) -> MechanismSpec:
     """Return the mechanism of another kind whose epsilon at delta 1e-6 is not larger.
 
@@ -135,8 +145,10 @@ def events_of_design(programme: Programme, domain: PublicDomain) -> tuple[DrawEv
 
 
 def deviations_of_design(programme: Programme, domain: PublicDomain) -> dict[Statistic, float]:
-    """Return the standard deviation of the noise of each statistic."""
-    return deviations_of(events_of_design(programme, domain))
+    """Return the standard deviation of the noise of each statistic, in counts or grid steps."""
+    events = events_of_design(programme, domain)
+    steps = {(event.table, event.statistic): event.step for event in events}
+    return {named: sd / steps[named] for named, sd in deviations_of(events).items()}
 
 
 def _splits(programme: Programme) -> Iterator[tuple[str, Programme]]:
@@ -158,9 +170,10 @@ def _splits(programme: Programme) -> Iterator[tuple[str, Programme]]:
 
 def _split(programme: Programme, slots: Fraction, places: Fraction, totals: Fraction) -> Programme:
     """Return the programme with so much on slots, places and totals, tap-ons and -offs alike."""
-    rest = 1 - slots - places - totals
-    named = {table.by: table for table in programme.tables}
-    tables, split = [], []
+    named = tables_of_estimates(programme)
+    tables = [table for table in programme.tables if table not in named.values()]
+    split = [pair for pair in programme.mechanism.split if pair[0] in {t.name for t in tables}]
+    rest = 1 - slots - places - totals - sum(share for _, share in split)
     for axes in TAPS:
         for by, share in ((axes, rest / 2), (axes[:1], slots / 2), (axes[1:], places / 2)):
             if share and (by in named or axes in named):
