@@ -56,7 +56,7 @@ def domain() -> PublicDomain:
 
 @pytest.fixture(scope="module")
 def city(domain: PublicDomain) -> PublicCity:
-    return made_city(domain, MODE, 200_000)
+    return made_city(domain, MODE, 200_000, slot_minutes=60)
 
 
 @pytest.fixture(scope="module")
@@ -65,19 +65,30 @@ def designs(domain: PublicDomain, city: PublicCity) -> dict[str, Ranked]:
 
 
 def test_a_made_city_is_the_same_every_time(domain: PublicDomain, city: PublicCity) -> None:
-    again = made_city(domain, MODE, 200_000)
+    again = made_city(domain, MODE, 200_000, slot_minutes=60)
     assert all((a == b).all() for a, b in zip(again.weeks, city.weeks, strict=True))
     assert city.weeks[0].sum() == pytest.approx(200_000, rel=0.15)
     assert (city.weeks[0] != city.weeks[1]).any()
 
 
 def test_counts_of_a_made_city_are_as_likely_as_their_rates_say(domain: PublicDomain) -> None:
-    sparse = made_city(domain, MODE, 2_000)  # far below one count a cell
+    sparse = made_city(domain, MODE, 2_000, slot_minutes=60)  # far below one count a cell
     totals = [week.sum() for week in sparse.weeks]
     assert np.mean(totals) == pytest.approx(2_000, rel=0.1)
     cells = np.stack(sparse.weeks)
     assert cells.var() > cells.mean()  # Poisson about rates that differ
     assert (cells == np.rint(cells)).all()
+
+
+def test_long_slots_of_a_made_city_are_the_sum_of_their_quarters() -> None:
+    shares = []
+    for minutes in (15, 60, 240, 1440):
+        programme = replace(YEAR, time=replace(YEAR.time, slot_minutes=minutes))
+        domain = load_domain(programme, INCLUDE)
+        days = made_city(domain, MODE, 200_000, slot_minutes=minutes).last_year.sum(axis=2)
+        shares.append(days / days.sum())
+    for other in shares[1:]:
+        assert other == pytest.approx(shares[0], rel=0.1)  # slots vary, of any length
 
 
 def test_designs_are_ranked_by_what_the_programme_is_meant_for(
@@ -191,7 +202,7 @@ def test_check_says_which_grain_can_be_used_at_the_authoritys_volume(
 
 def test_a_larger_city_learns_more_from_trips(domain: PublicDomain) -> None:
     def advice(trips: int) -> list[GrainErrors]:
-        city = made_city(domain, MODE, trips)
+        city = made_city(domain, MODE, trips, slot_minutes=60)
         return list(trip_grains(HOURLY, domain, INCLUDE, city))
 
     small, large = advice(2_000), advice(2_000_000)
