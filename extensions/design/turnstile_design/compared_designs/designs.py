@@ -115,9 +115,8 @@ def tables_of_estimates(programme: Programme) -> dict[tuple[str, ...], TableSpec
 
     Any other table with a bound of its own is no marginal of them.
     """
-    return {
-        table.by: table for table in programme.tables if table.trips_max is None or not table.by
-    }
+    tables = programme.tables
+    return {table.by: table for table in tables if table.trips_max is None or table.is_total}
 
 
 def at_same_loss(mechanism: MechanismSpec, kind: MechanismKind) -> MechanismSpec:
@@ -145,16 +144,14 @@ def events_of_design(programme: Programme, domain: PublicDomain) -> tuple[DrawEv
 
 
 def deviations_of_design(programme: Programme, domain: PublicDomain) -> dict[Statistic, float]:
-    """Return the standard deviation of the noise of each statistic, in counts or grid steps."""
-    events = events_of_design(programme, domain)
-    steps = {(event.table, event.statistic): event.step for event in events}
-    return {named: sd / steps[named] for named, sd in deviations_of(events).items()}
+    """Return the standard deviation of the noise of each statistic."""
+    return deviations_of(events_of_design(programme, domain))
 
 
 def _splits(programme: Programme) -> Iterator[tuple[str, Programme]]:
     """Yield programmes whose loss is split otherwise."""
     shares = dict(programme.mechanism.split)
-    totals = [table.name for table in programme.tables if not table.by]
+    totals = [table.name for table in programme.tables if table.is_total]
     of_totals = sum((shares[name] for name in totals), _NONE)
     bound = bound_in_force(programme)
     for design, (slots, places) in _PARTS.items():

@@ -54,7 +54,7 @@ def grain_advice(
 
     Args:
         release: of any programme with estimates of cells or speeds.
-        trips: tap-ons a week of a made city.
+        trips: tap-ons a week of the mode with the most locations, in a made city.
         buses: in service on a day, in a made city.
         published: package whose estimates stand in for the made city of trips; None without one.
 
@@ -112,7 +112,7 @@ def nothing_learned(
         programme: any; of tables that are not judged nothing is said.
         domain: its public cells.
         include: folder of `domains/`.
-        volume: tap-ons a week, or buses in service on a day.
+        volume: tap-ons a week of the mode with the most locations, or buses in service on a day.
     """
     if _has_speeds_of_hexagons(programme):
         rows = list(bus_grains(programme, domain, volume, only_written=True))

@@ -96,6 +96,8 @@ def published_city(package: Path, domain: PublicDomain, mode: str) -> PublicCity
     """
     try:
         rows = Tables(package).rows("location_slot").to_pandas()
+        if "mode" not in rows and domain.modes == (mode,):
+            rows["mode"] = mode  # of which alone a package says nothing
         tap_ons = rows[(rows["mode"] == mode) & (rows["tap"] == "on")]
         if tap_ons.empty:
             raise KeyError(mode)
