@@ -24,7 +24,9 @@ def test_a_volume_that_nobody_states_is_to_be_decided_and_refused_until_it_is(ci
     code, said = city.tells("check", "city")
     assert code == 2
     assert "typical_volume: is for a person to decide" in said
-    assert "to decide: typical_volume: is not decided yet: tap-ons a week" in city.look()[1]
+    asked = "tap-ons a week of the mode with the most places"  # which alone is judged
+    assert f"to decide: typical_volume: is not decided yet: {asked}" in city.look()[1]
+    assert f"typical_volume: decide       # {asked}" in city.yaml.read_text()
     assert city.tells("run", "city", "--week", WEEK)[0] == 2
     assert _nothing_charged(city)
     city.edit("typical_volume: decide", "typical_volume: 840")

@@ -15,7 +15,12 @@ INCLUDE = Path(__file__).parents[2] / "include"
 
 
 @pytest.mark.parametrize(
-    ("name", "little", "much"), [("opal", 20_000, 5_000_000), ("itms", 5, 1_000)]
+    ("name", "little", "much"),
+    [
+        ("opal", 20_000, 5_000_000),
+        ("itms", 5, 1_000),
+        ("itms_month", 5, 300),  # too few for 7 days
+    ],
 )
 def test_what_tells_nothing_is_refused_unless_it_says_why(
     name: str, little: int, much: int

@@ -17,10 +17,11 @@ from small_deployment import INCLUDE, Deployment
 
 from turnstile.errors import InputError
 from turnstile.estimates.usable import Usable
+from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.loading import load_programme
-from turnstile.programme.spec import Programme, Query
+from turnstile.programme.spec import Programme, Query, UnitBound
 from turnstile_design.compared_designs.bus_grains import bus_grains
 from turnstile_design.compared_designs.designs import OWN, grains
 from turnstile_design.compared_designs.estimate_ranking import Ranked, ranked
@@ -55,7 +56,7 @@ def domain() -> PublicDomain:
 
 @pytest.fixture(scope="module")
 def city(domain: PublicDomain) -> PublicCity:
-    return made_city(domain, MODE, 200_000)
+    return made_city(domain, MODE, 200_000, slot_minutes=60)
 
 
 @pytest.fixture(scope="module")
@@ -64,19 +65,30 @@ def designs(domain: PublicDomain, city: PublicCity) -> dict[str, Ranked]:
 
 
 def test_a_made_city_is_the_same_every_time(domain: PublicDomain, city: PublicCity) -> None:
-    again = made_city(domain, MODE, 200_000)
+    again = made_city(domain, MODE, 200_000, slot_minutes=60)
     assert all((a == b).all() for a, b in zip(again.weeks, city.weeks, strict=True))
     assert city.weeks[0].sum() == pytest.approx(200_000, rel=0.15)
     assert (city.weeks[0] != city.weeks[1]).any()
 
 
 def test_counts_of_a_made_city_are_as_likely_as_their_rates_say(domain: PublicDomain) -> None:
-    sparse = made_city(domain, MODE, 2_000)  # far below one count a cell
+    sparse = made_city(domain, MODE, 2_000, slot_minutes=60)  # far below one count a cell
     totals = [week.sum() for week in sparse.weeks]
     assert np.mean(totals) == pytest.approx(2_000, rel=0.1)
     cells = np.stack(sparse.weeks)
     assert cells.var() > cells.mean()  # Poisson about rates that differ
     assert (cells == np.rint(cells)).all()
+
+
+def test_long_slots_of_a_made_city_are_the_sum_of_their_quarters() -> None:
+    shares = []
+    for minutes in (15, 60, 240, 1440):
+        programme = replace(YEAR, time=replace(YEAR.time, slot_minutes=minutes))
+        domain = load_domain(programme, INCLUDE)
+        days = made_city(domain, MODE, 200_000, slot_minutes=minutes).last_year.sum(axis=2)
+        shares.append(days / days.sum())
+    for other in shares[1:]:
+        assert other == pytest.approx(shares[0], rel=0.1)  # slots vary, of any length
 
 
 def test_designs_are_ranked_by_what_the_programme_is_meant_for(
@@ -127,6 +139,12 @@ def test_published_estimates_stand_in_for_a_city(
     assert public_city.weeks[0].mean() == pytest.approx(np.mean([row[-1] for row in rows]), rel=0.2)
     with pytest.raises(InputError, match="no estimates"):
         published_city(tmp_path, domain, "ferry")
+    pq.write_table(table.drop_columns("mode"), tmp_path / "data/location_slot.parquet")
+    with pytest.raises(InputError, match="no estimates"):
+        published_city(tmp_path, domain, MODE)  # of which mode nothing says
+    one_mode = replace(HOURLY, source=replace(HOURLY.source, modes=(MODE,)))
+    of_one = published_city(tmp_path, load_domain(one_mode, INCLUDE), MODE)
+    assert (of_one.weeks[0] == public_city.weeks[0]).all()
 
 
 def errors_of(estimates: float, *, is_written: bool = True) -> GrainErrors:
@@ -190,12 +208,27 @@ def test_check_says_which_grain_can_be_used_at_the_authoritys_volume(
 
 def test_a_larger_city_learns_more_from_trips(domain: PublicDomain) -> None:
     def advice(trips: int) -> list[GrainErrors]:
-        city = made_city(domain, MODE, trips)
+        city = made_city(domain, MODE, trips, slot_minutes=60)
         return list(trip_grains(HOURLY, domain, INCLUDE, city))
 
     small, large = advice(2_000), advice(2_000_000)
     assert all(row.not_beaten for row in small if row.is_written and "place" in row.table)
     assert not any(row.not_beaten for row in large if row.is_written)
+
+
+@pytest.mark.parametrize("by", [("tap_on_location",), ()])
+def test_sums_of_the_year_are_no_marginals_and_no_totals(
+    domain: PublicDomain, city: PublicCity, by: tuple[str, ...]
+) -> None:
+    sums = replace(load_programme("opal_sums", INCLUDE), time=HOURLY.time)
+    shared = sums.shared_tables
+    of_year = [replace(table, by=by) for table in sums.tables if table not in shared]
+    alone, both = (
+        list(trip_grains(replace(sums, tables=tables), domain, INCLUDE, city))
+        for tables in (shared, (*shared, *of_year))
+    )
+    assert of_year
+    assert both == alone
 
 
 @pytest.mark.long
@@ -205,6 +238,21 @@ def test_a_mid_size_city_learns_nothing_from_the_shipped_grain_of_buses() -> Non
     for buses, learns in ((150, False), (1_000, True)):
         rows = bus_grains(itms, cells, buses, only_written=True)
         assert [not row.not_beaten for row in rows] == [learns, learns]
+
+
+def test_a_bound_on_the_week_of_a_bus_holds_over_its_days_together() -> None:
+    """A bus that counts once moves the noise's vectors alike, be it once a day or once a week."""
+    itms = load_programme("itms", INCLUDE)
+    cells = load_domain(itms, INCLUDE)
+
+    def rows(unit: ProtectionUnit, buses: int) -> list[GrainErrors]:
+        mechanism = replace(itms.mechanism, unit=unit)
+        once = replace(itms, units=(UnitBound(unit, 1),), mechanism=mechanism)
+        return list(bus_grains(once, cells, buses, only_written=True))
+
+    daily = rows(ProtectionUnit.BUS_DAY, 20_000)
+    assert rows(ProtectionUnit.BUS_WEEK, 7 * 20_000) == daily
+    assert rows(ProtectionUnit.BUS_WEEK, 20_000)[0].estimates > daily[0].estimates
 
 
 @pytest.mark.long

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from turnstile.commands.plan import positive
+from turnstile.commands.plan import TRIPS, positive
 from turnstile.commands.printed_json import print_json
 from turnstile.errors import InputError, ProgrammeError, RefusedError, TurnstileError
 from turnstile.extensions import PLANNING, PORTALS, brought
@@ -50,7 +50,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action="store_true",
         help="print the JSON Schema of programme files, for editors",
     )
-    parser.add_argument("--trips", type=positive, help="tap-ons a week: say which grain serves")
+    parser.add_argument("--trips", type=positive, help=f"{TRIPS}: say which grain serves")
     parser.set_defaults(command=_check)
 
 

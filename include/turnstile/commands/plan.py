@@ -31,6 +31,7 @@ from turnstile.publishing.package_size import large_package, package_size
 
 _ANY_WEEK = "2016-W30"  # planning tables are the same in every week
 _looked_at = partial(open_release, opened=open_ledger_to_look)
+TRIPS = "tap-ons a week of the mode with the most places"
 _TRIPS, _BUSES = 2_000_000, 150
 
 
@@ -59,7 +60,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--trips",
         type=positive,
-        help=f"tap-ons a week of the made city (the programme's typical_volume, else {_TRIPS:,})",
+        help=f"{TRIPS}, a made city (the programme's typical_volume, else {_TRIPS:,})",
     )
     parser.add_argument(
         "--buses",

@@ -108,7 +108,7 @@ _OPEN = {
     "time.zone": "the agency's time zone",
     "source.speed_unit": "the unit of speeds",
     "source.date_form": "how dates are written",
-    "typical_volume": "tap-ons a week, or vehicles a day, to plan for",
+    "typical_volume": "tap-ons a week of the mode with the most places, or vehicles a day",
     "accept_no_gain": "why to release what naive tables tell as well",
     "source.columns.action": "which column says whether a tap enters or leaves",
     "source.without_count": "how many passengers an event is that states no number; or name the "

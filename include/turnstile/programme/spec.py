@@ -265,10 +265,8 @@ class TableSpec:
     @property
     def options(self) -> Options:
         """What it states for its measure: a clamp, limits, or classes."""
-        clamps = (self.clamp_kmh, self.clamp_minutes)
-        return (
-            tuple(clamp for clamp in clamps if clamp is not None) or self.limits_kmh or self.classes
-        )
+        clamps = tuple(clamp for clamp in (self.clamp_kmh, self.clamp_minutes) if clamp is not None)
+        return clamps or self.limits_kmh or self.classes
 
     @property
     def mean_range(self) -> int | None:
@@ -431,7 +429,8 @@ class Programme:
         ),
     ] = 1
     typical_volume: Annotated[
-        Positive | None, Key("public: tap-ons a week, or vehicles a day, to plan for", "2000000")
+        Positive | None,
+        Key("public: tap-ons a week of the mode with most places, or vehicles a day", "2000000"),
     ] = None
     accept_no_gain: Annotated[
         Text, Key("why to release what naive tables tell as well", "a baseline for 2027")

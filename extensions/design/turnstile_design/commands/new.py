@@ -6,7 +6,7 @@ import argparse
 import re
 from pathlib import Path
 
-from turnstile.commands.plan import positive
+from turnstile.commands.plan import TRIPS, positive
 from turnstile.errors import InputError
 from turnstile.programme.source_spec import DateForm, Feed, SpeedUnit
 from turnstile.settings import Settings
@@ -41,7 +41,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--curator", default="Example Transport Authority", help="who publishes")
     parser.add_argument("--contact", default="open-data@transport.example", help="for questions")
     volume = parser.add_mutually_exclusive_group()
-    volume.add_argument("--trips", type=positive, help="tap-ons a week: begins at what tells more")
+    volume.add_argument("--trips", type=positive, help=f"{TRIPS}: begins at what tells more")
     volume.add_argument("--buses", type=positive, help="vehicles a day: begins at what tells more")
     parser.add_argument(
         "--accept-no-gain", default="", metavar="REASON", help="why to release it at any volume"

@@ -21,7 +21,6 @@ from turnstile.estimates.vehicles.bus_means import BusMeans, SumLook, bus_means
 from turnstile.privacy.mechanisms.bounded_mean import STEPS_PER_KMH
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import Programme, TableSpec
-from turnstile.service_calendar import DAYS_PER_WEEK
 from turnstile_design.compared_designs.designs import deviations_of_design
 from turnstile_design.compared_designs.grains import (
     CITY_MEAN,
@@ -46,7 +45,7 @@ _SLOWEST_KMH = 3.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Buses:
-    """A week of a city at one resolution, shape (cells, hours): bus-days, mean speeds.
+    """A period of a city at one resolution, shape (cells, hours): bus-days, mean speeds.
 
     Args:
         bus_days: counted under the programme's bound.
@@ -118,10 +117,8 @@ def _made(programme: Programme, domain: PublicDomain, resolution: int, buses: in
     km = np.hypot(111 * away[:, 0], 111 * np.cos(np.radians(middle[0])) * away[:, 1])
     shares = np.exp(-km / _MIDDLE_KM)
     shares /= shares.sum()
-    bound = programme.units[0].contributions_max
-    visited = _CELLS_AN_HOUR * _HOURS_OF_SERVICE * _FINER ** (resolution - _USUAL_RESOLUTION)
-    pairs = min(bound, visited)
-    fine = DAYS_PER_WEEK * buses * pairs * shares[:, None] / hours * np.ones((1, hours))
+    pairs = _pairs_of_bus(programme, resolution)
+    fine = buses * pairs * shares[:, None] / hours * np.ones((1, hours))
     shape = (cells, hours)
     speeds = (
         _CITY_KMH
@@ -133,6 +130,14 @@ def _made(programme: Programme, domain: PublicDomain, resolution: int, buses: in
     total, *sums = (added(values, at) for values in (fine, fine * speeds, fine * (speeds + drift)))
     bus_days = np.maximum(total, 1e-9)
     return _Buses(np.rint(bus_days), *(np.maximum(s / bus_days, _SLOWEST_KMH) for s in sums))
+
+
+def _pairs_of_bus(programme: Programme, resolution: int) -> float:
+    """Return the cells and hours of days that one bus counts in, in a period of the programme."""
+    days, bound = programme.schedule.period_days, programme.units[0]
+    together = min(days, bound.unit.days_max or days)  # days that the bound holds over
+    visited = _CELLS_AN_HOUR * _HOURS_OF_SERVICE * _FINER ** (resolution - _USUAL_RESOLUTION)
+    return days / together * min(bound.contributions_max, visited * together)
 
 
 def predicted_ratio(programme: Programme, domain: PublicDomain, buses: int) -> float:

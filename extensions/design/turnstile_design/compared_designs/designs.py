@@ -110,6 +110,15 @@ def largest_mode(domain: PublicDomain) -> str:
     )
 
 
+def tables_of_estimates(programme: Programme) -> dict[tuple[str, ...], TableSpec]:
+    """Return the tables that count the same records, and that of totals, by their dimensions.
+
+    Any other table with a bound of its own is no marginal of them.
+    """
+    tables = programme.tables
+    return {table.by: table for table in tables if table.trips_max is None or table.is_total}
+
+
 def at_same_loss(mechanism: MechanismSpec, kind: MechanismKind) -> MechanismSpec:
     """Return the mechanism of another kind whose epsilon at delta 1e-6 is not larger.
 
@@ -142,7 +151,7 @@ def deviations_of_design(programme: Programme, domain: PublicDomain) -> dict[Sta
 def _splits(programme: Programme) -> Iterator[tuple[str, Programme]]:
     """Yield programmes whose loss is split otherwise."""
     shares = dict(programme.mechanism.split)
-    totals = [table.name for table in programme.tables if not table.by]
+    totals = [table.name for table in programme.tables if table.is_total]
     of_totals = sum((shares[name] for name in totals), _NONE)
     bound = bound_in_force(programme)
     for design, (slots, places) in _PARTS.items():
@@ -158,9 +167,10 @@ def _splits(programme: Programme) -> Iterator[tuple[str, Programme]]:
 
 def _split(programme: Programme, slots: Fraction, places: Fraction, totals: Fraction) -> Programme:
     """Return the programme with so much on slots, places and totals, tap-ons and -offs alike."""
-    rest = 1 - slots - places - totals
-    named = {table.by: table for table in programme.tables}
-    tables, split = [], []
+    named = tables_of_estimates(programme)
+    tables = [table for table in programme.tables if table not in named.values()]
+    split = [pair for pair in programme.mechanism.split if pair[0] in {t.name for t in tables}]
+    rest = 1 - slots - places - totals - sum(share for _, share in split)
     for axes in TAPS:
         for by, share in ((axes, rest / 2), (axes[:1], slots / 2), (axes[1:], places / 2)):
             if share and (by in named or axes in named):

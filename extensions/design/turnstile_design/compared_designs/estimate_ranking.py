@@ -9,7 +9,12 @@ from pathlib import Path
 
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import Programme, Query
-from turnstile_design.compared_designs.designs import Label, alternatives, deviations_of_design
+from turnstile_design.compared_designs.designs import (
+    Label,
+    alternatives,
+    deviations_of_design,
+    tables_of_estimates,
+)
 from turnstile_design.compared_designs.generated_bias import left_out
 from turnstile_design.compared_designs.predicted_errors import (
     CELLS,
@@ -73,18 +78,17 @@ def design_of(
 ) -> Design:
     """Return what the estimates of a programme depend on, at a grain of locations and slots."""
     deviations = deviations_of_design(programme, domain)
+    tables = tables_of_estimates(programme)
     table_deviations = {
-        table.by: deviations[table.name, "count"]
-        for table in programme.tables
-        if set(table.by) <= set(CELLS) and (table.by or table.trips_max is not None)
+        by: deviations[table.name, "count"] for by, table in tables.items() if set(by) <= set(CELLS)
     }
-    totals = [table for table in programme.tables if not table.by]
+    totals = tables.get(())
     return Design(
         table_deviations,
         label,
         slots,
         left_out(programme, programme.shared_tables[0], include) or 0.0,
-        left_out(programme, totals[0], include) or 0.0 if totals else 0.0,
+        left_out(programme, totals, include) or 0.0 if totals else 0.0,
     )
 
 

@@ -54,7 +54,7 @@ def grain_advice(
 
     Args:
         release: of any programme with estimates of cells or speeds.
-        trips: tap-ons a week of a made city.
+        trips: tap-ons a week of the mode with the most locations, in a made city.
         buses: in service on a day, in a made city.
         published: package whose estimates stand in for the made city of trips; None without one.
 
@@ -92,7 +92,7 @@ def usable_grains(
     """
     if programme.source.feed.shape is not RowShape.TRIPS or not has_cells(programme):
         return
-    city = made_city(domain, largest_mode(domain), trips)
+    city = _made_city(programme, domain, trips)
     rows = list(trip_grains(programme, domain, include, city, finest=OWN))
     yield f"{programme.name}: {city.described}; other modes are not judged. Usable with seven"
     yield "earlier weeks (in a first week) is:"
@@ -112,12 +112,12 @@ def nothing_learned(
         programme: any; of tables that are not judged nothing is said.
         domain: its public cells.
         include: folder of `domains/`.
-        volume: tap-ons a week, or buses in service on a day.
+        volume: tap-ons a week of the mode with the most locations, or buses in service on a day.
     """
     if _has_speeds_of_hexagons(programme):
         rows = list(bus_grains(programme, domain, volume, only_written=True))
     elif programme.source.feed.shape is RowShape.TRIPS and has_cells(programme):
-        city = made_city(domain, largest_mode(domain), volume)
+        city = _made_city(programme, domain, volume)
         grains = trip_grains(programme, domain, include, city, finest=OWN)
         rows = list(takewhile(lambda row: row.is_written, grains))
     else:
@@ -167,11 +167,15 @@ def _has_speeds_of_hexagons(programme: Programme) -> bool:
 
 def _city(release: Release, trips: int, published: Path | None) -> PublicCity:
     """Return the city that designs are judged on, of the mode with the most locations."""
-    domain = release.domain
-    mode = largest_mode(domain)
     if published is not None:
-        return published_city(published, domain, mode)
-    return made_city(domain, mode, trips)
+        return published_city(published, release.domain, largest_mode(release.domain))
+    return _made_city(release.programme, release.domain, trips)
+
+
+def _made_city(programme: Programme, domain: PublicDomain, trips: int) -> PublicCity:
+    """Return a made city in the slots of a programme."""
+    minutes = programme.time.slot_minutes
+    return made_city(domain, largest_mode(domain), trips, slot_minutes=minutes)
 
 
 def _ranked_row(row: Ranked) -> list[str]:

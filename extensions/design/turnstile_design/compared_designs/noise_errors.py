@@ -23,7 +23,12 @@ from turnstile.programme.domain.public_domain import (
 )
 from turnstile.programme.fields import TAPS
 from turnstile.programme.spec import Programme
-from turnstile_design.compared_designs.designs import Alternative, alternatives, events_of_design
+from turnstile_design.compared_designs.designs import (
+    Alternative,
+    alternatives,
+    events_of_design,
+    tables_of_estimates,
+)
 from turnstile_design.compared_designs.generated_bias import left_out
 
 LoadDomain = Callable[[Programme], PublicDomain]
@@ -82,7 +87,7 @@ def errors_of(
     events = events_of_design(programme, domain)
     event_of = {event.table: event for event in events}
     if programme.mechanism.kind.is_thresholded:
-        by = {table.by: event_of[table.name] for table in programme.tables}
+        by = {by: event_of[table.name] for by, table in tables_of_estimates(programme).items()}
         axes = TAPS[0]
         cell, time, location = (
             noise_variance(by[b].noise, by[b].scale) ** 0.5 if b in by else nan

@@ -19,6 +19,7 @@ from scipy.special import ndtr
 
 from turnstile.errors import InputError
 from turnstile.estimates.fitting.fission import public_normals
+from turnstile.estimates.roll_ups import MINUTES_PER_HOUR
 from turnstile.programme.domain.public_domain import UNKNOWN, Place, PublicDomain
 from turnstile.programme.fields import TAPS
 from turnstile.publishing.package_reader import Tables
@@ -32,6 +33,7 @@ _SKEW, _HEAD = 0.9, 3.0  # the n-th largest stop has a share of 1 / (n + 3)^0.9
 _WEEKDAYS, _WEEKEND_PEAK, _WEEKEND_REST = 5, 0.25, 0.8
 _PEAKS = ((8.0, 0.9), (17.5, 1.2))  # hours, and their spread
 _OPEN = (5.0, 24.0)
+_QUARTER = 15  # minutes: of a longer slot each counts
 _REST = 0.25
 _ANSCOMBE = 3 / 8
 _SMALL, _LARGEST = 10.0, 60  # counts
@@ -56,21 +58,25 @@ class PublicCity:
     last_year: Floats
 
 
-def made_city(domain: PublicDomain, mode: str, trips: int) -> PublicCity:
+def made_city(domain: PublicDomain, mode: str, trips: int, *, slot_minutes: int) -> PublicCity:
     """Return a made-up city on a programme's own stops and slots.
 
     Args:
         domain: public cells of trips.
         mode: whose stops are meant.
         trips: tap-ons of the mode in a week.
+        slot_minutes: length of a slot.
     """
     stops = tuple(place for place in domain.places if place.mode == mode)
     hours = _hours(domain, mode)
     ranks = np.argsort(np.argsort(public_normals(f"{mode}/ranks", (len(stops),))))
     size = 1 / (_HEAD + ranks) ** _SKEW
     homes = (np.arange(len(stops)) * 0.618) % 1
-    out, back = (np.exp(-(((hours - at) / spread) ** 2) / 2) for at, spread in _PEAKS)
-    rest = _REST * ((hours >= _OPEN[0]) & (hours < _OPEN[1]))
+    quarters = hours[:, None] + np.arange(0, slot_minutes, _QUARTER) / MINUTES_PER_HOUR
+    out, back = (
+        np.exp(-(((quarters - at) / spread) ** 2) / 2).sum(axis=1) for at, spread in _PEAKS
+    )
+    rest = _REST * ((quarters >= _OPEN[0]) & (quarters < _OPEN[1])).sum(axis=1)
     is_weekday = np.arange(DAYS_PER_WEEK) < _WEEKDAYS
     peaks = homes[:, None] * out + (1 - homes[:, None]) * back
     shape = (
@@ -90,6 +96,8 @@ def published_city(package: Path, domain: PublicDomain, mode: str) -> PublicCity
     """
     try:
         rows = Tables(package).rows("location_slot").to_pandas()
+        if "mode" not in rows and domain.modes == (mode,):
+            rows["mode"] = mode  # of which alone a package says nothing
         tap_ons = rows[(rows["mode"] == mode) & (rows["tap"] == "on")]
         if tap_ons.empty:
             raise KeyError(mode)

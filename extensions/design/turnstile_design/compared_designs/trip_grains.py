@@ -81,7 +81,7 @@ def trip_grains(
             summed = _Numbers(*(added(counts, region) for counts in numbers))
             places = f"{len(labels)} regions"
             yield from _by_time(places, summed, written, is_own=False, is_published=True)
-    if any(not table.by for table in programme.tables):
+    if any(table.is_total for table in programme.tables):
         yield _totals(programme, domain, include, city)
 
 

@@ -71,7 +71,7 @@ class Answers:
         speed_unit: of vehicles whose feed has no standard that states it.
         date_form: of taps that state their date.
         all_tap_on: True if no column says whether a tap enters or leaves.
-        typical_volume: tap-ons a week, or vehicles a day.
+        typical_volume: tap-ons a week of the mode with the most places, or vehicles a day.
         accept_no_gain: why to release what naive tables tell as well; empty to let it be judged.
     """
 
