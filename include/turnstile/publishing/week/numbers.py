@@ -308,7 +308,8 @@ def changed_places(contents: Contents) -> pd.DataFrame:
     weeks = _alike(contents, "location")
     if not weeks:
         return pd.DataFrame()
-    places = _changed(*weeks, [name for name in (MODE, "location") if name in weeks[0]])
+    now, before = weeks
+    places = _changed(now, before, [name for name in (MODE, "location") if name in now])
     places = places[places["location"] != "UNKNOWN"].reset_index(drop=True)
     distances = (places["value"] / places["deviation"]).abs() / math.sqrt(2)
     return places.assign(is_listed=discoveries([math.erfc(distance) for distance in distances]))
