@@ -12,6 +12,7 @@ import re
 import tempfile
 from collections import defaultdict
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ def answered(lines: str, weeks: MadeWeeks) -> Any:  # noqa: ANN401 - what the li
     """Run the lines of a question where the packages of made weeks lie."""
     names: dict[str, Any] = {
         "pandas": pd,
+        "date": date,
         "now": weeks.folders[0],
         "before": weeks.folders[1],
         "month": weeks.folders,

@@ -175,7 +175,10 @@ def compared(seed: int, trips_a_week: int) -> Compared:
     week = truth.sum(axis=0).ravel().astype(np.float64)
     now = drawn_week(truth, events)
     table = flow_tables(now)[FLOWS["zone"].name]
-    earlier = tuple(drawn_week(past_week, events).numbers for past_week in before)
+    earlier = tuple(
+        replace(drawn_week(past_week, events).numbers, days=_WEEK.plus(-weeks).days)
+        for weeks, past_week in enumerate(before, 1)
+    )
     later = flow_tables(replace(now, earlier=earlier))[FLOWS["zone"].name]
     with_earlier, low, high = (later[name].to_numpy() for name in ("estimate", "low_90", "high_90"))
     is_later = later["is_flow"].to_numpy(zero_copy_only=False)

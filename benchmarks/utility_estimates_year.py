@@ -92,7 +92,7 @@ def cost_lines(root: Path) -> Iterator[str]:
     before = time.process_time()
     now = numbers_of_package(root / str(WEEKS[0]))
     promise = _promise(programme)
-    chosen = comparable(root, (str(week) for week in WEEKS[1:]), now, promise)
+    chosen = comparable(root, (str(week) for week in WEEKS[1:]), now, promise, {})
     earlier = tuple(earlier_numbers(root / release.key, release) for release in chosen)
     read = time.process_time()
     estimates = trip_estimates(WeekToEstimate(promise, domain, now, "benchmark", earlier))

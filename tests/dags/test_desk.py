@@ -94,7 +94,7 @@ def test_an_officer_sees_the_week_beside_the_last_one_and_answers_in_their_own_n
     shown = site.get(DESK, headers=bearer("op")).text
     words = " ".join(re.sub(r"<[^>]+>", " ", shown).split())
     assert f"Taps beside {LAST}" in words
-    assert re.search(r"all days [\d,]+ [\d,]+ [+-][\d,.]+ \u00b1 [\d,.]+", words)
+    assert re.search(r"all days of both [\d,]+ [\d,]+ [+-][\d,.]+ \u00b1 [\d,.]+", words)
     assert re.search(r"(Places that moved more|No place of \d+ moved more)", words)
     assert "Rules of the input" not in words  # no run reported any: nothing is made up
     form = {"seen": _seen(shown), "choice": "Approve", "reason": "seen", "public_note": "all well"}

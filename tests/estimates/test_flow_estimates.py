@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from fractions import Fraction
 from itertools import pairwise
 
@@ -13,6 +14,8 @@ from flows import FLOWS, compared, drawn_week, events_of_programme, made_city, o
 
 from turnstile.estimates.flows.flow_estimates import flow_tables
 from turnstile.estimates.flows.flow_numbers import Flows, reconciled
+from turnstile.estimates.week_to_estimate import WeekToEstimate
+from turnstile.release.numbers import Numbers
 
 SIZES = (100_000, 1_000_000, 5_000_000)
 
@@ -124,6 +127,26 @@ def test_least_squares_is_that_of_the_normal_equations() -> None:
     assert flows.zones.variance[0] == pytest.approx(np.diag(covariance))
     assert flows.regions.values[0] == pytest.approx(sums @ best)
     assert flows.regions.variance[0] == pytest.approx(np.diag(sums @ covariance @ sums.T))
+
+
+def test_the_mean_of_a_month_is_of_whole_weeks_up_to_this_one() -> None:
+    coins, events = dice(5), events_of_programme()
+    weeks = [drawn_week(made_city(coins, SIZES[0]), events) for _ in range(3)]
+    now, days = weeks[0], weeks[0].numbers.days
+    before, after = (
+        replace(week.numbers, days=tuple(day + timedelta(days=shift) for day in days))
+        for week, shift in zip(weeks[1:], (-7, 7), strict=True)
+    )
+    gap = replace(now, numbers=replace(now.numbers, gaps=days[:1]))
+
+    def month(week: WeekToEstimate, *beside: Numbers) -> list[float]:
+        table = flow_tables(replace(week, earlier=beside))[FLOWS["zone"].name]
+        means: list[float] = table["month_mean"].to_pylist()
+        return means
+
+    assert month(now, before, after) == month(now, before) != month(now)
+    assert month(now, after) == month(now)  # a later series
+    assert month(gap, before) == month(gap)
 
 
 def test_a_week_without_input_has_no_flows_and_a_gap_adds_nothing() -> None:

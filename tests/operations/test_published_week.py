@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from small_deployment import WEEK, Deployment
 
+from turnstile.ledger.records import ReleaseKey
 from turnstile.operations.budget_page.picture_shapes import Location
-from turnstile.operations.budget_page.published_week import week_in
+from turnstile.operations.budget_page.published_week import week_beside, week_in
 from turnstile.programme.loading import load_programme
+from turnstile.settings import Settings
 
 
 def _shown(place: Deployment, name: str) -> dict[str, Location]:
@@ -51,3 +54,21 @@ def test_a_stop_that_the_domain_has_not_moves_no_place(published: Deployment, mo
         with path.open("a") as file:
             file.write(f"bus,Far Away,{area[2]},-10.0,100.0\n")
         assert before[area[2]].outline != _shown(published, "opal")[area[2]].outline
+
+
+@pytest.mark.parametrize("gaps", [0, 1])
+def test_a_week_beside_another_is_compared_over_the_days_that_both_have(
+    published: Deployment, gaps: int
+) -> None:
+    package = published.public / "opal" / WEEK / "r0"
+    programme = load_programme("opal", published.include)
+    shown = week_in(package, programme, published.include, {})
+    heat = {
+        (day, slot): replace(bar, value=None) if day in shown.rows[:gaps] else bar
+        for (day, slot), bar in shown.heat.items()
+    }
+    last = ReleaseKey("opal", WEEK, 0)
+    beside = week_beside(replace(shown, heat=heat), last, programme, Settings.from_environment())
+    assert beside is not None
+    assert len(beside.rows) == 8 - gaps
+    assert beside.rows[-1].before == beside.rows[-1].now

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,11 @@ from made_homes import MadeHome, MadeHomes
 from small_deployment import WEEK
 
 from turnstile.cli import main
+from turnstile.ledger.of_deployment import open_ledger
+from turnstile.ledger.records import ReleaseKey
 from turnstile.publishing.explore import site
+from turnstile.publishing.package import _earlier
+from turnstile.settings import Settings
 
 CHANGED, GAP = "2016-W31", "2016-W32"
 GAP_DAY, DAY_BEFORE = "2016-08-09", "2016-08-02"
@@ -71,6 +76,46 @@ def test_the_explorer_knows_which_weeks_count_the_same(home: MadeHome) -> None:
     folder = home.home / "public/opal/explore/weeks"
     terms = [site._handed_over(path.read_bytes())["terms"] for path in sorted(folder.iterdir())]
     assert terms[0] != terms[1] == terms[2]
+
+
+def test_a_mean_day_of_the_explorer_is_one_of_the_days_with_input(home: MadeHome) -> None:
+    folder = home.home / "public/opal"
+    for week, known in ((GAP, 4), (CHANGED, 5)):
+        path = folder / f"explore/weeks/{week}-r0.js"
+        record = site._handed_over(path.read_bytes())
+        rows = pd.read_parquet(folder / f"{week}/r0/data/location.parquet").query("tap == 'on'")
+        rows = rows[[day.weekday() < 5 for day in rows["service_date"]]]
+        sums = rows.groupby(["mode", "location"], observed=True)[["value", "unbiased"]].sum()
+        for place, numbers in zip(record["places"], record["weekday"], strict=True):
+            column = "unbiased" if len(numbers) > 3 else "value"  # without an interval
+            assert numbers[0] == pytest.approx(sums.loc[tuple(place), column] / known, abs=0.1)
+
+
+def test_a_report_compares_days_that_both_weeks_have_and_that_count_the_same(
+    home: MadeHome,
+) -> None:
+    """A day without input was a fall by a seventh, and what other slots bound a change."""
+    public = home.home / "public/opal"
+    assert "week before" not in (public / f"{CHANGED}/r0/report.html").read_text()
+    said = (public / f"{GAP}/r0/report.html").read_text()
+    said = re.findall(r"against the week before, on days that both have: ([^\"]*)\.\"", said)[0]
+    sums = []
+    for week in (GAP, CHANGED):
+        rows = pd.read_parquet(public / f"{week}/r0/data/day.parquet").query("tap == 'on'")
+        rows = rows[~rows["service_date"].astype(str).isin([GAP_DAY, DAY_BEFORE])]
+        sums.append(rows.groupby("mode", observed=True)["unbiased"].sum())
+    changes = (sums[0] - sums[1]).to_dict()
+    shown = dict(re.findall(r"(\w[\w ]*) ([+-][\d,]+) ±", said))
+    assert shown == {mode: f"{change:+,.0f}" for mode, change in changes.items()}
+
+
+def test_the_week_before_is_the_one_just_before(
+    home: MadeHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.enter(monkeypatch)
+    ledger, public = open_ledger(Settings.from_environment()), home.home / "public"
+    assert _earlier(public, ReleaseKey("opal", "2016-W33", 0), ledger) == public / f"opal/{GAP}/r0"
+    assert _earlier(public, ReleaseKey("opal", "2016-W34", 0), ledger) is None
 
 
 @pytest.mark.long

@@ -11,6 +11,7 @@ from turnstile.cli import main
 
 NEXT = "2016-W31"
 _SAME, _RANGE = "", "clamp_kmh: 65 -> clamp_kmh: 85"
+_BOUND = "cells_at_most: 40 -> cells_at_most: 80"
 _TABLE = 'limits_kmh: [40, 60] -> limits_kmh: [40, 60, 80]; "7/10" -> "6/10"'
 _TABLE += '; over_60: "1/10" -> over_60: "1/10"\n    speeding/over_80: "1/10"'
 
@@ -18,8 +19,8 @@ _TABLE += '; over_60: "1/10" -> over_60: "1/10"\n    speeding/over_80: "1/10"'
 @pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("edits", "borrows"),
-    [(_SAME, True), (_RANGE, False), (_TABLE, False)],
-    ids=["the same", "another range", "a further limit"],
+    [(_SAME, True), (_RANGE, False), (_TABLE, False), (_BOUND, False)],
+    ids=["the same", "another range", "a further limit", "another bound"],
 )
 def test_a_week_borrows_from_weeks_that_drew_the_same_numbers(
     copied_home: Path, edits: str, *, borrows: bool

@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+from zoneinfo import ZoneInfo
 
 import frictionless
 import pandas as pd
+import pyarrow as pa
 import pytest
 from small_deployment import WEEK, Deployment
 
 from turnstile.errors import ProgrammeError
+from turnstile.programme.domain.mode_slots import clock
 from turnstile.programme.field_registry import BY_NAME
 from turnstile.programme.loading import load_programme
+from turnstile.programme.spec import TimeSpec
+from turnstile.publishing.contents import Contents
 from turnstile.publishing.contents_check import unknown_contents
 from turnstile.publishing.week.gtfs_ride import RIDERSHIP
-from turnstile.publishing.week.tides_shapes import ACTIVITIES, ACTIVITY_COLUMNS, ERRORS
+from turnstile.publishing.week.tides_shapes import (
+    ACTIVITIES,
+    ACTIVITY_COLUMNS,
+    ERRORS,
+    _periods,
+)
+from turnstile.service_calendar import parse_period
 
 UNKNOWN = "UNKNOWN"
 
@@ -66,6 +80,26 @@ def test_its_totals_are_those_of_the_tables_with_their_errors(opal: Path) -> Non
         begins = f"{busiest.service_date}T{busiest.slot}:00+10:00"
         row = shape[(shape.stop_id == str(busiest.location)) & (shape.time_period_start == begins)]
         assert row[f"total_{side}"].item() >= round(busiest.value) > 0
+
+
+@pytest.mark.parametrize(
+    ("week", "minutes", "periods"),
+    [("2016-W30", 15, 672), ("2016-W39", 15, 668), ("2016-W39", 40, 251), ("2016-W13", 15, 672)],
+    ids=["no change", "an hour is skipped", "slots across it", "an hour comes twice"],
+)
+def test_periods_follow_each_other_whatever_the_clock_does(
+    week: str, minutes: int, periods: int
+) -> None:
+    """On the day that clocks go forward a period ended before it began, and two were the same."""
+    slots = [clock(minute) for minute in range(0, 1440, minutes)]
+    contents = SimpleNamespace(drawn=SimpleNamespace(plan=SimpleNamespace(week=parse_period(week))))
+    time = SimpleNamespace(zone=ZoneInfo("Australia/Sydney"), slot_minutes=minutes)
+    made = _periods(cast("Contents", contents), cast("TimeSpec", time), pa.table({"slot": slots}))
+    ends = ("time_period_start", "time_period_end")
+    begins, over = ([datetime.fromisoformat(at) for at in made[end].to_pylist()] for end in ends)
+    assert len(begins) == periods
+    assert all(first < last for first, last in zip(begins, over, strict=True))
+    assert over[:-1] == begins[1:]
 
 
 def test_every_column_is_in_the_registry_and_the_descriptor(opal: Path) -> None:

@@ -20,7 +20,7 @@ from turnstile.programme.spec import TableSpec
 if TYPE_CHECKING:
     from turnstile.estimates.trips.trip_estimates import Estimates
 
-MODEL = "shrunken singular values with earlier weeks, version 13"
+MODEL = "shrunken singular values with earlier weeks, version 14"
 FOLDER = "estimates"
 RECORD = "record.json"
 EARLIER_AT_MOST = 8  # weeks: older ones are of another season
@@ -96,7 +96,7 @@ def earlier_releases(record: dict[str, Any]) -> tuple[EarlierRelease, ...]:
 
 
 def draws_alike(record: dict[str, Any], promise: Promise) -> bool:
-    """Return whether a release drew every table of a promise, of the same records and ranges.
+    """Return whether a release drew every table of a promise, over the same ranges.
 
     Args:
         record: of its estimates.

@@ -23,6 +23,7 @@ from turnstile.estimates.week_estimates import (
 from turnstile.estimates.week_to_estimate import Promise, WeekToEstimate, promise_of
 from turnstile.ledger.records import ReleaseKey
 from turnstile.pipeline.context import Release
+from turnstile.publishing.card import counted_by
 from turnstile.publishing.package_numbers import comparable, drew_alike, earlier_numbers
 from turnstile.release.drawn import Drawn
 from turnstile.release.numbers import Numbers, of_sealed
@@ -93,7 +94,8 @@ def earlier_now(
     Of the numbers, cells and days count.
     """
     keys = map(str, islice(_published_keys(release), _LOOKED_AT_MOST))
-    return comparable(release.settings.public, keys, numbers, promise)
+    card = counted_by(release.programme, release.plan, release.domain)
+    return comparable(release.settings.public, keys, numbers, promise, card)
 
 
 def _published_keys(release: Release) -> Iterator[ReleaseKey]:

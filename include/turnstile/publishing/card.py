@@ -25,6 +25,7 @@ from turnstile.privacy.events import one_of_each_label
 from turnstile.privacy.guarantees import epsilon_of
 from turnstile.programme.bounding_rule import rule_of
 from turnstile.programme.domain.mode_slots import clock
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Outside, Programme
 from turnstile.publishing.allowed_contents import LIBRARIES
@@ -90,6 +91,16 @@ def release_card(drawn: Drawn, *, ledger: Ledger, built_at: datetime) -> dict[st
         "sealed_sha256": attempt.artefact_digest,
         "programme_sha256": plan.programme_digest,
         "libraries": {name: version(name) for name in LIBRARIES},
+    }
+
+
+def counted_by(programme: Programme, plan: ReleasePlan, domain: PublicDomain) -> dict[str, Any]:
+    """Return the part of a card that decides which records its tables count (`terms_of`)."""
+    return {
+        "guarantee": _of_trips(programme),
+        "terms": stated_terms(programme, plan),
+        "time_zone": programme.time.zone.key,
+        "domain": {"sha256": domain.digest},
     }
 
 

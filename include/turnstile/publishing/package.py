@@ -25,6 +25,7 @@ from turnstile.publishing.files import FILES
 from turnstile.publishing.package_reader import DATA, Tables, csv_file
 from turnstile.release.drawn import Drawn
 from turnstile.release.zones import digest_of
+from turnstile.service_calendar import parse_period
 
 _AS_ASSESSED = ("plan.json", "assessment.json", "assessment.html")
 
@@ -98,14 +99,11 @@ def _estimates_record(embargoed: Path) -> dict[str, Any] | None:
 
 
 def _earlier(public: Path, key: ReleaseKey, ledger: Ledger) -> Path | None:
-    """Return the package in force of the newest period before one that has it here."""
-    weeks = ledger.weeks(key.programme)
-    for period in sorted((name for name in weeks if name < key.period), reverse=True):
-        in_force = weeks[period].in_force
-        package = None if in_force is None else public / str(in_force.key)
-        if package is not None and package.is_dir():
-            return package
-    return None
+    """Return the package in force of the period just before one, if it is here."""
+    week = ledger.weeks(key.programme).get(str(parse_period(key.period).plus(-1)))
+    in_force = None if week is None else week.in_force
+    package = None if in_force is None else public / str(in_force.key)
+    return package if package is not None and package.is_dir() else None
 
 
 def _write_tables(tables: Tables, package: Path) -> list[dict[str, Any]]:

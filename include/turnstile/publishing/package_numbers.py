@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -23,6 +23,7 @@ from turnstile.estimates.week_estimates import (
     promise_from,
 )
 from turnstile.estimates.week_to_estimate import Promise, WeekToEstimate, is_comparable
+from turnstile.publishing.carried.sums import terms_of
 from turnstile.publishing.describe.manifest import MANIFEST, differences
 from turnstile.publishing.package_reader import CARD, Package, Tables, domain_of, read_package
 from turnstile.release.numbers import Numbers, Statistic, deviations_of
@@ -40,7 +41,11 @@ def numbers_of_package(folder: Path) -> Numbers:
 
 
 def comparable(
-    packages: Path, keys: Iterable[str], now: Numbers, promise: Promise | None
+    packages: Path,
+    keys: Iterable[str],
+    now: Numbers,
+    promise: Promise | None,
+    card: Mapping[str, Any],
 ) -> tuple[EarlierRelease, ...]:
     """Return the first releases that can be compared with a week, as many as estimates take.
 
@@ -53,6 +58,7 @@ def comparable(
         now: of which cells and days count.
         promise: of the week; who did not draw one of its tables, or over another range, is no help.
             None where it is not known yet.
+        card: of the week, as far as it says what is counted (`counted_by`).
     """
     releases: list[EarlierRelease] = []
     for key in keys:
@@ -67,7 +73,9 @@ def comparable(
         days = parse_period(plan["week"]).days
         if not is_comparable(plan["domain_digest"], days, now):
             continue
-        if promise is None or drew_alike(folder, promise):
+        if promise is None or (
+            drew_alike(folder, promise) and _counted_alike(_json(folder, CARD), card, promise)
+        ):
             releases.append(EarlierRelease(key, digest_of(manifest)))
     return tuple(releases)
 
@@ -78,6 +86,22 @@ def drew_alike(folder: Path, promise: Promise) -> bool:
         return draws_alike(estimates_record(folder), promise)
     except InputError:  # it states no estimates
         return False
+
+
+def _counted_alike(earlier: dict[str, Any], now: Mapping[str, Any], promise: Promise) -> bool:
+    """Return whether a card says that every table of a promise counts what it does now.
+
+    Cards of before cards held their terms do not say: they are taken as alike.
+    """
+    if "terms" not in earlier or "terms" not in now:
+        return True
+    slots = {"promise": {"slot_minutes": promise.slot_minutes}}
+    cards = [{**card, "estimates": slots} for card in (earlier, now)]
+    tables = (*promise.tables, *promise.flows, *promise.totals)
+    return all(
+        terms_of(cards[0], table.by, [table.name]) == terms_of(cards[1], table.by, [table.name])
+        for table in tables
+    )
 
 
 def _numbers(folder: Path, package: Package) -> Numbers:

@@ -7,7 +7,7 @@ Most pairs of zones have no trips, so a list of those that rise above noise woul
 1995): first among pairs of regions, then among the pairs of zones within those that are listed.
 
 They are listed by the mean of this week and the three before it: what the noise of one week hides
-four show.
+four show. Of a week with days without input they are listed by its own total.
 
 `estimate` moves each reconciled number towards what is expected of it, the more so the less such
 numbers differ from it beyond their noise (empirical Bayes, in classes of expected size; Efron &
@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
 import pyarrow as pa
@@ -173,21 +174,18 @@ class _Judged:
 def _tables(week: WeekToEstimate, specs: dict[str, TableSpec]) -> dict[str, pa.Table]:
     """Return the tables of flows of the same periods."""
     modes = flows_by_mode(week, specs)
-    weeks = [numbers for numbers in week.earlier if not numbers.gaps]
+    now, weeks = week.numbers, [numbers for numbers in week.earlier if not numbers.gaps]
+    # A total of fewer days is none of a week, and a later series has weeks after this one, too.
+    in_month = [not now.gaps and numbers.days < now.days for numbers in weeks]
     before = [flows_by_mode(replace(week, numbers=numbers), specs) for numbers in weeks]
     regions, zones = [], []
     for flows, *earlier in zip(modes, *before, strict=True):
         of_regions, of_zones = estimated(flows, earlier)
-        month = [flows, *earlier][:_MONTH]
-        regions.append(
-            _Judged(
-                flows.regions, of_regions, mean_of([month_flows.regions for month_flows in month])
-            )
-        )
+        month = [flows, *compress(earlier, in_month)][:_MONTH]
+        of_month = mean_of([one.regions for one in month])
+        regions.append(_Judged(flows.regions, of_regions, of_month))
         if flows.zones is not None and of_zones is not None:
-            of_month = mean_of(
-                [month_flows.zones for month_flows in month if month_flows.zones is not None]
-            )
+            of_month = mean_of([one.zones for one in month if one.zones is not None])
             zones.append(_Judged(flows.zones, of_zones, of_month))
     listed_regions = _listed(regions, None)
     tables = {}

@@ -39,7 +39,7 @@ from turnstile.publishing.week.geography import Feature, features_of
 from turnstile.settings import Settings
 
 _WEEK = "the week"
-_WHOLE = "all days"
+_WHOLE = "all days of both"
 _TIMES, _PLACES = ("slot",), ("location", "cell")  # endings of dimensions
 
 
@@ -70,13 +70,12 @@ class PublishedWeek:
     adds_up: bool = True
 
     def by_row(self) -> dict[str, Bar]:
-        """Return the sum of each row of the heat map, by the day of the week, and of all."""
+        """Return the sum of each row of the heat map, by the day of the week."""
         sums: dict[str, list[Bar]] = {}
         for (row, _), bar in self.heat.items():
             if bar.value is not None:
                 sums.setdefault(_day_of_week(row), []).append(bar)
-        totals = {name: _sum(name, bars) for name, bars in sums.items()}
-        return totals | ({_WHOLE: _sum(_WHOLE, list(totals.values()))} if totals else {})
+        return {name: _sum(name, bars) for name, bars in sums.items()}
 
     def by_place(self) -> dict[str, Bar]:
         """Return the number of each place of the map."""
@@ -246,6 +245,12 @@ def _locations(space: Mapping[str, Bar], features: Sequence[Feature]) -> Iterabl
             yield Location(name, rings[name], bar.value, bar.deviation)
 
 
+def _with_whole(week: Mapping[str, Bar], other: Mapping[str, Bar]) -> Mapping[str, Bar]:
+    """Return the days of a week, and the sum of those that another has, too."""
+    days = [bar for day, bar in week.items() if day in other]
+    return {**week, _WHOLE: _sum(_WHOLE, days)} if days else week
+
+
 def week_beside(
     shown: PublishedWeek, last: ReleaseKey | None, programme: Programme, settings: Settings
 ) -> WeekCompared | None:
@@ -267,9 +272,10 @@ def week_beside(
     except (KeyError, FileNotFoundError, InputError):  # it had other tables or columns
         return None
     is_count = shown.adds_up
+    then, now = before.by_row(), shown.by_row()
     return compared(
         last.period,
-        (before.by_row(), shown.by_row()) if is_count else ({}, {}),
+        (_with_whole(then, now), _with_whole(now, then)) if is_count else ({}, {}),
         (before.by_place(), shown.by_place()),
         adds_up=is_count,
     )

@@ -107,8 +107,9 @@ def _of_counts(
     by_slot: defaultdict[str, list[PlaceRow]] = defaultdict(list)
     for row in hours:
         by_slot[row.slot].append(row)
-    off = [row for row in rows if date.fromisoformat(row.day).weekday() >= SATURDAY]
-    on = [row for row in rows if row not in off]
+    there = [row for row in rows if row.value is not None]  # a mean is of days with input
+    off = [row for row in there if date.fromisoformat(row.day).weekday() >= SATURDAY]
+    on = [row for row in there if row not in off]
     of_day, of_hour = tables.of_places, tables.of_hours or tables.of_places
     return {
         "week": _sum(tables, of_day, rows),

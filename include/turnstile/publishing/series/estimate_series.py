@@ -25,6 +25,7 @@ from turnstile.ledger.custody.folders import release_folders
 from turnstile.ledger.records import revision_of
 from turnstile.publishing.describe.manifest import MANIFEST
 from turnstile.publishing.package_numbers import comparable, earlier_numbers, week_alone
+from turnstile.publishing.package_reader import Tables
 from turnstile.publishing.written_text import json_bytes
 from turnstile.release.numbers import Numbers
 from turnstile.release.zones import digest_of
@@ -121,4 +122,5 @@ def _beside(
     others = (other for other in public if other is not package)
     near = sorted(others, key=lambda other: abs(other.period.first_day - start))
     keys = (other.release.key for other in near)
-    return comparable(packages, keys, week.numbers, week.promise)
+    card = Tables(packages / package.release.key).card
+    return comparable(packages, keys, week.numbers, week.promise, card)

@@ -7,6 +7,7 @@ changes between weeks, which estimates would make too small, are shown by unbias
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from turnstile.publishing.carried.sums import Sum
 from turnstile.publishing.contents import NORMAL_95, Contents, TableFile, label_of, once
 from turnstile.publishing.data_tables import DAY, MODE, TAP, USABLE, VALUE, Layout
 from turnstile.publishing.package_reader import Tables, texts_of, where
+from turnstile.publishing.series.dataset import terms_in
 from turnstile.publishing.week.claims import discoveries
 from turnstile.publishing.week.sums import Sums, as_texts
 
@@ -285,41 +287,52 @@ def day_totals(tables: Tables) -> pd.DataFrame:
 
 
 def changes(contents: Contents) -> pd.DataFrame:
-    """Return the change of each mode's week against the week before; empty without one.
+    """Return the change of each mode against the week before; empty without one.
 
     Columns: `mode`, `value`, `deviation`, `half_width`, `share` (of the week before).
     """
-    if contents.earlier is None:
+    weeks = _alike(contents, "day")
+    if not weeks:
         return pd.DataFrame()
-    now, before = by_day(contents), day_totals(Tables(contents.earlier))
-    if now.empty or before.empty:
-        return pd.DataFrame()
-    return _changed(now.rename(columns=_AS_UNBIASED), before.rename(columns=_AS_UNBIASED), [MODE])
+    now, before = (week if MODE in week else week.assign(**{MODE: "all"}) for week in weeks)
+    return _changed(now, before, [MODE])
 
 
-_AS_UNBIASED = {"value": "unbiased", "deviation": "unbiased_sd"}
-
-
-def changed_places(now: Tables, before: Tables) -> pd.DataFrame:
-    """Return the change of each place's boardings against the week before; empty without a table.
+@once
+def changed_places(contents: Contents) -> pd.DataFrame:
+    """Return the change of each place's boardings against the week before; empty without one.
 
     Columns: `mode`, `location`, `value`, `deviation`, `half_width`, `share`, and `is_listed`:
-    changes of which one in twenty is expected to be chance. Days that only one week has input
-    of are left out, by their weekday.
+    changes of which one in twenty is expected to be chance.
     """
-    if any("location" not in package.layouts for package in (now, before)):
+    weeks = _alike(contents, "location")
+    if not weeks:
         return pd.DataFrame()
-    read = (_taps_on(package, "location").to_pandas() for package in (now, before))
-    weeks = [week.dropna(subset=["unbiased"]) for week in read]
-    if any(DAY not in week for week in weeks):
-        return pd.DataFrame()
-    days = [{day.weekday() for day in week[DAY]} for week in weeks]
-    both = [week[[day.weekday() in days[0] & days[1] for day in week[DAY]]] for week in weeks]
-    keys = [name for name in (MODE, "location") if name in weeks[0]]
-    places = _changed(both[0], both[1], keys)
+    now, before = weeks
+    places = _changed(now, before, [name for name in (MODE, "location") if name in now])
     places = places[places["location"] != "UNKNOWN"].reset_index(drop=True)
     distances = (places["value"] / places["deviation"]).abs() / math.sqrt(2)
     return places.assign(is_listed=discoveries([math.erfc(distance) for distance in distances]))
+
+
+def _alike(contents: Contents, name: str) -> list[pd.DataFrame]:
+    """Return the boardings of a table in this week and the one before; none if they count others.
+
+    Weekdays that one of the two has input of more often are left out.
+    """
+    if contents.earlier is None:
+        return []
+    packages = (contents.published, Tables(contents.earlier))
+    if any(name not in package.layouts for package in packages):
+        return []
+    if len({terms_in(package, name) for package in packages}) > 1:
+        return []
+    read = (_taps_on(package, name).to_pandas() for package in packages)
+    weeks = [week.dropna(subset=["unbiased"]) for week in read]
+    if any(week.empty or DAY not in week for week in weeks):
+        return []
+    now, before = (Counter(day.weekday() for day in week[DAY].unique()) for week in weeks)
+    return [week[[now[d.weekday()] == before[d.weekday()] for d in week[DAY]]] for week in weeks]
 
 
 def _changed(now: pd.DataFrame, before: pd.DataFrame, keys: list[str]) -> pd.DataFrame:

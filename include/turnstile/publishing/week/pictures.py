@@ -16,7 +16,6 @@ from typing import Any
 import pandas as pd
 
 from turnstile.publishing.contents import NORMAL_95, Contents, label_of, once
-from turnstile.publishing.package_reader import Tables
 from turnstile.publishing.week import numbers as week_numbers
 from turnstile.publishing.week.claims import how_many, in_one_sentence, not_told_from_first
 from turnstile.publishing.week.vega_lite import (
@@ -220,15 +219,6 @@ def most_in_words(table: pd.DataFrame) -> str:
     return named + (f" with about {abs(table.iloc[close[0]]['value']):,.0f}" * (len(close) == 1))
 
 
-@once
-def changed(contents: Contents) -> pd.DataFrame:
-    """Return the changes of places against the week before; empty without one."""
-    if contents.earlier is None:
-        return pd.DataFrame()
-    changes = week_numbers.changed_places(contents.published, Tables(contents.earlier))
-    return pd.DataFrame() if changes is None else changes
-
-
 def _hours(contents: Contents) -> Picture | None:
     """Draw the hours of the busiest places; what is within its noise is left white."""
     numbers = week_numbers.by_location(contents)
@@ -292,13 +282,13 @@ def _change(contents: Contents) -> Picture | None:
         f"{row['mode']} {row['value']:+,.0f} ± {row['half_width']:,.0f}"
         for row in table.to_dict("records")
     ]
-    text = f"Change of tap-ons against the week before: {'; '.join(parts)}."
+    text = f"Change of tap-ons against the week before, on days that both have: {'; '.join(parts)}."
     return Picture("change", "What changed against the week before", text, chart)
 
 
 def _places(contents: Contents) -> Picture | None:
     """Draw the places that changed, of which one in twenty is expected to be chance."""
-    table = changed(contents)
+    table = week_numbers.changed_places(contents)
     if table.empty or not table["is_listed"].any():
         return None
     said = how_many(table["is_listed"].to_numpy())

@@ -1,16 +1,16 @@
 """`tides/station_activities.csv`: the week's taps by stop and period, in the shape of TIDES 1.0.
 
 Made from `data/` alone, so it costs nothing: values in whole numbers. A stop is a location over
-all modes. Slots and places that are UNKNOWN have no period or stop, and stay in `data/`. The
-schema has no columns of errors and allows no others, so they stand beside it, in a file of the same
-rows: unbiased numbers and their errors.
+all modes. Slots and places that are UNKNOWN have no period or stop, and stay in `data/`, as do
+slots that the clock skips on their day. The schema has no columns of errors and allows no others,
+so they stand beside it, in a file of the same rows: unbiased numbers and their errors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -97,7 +97,8 @@ def activities(contents: Contents) -> pa.Table:
     for other in tables[1:]:
         table = table.join(other, keys, join_type="full outer")
     periods = _periods(contents, contents.drawn.programme.time, table)
-    return table.join(periods, ["service_date", "slot"]).sort_by([(k, "ascending") for k in keys])
+    whole = table.join(periods, ["service_date", "slot"], join_type="inner")
+    return whole.sort_by([(k, "ascending") for k in keys])
 
 
 def _side(contents: Contents, side: str, tap: str) -> pa.Table | None:
@@ -139,7 +140,7 @@ def _periods(contents: Contents, clock: TimeSpec, table: pa.Table) -> pa.Table:
     days = contents.drawn.plan.week.days
     pairs = [(day, slot) for day in days for slot in pc.unique(table["slot"]).to_pylist()]
     starts = [minute_of(slot) for _, slot in pairs]
-    return pa.table(
+    periods = pa.table(
         {
             "service_date": pa.array([day for day, _ in pairs], pa.date32()),
             "slot": [slot for _, slot in pairs],
@@ -153,9 +154,24 @@ def _periods(contents: Contents, clock: TimeSpec, table: pa.Table) -> pa.Table:
             ],
         }
     )
+    lasts = pc.not_equal(periods["time_period_start"], periods["time_period_end"])
+    return periods.filter(lasts)
 
 
 def _instant(clock: TimeSpec, day: date, minute: int) -> str:
-    """Return a time of a service day's clock, with its offset; minutes go on past midnight."""
-    local = datetime.combine(day, time()) + timedelta(minutes=minute)
-    return local.replace(tzinfo=clock.zone).isoformat()
+    """Return a time of a service day's clock, with its offset; minutes go on past midnight.
+
+    One that the clock skips is the moment at which it does.
+    """
+    local, skipped = datetime.combine(day, time()) + timedelta(minutes=minute), timedelta()
+    while (moment := _moment(clock, local - skipped)).replace(tzinfo=None) != local - skipped:
+        skipped += timedelta(minutes=1)
+    if not skipped:
+        return moment.isoformat()
+    begins = moment.astimezone(UTC) + timedelta(minutes=1)
+    return begins.astimezone(clock.zone).isoformat()
+
+
+def _moment(clock: TimeSpec, local: datetime) -> datetime:
+    """Return a time of the agency's clock, as a clock that never stops would show it."""
+    return local.replace(tzinfo=clock.zone).astimezone(UTC).astimezone(clock.zone)

@@ -11,7 +11,6 @@ from turnstile.publishing.week import numbers as week_numbers
 from turnstile.publishing.week.claims import how_many
 from turnstile.publishing.week.pictures import (
     NAMES,
-    changed,
     has_counts,
     largest,
     most_in_words,
@@ -74,7 +73,7 @@ def _sentences(contents: Contents) -> list[str]:
     speeds = week_numbers.speeds_by_cell(contents)
     if not speeds.empty:
         sentences.append(f"The lowest mean speed of buses is at {slowest(speeds)}.")
-    places_changed = changed(contents)
+    places_changed = week_numbers.changed_places(contents)
     if not places_changed.empty:
         said = how_many(places_changed["is_listed"].to_numpy())
         sentences.append(f"Since the week before {said}.")
