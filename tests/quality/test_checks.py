@@ -61,7 +61,7 @@ _SEEN_AS: dict[tuple[str, str], tuple[set[str], set[str], Severity]] = {
     ("opal", "outliers"): ({"tap_off_before_tap_on"}, set(), Severity.WARN),
     ("opal", "late"): ({"outside_week"}, set(), Severity.WARN),
     ("opal", "missing-day"): (set(), {"days_present"}, Severity.ERROR),
-    ("opal", "future"): ({"future_date"}, set(), Severity.ERROR),
+    ("opal", "future"): ({"future_date"}, set(), Severity.WARN),
     ("opal", "unknown-mode"): ({"unknown_mode"}, {"unknown_mode_many"}, Severity.ERROR),
     ("itms", "duplicates"): ({"duplicates"}, set(), Severity.WARN),
     ("itms", "nulls"): ({"null_vehicle", "null_coordinates", "null_speed"}, set(), Severity.WARN),
@@ -72,7 +72,7 @@ _SEEN_AS: dict[tuple[str, str], tuple[set[str], set[str], Severity]] = {
     ),
     ("itms", "late"): ({"outside_week"}, set(), Severity.WARN),
     ("itms", "missing-day"): (set(), {"days_present"}, Severity.ERROR),
-    ("itms", "future"): ({"future_date"}, set(), Severity.ERROR),
+    ("itms", "future"): ({"future_date"}, set(), Severity.WARN),
     ("itms", "wrong-unit"): (set(), {"speed_unit"}, Severity.ERROR),
 }
 

@@ -172,7 +172,7 @@ _LARGE = {
     name: [
         rule
         for rule in (*RULES[shape], "duplicates")
-        if rule not in {"outside_week", "other_action", "future_date", "duplicates"}
+        if rule not in {"outside_week", "other_action", "duplicates"}
         and f"{rule}_many" not in {covered_rule for covered_rule, _ in [*_BOTH, *_OWN[name]]}
     ]
     for name, shape in _SHAPES.items()
@@ -303,7 +303,6 @@ def test_the_rules_that_stop_a_week_are_these(programme_of: Callable[..., Progra
         "unlisted_words",
         "rows_present",
         "rows_reconciled",
-        "future_date",
         "quarantine_small",
     }
 

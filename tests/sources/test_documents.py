@@ -6,6 +6,7 @@ import gzip
 import random
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -13,11 +14,14 @@ import pytest
 from raw_documents import NOT_WELL_FORMED
 
 from turnstile.errors import InputError
+from turnstile.measures.registry import Measure
 from turnstile.programme.source_spec import Feed, SpeedUnit
 from turnstile.programme.spec import Programme
+from turnstile.service_calendar import ServiceWeek
 from turnstile.sources.ingest import siri
 from turnstile.sources.ingest.gtfs_realtime import message_of
 from turnstile.sources.ingest.snapshot import counts_of
+from turnstile.sources.ingest.week import snapshot_digest
 
 WEEK, SECONDS = "2016-W30", 1_469_413_800  # 2016-07-25 02:30 UTC, 08:00 in India
 READ = "vehicle_id, minute_of_day, latitude, speed_milli_kmh"
@@ -329,3 +333,18 @@ def test_a_speed_is_asked_for_where_a_table_measures_speeds(
     programme = programme_of(name, feed=Feed.SIRI_VM)
     counts = counts_of(zones.ingest(programme, WEEK))
     assert (counts["rows_out"], counts["null_speed"]) == (rows, 1 - rows)
+
+
+def test_speeds_that_were_not_read_are_read_once_a_table_measures_them(
+    zones: Any, programme_of: Callable[..., Programme], rows_of: Any
+) -> None:
+    """Else the zeros in their place would be released as speeds."""
+    zones.deliver(WEEK, {"a.xml": document(activity("a"))})
+    tables = tuple(t for t in programme_of("itms_delays").tables if t.measure is Measure.HEADWAY)
+    measured = programme_of("itms", feed=Feed.SIRI_VM)
+    snapshots = [zones.ingest(p, WEEK) for p in (replace(measured, tables=tables), measured)]
+    assert [rows_of(made, "speed_milli_kmh") for made in snapshots] == [[(0,)], [(10_000,)]]
+    for feed, named in ((Feed.HFP, 2), (Feed.SIRI_VM, 2), (Feed.ITMS, 1)):
+        programme = programme_of("itms", feed=feed)
+        asked = (programme, replace(programme, tables=tables))
+        assert len({snapshot_digest(p, ServiceWeek.parse(WEEK), ()) for p in asked}) == named

@@ -182,6 +182,38 @@ def test_ids_of_a_type_with_several_spellings_are_refused_by_a_sentence(
         assert "77123" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("kind", "is_read"),
+    [
+        *((kind, False) for kind in (pa.float32(), pa.float64(), pa.decimal128(12, 2))),
+        *((kind, True) for kind in (pa.int64(), pa.string())),
+    ],
+)
+def test_ids_within_a_struct_are_of_the_types_that_ids_may_have(
+    zones: Zones,
+    programme_of: Callable[..., Programme],
+    rows_of: Callable[..., Any],
+    kind: pa.DataType,
+    *,
+    is_read: bool,
+) -> None:
+    ids = pa.array(["16777216" if pa.types.is_string(kind) else 16_777_216], kind)
+    bus = pa.StructArray.from_arrays([ids], ["id"])
+    place = pa.array([{"latitude": 21.2, "longitude": 72.8, "speed": 8.5}])
+    parts = [bus, pa.array([1_469_421_000]), place]
+    written = io.BytesIO()
+    vehicle = pa.StructArray.from_arrays(parts, ["vehicle", "timestamp", "position"])
+    pq.write_table(pa.table({"vehicle": vehicle}), written)
+    zones.deliver(str(WEEK), {"a.parquet": written.getvalue()})
+    programme = programme_of("itms", feed=Feed.GTFS_VEHICLE_POSITIONS, vehicle_form=DIGITS)
+    if is_read:
+        snapshot = zones.ingest(programme, str(WEEK))
+        assert rows_of(snapshot, "vehicle_id") == [("016777216",)]
+        return
+    with pytest.raises(InputError, match="text or as whole numbers"):
+        zones.ingest(programme, str(WEEK))
+
+
 def test_ids_of_such_types_are_read_where_no_form_is_stated(
     zones: Zones, programme_of: Callable[..., Programme], rows_of: Callable[..., Any]
 ) -> None:

@@ -214,6 +214,8 @@ def _zip(name: str = "inside/trips.csv") -> bytes:
     ("name", "content"),
     [
         ("trips.csv.gz", gzip.compress(CLEAN.encode())),
+        ("TRIPS.CSV.GZ", gzip.compress(CLEAN.encode())),
+        ("trips.JSON.Gz", gzip.compress(_json().encode())),
         ("trips.parquet", _parquet()),
         ("trips.json", _json()),
         ("trips.json.gz", gzip.compress(_json().encode())),
@@ -223,7 +225,10 @@ def _zip(name: str = "inside/trips.csv") -> bytes:
         ("trips.csv", "\ufeff" + CLEAN),
         ("trips.csv", CLEAN.rstrip("\n")),
     ],
-    ids=["csv.gz", "parquet", "json", "json.gz", "ndjson", "zip", "CRLF", "BOM", "no last newline"],
+    ids=[
+        *("csv.gz", "CSV.GZ", "JSON.Gz", "parquet", "json", "json.gz", "ndjson", "zip"),
+        *("CRLF", "BOM", "no last newline"),
+    ],
 )
 def test_every_form_of_a_file_gives_the_same_rows(
     zones: Any,

@@ -165,6 +165,19 @@ def test_meters_per_second_become_kilometers_per_hour(
     assert rows_of(snapshot, "speed_milli_kmh") == [(0,), (25_200,), (156_600,)]
 
 
+@pytest.mark.parametrize(
+    ("stated", "delay_s"),
+    [("nan", None), ("-inf", None), ("1e400", None), ("-90000", -86_400), ("4.6", 5)],
+)
+def test_a_delay_that_is_no_number_is_none(
+    ingested: Read, stated: str, delay_s: int | None
+) -> None:
+    header = "license_plate,observationDateTime,speed,longitude,latitude,trip_delay"
+    line = f"P,2022-01-08 05:30:03,30,72.8,21.1,{stated}"
+    rows, _ = ingested(line, header=header, read="delay_s", name="itms_delays", week=WEEK)
+    assert rows == [(delay_s,)]
+
+
 def test_a_file_without_coordinates_is_reported(
     zones: Any, programme_of: Callable[..., Programme]
 ) -> None:

@@ -41,6 +41,20 @@ def test_times_may_have_seconds_and_are_truncated_to_the_minute(trips: Read) -> 
     assert rows == [(480, 510)]
 
 
+def test_24_00_is_the_first_minute_of_the_next_day_and_a_later_time_costs_itself(
+    trips: Read,
+) -> None:
+    rows, counts = trips(
+        "c,bus,2016-07-25,24:00:00,A,2016-07-25,24:00,B",
+        "d,bus,2016-07-31,24:00,A,,,",
+        "e,bus,2016-07-25,25:00,A,,,",
+        "f,bus,2016-07-25,23:50,A,2016-07-25,24:01,B",
+        read="service_date, tap_on_minute, tap_off_date, tap_off_minute",
+    )
+    assert rows == [(date(2016, 7, 26), 0, date(2016, 7, 26), 0)]
+    assert counts == {"rows_in": 4, "rows_out": 1, "outside_week": 1, "unparsable_timestamp": 2}
+
+
 def test_a_mode_may_have_another_name_in_the_source(trips: Read) -> None:
     lines = ("c,LR,2016-07-25,08:00,A,,,", "d,bus,2016-07-25,08:00,A,,,")
     rows, _ = trips(*lines, read="mode", mode_names=(("LR", "light_rail"),))

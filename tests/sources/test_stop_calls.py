@@ -78,7 +78,7 @@ def test_an_update_is_observed_once_its_time_has_come(
     programme = by_stop(programme_of("itms_delays", feed=Feed.GTFS_TRIP_UPDATES))
     snapshot = zones.ingest(programme, WEEK)
     assert rows_of(snapshot, READ) == [
-        ("t1", 478, "E", 7), ("t1", 479, "A", 30), ("t1", 480, "B", -5),
+        (" trip t1", 478, "E", 7), (" trip t1", 479, "A", 30), (" trip t1", 480, "B", -5),
     ]  # fmt: skip
     counts = counts_of(snapshot)
     assert (counts["not_observed"], counts["duplicates"]) == (4, 3)
@@ -102,7 +102,7 @@ def test_an_arrival_at_no_time_costs_itself(
     entities = [calls_of("t1", SECONDS), calls_of("t2", second)]
     zones.deliver(WEEK, {"a.pb": message_of("FeedMessage")(entity=entities).SerializeToString()})
     programme = by_stop(programme_of("itms_delays", feed=Feed.GTFS_TRIP_UPDATES))
-    assert rows_of(zones.ingest(programme, WEEK), READ) == [("t1", 480, "A", None)]
+    assert rows_of(zones.ingest(programme, WEEK), READ) == [(" trip t1", 480, "A", None)]
 
 
 @pytest.mark.parametrize(
@@ -126,8 +126,17 @@ def test_a_trip_that_names_itself_has_one_spelling_as_vehicles_have(
     zones.deliver(WEEK, {"a.pb": message_of("FeedMessage")(entity=entities).SerializeToString()})
     programme = programme_of("itms_delays", feed=Feed.GTFS_TRIP_UPDATES, vehicle_form=form)
     snapshot = zones.ingest(by_stop(programme), WEEK)
-    assert rows_of(snapshot, "vehicle_id") == [(name,)] * len(spellings)
+    assert rows_of(snapshot, "vehicle_id") == [(f" trip {name}",)] * len(spellings)
     assert counts_of(snapshot)["vehicle_id_of_another_form"] == 2
+
+
+def test_a_trip_that_names_itself_is_no_vehicle_of_its_id(
+    zones: Any, programme_of: Callable[..., Programme], rows_of: Any
+) -> None:
+    entities = [calls_of("7", SECONDS), calls_of("8", SECONDS, vehicle="7")]
+    zones.deliver(WEEK, {"a.pb": message_of("FeedMessage")(entity=entities).SerializeToString()})
+    programme = by_stop(programme_of("itms_delays", feed=Feed.GTFS_TRIP_UPDATES))
+    assert rows_of(zones.ingest(programme, WEEK), "vehicle_id") == [(" trip 7",), ("7",)]
 
 
 def test_trips_of_floats_name_no_vehicle(

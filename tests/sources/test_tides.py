@@ -96,6 +96,7 @@ def test_vehicle_locations_are_in_metres_a_second(ingested: Read) -> None:
         "2,2016-07-25,2016-07-25T08:00:30+05:30,v,21.2,72.8,NA",
         "3,2016-07-25,2016-07-25T08:01:00+05:30,v,NA,72.8,10",
         "4,2016-07-25,2016-07-25T08:01:30+05:30,v,21.2,72.8,100",
+        "5,2016-07-25,2016-07-25T08:02:00+05:30,NaN,21.2,72.8,10",
         header=PINGS,
         read="vehicle_id, observed_at_utc, minute_of_day, speed_milli_kmh",
         name="itms",
@@ -103,8 +104,8 @@ def test_vehicle_locations_are_in_metres_a_second(ingested: Read) -> None:
         speed_unit=feed.speed_unit,
     )
     assert rows == [("v", datetime(2016, 7, 25, 2, 30), 480, 36_000)]  # noqa: DTZ001 - naive UTC
-    rules = ("null_speed", "null_coordinates", "speed_out_of_range")
-    assert [counts[rule] for rule in rules] == [1, 1, 1]
+    rules = ("null_speed", "null_coordinates", "speed_out_of_range", "null_vehicle")
+    assert [counts[rule] for rule in rules] == [1, 1, 1, 1]
 
 
 @pytest.mark.parametrize(

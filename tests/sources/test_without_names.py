@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import date
 from functools import partial
+from itertools import pairwise
 
 import duckdb
 import pyarrow as pa
@@ -15,10 +16,17 @@ import pyarrow.parquet as pq
 import pytest
 from ingested_weeks import Read, Zones
 
-from turnstile.programme.source_spec import DateForm, Feed, WithoutCard
+from turnstile.programme.source_spec import (
+    DateForm,
+    DecimalMark,
+    Delimiter,
+    Feed,
+    FileSpec,
+    WithoutCard,
+)
 from turnstile.programme.spec import Programme
 from turnstile.sources.feeds.gate_counts import MOST_OF_RECORD
-from turnstile.sources.ingest.snapshot import NUMBERS_FILE, counts_of
+from turnstile.sources.ingest.snapshot import NUMBERS_FILE, counts_of, unnamed_of
 
 MONDAY = date(2016, 7, 25)
 READ = "service_date, tap_on_minute, tap_on_location, tap_off_minute, tap_off_location"
@@ -145,7 +153,7 @@ def test_a_gate_at_rest_neither_falls_nor_changes(counters: Read, zones: Zones) 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_one_ride_more_is_one_row_more_or_none(counters: Read, seed: int) -> None:
-    """Every later reading of its gate is one more; set back, flooded, anything (rides, R2)."""
+    """Each reading up to the next fall is one more; set back, flooded, anything (rides, R1)."""
     chance = random.Random(seed)  # noqa: S311 - made-up readings
     total, before = 0, []
     for hour in range(0, 24, 2):
@@ -154,13 +162,34 @@ def test_one_ride_more_is_one_row_more_or_none(counters: Read, seed: int) -> Non
         )
         before.append((hour, total))
     ride = chance.randrange(24)
-    after = [(hour, count + (hour > ride)) for hour, count in before]
+    falls = [hour for (_, last), (hour, count) in pairwise(before) if count < last]
+    first_after = next((hour for hour, _ in before if hour > ride), 24)
+    fall = next((hour for hour in falls if hour > first_after), 24)
+    after = [(hour, count + (first_after <= hour < fall)) for hour, count in before]
     first, second = (
         Counter(counters(*(reading("a", f"{hour:02}:00:00", n) for hour, n in readings))[0])
         for readings in (before, after)
     )
     moved = (second - first) + (first - second)
     assert moved.total() <= 1
+
+
+@pytest.mark.parametrize(("named_then", "moved"), [("a", 2), ("b", 1)])
+def test_a_counter_that_was_set_back_out_of_sight_is_named_otherwise_from_then_on(
+    counters: Read, named_then: str, moved: int
+) -> None:
+    """What the bound leaves out (rides, R1), and what FEEDS asks for."""
+    first, second = (
+        Counter(
+            counters(
+                reading("a", "00:00:00", 10),
+                reading("a", "04:00:00", count),
+                reading(named_then, "08:00:00", 20),
+            )[0]
+        )
+        for count in (12, 13)
+    )
+    assert ((second - first) + (first - second)).total() == moved
 
 
 def test_a_trip_begins_and_ends_where_and_when_it_says(trips: Read) -> None:
@@ -198,3 +227,31 @@ def test_an_account_is_a_card_and_a_trip_without_one_a_unit(
     options = {"feed": Feed.HIRED_TRIPS, "modes": ("bike",), "without_card": WithoutCard.OWN_UNIT}
     rows, _ = ingested(*lines, header=header, read="card_id", **options)
     assert (len(rows), len(set(rows))) == (2, units)
+
+
+@pytest.mark.parametrize(
+    ("rides", "rows", "unnamed"),
+    [
+        (["r1", "r2"], 2, 0),  # two of one account at once
+        (["r1", "r2", "r1"], 2, 0),
+        (["r1", "", ""], 2, 1),
+    ],
+)
+def test_a_trip_of_an_account_is_told_from_others_by_its_own_id(
+    zones: Zones, programme_of: Callable[..., Programme], rides: list[str], rows: int, unnamed: int
+) -> None:
+    header = "ride_id,started_at,ended_at,start_station_id,end_station_id,account_id"
+    at = "2016-07-25 08:00:00,2016-07-25 08:20:00,A,B,7"
+    zones.deliver("2016-W30", {"a.csv": "\n".join([header, *(f"{r},{at}" for r in rides)]) + "\n"})
+    programme = programme_of("opal", feed=Feed.HIRED_TRIPS, modes=("bike",))
+    snapshot = zones.ingest(programme, "2016-W30")
+    counts = counts_of(snapshot)
+    assert (counts["rows_out"], counts["duplicates"]) == (rows, len(rides) - rows)
+    assert unnamed_of(snapshot) == unnamed
+
+
+def test_decimals_of_both_ends_may_stand_behind_a_comma(trips: Read) -> None:
+    line = "1;2016-07-25 08:00:00;2016-07-25 08:20:00;;;-33,866;151,206;-33,94;151,2"
+    spec = FileSpec(delimiter=Delimiter.SEMICOLON, decimal=DecimalMark.COMMA)
+    rows, _ = trips(line, header=TRIPS.replace(",", ";"), file=spec)
+    assert rows == [(MONDAY, 480, "-33.9 151.2", 500, "-33.9 151.2")]

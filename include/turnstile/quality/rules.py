@@ -24,7 +24,7 @@ _MANY_UNKNOWN = 0.001
 _MANY_UNREADABLE = 0.01
 _MANY_QUARANTINED = 0.2
 _MANY_OF_A_RULE = 0.02
-_DIRECTION, _LATER = "direction", "future_date"
+_DIRECTION = "direction"
 MEANINGS = ("place", "clock", "dates", "unit", "numbers", "card", "vehicle")
 """Of the public cells that rows lie in, whatever the feed; a file's times; a vehicle's speeds; the
 numbers of gates and events; ids of no card, or no vehicle, alone."""
@@ -394,6 +394,13 @@ _MANY = {
             "03/04/2026), or source.file.zone (of a zone's short name, as PDT), or correct columns"
         ),
     ),
+    "future_date": (
+        _MANY_OF_A_RULE,
+        (
+            "many rows are dated long after the week, as by a wrong clock; correct the files, or "
+            "state in source.set_aside_at_most.future_date the share that is right"
+        ),
+    ),
     "malformed_line": (
         _MANY_UNREADABLE,
         "many lines cannot be read; state source.file (encoding, delimiter, quote, header_row)",
@@ -440,19 +447,14 @@ def _quarantine_rules(programme: Programme) -> tuple[Rule, ...]:
     look = f"turnstile look {programme.name} shows them in the private zone"
     for rule in rules_broken(programme.source.feed):
         sentence = f"rows went to quarantine as {rule}; {look}"
-        severity = Severity.WARN
-        if rule == _LATER:
-            severity = Severity.ERROR
-            sentence = "rows are dated long after the week, as by a wrong clock; correct the files"
-        rules.append(_ranged(rule, severity, week, (f"share_{rule}", None, 0), sentence))
+        rules.append(_ranged(rule, Severity.WARN, week, (f"share_{rule}", None, 0), sentence))
     for rule, most in at_most.items():
-        if rule != _LATER:
-            sentence = _MANY[rule][1] if rule in _MANY else _large(rule)
-            if rule == "unparsable_timestamp" and programme.source.feed in DATED_BY_STANDARD:
-                sentence = "many dates or times are not in the form of the feed (docs/FEEDS.md): "
-                sentence += "correct source.columns or the files"
-            span = (f"share_{rule}", None, most)
-            rules.append(_ranged(f"{rule}_many", Severity.ERROR, week, span, sentence))
+        sentence = _MANY[rule][1] if rule in _MANY else _large(rule)
+        if rule == "unparsable_timestamp" and programme.source.feed in DATED_BY_STANDARD:
+            sentence = "many dates or times are not in the form of the feed (docs/FEEDS.md): "
+            sentence += "correct source.columns or the files"
+        span = (f"share_{rule}", None, most)
+        rules.append(_ranged(f"{rule}_many", Severity.ERROR, week, span, sentence))
     sentence = f"more than a fifth of the week's rows went to quarantine; {look}"
     span = ("share_quarantined", None, _MANY_QUARANTINED)
     rules.append(_ranged("quarantine_small", Severity.ERROR, week, span, sentence))

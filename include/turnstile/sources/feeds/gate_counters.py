@@ -4,9 +4,10 @@ A reading says how often a gate was passed since it was made. Who passed between
 gate's next one counts where and when the interval begins: the difference, at least 0 (a counter
 that was set back, or runs backwards) and at most `gate_counts.MOST_OF_RECORD`. One more ride moves
 every later reading of its gate by one, and so one difference by one at most, as long as no counter
-begins again after its last digit (FEEDS says what to deliver then). The interval of a
-gate's last reading ends with the first one of the next week, if that is delivered too. Columns are
-those of the files of the Metropolitan Transportation Authority where a programme names no others.
+begins again after its last digit, and none is set back or replaced out of sight of its readings
+(FEEDS says what to deliver then; rides, R1). The interval of a gate's last reading ends with the
+first one of the next week, if that is delivered too. Columns are those of the files of the
+Metropolitan Transportation Authority where a programme names no others.
 """
 
 from __future__ import annotations

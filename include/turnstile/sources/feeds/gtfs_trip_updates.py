@@ -3,7 +3,8 @@
 An update says of each stop of a trip when the vehicle was there or will be. It is observed if its
 arrival (its departure, where there is none) is not later than the update itself, or than its
 message where an update states no time; what is still to come, skipped or without data is set aside.
-A trip without a vehicle is named by itself, in the form that ids of vehicles have. Polls say the
+A trip without a vehicle is named by itself, in the form that ids of vehicles have, behind a word
+that none of them begins with. Polls say the
 same call again: it counts once, and a call that is corrected is another observation of its vehicle,
 whose mean it enters.
 """
@@ -42,6 +43,7 @@ _NAMES = (
     ("direction", f"{_UPDATE}.trip.direction_id"),
 )
 _LATEST = 9_999_999_999  # seconds: of the year 2286
+_TRIP = " trip "  # no id of a vehicle begins with a blank
 _SCHEDULED, _OTHERS = ("0", "SCHEDULED"), ("1", "2", "3", "SKIPPED", "NO_DATA", "UNSCHEDULED")
 
 
@@ -54,7 +56,7 @@ def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[
     require_columns(columns, names, ("trip", "observed_at", "stop"))
     sql = dict(if_there(columns, names, tuple(names)))
     named_by = f"coalesce({sql['vehicle_id']}, {sql['trip']})"  # before ids are brought to a form
-    return tuple((sql | {"vehicle_id": named_by}).items())
+    return tuple((sql | {"vehicle": sql["vehicle_id"], "vehicle_id": named_by}).items())
 
 
 def typed_sql(programme: Programme, week: ServicePeriod) -> str:
@@ -76,6 +78,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
                 coalesce(relation IN {(*_SCHEDULED, *_OTHERS)}, true) AS is_known
             FROM raw
         )""",
+        f"CASE WHEN vehicle IS NULL THEN '{_TRIP}' || vehicle_id ELSE vehicle_id END",
     )
 
 

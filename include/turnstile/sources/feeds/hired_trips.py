@@ -4,12 +4,14 @@ Columns are those of the bike-share systems of North America where a programme n
 trip begins and ends at a station, or at a position, which becomes a grid cell of
 `source.grid_decimals`. An account is a card; where there is none, each trip is a unit of its own
 (`source.without_card`), told from others by all of its fields. An end without a time or a place is
-UNKNOWN altogether. A record with a column `status` counts if `source.status_names` says so.
+UNKNOWN altogether. A record that is there twice, its own id included, counts once; one with a
+column `status` counts if `source.status_names` says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from turnstile.duckdb_engine import text
 from turnstile.programme.source_spec import RowShape
@@ -18,6 +20,8 @@ from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.feeds.layout import (
     ColumnMissing,
     FeedLayout,
+    Joined,
+    Joining,
     carried_sql,
     if_there,
     mode_sql,
@@ -28,11 +32,14 @@ from turnstile.sources.feeds.layout import (
 )
 from turnstile.sources.feeds.made_ids import spelt
 from turnstile.sources.feeds.made_records import MadeTrip, Record, clock_of, named, status_made
-from turnstile.sources.feeds.tap_trips import void_rules
+from turnstile.sources.feeds.tap_trips import take_once, void_rules
 from turnstile.sources.feeds.taps import grid_cell_sql
 from turnstile.sources.feeds.zoned import ServiceClock, stamped_sql
 from turnstile.sources.ingest.canonical import UNKNOWN
 from turnstile.sources.ingest.identity import another_form_rule
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 _NAMES = (
     ("trip_id", "ride_id"),
@@ -49,6 +56,7 @@ _NAMES = (
     ("status", "status"),
 )
 _FIELDS = tuple(field for field, _ in _NAMES)
+_OWN = (("tap_id", "VARCHAR"), ("tapped_at_utc", "TIMESTAMP"))
 _READ_ON_THE_WAY = "utc, local, stamp_read, stamp_is_local, stamp_told, stamp_parts"
 
 
@@ -89,6 +97,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
             CASE WHEN has_end THEN {off[1]} END AS tap_off_minute,
             CASE WHEN has_end THEN end_at ELSE {text(UNKNOWN)} END AS tap_off_location,
             {carried_sql(programme)}
+            trip_id AS tap_id, on_utc AS tapped_at_utc,
             CASE
                 WHEN on_local IS NULL OR (ended_at IS NOT NULL AND local IS NULL)
                     THEN 'unparsable_timestamp'
@@ -110,6 +119,13 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
             )
         )
     """
+
+
+def trips_once(connection: DuckDBPyConnection) -> Joined:
+    """Leave each trip of `staged` there once; return what came twice."""
+    twice = take_once(connection, "broken_rule IS NULL", "trip")
+    connection.execute("INSERT INTO staged BY NAME FROM trip; DROP TABLE trip")
+    return twice
 
 
 def made(trip: MadeTrip, programme: Programme, names: Mapping[str, str]) -> list[Record]:
@@ -135,5 +151,5 @@ LAYOUT = FeedLayout(
     fields_of=fields_of,
     typed_sql=typed_sql,
     made=made,
-    id_field="trip_id",
+    joining=Joining(columns=_OWN, join=trips_once),
 )

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from turnstile.duckdb_engine import name, text
 from turnstile.errors import ProgrammeError
+from turnstile.measures.registry import OF_SPEEDS
 from turnstile.programme.fields import categories
 from turnstile.programme.source_spec import (
     DecimalMark,
     DelayUnit,
+    Feed,
     FileSpec,
     RowShape,
     SourceSpec,
@@ -41,7 +43,7 @@ _TRIP, _A_DAY_S = "trip", 86_400
 _SECONDS_LATE = dict(zip(DelayUnit, (1, 60, -1, -60), strict=True))
 NO_CARD = " without card "
 """How the name of a row begins that is a unit of its own: no id begins with a blank."""
-NUMBERS = ("latitude", "longitude", "speed", "delay")
+NUMBERS = ("latitude", "longitude", "end_latitude", "end_longitude", "speed", "delay")
 INSTANTS = ("tapped_at", "observed_at", "ended_at")
 
 
@@ -77,7 +79,7 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """How a feed of several records a row puts them together, once all files are read.
+    """How a feed puts records together once all files are read: several of a row, or equal ones.
 
     Args:
         columns: pairs (name, type) that `typed_sql` gives beside the canonical ones.
@@ -103,7 +105,6 @@ class FeedLayout:
         made: raw records of a `MadeTrip` or a `MadeReading`, whichever the shape; of a programme
             and the column names of the fields. The canaries of a release are made by it.
         joining: for a feed in which a row is several records.
-        id_field: field that tells equal records apart, of a feed whose rows may lack a unit.
         other_columns: columns beside those of the names that a record may have in their place.
         composed: what rows may be asked to carry that `typed_sql` makes of these fields; of an id
             the fields any of which may be it.
@@ -116,7 +117,6 @@ class FeedLayout:
     typed_sql: Callable[[Programme, ServicePeriod], str]
     made: Callable[[Any, Programme, Mapping[str, str]], list[Record]]
     joining: Joining | None = None
-    id_field: str = ""
     other_columns: Callable[[Mapping[str, str]], tuple[str, ...]] = lambda _: ()
     composed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     spellings: Callable[[str], tuple[str, ...]] = lambda name: (name,)
@@ -297,11 +297,17 @@ def mode_sql(source: SourceSpec) -> str:
     return f"coalesce({named}, {text(source.usual_mode) if source.usual_mode else 'NULL'})"
 
 
+def reads_speeds(programme: Programme) -> bool:
+    """Return whether speeds are read: of feeds that may state none, where a table measures them."""
+    measured = any(table.measure in OF_SPEEDS for table in programme.tables)
+    return measured or programme.source.feed not in (Feed.HFP, Feed.SIRI_VM)
+
+
 def delay_sql(source: SourceSpec) -> str:
     """Return SQL of the seconds of the column `delay`, a day at most; NULL of no number."""
     seconds = f"{_SECONDS_LATE[source.delay_unit or DelayUnit.SECONDS]} * TRY_CAST(delay AS DOUBLE)"
     within = f"CAST(round(greatest(-{_A_DAY_S}, least({_A_DAY_S}, {seconds}))) AS BIGINT)"
-    return f"CASE WHEN {seconds} IS NOT NULL THEN {within} END"
+    return f"CASE WHEN isfinite({seconds}) THEN {within} END"
 
 
 def week_rules(day: str, programme: Programme, week: ServicePeriod) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from turnstile.duckdb_engine import text
-from turnstile.programme.source_spec import RowShape
+from turnstile.programme.source_spec import RowShape, SourceSpec
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.feeds.layout import (
@@ -47,10 +47,12 @@ def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[
     return (*plain_fields(columns, names, always), *if_there(columns, names, ("mode",)))
 
 
-def _minute_sql(clock: str) -> str:
-    """SQL of the minute after midnight of a time column."""
-    time = f"TRY_CAST({clock} AS TIME)"
-    return f"(60 * hour({time}) + minute({time}))"
+def _moment_sql(end: str, source: SourceSpec) -> str:
+    """SQL of the day of an end of a trip, and of its minute: 24:00 is the next day's first."""
+    time = f"TRY_CAST(tap_{end}_time AS TIME)"
+    days = f"coalesce(hour({time}), 0) // 24"
+    return f"""TRY({dated_sql(f"tap_{end}_date", source)} + CAST({days} AS INTEGER)) AS {end}_day,
+        60 * (hour({time}) % 24) + minute({time}) AS {end}_minute"""
 
 
 def fold_allowance_sql(programme: Programme, week: ServicePeriod) -> str:
@@ -105,10 +107,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
             SELECT *, {mode_sql(source)} AS own_mode,
                 {complete} AS has_off,
                 {unit_sql(programme, _FIELDS)} AS unit,
-                {dated_sql("tap_on_date", source)} AS on_day,
-                {_minute_sql("tap_on_time")} AS on_minute,
-                {dated_sql("tap_off_date", source)} AS off_day,
-                {_minute_sql("tap_off_time")} AS off_minute
+                {_moment_sql("on", source)}, {_moment_sql("off", source)}
             FROM raw
         )
     """

@@ -16,7 +16,9 @@ from turnstile.sources.ingest.identity import another_form_rule
 _FIELDS = ("vehicle_id", "observed_at", "stop", "delay")
 
 
-def typed_sql(programme: Programme, week: ServicePeriod, relation: str) -> str:
+def typed_sql(
+    programme: Programme, week: ServicePeriod, relation: str, unit: str = "vehicle_id"
+) -> str:
     """Return the SELECT from the fields of records to canonical telemetry.
 
     Args:
@@ -24,12 +26,13 @@ def typed_sql(programme: Programme, week: ServicePeriod, relation: str) -> str:
         week: that is read.
         relation: SQL of the fields `_FIELDS` and categories as texts, `is_observed`, and
             `is_known`, false of a word of status that the feed's standard lacks.
+        unit: SQL of what a row's vehicle is called, once its id is in form.
     """
     clock = ServiceClock(programme.time.day_starts)
     source, zone = programme.source, programme.time.zone
     asked = "delay_s" in programme.carried
     return f"""
-        SELECT vehicle_id, utc AS observed_at_utc, day AS service_date,
+        SELECT {unit} AS vehicle_id, utc AS observed_at_utc, day AS service_date,
             {clock.minute("(60 * hour(local) + minute(local))")} AS minute_of_day,
             0.0 AS latitude, 0.0 AS longitude, 0 AS speed_milli_kmh,
             {carried_sql(programme)}

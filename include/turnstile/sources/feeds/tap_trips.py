@@ -13,7 +13,7 @@ goes to quarantine.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from turnstile.duckdb_engine import number_of, text
@@ -141,17 +141,7 @@ def action_sql(action_names: tuple[tuple[str, TapAction], ...]) -> str:
 
 def join_taps(connection: DuckDBPyConnection) -> Joined:
     """Turn the taps of `staged` into trips; return what came twice and what was joined."""
-    count = "SELECT count(*) FROM"
-    before = number_of(connection, f"{count} staged WHERE {_HALF_OF_TRIP}")
-    unnamed = number_of(connection, f"{count} staged WHERE {_HALF_OF_TRIP} AND tap_id IS NULL")
-    connection.execute(f"""
-        CREATE TABLE tap AS
-        SELECT * EXCLUDE (fields, file), min(fields) AS fields, min(file) AS file
-        FROM staged WHERE {_HALF_OF_TRIP} GROUP BY ALL
-    """)
-    once = number_of(connection, f"{count} tap")
-    unnamed -= number_of(connection, f"{count} tap WHERE tap_id IS NULL")
-    connection.execute(f"DELETE FROM staged WHERE {_HALF_OF_TRIP}")
+    twice = take_once(connection, _HALF_OF_TRIP, "tap")
     _find_ends(connection)
     ends = ", ".join(f"CASE WHEN is_ended THEN next_{end} ELSE {end} END AS {end}" for end in _ENDS)
     excluded_columns = ", ".join(("is_ended", "is_joined", *(f"next_{end}" for end in _ENDS)))
@@ -160,9 +150,29 @@ def join_taps(connection: DuckDBPyConnection) -> Joined:
         SELECT * EXCLUDE ({excluded_columns}) REPLACE ({ends})
         FROM in_order WHERE NOT is_joined
     """)
-    joined = number_of(connection, f"{count} in_order WHERE is_joined")
+    joined = number_of(connection, "SELECT count(*) FROM in_order WHERE is_joined")
     connection.execute("DROP TABLE tap; DROP TABLE in_order")
-    return Joined(duplicates=before - once, joined=joined, unnamed=unnamed)
+    return replace(twice, joined=joined)
+
+
+def take_once(connection: DuckDBPyConnection, which: str, table: str) -> Joined:
+    """Move records out of `staged` into a table, each once; return what came twice.
+
+    Args:
+        connection: engine.
+        which: SQL of the condition that they meet.
+        table: name of the table; it is made. Its column `tap_id` tells equal records apart.
+    """
+    count = "SELECT count(*), count(*) FILTER (WHERE tap_id IS NULL) FROM"
+    before = connection.execute(f"{count} staged WHERE {which}").fetchall()[0]
+    connection.execute(f"""
+        CREATE TABLE {table} AS
+        SELECT * EXCLUDE (fields, file), min(fields) AS fields, min(file) AS file
+        FROM staged WHERE {which} GROUP BY ALL
+    """)
+    once = connection.execute(f"{count} {table}").fetchall()[0]
+    connection.execute(f"DELETE FROM staged WHERE {which}")
+    return Joined(duplicates=before[0] - once[0], joined=0, unnamed=before[1] - once[1])
 
 
 def _find_ends(connection: DuckDBPyConnection) -> None:

@@ -1,7 +1,7 @@
 """Feed `tides_vehicle_locations`: TIDES 1.0 (tides-transit.org), one row a ping, metres a second.
 
-The agency's own words for nothing (`NA`, `NaN`) are no numbers, so such a row goes to quarantine
-as one without coordinates or speed. A time without an offset is the agency's own clock.
+TIDES' own words for nothing (`NA`, `NaN`) are nothing: a row without a vehicle, coordinates or a
+speed goes to quarantine. A time without an offset is the agency's own clock.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from collections.abc import Mapping
 
 from turnstile.programme.source_spec import RowShape
 from turnstile.sources.feeds.itms import typed_sql
-from turnstile.sources.feeds.layout import FeedLayout, if_there, plain_fields
+from turnstile.sources.feeds.layout import FeedLayout
 from turnstile.sources.feeds.made_records import position_made
+from turnstile.sources.feeds.tides_fare_transactions import tides_fields
 
 _IF_THERE = ("delay", "trip", "start_date")
 
@@ -23,7 +24,7 @@ def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[
         ColumnMissing: the file lacks one of the others.
     """
     always = tuple(field for field in names if field not in _IF_THERE)
-    return (*plain_fields(columns, names, always), *if_there(columns, names, _IF_THERE))
+    return tides_fields(columns, names, always, _IF_THERE)
 
 
 LAYOUT = FeedLayout(

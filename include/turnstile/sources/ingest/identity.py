@@ -7,6 +7,7 @@ columns of a file: version 0.1.0 did that.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from turnstile.errors import InputError
@@ -78,13 +79,13 @@ def another_form_rule(source: SourceSpec) -> str:
 
 
 def refuse_inexact(
-    source: SourceSpec, columns: tuple[str, ...], kinds: Mapping[str, str], file: str
+    source: SourceSpec, paths: Mapping[str, str], kinds: Mapping[str, str], file: str
 ) -> None:
     """Refuse a file whose ids are of a type that writes one id in several ways.
 
     Args:
         source: says whether the programme states a form.
-        columns: that may hold the id.
+        paths: of the id, by each column that may hold it, or a struct with it.
         kinds: type of each column, where the file has types.
         file: its name.
 
@@ -93,9 +94,10 @@ def refuse_inexact(
     """
     if source.id_form is None:
         return
-    for column in columns:
-        kind = kinds.get(column, "VARCHAR")
-        if kind not in _EXACT and not kind.startswith("STRUCT"):  # of a struct, what is inside
+    for column, path in paths.items():
+        inside = rf'STRUCT.*?\W{re.escape(path.rpartition(".")[2])}"? (\w+).*'
+        kind = re.sub(inside, r"\1", kinds.get(column, "VARCHAR"))
+        if kind not in _EXACT and not kind.startswith("STRUCT"):  # without it
             rule = f"its ids are of the type {kind.partition('(')[0]}, in which one id has several"
             rule += " spellings; deliver them as text or as whole numbers"
             raise InputError(where=file, field=column, rule=rule)

@@ -83,6 +83,16 @@ def form_of(name: str) -> FileForm:
     raise InputError(where=name, field="file name", rule=rule)
 
 
+def packing_of(name: str) -> str:
+    """Return how a file is packed, by its name.
+
+    Examples:
+        >>> packing_of("TRIPS.CSV.GZ"), packing_of("trips.csv")
+        ('.gz', '')
+    """
+    return next(packed for packed in reversed(_PACKED) if name.lower().endswith(packed))
+
+
 def find_files(landing: Path, pattern: str, week: ServicePeriod) -> tuple[RawFile, ...]:
     """List the files of a week in the order of their names; hidden files are passed over.
 
@@ -186,11 +196,7 @@ def _extract(file: RawFile, folder: Path) -> tuple[RawFile, ...]:
             if form is FileForm.ZIP:
                 rule = "an archive inside an archive is not read; unpack it"
                 raise InputError(where=member_name, field="file", rule=rule)
-            packed = (
-                suffix for suffix in _PACKED if suffix and info.filename.lower().endswith(suffix)
-            )
-            ending = next(packed, "")
-            path = folder / f"member-{number}.{form}{ending}"
+            path = folder / f"member-{number}.{form}{packing_of(info.filename)}"
             with archive.open(info) as source, path.open("wb") as target:
                 while chunk := source.read(_CHUNK_BYTES):
                     target.write(chunk)

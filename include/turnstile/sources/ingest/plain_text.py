@@ -19,7 +19,7 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from turnstile.programme.source_spec import Delimiter, Encoding, FileSpec, QuoteMark
-from turnstile.sources.ingest.landing import RawFile, refuse_bomb
+from turnstile.sources.ingest.landing import RawFile, packing_of, refuse_bomb
 
 BLOCK_BYTES = 1 << 17  # looked at together: larger arrays would be new pages each time
 _LONGEST_HEADER_BYTES = 1 << 20
@@ -50,9 +50,9 @@ class PlainText:
 
 def opened(path: Path) -> BinaryIO:
     """Open a file, compressed or not."""
-    if path.name.endswith(".gz"):
+    if packing_of(path.name) == ".gz":
         return gzip.open(path, "rb")  # type: ignore[return-value] # a GzipFile reads bytes too
-    if path.name.endswith(".zst"):
+    if packing_of(path.name) == ".zst":
         return pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")  # type: ignore[no-any-return]
     return path.open("rb")
 
@@ -72,7 +72,7 @@ def plain_text(file: RawFile, spec: FileSpec) -> PlainText:
     begin = next(delivered, b"")
     chunks: Iterator[bytes] = chain((begin,), delivered)
     encoding = Encoding.UTF_16 if begin.startswith(_UTF_16) else spec.encoding
-    is_same = encoding is Encoding.UTF_8 and not file.path.name.endswith((".gz", ".zst"))
+    is_same = encoding is Encoding.UTF_8 and not packing_of(file.path.name)
     if encoding is not Encoding.UTF_8:
         chunks = _decoded(chunks, encoding)
     for _ in range(spec.header_row - 1):

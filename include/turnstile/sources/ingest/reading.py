@@ -22,7 +22,7 @@ from turnstile.duckdb_engine import name, one_file, text
 from turnstile.durable_files import refuse_if_full
 from turnstile.errors import InputError
 from turnstile.programme.source_spec import FileSpec
-from turnstile.sources.ingest.landing import BY_LINE, FileForm, RawFile
+from turnstile.sources.ingest.landing import BY_LINE, FileForm, RawFile, packing_of
 from turnstile.sources.ingest.lines import (
     AS_IT_STANDS,
     UNREADABLE,
@@ -247,7 +247,7 @@ def _refuse_cut_off_line(file: RawFile, lines: PhysicalLines, *, fields: int) ->
     Raises:
         InputError: the last line has no end and fewer fields than the header.
     """
-    if file.path.name.endswith(".gz") or lines.last_unfinished is None:
+    if packing_of(file.path.name) == ".gz" or lines.last_unfinished is None:
         return
     last = lines.last_unfinished.decode(errors="replace")
     if last.strip() and last.count(",") + 1 < fields:

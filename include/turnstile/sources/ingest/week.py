@@ -33,6 +33,7 @@ from turnstile.sources.feeds.layout import (
     as_usual,
     fields_in,
     names_in_source,
+    reads_speeds,
 )
 from turnstile.sources.feeds.registry import layout_of
 from turnstile.sources.feeds.stop_approaches import hold_against
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 # Raised whenever the same bytes would become other rows: a new version is another snapshot.
-PARSER_VERSION = 10
+PARSER_VERSION = 11
 _KEY_COLUMNS = 4  # card or vehicle, when, where: rows that are equal are equal in these
 _GOOD = "FROM staged WHERE broken_rule IS NULL"
 # Places, modes and buses by number, and no other column: a dictionary is begun for each, and given
@@ -145,13 +146,12 @@ def ingest(  # noqa: PLR0913 - the keyword-only rest is where it runs
                 _copy(work, joining.numbers, Path(scratch) / "snapshot" / NUMBERS_FILE)
             joined = joining.join(work.connection) if joining else Joined(0, 0)
             days, counts = _write(work, records, joined, progress)
-            unnamed = joined.unnamed + (_repeated_without_id(work) if counts["duplicates"] else 0)
         finally:
             work.connection.close()
         snapshot = Snapshot(programme.name, str(week), digest, folder, days, files)
         made = Path(scratch) / "snapshot"
         made.mkdir(exist_ok=True)
-        write_record(snapshot, counts, folder=made, unnamed=unnamed)
+        write_record(snapshot, counts, folder=made, unnamed=joined.unnamed)
         sync_tree(made)
         if is_damaged:
             delete_for_good(folder)
@@ -197,6 +197,7 @@ def snapshot_digest(
         "absent_days": [str(day) for day in week.days if day not in programme.days_of(week)],
         "categories": carried,
         "unknown_status": "quarantine" if "occupancy" in carried else "",
+        "without_speeds": not reads_speeds(programme),
         "timetable": timetable and [timetable, source.stop_within_m],
     }
     made_from |= {name: value for name, value in since.items() if value}
@@ -294,7 +295,8 @@ def open_fields(
     fields = _fields(programme, file, frozenset(source.columns))
     id_field = programme.source.id_field
     id_fields = layout.composed.get(id_field, (id_field,))
-    ids = tuple(c for field in id_fields for c in layout.spellings(names.get(field, "")))
+    paths = [names.get(field, "") for field in id_fields]
+    ids = {column: path for path in paths for column in layout.spellings(path)}
     refuse_inexact(programme.source, ids, source.kinds, file.name)
     as_texts = ", ".join(f"{source.as_text(column)} AS {name(column)}" for column in source.columns)
     as_fields = ", ".join(f"{as_usual(field, sql, spec)} AS {field}" for field, sql in fields)
@@ -416,14 +418,6 @@ def _write(
     totals = {"rows_in": records + joined.added, "rows_out": rows_out, "duplicates": duplicates}
     broken_rules = {rule: by_rule.get(rule, 0) for rule in rules_broken(work.programme.source.feed)}
     return tuple(rows_of_day), totals | {"joined": joined.joined} | broken_rules
-
-
-def _repeated_without_id(work: _Work) -> int:
-    """Return how many records of a feed of trips without a unit no id tells from equal ones."""
-    if not work.layout.id_field:
-        return 0
-    nameless = f"{_GOOD} AND json_extract_string(fields, '$.{work.layout.id_field}') IS NULL"
-    return number_of(work.connection, f"SELECT count(*) - count(DISTINCT fields) {nameless}")
 
 
 def _rows_once(work: _Work, day: date, rows: int) -> str:
