@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from itertools import groupby, pairwise
+from itertools import groupby
 
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.weeks import Week
@@ -89,7 +89,7 @@ def _without_gaps(
     today, schedule = now.astimezone(programme.time.zone).date(), programme.schedule
     in_order = sorted(known, key=lambda period: (period.first_day, period.days))
     periods: list[ServicePeriod] = []
-    for period, known_next in pairwise((*in_order, None)):
+    for period, known_next in zip(in_order, (*in_order[1:], None), strict=True):
         periods.append(period)
         between = period.plus(1)
         while known_next and between.days[-1] < known_next.first_day and between.first_day < today:
