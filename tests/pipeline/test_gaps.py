@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from small_deployment import WEEK, Deployment
+from worked_examples import run_examples
 
 from turnstile.pipeline.before_charge import verdicts
 from turnstile.pipeline.context import open_release
@@ -16,6 +18,7 @@ from turnstile.pipeline.draw.current_snapshot import gaps_of
 from turnstile.pipeline.draw.drawn_release import drawn_of
 from turnstile.pipeline.draw.sealed_release import sealed_attempt
 from turnstile.pipeline.steps import step_named
+from turnstile.publishing.carried import sums
 
 Cli = Callable[..., int]
 MONDAY, TUESDAY = "2016-07-25", "2016-07-26"
@@ -34,7 +37,7 @@ def published(landed: Deployment, turnstile: Cli, programme: str) -> Path:
 
 @pytest.mark.long
 def test_every_row_of_a_day_without_input_says_that_it_is_a_gap(
-    landed: Deployment, turnstile: Cli
+    landed: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:
     package = published(landed, turnstile, "opal")
     tables = sorted(package.glob("data/*.parquet"))
@@ -65,6 +68,20 @@ def test_every_row_of_a_day_without_input_says_that_it_is_a_gap(
     assert spent[f"card_day:{MONDAY}"]  # a gap that only the data tell of costs as any day does
     assert f"card_day:{TUESDAY}" not in spent
     assert turnstile("estimates", "verify", package) == 0
+    # sums are of what was drawn
+    rows = pq.read_table(package / "data/location.parquet").to_pandas()
+    tuesday = (rows["tap"] == "on") & (rows["service_date"] == date(2016, 7, 26))
+    drawn = rows[(rows["tap"] == "on") & ~tuesday]["measured"]
+    capsys.readouterr()
+    asked = ("--table", "location", "--where", "tap=on")
+    assert turnstile("estimates", "sum", package, *asked) == 0
+    assert f"unbiased: {drawn.sum():.0f}, 90 %" in capsys.readouterr().out
+    assert turnstile("estimates", "sum", package, *asked, "--where", f"service_date={TUESDAY}") == 2
+    assert sums.NO_VALUE in capsys.readouterr().err
+    total = sums.Package(package).total("location", lambda row: row["tap"] == "on", "measured")
+    assert (total.cells, total.value) == (len(drawn), drawn.sum())
+    assert turnstile("package", "regions", package, "--table", "location", "--h3", "6") == 0
+    assert run_examples(package) == 7
 
 
 def test_a_week_of_buses_is_of_the_days_with_input(landed: Deployment, turnstile: Cli) -> None:

@@ -19,6 +19,7 @@ from turnstile.cli import main
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.programme.source_spec import WithoutCard
+from turnstile.publishing.carried import sums
 
 Cli = Callable[..., int]
 CUTS = {"on_time": 35, "on_location": 35, "on_time_location": 18, "off_time_location": 18}
@@ -79,6 +80,10 @@ def test_the_release_of_2017_has_the_marks_of_the_real_one(small: Deployment) ->
     assert card["guarantee"]["units"]["card_day"]["rho"] is None
     assert {draw["threshold"] for draw in card["draws"]} == {18, 35}
     assert card["errors"]["estimates"] == []
+    # sums of what was let through lack the rest, so no interval of their noise is given
+    for column in ("value", "unbiased", "measured"):
+        with pytest.raises(ValueError, match=f"no sums of the column {column}"):
+            sums.Package(package(small, "opal_2017")).total("on_location", column=column)
 
 
 def test_the_report_of_2017_states_intervals_only_where_nothing_was_left_out(

@@ -22,6 +22,7 @@ from deployment_fixtures import deployment_in
 from numpy.typing import NDArray
 from scipy.stats import chi2
 from small_deployment import Deployment
+from worked_examples import run_examples
 
 from turnstile.cli import main
 from turnstile.counting.exact_store import load_exact
@@ -30,6 +31,7 @@ from turnstile.privacy.units import ProtectionUnit
 from turnstile.privacy.year_to_date import UNIT, column_squared, multiples
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
+from turnstile.publishing.carried.sums import Package
 from turnstile.release.carried_weeks import rho_over_weeks, with_later_draws
 from turnstile.release.plan import make_plan
 from turnstile.release.sealed import Artefact, decode
@@ -155,6 +157,29 @@ def test_the_package_tells_weeks_and_sums_with_errors_that_hold(year: Deployment
     # Four weeks that were drawn alone, seven days each, at the same loss of a card-day:
     alone = float(tables[""]["unbiased_sd"].iloc[0]) * math.sqrt(4 * 7)
     assert float(sums["unbiased_sd"].iloc[0]) < alone
+
+
+@pytest.mark.long
+def test_multiples_of_counts_are_not_added_up_as_if_they_were_counts(
+    year: Deployment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = year.public / NAME / KEYS[4]
+    told = f"{TABLE}: no sums of the column measured with their error here"
+    with pytest.raises(ValueError, match=told):
+        Package(folder).total(TABLE, column="measured")
+    regions = ["package", "regions", str(folder), "--h3", "6", "--table"]
+    assert main([*regions, TABLE]) == 2
+    assert told in capsys.readouterr().err
+    assert main(["estimates", "sum", str(folder), "--table", TABLE]) == 2
+    assert "name a drawn one: location, location_slot, slot;" in capsys.readouterr().err
+    assert main([*regions, TABLE, "--column", "unbiased"]) == 0
+    assert main([*regions, "location"]) == 0
+    assert Package(folder).unit(TABLE, "measured").startswith(f"1/{UNIT} trips")
+    assert Package(folder).unit("location", "measured") == "trips"
+    assert (
+        f"Units of `measured`: {TABLE} in 1/{UNIT} trips" in (folder / "docs/GUIDE.md").read_text()
+    )
+    assert run_examples(folder) == 7
 
 
 @pytest.mark.long

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import geopandas
@@ -14,6 +12,7 @@ import pytest
 import yaml
 from frictionless import validate
 from jsonschema import Draft202012Validator
+from worked_examples import run_examples
 
 from turnstile.programme.field import PUBLIC_ROLES
 from turnstile.programme.field_registry import field_of
@@ -159,20 +158,7 @@ def test_every_worked_example_runs_and_the_first_screen_is_one(package: Path) ->
     assert len(first.splitlines()) <= SCREEN_LINES
     assert "| good, of what is counted |" in first
     assert "bound of their own count other trips" not in guide  # neither programme has such a table
-    examples = re.findall(r"```python\n(.*?)```", first + guide, re.DOTALL)
-    queries = re.findall(r"```sql\n(.*?)```", first, re.DOTALL)
-    examples += [f"import duckdb; print(duckdb.sql({query!r}))" for query in queries]
-    assert len(examples) == 7
-    for example in examples:
-        done = subprocess.run(  # noqa: S603 - our own interpreter
-            [sys.executable, "-W", "error::FutureWarning", "-c", example],
-            cwd=package,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.strip()
+    assert run_examples(package) == 7
 
 
 def test_a_table_that_shows_no_number_has_no_estimated_error() -> None:

@@ -15,6 +15,7 @@ from feature_weeks import SURE, Story, add, feature, land_lines, write_list
 from small_deployment import WEEK, Deployment
 from sube_day import DAY, grid, place_of
 from sube_day import WEEK as SUBE_WEEK
+from worked_examples import run_examples
 
 from turnstile.programme.domain.public_domain import region_of
 from turnstile.publishing.carried.sums import Package
@@ -349,23 +350,47 @@ def flows(deployment: Deployment, _: Path) -> Story:
     assert total.standard_deviation == pytest.approx(deviation * total.cells**0.5)
     assert total.value == daily[daily["mode"] == "train"]["measured"].sum()
     other_estimate_is_found(package, deployment, "flows_of_zones", ",true,", ",false,")
+    assert run_examples(package) == 7
 
 
-def lone_marginal(deployment: Deployment, cells: str, lone: str) -> Story:
+def put_lone_marginal(deployment: Deployment, cells: str, lone: str) -> None:
     path = deployment.include / "programmes/opal.yaml"
     before, _, after = path.read_text().partition("tables:")
     mechanism, caps = after[after.index("mechanism:") :].split("caps:")
     tables = f"tables:\n  cells: {{by: {cells}}}\n  lone: {{by: {lone}}}\n"
     split = '  split: {cells: "1/2", lone: "1/2"}\n'
     path.write_text(f"{before}{tables}{mechanism[: mechanism.index('  split:')]}{split}caps:{caps}")
-    other_estimate_is_found((yield), deployment, "location_slot", ",0,", ",1,")
 
 
 @feature("opal", files="opal", is_long=True)
 def cells_of_tap_ons_beside_times_of_tap_offs(deployment: Deployment, _: Path) -> Story:
-    return lone_marginal(deployment, "[tap_on_slot, tap_on_location]", "[tap_off_slot]")
+    put_lone_marginal(deployment, "[tap_on_slot, tap_on_location]", "[tap_off_slot]")
+    other_estimate_is_found((yield), deployment, "location_slot", ",0,", ",1,")
 
 
 @feature("opal", files="opal")
 def cells_of_tap_offs_beside_places_of_tap_ons(deployment: Deployment, _: Path) -> Story:
-    return lone_marginal(deployment, "[tap_off_slot, tap_off_location]", "[tap_on_location]")
+    """Of one mode, which rows do not name and shapes do."""
+    put_lone_marginal(deployment, "[tap_off_slot, tap_off_location]", "[tap_on_location]")
+    deployment.edit("opal", "modes: [bus, ferry, light_rail, train]", "modes: [train]")
+    for path in deployment.landing("opal").iterdir():
+        header, *rows = path.read_text().splitlines(keepends=True)
+        path.write_text("".join([header, *(row for row in rows if ",train," in row)]))
+    package = yield
+    other_estimate_is_found(package, deployment, "location_slot", ",0,", ",1,")
+    on = pd.read_csv(package / "data/location.csv").query("tap == 'on'")
+    assert "mode" not in on
+    sums = on.groupby("location")["value"].sum().drop("UNKNOWN")
+    file = package / "cells.geojson"
+    shapes = [shape["properties"] for shape in json.loads(file.read_bytes())["features"]]
+    assert {shape["location"]: shape["value"] for shape in shapes} == pytest.approx(dict(sums))
+    regions = tells("package", "regions", package, "--table", "location", "--h3", "6")
+    cells = dict(line.split(",")[:2] for line in regions.splitlines()[1:])
+    assert cells.pop("OUTSIDE") == "7"  # UNKNOWN on each day
+    assert sum(map(int, cells.values())) == 7 * len(sums)
+    index = (package.parents[1] / "explore/index.js").read_text()
+    places = json.loads(index[index.index(",") + 1 : index.rindex(")")])["places"]
+    assert {len(place) for place in places} == {4}  # each has its position
+    assert unknown_contents(package) == ()
+    file.write_text(file.read_text().replace('"value":', '"value":1', 1))
+    assert any("is not that of its table" in said for said in unknown_contents(package))

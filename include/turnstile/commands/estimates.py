@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from turnstile.commands.given_package import require_package
-from turnstile.errors import InputError, IntegrityError
+from turnstile.errors import IntegrityError
 from turnstile.publishing.describe.manifest import differences
 from turnstile.publishing.estimates_check import estimate_differences
 from turnstile.publishing.series.estimate_series import series_files
@@ -37,7 +37,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action="append",
         default=[],
         metavar="COLUMN=LABEL[,LABEL...]",
-        help="cells to add up, such as slot=08:00,08:15; may be given several times",
+        help="cells to add up, such as slot=08:00,08:15; once for each column",
     )
     total.set_defaults(command=_sum)
     series = actions.add_parser(
@@ -82,14 +82,8 @@ def _series(args: argparse.Namespace) -> int:
 
 def _sum(args: argparse.Namespace) -> int:
     """Print the sum of some cells: estimate, and the unbiased sum with its intervals."""
-    where = {}
-    for text in args.where:
-        name, sign, labels = text.partition("=")
-        if not sign:
-            raise InputError(where="--where", field=text, rule="write COLUMN=LABEL[,LABEL...]")
-        where[name] = frozenset(labels.split(","))
     require_package(args.folder)
-    cell_sum = sum_of(args.folder, args.table, where)
+    cell_sum = sum_of(args.folder, args.table, args.where)
     if (estimate := cell_sum.estimate) is not None:
         print(f"estimate: {estimate.value:.1f} ({cell_sum.cells} cells)")
         if estimate.no_interval:

@@ -69,12 +69,21 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """One table of a package: its name, what its value is, in which unit, and its sources."""
+    """One table of a package.
+
+    Args:
+        name: of its file.
+        what: its value is.
+        unit: of its value.
+        sources: of its rows.
+        measured_unit: of its numbers as drawn; empty where none were.
+    """
 
     name: str
     what: str
     unit: str
     sources: tuple[Source, ...]
+    measured_unit: str
 
     @property
     def is_count(self) -> bool:
@@ -85,13 +94,6 @@ class Layout:
     def is_mean(self) -> bool:
         """Whether its values are means, which do not add up."""
         return self.what.startswith("mean")
-
-    @property
-    def measured_unit(self) -> str:
-        """Unit of its numbers as drawn; empty where none were."""
-        statistic = next((source.statistic for source in self.sources if source.table), "")
-        known = field_of(statistic)
-        return f"0.1 {self.unit}" if statistic == "sum" else known.unit if known else ""
 
     def unit_of(self, column: str) -> str:
         """Return the unit of a column of numbers of this table."""
@@ -119,7 +121,8 @@ class Layout:
             table, _, statistic = entry.get("draw", "").partition("/")
             named = (entry["estimates"], entry["unbiased"])
             sources.append(Source(entry["where"], *named, table, statistic))
-        return cls(record["name"], record["what"], record["unit"], tuple(sources))
+        told = (record["name"], record["what"], record["unit"])
+        return cls(*told, tuple(sources), record.get("measured_unit", ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,10 +182,26 @@ def layouts(columns: Columns, events: Sequence[DrawEvent]) -> dict[str, Layout]:
         columns: of each table of each part.
         events: draws of the plan.
     """
-    return {
-        name: Layout(name, *pieces[0].what, tuple(piece.source for piece in pieces))
-        for name, pieces in _grains(columns, events).items()
-    }
+    steps = {(event.table, event.statistic): event.step for event in events}
+    made = {}
+    for name, pieces in _grains(columns, events).items():
+        what, unit = pieces[0].what
+        sources = tuple(piece.source for piece in pieces)
+        made[name] = Layout(name, what, unit, sources, _measured_unit(sources, unit, steps))
+    return made
+
+
+def _measured_unit(
+    sources: Sequence[Source], unit: str, steps: Mapping[tuple[str, str], int]
+) -> str:
+    """Return the unit of numbers as drawn; empty where none were."""
+    drawn = next((source for source in sources if source.table), None)
+    if drawn is None:
+        return ""
+    if (step := steps[drawn.table, drawn.statistic]) > 1:
+        return f"1/{step} {unit}, parts of earlier weeks among them"
+    known = field_of(drawn.statistic)
+    return f"0.1 {unit}" if drawn.statistic == "sum" else known.unit if known else ""
 
 
 def rows_of(name: str, columns: Columns, read: Read, week: Week) -> pa.Table:

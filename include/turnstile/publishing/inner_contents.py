@@ -27,6 +27,7 @@ from turnstile.estimates.labelled import csv_bytes, parquet_bytes
 from turnstile.publishing.allowed_contents import PAGES
 from turnstile.publishing.data_tables import labels_of
 from turnstile.publishing.package_reader import DATA, Tables, csv_of
+from turnstile.publishing.week.geography import Place, keys_of_rows
 
 START, MAP, SUMS = "START_HERE.csv", "cells.geojson", "SHA256SUMS"
 _PAGES, _TEXTS = (".html", ".svg"), (".md",)
@@ -229,22 +230,25 @@ def _of_map(shapes: Mapping[str, Any], tables: Tables, order: _Order) -> Iterato
     """Yield where the map's numbers are not sums of a table's, or its places in another order."""
     if "location" not in tables.layouts:
         return  # the map of vehicles shows means, which do not add up
-    sums: defaultdict[tuple[object, ...], list[float]] = defaultdict(list)
+    sums: defaultdict[Place, list[float]] = defaultdict(list)
     rows = tables.rows("location")
     if not set(labels_of(rows.column_names)) <= _OF_PLACES:
         return
     for row in rows.to_pylist():
         if row.get("tap", "on") == "on" and row["value"] is not None:
-            sums[row.get("mode"), row["location"]].append(row["value"])
+            sums[row.get("mode", ""), row["location"]].append(row["value"])
     places = [feature["properties"] for feature in shapes["features"]]
     for place in places:
-        parts = sums[place.get("mode"), place.get("location")]
+        keys = keys_of_rows(place.get("mode", ""), place.get("location", ""))
+        parts = next((sums[key] for key in keys if key in sums), [])
         off = abs((place.get("value") or 0) - sum(parts))
         if place.get("value") is not None and off > _ROUNDED * (1 + len(parts)):
             yield f"{MAP}: the number of {place.get('location')} is not that of its table"
             return
     labels = {
-        name: [properties.get(name) for properties in places] for name in ("mode", "location")
+        name: [properties.get(name) for properties in places]
+        for name in ("mode", "location")
+        if name in rows.column_names
     }
     if not _in_order(
         pa.table({n: pa.array(values, pa.string()) for n, values in labels.items()}), order

@@ -459,15 +459,19 @@ class Package:
                     least, best = error, other
         return best
 
-    def _sums_of(self, table: str) -> set[str]:
-        """Return the columns of a table whose sums have an error."""
+    def sums_of(self, table: str) -> set[str]:
+        """Return the columns of a table whose sums have an error.
+
+        Of what a threshold let through none has; with a `step`, multiples of counts were drawn.
+        """
         sources = self.tables[table]["sources"]
         ways = (self.card.get("estimates") or {}).get("correlations", {})
-        statistics = [source.get("draw", "").partition("/")[2] for source in sources]
+        drawn = [self.draws[tuple(s["draw"].split("/"))] for s in sources if "draw" in s]
+        whole = [draw for draw in drawn if draw["threshold"] is None]
         has_sums = {
             VALUE: any(source["estimates"] in ways for source in sources),
-            "unbiased": "count" in statistics,
-            "measured": any(statistics),
+            "unbiased": any(draw["statistic"] == "count" for draw in whole),
+            "measured": any("step" not in draw for draw in whole),
         }
         return {name for name, has in has_sums.items() if has}
 
@@ -477,7 +481,7 @@ class Package:
         """Refuse a table that is not there, and a column whose numbers have no sums."""
         if table not in self.tables:
             raise ValueError(f"there is no table {table}; there are {', '.join(self.tables)}")
-        has_sums = self._sums_of(table)
+        has_sums = self.sums_of(table)
         if column in (can := [name for name in among if name in has_sums]):
             return
         means = [name for name, record in self.tables.items() if record["what"].startswith("mean")]
@@ -488,9 +492,9 @@ class Package:
         else:
             rule = (
                 f"no sums of the column {column} with their error here; columns that can be "
-                f"summed: {', '.join(can) or 'none, so take a table that was drawn'}"
+                f"summed: {', '.join(can) or 'none, so take a table that was drawn, all of it'}"
             )
-            others = [name for name in self.tables if column in self._sums_of(name)]
+            others = [name for name in self.tables if column in self.sums_of(name)]
             if others and column in among:
                 rule += f"; tables in which {column} can be: {', '.join(others)}"
         raise ValueError(f"{table}: {rule}")
@@ -507,10 +511,11 @@ class Package:
 
     def measured(self, table: str, rows: list[Row]) -> Sum:
         """Sum numbers as they were drawn."""
-        if not rows:
+        seen = [row for row in rows if row["measured"]]  # none on a day without service
+        if not seen:
             return interval(0, math.nan, math.nan)._replace(no_interval=NO_VALUE)
         variance = fourth = 0.0
-        for source, source_rows in self.by_source(table, rows):
+        for source, source_rows in self.by_source(table, seen):
             if "draw" not in source:
                 raise ValueError(f"{table}: these rows were not drawn")
             draw = self.draws[tuple(source["draw"].split("/"))]
@@ -518,8 +523,8 @@ class Package:
             variance += len(source_rows) * of_row
             fourth += len(source_rows) * of_row**2 * (draw["noise"] == "discrete_laplace")
         excess = EXCESS_OF_LAPLACE * fourth / variance**2 if variance else 0.0
-        value = sum(int(row["measured"]) for row in rows)
-        return interval(len(rows), value, variance, excess)
+        value = sum(int(row["measured"]) for row in seen)
+        return interval(len(seen), value, variance, excess)
 
     def together(self, name: str) -> Together:
         """Return how far the errors of a table of estimates go together.

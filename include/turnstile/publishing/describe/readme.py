@@ -10,7 +10,7 @@ from turnstile.publishing.contents import Contents
 from turnstile.publishing.data_tables import BUSES
 from turnstile.publishing.describe.licences import path_of
 from turnstile.publishing.pages import rendered
-from turnstile.publishing.week.numbers import usable_tables
+from turnstile.publishing.week.numbers import opened, usable_tables
 
 _PLURALS = {"card": "cards", "bus": "buses", "trip": "trips"}
 _UNIT_TEXTS = {
@@ -34,9 +34,9 @@ def write(contents: Contents) -> bytes:
 def write_guide(contents: Contents) -> bytes:
     """Return what there is to know beside it: columns, noise, examples, card, gaps, changes."""
     said = _said(contents)
-    drawn = (table for table in contents.tables if "measured" in dict(table.columns))
+    sums_of = opened(contents).sums_of
     separate = {event.table for event in contents.drawn.plan.events if event.own_records}
-    measured = [table for table in drawn if not table.layout.is_mean]
+    drawn = (table for table in contents.tables if not table.layout.is_mean)
     columns = dict.fromkeys(name for table in contents.tables for name, _ in table.columns)
     return rendered(
         "GUIDE.md.j2",
@@ -52,14 +52,13 @@ def write_guide(contents: Contents) -> bytes:
             table.layout.unit == BUSES[1] and "slot" in table.labels for table in contents.tables
         ),
         slot_minutes=contents.drawn.programme.time.slot_minutes,
-        measured=measured[0].name if measured else "",
-        measured_tap=bool(measured) and "tap" in measured[0].labels,
+        measured=next((table for table in drawn if "measured" in sums_of(table.name)), None),
+        valued=next((table for table in said["counts"] if "value" in sums_of(table.name)), None),
         separate=[
             table.name
             for table in contents.tables
             if {source.table for source in table.layout.sources} & separate
         ],
-        measured_label=measured[0].labels[-1] if measured else "",
         gaps=[day for day in contents.card["gaps"] if day not in contents.card["absent_days"]],
         absent_days=contents.card["absent_days"],
         changes=contents.history,

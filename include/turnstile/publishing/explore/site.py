@@ -26,11 +26,11 @@ from turnstile.programme.domain.files import load_domain
 from turnstile.programme.spec import Programme
 from turnstile.publishing.contents_check import unknown_in_explorer
 from turnstile.publishing.explore.lines_of_map import Plane, corners_of, lines_of
-from turnstile.publishing.explore.week_of_places import Place, WeekOfPlaces, week_of_places
+from turnstile.publishing.explore.week_of_places import WeekOfPlaces, week_of_places
 from turnstile.publishing.pages import rendered
 from turnstile.publishing.series.index import EXPLORER, EXPLORER_PAGE
 from turnstile.publishing.series.periods import Period
-from turnstile.publishing.week.geography import features_of
+from turnstile.publishing.week.geography import Place, features_of, keys_of_rows
 from turnstile.release.zones import digest_of
 
 INDEX = f"{EXPLORER}/index.js"
@@ -203,7 +203,10 @@ def _index(  # noqa: PLR0913, PLR0917 - what there is
     features = features_of(programme, load_domain(programme, include), include)
     plane = Plane.around(corners_of(features)) if features else None
     at = {
-        (feature.mode, feature.label): plane.place(feature.center) for feature in features if plane
+        key: plane.place(feature.center)
+        for feature in features
+        if plane
+        for key in keys_of_rows(feature.mode, feature.label)
     }
     return {
         "format": FORMAT,

@@ -24,13 +24,12 @@ from turnstile.publishing.contents import NORMAL_95
 from turnstile.publishing.data_tables import Layout
 from turnstile.publishing.explore.place_tables import PlaceRow, PlaceTables, place_tables
 from turnstile.publishing.package_numbers import read_week
+from turnstile.publishing.week.geography import Place
 from turnstile.release.zones import digest_of
 from turnstile.service_calendar import SATURDAY, parse_period
 
 Ends = list[float | None]
 """A number and the ends of its 95 % interval; None where there is none; `IS_UNBIASED` behind it."""
-Place = tuple[str, str]
-"""Mode, empty where there is one, and label."""
 IS_UNBIASED = 1  # a fourth entry, of a number that is no estimate
 _NOTHING: Ends = [None, None, None]
 

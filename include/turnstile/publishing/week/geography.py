@@ -97,7 +97,14 @@ def _rounded(longitude: float, latitude: float) -> Position:
     return round(longitude, _DECIMALS), round(latitude, _DECIMALS)
 
 
-Numbers = Mapping[tuple[str, str], Mapping[str, float | str | None]]
+Place = tuple[str, str]
+"""Mode, empty where rows name none, and label."""
+Numbers = Mapping[Place, Mapping[str, float | str | None]]
+
+
+def keys_of_rows(mode: str, label: str) -> tuple[Place, Place]:
+    """Return what rows call the place of a shape: with its mode, or without where there is one."""
+    return (mode, label), ("", label)
 
 
 def geojson(features: tuple[Feature, ...], label: str, numbers: Numbers) -> bytes:
@@ -106,7 +113,7 @@ def geojson(features: tuple[Feature, ...], label: str, numbers: Numbers) -> byte
     Args:
         features: what to write.
         label: name of the column that the tables are joined by.
-        numbers: further properties, by mode and label.
+        numbers: further properties, by place as rows name it.
     """
     content = {
         "type": "FeatureCollection",
@@ -116,13 +123,14 @@ def geojson(features: tuple[Feature, ...], label: str, numbers: Numbers) -> byte
                 "properties": {
                     **({"mode": feature.mode} if feature.mode else {}),
                     label: feature.label,
-                    **numbers.get((feature.mode, feature.label), {}),
+                    **next((numbers[key] for key in keys if key in numbers), {}),
                 },
                 "geometry": {"type": "Point", "coordinates": feature.ring[0]}
                 if feature.is_point
                 else {"type": "Polygon", "coordinates": [feature.ring]},
             }
             for feature in features
+            for keys in [keys_of_rows(feature.mode, feature.label)]
         ],
     }
     return (json.dumps(content, separators=(",", ":")) + "\n").encode()

@@ -169,7 +169,7 @@ def _estimates_with(contents: Contents, axes: set[str]) -> str | None:
 
 
 @once
-def _sums(contents: Contents) -> Sums:
+def opened(contents: Contents) -> Sums:
     """Open the package for sums, as `sums.py` reads it."""
     return Sums(contents.folder)
 
@@ -178,7 +178,7 @@ def _estimated(
     contents: Contents, name: str, keys: list[str], labels: list[str] | None = None
 ) -> pd.DataFrame:
     """Return sums of values by mode and keys, with their 95 % intervals, largest first."""
-    sums, rows = _sums(contents), _taps_on(contents.published, name)
+    sums, rows = opened(contents), _taps_on(contents.published, name)
     names = [*([MODE] if MODE in rows.column_names and labels is None else []), *keys]
     if labels is not None:
         rows = rows.filter(pc.is_in(texts_of(rows, keys[-1]), value_set=pa.array(labels)))

@@ -15,8 +15,9 @@ from pathlib import Path
 
 from turnstile.errors import InputError
 from turnstile.programme.domain.csv_text import csv_text
-from turnstile.publishing.carried.sums import TAP, VALUE, Row, Sum
+from turnstile.publishing.carried.sums import TAP, Row, Sum
 from turnstile.publishing.week.boundaries import polygons_of
+from turnstile.publishing.week.geography import Place, keys_of_rows
 from turnstile.publishing.week.sums import Sums
 
 OUTSIDE = "OUTSIDE"
@@ -109,9 +110,12 @@ def sums_by_region(  # noqa: PLR0913 - what a sum is of
     for row in rows:
         region = regions.get(_place(row, places[0]), OUTSIDE)
         chosen[region, *(row[name] for name in by)].append(row)
-    of = {VALUE: package.estimated, "unbiased": package.reconciled, "measured": package.measured}
     try:
-        return [(labels, of[column](table, group)) for labels, group in sorted(chosen.items())]
+        package.require(table, column)
+        return [
+            (labels, package.total_of(table, group, column))
+            for labels, group in sorted(chosen.items())
+        ]
     except ValueError as error:
         raise InputError(where=str(folder), field="--table", rule=str(error)) from None
 
@@ -125,13 +129,13 @@ def sums_csv(sums: Sequence[tuple[tuple[str, ...], Sum]], by: Sequence[str]) -> 
     return csv_text(("region", *by, *Sum._fields), rows).encode()
 
 
-def _regions(folder: Path, region_of: RegionOf) -> Mapping[tuple[str, str], str]:
-    """Return the region of each place, by mode (empty for buses) and label."""
+def _regions(folder: Path, region_of: RegionOf) -> Mapping[Place, str]:
+    """Return the region of each place, as rows name it."""
     path = folder / "cells.geojson"
     if not path.is_file():
         rule = "has no cells.geojson: its public places have no coordinates"
         raise InputError(where=str(folder), field="package", rule=rule)
-    regions = {}
+    regions: dict[Place, str] = {}
     for feature in json.loads(path.read_bytes())["features"]:
         properties, shape = feature["properties"], feature["geometry"]
         label = properties.get("location") or properties["cell"]
@@ -139,10 +143,11 @@ def _regions(folder: Path, region_of: RegionOf) -> Mapping[tuple[str, str], str]
             [shape["coordinates"]] if shape["type"] == "Point" else shape["coordinates"][0][1:]
         )
         longitude, latitude = (sum(axis) / len(corners) for axis in zip(*corners, strict=True))
-        regions[properties.get("mode", ""), label] = region_of(label, longitude, latitude)
+        keys = keys_of_rows(properties.get("mode", ""), label)
+        regions |= dict.fromkeys(keys, region_of(label, longitude, latitude))
     return regions
 
 
-def _place(row: Row, column: str) -> tuple[str, str]:
+def _place(row: Row, column: str) -> Place:
     """Return mode and label of a row's place."""
     return ("" if column == "cell" else row.get("mode", ""), row[column])

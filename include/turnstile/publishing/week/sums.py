@@ -6,8 +6,9 @@ of the drawn numbers, whose noise is declared and independent. Of packages of ei
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import compress
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,11 @@ import pyarrow.compute as pc
 from turnstile.errors import InputError
 from turnstile.estimates.fitting.combined_noise import Noise, SumError, integer_sum_error
 from turnstile.privacy.events import one_of_each_label
-from turnstile.publishing.carried.sums import Package, Row, Sum
-from turnstile.publishing.data_tables import VALUE, labels_of
+from turnstile.publishing.carried.sums import Package, Row, Sum, conditions, marked
+from turnstile.publishing.data_tables import labels_of
 from turnstile.publishing.package_reader import Tables, texts_of
 
-_KEYS = ("service_date", "mode")
+_KEYS, _MEASURED = ("service_date", "mode"), "measured"
 
 
 class Sums(Package):
@@ -75,13 +76,13 @@ class CellSum:
     error: SumError
 
 
-def sum_of(folder: Path, table: str, where: Mapping[str, frozenset[str]]) -> CellSum:
+def sum_of(folder: Path, table: str, where: list[str]) -> CellSum:
     """Return the sum of the rows of a table whose labels are among those asked for.
 
     Args:
         folder: package.
         table: one that holds drawn counts.
-        where: labels by column; a column that is not named is not restricted.
+        where: `COLUMN=LABEL,LABEL`, as `sums.py` takes it.
 
     Raises:
         InputError: no such table, column or cell, or both ends of the trip.
@@ -92,33 +93,25 @@ def sum_of(folder: Path, table: str, where: Mapping[str, frozenset[str]]) -> Cel
         name
         for name, layout in sums.published.layouts.items()
         for source in layout.sources
-        if source.statistic == "count" and draws[f"{source.table}/count"].threshold is None
+        if source.statistic == "count" and _MEASURED in sums.sums_of(name)
     }
     if table not in dense:
         names = f"name a drawn one: {', '.join(sorted(dense))}" if dense else "none here can be"
         rule = f"is no table of drawn counts; {names}; tools/sums.py of the package takes others"
         raise InputError(where=str(folder), field="--table", rule=rule)
-    rows = as_texts(_chosen(sums.published.rows(table), where))
-    sources = sums.by_source(table, rows)
-    if len(sources) != 1:
-        rule = "choose tap=on or tap=off: every trip is in both" if rows else "no row has these"
-        raise InputError(where=str(folder), field="--where", rule=rule)
-    event = draws[sources[0][0]["draw"]]
+    rows = sums.rows(table)
     try:
-        estimate = sums.estimated(table, rows)
+        chosen = [*compress(rows, marked(rows, conditions(where)))]
+        unbiased = sums.total_of(table, chosen, _MEASURED)
+        if isnan(unbiased.value):
+            raise ValueError(unbiased.no_interval)
+    except ValueError as error:
+        raise InputError(where=str(folder), field="--where", rule=str(error)) from None
+    try:
+        estimate = sums.estimated(table, chosen)
     except ValueError:
         estimate = None
-    unbiased = sum(int(row["measured"]) for row in rows)
-    error = integer_sum_error(Noise(event.noise, event.scale), len(rows))
-    return CellSum(len(rows), estimate, unbiased, error)
-
-
-def _chosen(rows: pa.Table, where: Mapping[str, frozenset[str]]) -> pa.Table:
-    """Return the rows whose labels are asked for."""
-    known = rows.column_names[: rows.column_names.index(VALUE)]
-    for name, labels in where.items():
-        if name not in known:
-            rule = f"the table has no label {name!r}; it has {', '.join(known)}"
-            raise InputError(where="--where", field=name, rule=rule)
-        rows = rows.filter(pc.is_in(texts_of(rows, name), value_set=pa.array(sorted(labels))))
-    return rows
+    (source, _), *_ = sums.by_source(table, chosen)
+    event = draws[source["draw"]]
+    sum_error = integer_sum_error(Noise(event.noise, event.scale), unbiased.cells)
+    return CellSum(unbiased.cells, estimate, int(unbiased.value), sum_error)
