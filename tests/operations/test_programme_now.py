@@ -178,6 +178,21 @@ def test_a_week_that_was_stated_to_have_no_release_is_said_to_be_that(
     assert "2016-W32 is due on" in _now(place).answer
 
 
+def test_a_correction_that_was_stated_to_have_no_release_is_nothing_to_look_at(
+    place: Place,
+) -> None:
+    place.publish("2016-W30")
+    place.clock.now += timedelta(hours=1)
+    failed = {"step": "wait", "kind": "NotArrived", "sentence": "no file"}
+    place.say(Happening.FAILED, "2016-W30", **failed)
+    (attention,) = _now(place, state="failed").attention
+    place.ledger.declare_no_release(ReleaseKey("opal", "2016-W30", 1), "ana", "none")
+    assert _now(place, state="failed").attention == ()
+    place.clock.now += timedelta(hours=1)
+    place.say(Happening.FAILED, "2016-W30", **failed)
+    assert _now(place, state="failed").attention == (attention,)
+
+
 def test_a_run_that_died_is_said_and_a_working_or_waiting_one_is_not(place: Place) -> None:
     place.publish("2016-W30")
     place.say(Happening.BEGUN, "2016-W31")
