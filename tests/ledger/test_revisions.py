@@ -224,9 +224,7 @@ def test_a_correction_that_was_stated_to_have_no_release_needs_words_that_are_sa
     for number in (1, 2):
         ledger.decide_on_revision(word(1, files=f"files-{number}"))
         assert stands() == (1, True)
-        entries = {
-            ledger.declare_no_release(word(1).key, "ana", "none").sequence for _ in range(2)
-        }
+        entries = {ledger.declare_no_release(word(1).key, "ana", "none").sequence for _ in range(2)}
         assert len(entries) == 1, "a repeat writes nothing"
         assert stands() == (0, False)
 

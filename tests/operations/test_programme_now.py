@@ -324,6 +324,18 @@ def test_a_week_that_loses_its_data_is_said_until_the_ledger_says_what_became_of
     assert ("its private data" in said()) == (end in {"another week", "before"})
 
 
+def test_a_public_week_that_loses_its_data_is_advised_its_correction_or_a_backup(
+    place: Place, tmp_path: Path
+) -> None:
+    page = _page(place, tmp_path)
+    place.publish("2016-W31")
+    place.clock.now += timedelta(days=1)
+    place.say(Happening.EXPIRES, "2016-W31", "", day="2016-11-01 04:30")
+    said = page.budget(frozenset({"opal"}), AirflowNow())
+    assert "its sealed bytes and its package are gone: restore them from a backup" in said
+    assert "Release it by name, or end its correction" not in said
+
+
 @pytest.mark.parametrize("is_sealed", [True, False])
 def test_a_week_that_loses_its_data_is_not_advised_what_the_ledger_refuses(
     place: Place, tmp_path: Path, *, is_sealed: bool
