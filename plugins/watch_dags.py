@@ -63,6 +63,7 @@ def audit_ledger() -> str:
     from turnstile.ledger.of_deployment import open_ledger
     from turnstile.operations.journal import Journal
     from turnstile.operations.watchdog.last_verification import tell_verification
+    from turnstile.operations.watchdog.private_comparison import of_looks
     from turnstile.operations.watchdog.watch import audited, cosigned
     from turnstile.release.zone_copies import zones
 
@@ -70,13 +71,13 @@ def audit_ledger() -> str:
     zones(settings).refresh()
     ledger = open_ledger(settings)
     sequence, head = ledger.head()
-    alerts = audited(ledger.verify, settings)
-    if not alerts:  # never what differs is signed
-        alerts = cosigned(zones(settings).send_public, ledger)
-    subjects = (alert.subject for alert in alerts)
-    tell_verification(Journal.of(settings), system_clock(), (sequence, head), subjects)
+    found, journal = audited(ledger.verify, settings), Journal.of(settings)
+    if not found:  # never what differs is signed
+        found = cosigned(zones(settings).send_public, ledger)
+    tell_verification(journal, system_clock(), (sequence, head), found)
+    alerts = [alert for alert in of_looks(journal) if alert.rule == "audit_failed"]
     send_alerts(alerts, settings)
-    if alerts:
+    if found:
         raise AirflowFailException("\n".join(str(alert) for alert in alerts))
     return f"{sequence} entries, head {head[:16]}: nothing differs"
 

@@ -26,6 +26,7 @@ from pytest_httpserver import HTTPServer
 from small_deployment import Deployment
 from watched_place import INCLUDE, OPAL, Place
 
+from turnstile.ledger.records import ReleaseKey
 from turnstile.operations.ledger_snapshot import LedgerFollower
 from turnstile.operations.watchdog.gauges import gauges
 from turnstile.privacy.units import ProtectionUnit
@@ -145,6 +146,11 @@ def test_gauges_follow_the_ledger(tmp_path: Path) -> None:
     assert values["turnstile.attempts", "opal", "published"] == 1
     assert values["turnstile.attempts_open", "opal"] == 1
     assert values["turnstile.cap_taken_pct", "opal_cards", "card", "epsilon", "0"] == 70
+    place.publish("2016-W33", 100)  # those before it are behind as they were
+    assert now()["turnstile.weeks_behind", "opal"] == 2
+    place.ledger.declare_no_release(ReleaseKey("opal", "2016-W32"), "ana", "strike")
+    place.ledger.withdraw(ReleaseKey("opal", "2016-W33"), "ana", "wrong files")
+    assert now()["turnstile.weeks_behind", "opal"] == 1
 
 
 def test_the_dashboard_shows_every_gauge_by_labels_that_it_has(tmp_path: Path) -> None:

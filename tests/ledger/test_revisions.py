@@ -27,6 +27,7 @@ from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.revisions import RevisionDecision
 from turnstile.pipeline import revision_in_force as rule_of_revisions
+from turnstile.pipeline.private_zone.unfinished import is_unfinished
 from turnstile.pipeline.revision_in_force import revision_in_force
 from turnstile.programme.loading import load_programme
 from turnstile.settings import Settings
@@ -204,6 +205,28 @@ def test_the_word_of_somebody_without_the_role_puts_nothing_in_force(
     assert revision_in_force(ledger, OPAL, WEEK, settings_of) == 0
     monkeypatch.setattr(rule_of_revisions, "holders", lambda *_: frozenset({"eve"}))
     assert revision_in_force(ledger, OPAL, WEEK, settings_of) == 1  # so the role is what decides
+
+
+def test_a_correction_that_was_stated_to_have_no_release_needs_words_that_are_said_since(
+    tmp_path: Path, ledger: Ledger
+) -> None:
+    place = Settings(tmp_path, "", (), tmp_path)
+    (tmp_path / "people.yaml").write_text("release_officer: [admin]\n", encoding="utf-8")
+    published(ledger, ask())
+
+    def stands() -> tuple[int, bool]:
+        week = ledger.week("opal", WEEK)
+        return revision_in_force(ledger, OPAL, WEEK, place), is_unfinished(
+            ledger, place, "opal", week
+        )
+
+    (tmp_path / "public/opal/2016-W30/r0").mkdir(parents=True)
+    for number in (1, 2):
+        ledger.decide_on_revision(word(1, files=f"files-{number}"))
+        assert stands() == (1, True)
+        entries = {ledger.declare_no_release(word(1).key, "ana", "none").sequence for _ in range(2)}
+        assert len(entries) == 1, "a repeat writes nothing"
+        assert stands() == (0, False)
 
 
 def _settings() -> settings:

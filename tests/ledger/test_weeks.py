@@ -90,6 +90,16 @@ def test_a_correction_under_way_leaves_the_first_in_force(ledger: Ledger) -> Non
     assert (week.in_force.key, week.state, week.is_open) == (FIRST, WeekState.PUBLISHED, True)
 
 
+@pytest.mark.parametrize("is_correction", [True, False])
+def test_that_a_correction_has_no_release_says_nothing_of_its_week(
+    ledger: Ledger, *, is_correction: bool
+) -> None:
+    if is_correction:
+        sealed(ledger, ask())
+    ledger.declare_no_release(SECOND if is_correction else FIRST, "ana", "rejected")
+    assert (history(ledger).no_release is None) == is_correction
+
+
 @pytest.mark.parametrize("other", ["opalXyear", "opal", "opal_years"])
 def test_a_programme_has_its_own_weeks_alone(ledger: Ledger, other: str) -> None:
     """An underscore is no wildcard, and a name no beginning of another."""

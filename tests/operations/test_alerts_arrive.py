@@ -29,7 +29,7 @@ from receivers import (
     services,
     text_of,
 )
-from watched_place import INCLUDE, Place
+from watched_place import INCLUDE, MONDAY, Place
 
 from turnstile.ledger.entries import instant
 from turnstile.ledger.records import Bindings, Finding
@@ -38,6 +38,7 @@ from turnstile.operations.programme_now import BrokenProgramme
 from turnstile.operations.watchdog import delivery
 from turnstile.operations.watchdog.alerts import RULES, Alert, Severity
 from turnstile.operations.watchdog.delivery import deliver, send_by_apprise
+from turnstile.operations.watchdog.last_verification import tell_verification
 from turnstile.operations.watchdog.watch import audited
 from turnstile.settings import Settings
 
@@ -218,7 +219,8 @@ def _send(place: Place, receivers: Receivers, rule: str, now: datetime) -> list[
     settings = Settings(place.journal._folder.parent, "", (), INCLUDE)
     state = "failed" if rule in OF_AN_END else "running"
     tasks = {"ask": "awaiting_input"} if rule.startswith("people_") else None
-    alerts = [*place.watched(state, tasks), *audited(lambda: (), settings)]
+    tell_verification(place.journal, now, (0, ""), audited(lambda: (), settings))
+    alerts = place.watched(state, tasks)
     about = [alert for alert in alerts if alert.rule == rule]
     addresses = dict.fromkeys(Severity, receivers.urls)
     return list(deliver(about, addresses, place.journal, send=send_by_apprise, now=now))
@@ -275,17 +277,30 @@ def test_thresholds_follow_one_another_and_each_is_reported_once(
     assert len(receivers.mail.received) == 3
 
 
-def test_a_ledger_that_contradicts_itself_arrives_by_the_name_of_the_check(
+def _takes_nothing(*_: object) -> bool:
+    return False
+
+
+def test_a_ledger_that_contradicts_itself_arrives_by_check_each_time_until_it_was_sent(
     place: Place, receivers: Receivers
 ) -> None:
     settings = Settings(place.journal._folder.parent, "", (), INCLUDE)
     wrong = Finding("chain", 3, f"its hash is not that of {CANARY}")
     addresses = {Severity.CRITICAL: receivers.urls}
-    alerts = audited(lambda: (wrong,), settings)
-    assert deliver(alerts, addresses, place.journal, send=send_by_apprise, now=place.clock()) == (
-        Alert("audit_failed", "ledger", "all", "chain"),
-    )
-    assert all("(chain)" in text and CANARY not in text for text in receivers.texts())
+    said = []
+    for hours, problems, is_up in ((0, [wrong], False), (1, [wrong], True), (2, [wrong], True),
+                                   (3, [], True), (4, [wrong], True)):  # fmt: skip
+        place.clock.now = MONDAY + timedelta(hours=hours)
+        found = audited(lambda problems=tuple(problems): problems, settings)
+        tell_verification(place.journal, place.clock(), (0, ""), found)
+        send = send_by_apprise if is_up else _takes_nothing
+        told = deliver(place.watched(), addresses, place.journal, send=send, now=place.clock())
+        said += [(hours, alert.programme, alert.week, alert.subject) for alert in told]
+    assert said == [
+        (1, "ledger", "all", "chain, since 2016-08-01T12:00:00+00:00"),
+        (4, "ledger", "all", "chain, since 2016-08-01T16:00:00+00:00"),
+    ]
+    assert all("(chain, since " in text and CANARY not in text for text in receivers.texts())
 
 
 def test_a_service_that_takes_nothing_is_noticed_and_reported_again(

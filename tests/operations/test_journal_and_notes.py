@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -105,7 +106,12 @@ def test_a_run_is_open_until_it_says_how_it_ended(
 )
 def test_a_note_says_what_the_ledger_will_do(states: list[ReleaseState], said: str) -> None:
     attempts = [_attempt(state, n) for n, state in enumerate(states, 1)]
-    assert said in effect_on_budget(Revision(tuple(attempts)), (), COST).sentence
+    effect = effect_on_budget(Revision(tuple(attempts)), (), COST)
+    assert said in effect.sentence
+    stated = replace(_sealed_entry(), kind=EntryKind.NO_RELEASE)
+    words = f"that it has no release was stated on 2026-11-20, in public; {effect.sentence}"
+    note = effect_on_budget(Revision(tuple(attempts)), [stated], COST)
+    assert note == replace(effect, sentence=words)
 
 
 def test_a_sealed_week_says_when_it_was_sealed_and_that_nothing_is_charged() -> None:

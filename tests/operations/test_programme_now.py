@@ -178,6 +178,21 @@ def test_a_week_that_was_stated_to_have_no_release_is_said_to_be_that(
     assert "2016-W32 is due on" in _now(place).answer
 
 
+def test_a_correction_that_was_stated_to_have_no_release_is_nothing_to_look_at(
+    place: Place,
+) -> None:
+    place.publish("2016-W30")
+    place.clock.now += timedelta(hours=1)
+    failed = {"step": "wait", "kind": "NotArrived", "sentence": "no file"}
+    place.say(Happening.FAILED, "2016-W30", **failed)
+    (attention,) = _now(place, state="failed").attention
+    place.ledger.declare_no_release(ReleaseKey("opal", "2016-W30", 1), "ana", "none")
+    assert _now(place, state="failed").attention == ()
+    place.clock.now += timedelta(hours=1)
+    place.say(Happening.FAILED, "2016-W30", **failed)
+    assert _now(place, state="failed").attention == (attention,)
+
+
 def test_a_run_that_died_is_said_and_a_working_or_waiting_one_is_not(place: Place) -> None:
     place.publish("2016-W30")
     place.say(Happening.BEGUN, "2016-W31")
@@ -307,6 +322,18 @@ def test_a_week_that_loses_its_data_is_said_until_the_ledger_says_what_became_of
         case _:
             place.publish("2016-W32")
     assert ("its private data" in said()) == (end in {"another week", "before"})
+
+
+def test_a_public_week_that_loses_its_data_is_advised_its_correction_or_a_backup(
+    place: Place, tmp_path: Path
+) -> None:
+    page = _page(place, tmp_path)
+    place.publish("2016-W31")
+    place.clock.now += timedelta(days=1)
+    place.say(Happening.EXPIRES, "2016-W31", "", day="2016-11-01 04:30")
+    said = page.budget(frozenset({"opal"}), AirflowNow())
+    assert "its sealed bytes and its package are gone: restore them from a backup" in said
+    assert "Release it by name, or end its correction" not in said
 
 
 @pytest.mark.parametrize("is_sealed", [True, False])

@@ -11,8 +11,16 @@ import pytest
 from made_homes import MadeHome
 from small_deployment import WEEK, Deployment
 
+from turnstile.errors import NotApproved
+from turnstile.operations.airflow_now import AirflowNow
+from turnstile.operations.budget_page.page import BudgetPage
+from turnstile.operations.people.approval import Answer, record_answer
+from turnstile.pipeline.context import open_release
+from turnstile.pipeline.steps import step_named
 from turnstile.programme.loading import bound_programme, load_programme, parse_programme
+from turnstile.settings import Settings, system_clock
 
+OF_TWO = "required: true, persons: 2, not_the_starter: false"
 ROOT = Path(__file__).parents[2]
 AFTER = "2016-W31"
 Turnstile = Callable[..., int]
@@ -157,3 +165,27 @@ def test_a_sealed_week_is_published_though_periods_have_another_length_by_now(
     assert public_bytes(site) == before
     assert turnstile("run", "opal", "--week", AFTER) == 2  # negative control: nothing is sealed
     assert "ask for 14 days" in capsys.readouterr().err
+
+
+def test_of_an_earlier_text_the_tables_hold_and_of_the_file_who_approves(
+    assessed: Deployment,
+) -> None:
+    file = assessed.include / "programmes/itms.yaml"
+    digest = load_programme("itms", assessed.include).digest
+    kept = assessed.include / f"programmes/earlier/itms.{digest[:12]}.yaml"
+    kept.parent.mkdir(exist_ok=True)
+    kept.write_text(file.read_text())
+    for old, new in (("speed: ", "pace: "), ("speed/", "pace/"), ("required: false", OF_TWO)):
+        assessed.edit("itms", old, new)
+    (assessed.include / "people.yaml").write_text("release_officer: [ada, olga]\n")
+    page = BudgetPage(Settings.from_environment(), system_clock)
+    assert "No week before it is public" in page.embargoed("itms", WEEK, AirflowNow())
+    for person in ("ada", "olga"):
+        with pytest.raises(NotApproved, match="of 2 approvals"):
+            step_named("approve")("itms", WEEK)
+        record_answer(open_release("itms", WEEK), Answer(True, person, "looks right"), frozenset())
+    for step in ("approve", "publish"):
+        step_named(step)("itms", WEEK)
+    assert " by day and time" in page.week("itms", WEEK, AirflowNow())
+    kept.unlink()  # nobody knows that text any more: what both have is shown
+    assert " by day and time" in page.week("itms", WEEK, AirflowNow())

@@ -24,7 +24,7 @@ from turnstile.operations.programme_now import (
     weeks_to_go_on_with,
 )
 from turnstile.operations.watchdog.alerts import Alert
-from turnstile.operations.watchdog.private_comparison import private_differences
+from turnstile.operations.watchdog.private_comparison import of_looks
 from turnstile.operations.watchdog.watch import watched
 from turnstile.operations.week_states import Evidence, WeekMark
 from turnstile.privacy.accounts import Posting
@@ -132,5 +132,5 @@ class Place:
         airflow = self.airflow(state, tasks or {"draw": "running"})
         of_opal = (self.now(airflow), self.marks(airflow), self.journal.of_programme("opal"))
         picture = LedgerFollower(self.ledger).now()
-        differences = private_differences(self.journal)
-        return list(watched(picture, [of_opal], self.broken, differences, self.clock.now))
+        differing = of_looks(self.journal)
+        return list(watched(picture, [of_opal], self.broken, differing, self.clock.now))

@@ -226,7 +226,7 @@ def _public_facts(
         at = Fact(entry.sequence, entry.hash, entry.at)
         said = Fact(entry.sequence, entry.hash, entry.at, body.get("public_note", ""))
         if entry.kind is EntryKind.NO_RELEASE:
-            if is_period(key.period):
+            if is_period(key.period) and key.revision == 0:  # else its correction has none
                 without[key.period] = said
         elif entry.kind is EntryKind.WITHDRAWN:
             if known := published.get(key):

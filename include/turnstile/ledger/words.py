@@ -47,6 +47,7 @@ _ASSESSMENT = Repeat(same=("artefact_digest", "outcome", "report_digest"))
 _AUDIT = Repeat(by=("outcome", "report_digest"))
 _CORRECTION = Repeat(by=("person",), same=("role", "files_digest"), among=revisions.KINDS)
 _DELIVERY = Repeat(by=("portal",))
+_WITHOUT = Repeat(among=(EntryKind.NO_RELEASE, *revisions.KINDS))
 
 
 def _say(
@@ -184,6 +185,8 @@ def record_delivery(
 def declare_no_release(connection: Connection, at: str, body: Mapping[str, str]) -> Entry:
     """Write that a period has no release, with `key`, `person` and `reason`, unless it is written.
 
+    Once a correction was spoken of since, it is written again: it takes those words back.
+
     Raises:
         RefusedError: bytes are sealed under the key, or it corrects nothing.
     """
@@ -195,7 +198,7 @@ def declare_no_release(connection: Connection, at: str, body: Mapping[str, str])
         raise RefusedError(f"{key} {was}: its bytes are drawn and charged, and it has a release")
     if key.revision and not attempts.was_drawn(connection, revisions.before(key)):
         raise RefusedError(f"{key} corrects what was never drawn; state it of the first release")
-    return _say(connection, at, EntryKind.NO_RELEASE, body, Repeat())
+    return _say(connection, at, EntryKind.NO_RELEASE, body, _WITHOUT)
 
 
 def next_key(witnesses: Witnesses, parties: Parties, kept: tuple[str, ...]) -> Signer:

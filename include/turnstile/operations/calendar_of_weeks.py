@@ -11,9 +11,10 @@ from datetime import datetime, timedelta
 from itertools import groupby
 
 from turnstile.ledger.entries import EntryKind
+from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.weeks import Week
 from turnstile.operations.journal import Line
-from turnstile.operations.ledger_snapshot import LedgerSnapshot
+from turnstile.operations.ledger_snapshot import EntryLine, LedgerSnapshot
 from turnstile.operations.week_states import TURNS_AND_ENDS, Evidence, WeekMark, state_of_week
 from turnstile.programme.calendar.release_schedule import final_at, final_words, period_containing
 from turnstile.programme.spec import Programme
@@ -47,15 +48,16 @@ def calendar_of(
     runs = (evidence.airflow.runs or {}).get(programme.name, ())
     asked_for = {run.period for run in runs if run.is_live and run.period}
     known = {parse_period(name) for name in reports.keys() | taken | asked_for}
-    declared, marks = _declared(programme, snapshot), []
+    declared, marks = _declared(snapshot), []
     for period in _without_gaps(known, programme, now):
         name = str(period)
         final = final_at(period, programme.schedule, programme.time)
         week = weeks.get(name, Week(name))
         mark = state_of_week(programme.name, week, evidence, reports.get(name, ()))
-        if name in declared and mark.state in _GIVES_WAY and not week.drawing:
-            mark = WeekMark(name, "declared", mark.revision, mark.run_id, declared[name])
-        elif mark.state == "missing" and final > now:
+        following = 0 if week.last_sealed is None else week.last_sealed + 1
+        stated = declared.get(str(ReleaseKey(programme.name, name, following)))
+        mark = _given_way(mark, week, stated, reports.get(name, ()))
+        if mark.state == "missing" and final > now:
             mark = WeekMark(name, "waiting")
         elif mark.state == "missing":
             since = final_words(period, programme.schedule, programme.time)
@@ -64,16 +66,27 @@ def calendar_of(
     return tuple(marks)
 
 
-def _declared(programme: Programme, snapshot: LedgerSnapshot) -> dict[str, str]:
-    """Return the periods that have no release because somebody said so, and who said why."""
-    reasons = {}
-    for line in snapshot.lines:
-        if line.kind is EntryKind.NO_RELEASE and line.programme == programme.name:
-            said = dict(line.particulars)
-            reasons[line.key.split("/")[1]] = (
-                f"no release, {said['person']} stated: {said['reason']}"
-            )
-    return reasons
+def _declared(snapshot: LedgerSnapshot) -> dict[str, EntryLine]:
+    """Return what people stated last of releases that there will not be, by key."""
+    return {line.key: line for line in snapshot.lines if line.kind is EntryKind.NO_RELEASE}
+
+
+def _given_way(
+    mark: WeekMark, week: Week, stated: EntryLine | None, reports: Sequence[Line]
+) -> WeekMark:
+    """Return the mark of a week once somebody stated that what follows its seal has no release.
+
+    A week without a seal has none then. Of a correction nothing is left to say, until another run
+    stops.
+    """
+    if stated is None or mark.current.state not in _GIVES_WAY or week.drawing:
+        return mark
+    if week.last_sealed is not None:
+        is_over = all(line.at[:19] <= stated.at[:19] for line in reports)
+        return replace(mark, correction=None) if is_over else mark
+    said = dict(stated.particulars)
+    reason = f"no release, {said['person']} stated: {said['reason']}"
+    return WeekMark(mark.week, "declared", mark.revision, mark.run_id, reason)
 
 
 def _without_gaps(

@@ -45,7 +45,11 @@ from turnstile.operations.watchdog.last_verification import (
     last_verification,
     ledger_trouble,
 )
-from turnstile.operations.watchdog.private_comparison import private_differences, private_trouble
+from turnstile.operations.watchdog.private_comparison import (
+    of_looks,
+    private_differences,
+    private_trouble,
+)
 from turnstile.operations.watchdog.watch import watched
 from turnstile.operations.week_states import LIVE, TURNS_AND_ENDS, Evidence, WeekMark
 from turnstile.pipeline.approvals import standing_of
@@ -285,8 +289,8 @@ class DeploymentState:
         """Return everything that somebody should know, in the words of the page."""
         followed = [self._judged(programme, airflow) for programme in self.programmes()]
         broken = self.broken(self.ever_known())
-        differences = private_differences(Journal.of(self.settings))
-        return watched(self.snapshot(), followed, broken, differences, self.clock())
+        differing = of_looks(Journal.of(self.settings))
+        return watched(self.snapshot(), followed, broken, differing, self.clock())
 
     def _going_on(
         self, programme: Programme, marks: Sequence[WeekMark], airflow: AirflowNow

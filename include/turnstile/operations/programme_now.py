@@ -43,6 +43,9 @@ _NEXT_STEP = {
     " said before the click); or state turnstile ledger no-release KEY --reason TEXT.",
     "expires_sealed": "Its bytes are drawn and charged, so it has a release: approve it, or end its"
     " correction, before that day. What is assessed may be approved later, too.",
+    "expires_public": "Draw its correction before that day, or state turnstile ledger no-release"
+    " KEY --reason TEXT of it. If none was begun, its sealed bytes and its package are gone:"
+    " restore them from a backup, or correct the week before that day.",
     "stalled": "See to Airflow's scheduler, its triggerer, the workers of its queue and the slots"
     " of its pool (run_stalled); the run goes on by itself then, and waiting charges nothing.",
     "of_backfill": "Unpause the backfill in Airflow; if it was canceled, delete this run there and"
@@ -247,12 +250,14 @@ def of_retention(journal: Sequence[Line], entries: Sequence[EntryLine]) -> tuple
         for entry in entries
         if entry.kind is EntryKind.SEALED and entry.key not in public
     }
+    out = {_week_of(entry) for entry in entries if entry.kind is EntryKind.PUBLISHED} - drawn
+    steps = dict.fromkeys(out, "expires_public") | dict.fromkeys(drawn, "expires_sealed")
     expiring = (
         Attention(
             week,
             "expires",
             f"its private data go from {day} UTC on",
-            _NEXT_STEP["expires_sealed" if week in drawn else "expires"],
+            _NEXT_STEP[steps.get(week, "expires")],
             week=week,
         )
         for week, day in sorted(days.items())

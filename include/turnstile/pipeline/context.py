@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from turnstile.errors import InputError
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import open_ledger
-from turnstile.ledger.records import ReleaseKey
+from turnstile.ledger.records import Attempt, ReleaseKey
 from turnstile.pipeline.draw.planned_release import PlannedRelease, Statement
 from turnstile.pipeline.revision_in_force import words_that_allow
 from turnstile.programme.calendar.periods import period_named
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import bound_programme, load_programme
+from turnstile.programme.spec import Programme
 from turnstile.release.zone_copies import Copies, zones
 from turnstile.release.zones import write_atomically
 from turnstile.service_calendar import parse_period
@@ -89,11 +91,7 @@ def open_release(
         raise InputError(where="--revision", field="revision", rule=rule)
     named, ledger = parse_period(week, where="--week"), opened(settings)
     key = ReleaseKey(spec.name, str(named), revision)
-    sealed = ledger.revision(key).sealed
-    if sealed is not None:  # else it is what the file promises now
-        spec = (
-            bound_programme(programme, sealed.bindings.programme_digest, settings.include) or spec
-        )
+    spec = as_bound(spec, ledger.revision(key).sealed, settings.include)
     period = period_named(spec, week)
     return Release(
         settings=settings,
@@ -104,6 +102,24 @@ def open_release(
         ledger=ledger,
         clock=system_clock,
     )
+
+
+def as_bound(present: Programme, sealed: Attempt | None, include: Path) -> Programme:
+    """Return the text of a programme that a release goes by; what is not sealed goes by the file.
+
+    Who approves is read from the file in any case. It binds no release, and DAG, page and the
+    question to people go by the file: an earlier text that asks more people than are asked now
+    would hold what was sealed under it for ever.
+
+    Args:
+        present: the file as it is.
+        sealed: the attempt that has the bytes of the release, if any has.
+        include: folder of programmes.
+    """
+    if sealed is None:
+        return present
+    bound = bound_programme(present.name, sealed.bindings.programme_digest, include)
+    return present if bound is None else replace(bound, approval=present.approval)
 
 
 def state_revision(release: Release, *, reason: str, approver: str, public_note: str = "") -> None:

@@ -13,6 +13,7 @@ from turnstile.errors import InputError, TurnstileError
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.presentation import most_spent
 from turnstile.ledger.records import ReleaseKey
+from turnstile.ledger.weeks import Week
 from turnstile.operations.airflow_now import AirflowNow
 from turnstile.operations.amount_words import cap_states
 from turnstile.operations.budget_page import page_json
@@ -23,6 +24,7 @@ from turnstile.operations.deployment_state import DeploymentState
 from turnstile.operations.people.release_preview import Preview, seen
 from turnstile.operations.verdicts import verdict_history
 from turnstile.operations.week_states import STATES, WeekMark
+from turnstile.pipeline.context import as_bound
 from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme
 from turnstile.release.zone_copies import zones
@@ -207,6 +209,7 @@ class BudgetPage(DeploymentState):
         name = str(parse_period(week, where="page"))
         mark = self.mark_of(spec, name, airflow)
         number = mark.revision if revision is None else revision
+        made_by = self._made_by(spec, ReleaseKey(spec.name, name, number))
         zones(self.settings).refresh()
         package = self.settings.public / spec.name / name / f"r{number}"
         if not (package / "manifest.json").is_file():
@@ -217,7 +220,7 @@ class BudgetPage(DeploymentState):
             root="../../",
             section="calendar",
             title=f"{spec.title}, {name}, r{number}",
-            shown=week_in(package, spec, self.settings.include, card_of(package)),
+            shown=week_in(package, made_by, self.settings.include, card_of(package)),
             compared=place_in(package, place),
             revision=number,
             mark=mark,
@@ -241,11 +244,12 @@ class BudgetPage(DeploymentState):
         if mark.of_budget == "public" or not (folder / "assessment.json").is_file():
             rule = f"nothing of {mark.week} lies under embargo"
             raise InputError(where="page", field="week", rule=rule)
-        planned = plan_of(spec, self.settings.include, mark.week, mark.revision)
+        made_by, last = self._made_by(spec, key), self._last_public(spec, mark.week)
+        planned = plan_of(made_by, self.settings.include, mark.week, mark.revision)
         losses = plan_view(planned, ())["loss"]
         entry = {"sequence": "none yet"}
         card = {"title": spec.title, "guarantee": {"units": losses}, "ledger": entry}
-        shown = week_in(folder, spec, self.settings.include, card)
+        shown = week_in(folder, made_by, self.settings.include, card)
         words = {rule: word for (rule, of), word in self.verdicts_of(spec.name).items()
                  if of == mark.week}  # fmt: skip
         return render(
@@ -254,7 +258,7 @@ class BudgetPage(DeploymentState):
             section="calendar",
             title=f"{spec.title}, {mark.week}, under embargo",
             shown=shown,
-            beside=week_beside(shown, self._last_public(spec, mark.week), spec, self.settings),
+            beside=last and week_beside(shown, last, self._made_by(spec, last), self.settings),
             verdicts=words,
             question=self.open_question(programme, week, airflow),
             note=note,
@@ -285,6 +289,11 @@ class BudgetPage(DeploymentState):
         spec = load_programme(programme, self.settings.include)
         mark = self.mark_of(spec, str(parse_period(week, where="page")), airflow)
         return spec, mark.current
+
+    def _made_by(self, programme: Programme, key: ReleaseKey) -> Programme:
+        """Return the text that a release was made under: its tables may be others than today's."""
+        week = self.snapshot().weeks_of(programme.name).get(key.period, Week(key.period))
+        return as_bound(programme, week.revision(key.revision).sealed, self.settings.include)
 
     def _last_public(self, programme: Programme, week: str) -> ReleaseKey | None:
         """Return the release in force of the last week before one, or of itself, if any is."""

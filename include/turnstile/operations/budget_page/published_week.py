@@ -131,8 +131,10 @@ def week_in(
         card: what is said of it: title, guarantee, ledger entry.
     """
     gates = json.loads((package / "assessment.json").read_bytes())["gates"]
-    in_time, in_space = _table_by(programme, _TIMES), _table_by(programme, _PLACES)
     domain, tables = load_domain(programme, include), Tables(package)
+    drawn = {source.table for layout in tables.layouts.values() for source in layout.sources}
+    of_both = [table for table in programme.tables if table.name in drawn]  # a text may be lost
+    in_time, in_space = _table_by(of_both, _TIMES), _table_by(of_both, _PLACES)
     heat = _summed(tables, in_time, _row_and_slot) if in_time else {}
     series = _summed(tables, in_time, _slot) if in_time else {}
     space = _summed(tables, in_space, _location) if in_space else {}
@@ -166,9 +168,9 @@ def _sum(name: str, bars: Sequence[Bar]) -> Bar:
     return Bar(name, math.fsum(bar.value or 0.0 for bar in bars), deviation)
 
 
-def _table_by(programme: Programme, endings: tuple[str, ...]) -> TableSpec | None:
+def _table_by(tables: Sequence[TableSpec], endings: tuple[str, ...]) -> TableSpec | None:
     """Return the smallest table with a dimension that ends so."""
-    fitting = [t for t in programme.tables if any(by.endswith(endings) for by in t.by)]
+    fitting = [t for t in tables if any(by.endswith(endings) for by in t.by)]
     return min(fitting, key=lambda table: len(table.by), default=None)
 
 
@@ -252,18 +254,16 @@ def _with_whole(week: Mapping[str, Bar], other: Mapping[str, Bar]) -> Mapping[st
 
 
 def week_beside(
-    shown: PublishedWeek, last: ReleaseKey | None, programme: Programme, settings: Settings
+    shown: PublishedWeek, last: ReleaseKey, programme: Programme, settings: Settings
 ) -> WeekCompared | None:
-    """Return a week beside the last public one; None where there is none yet.
+    """Return a week beside the last public one; None where that shows nothing like it.
 
     Args:
         shown: the week that is looked at.
         last: release in force of the last public week.
-        programme: whose weeks they are.
+        programme: as the last one was made under it.
         settings: where the public zone is.
     """
-    if last is None:
-        return None
     package = settings.public / str(last)
     if not (package / "assessment.json").is_file():
         return None

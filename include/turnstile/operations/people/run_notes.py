@@ -7,7 +7,7 @@ come to `reserve` and `draw` (PRIVACY 6). Note, preview and advice say it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from turnstile.ledger.charging import DRAWS_MAX
@@ -70,14 +70,23 @@ def effect_on_budget(
     if standing is Standing.CHARGED and not revision.has_hold:
         dead = _after_a_death(len(revision.drawn), cost)
         if revision.drawn[-1].attempt_id not in drawing:
-            return dead
+            return _though_stated(dead, facts)
         # Its lease outlasts a process that was killed, for seconds: both are said.
         lives = "a draw is under way: its seal is waited for, 0 charged"
         return Effect(f"{lives}; should its process have died, {dead.sentence}")
     words = f"never drawn: once its rows pass validation, {cost} is charged"
     if revision.has_hold:
         words = f"a hold exists and is resumed, no second one: {cost} is charged when it draws"
-    return Effect(words, charges=True)
+    return _though_stated(Effect(words, charges=True), facts)
+
+
+def _though_stated(effect: Effect, facts: Iterable[DatedFact]) -> Effect:
+    """Say so where somebody stated that there is no release: nobody is bound, and it is public."""
+    stated = [fact.at[:10] for fact in facts if fact.kind is EntryKind.NO_RELEASE]
+    if not stated:
+        return effect
+    words = f"that it has no release was stated on {stated[-1]}, in public; {effect.sentence}"
+    return replace(effect, sentence=words)
 
 
 def _after_a_death(drawn: int, cost: str) -> Effect:

@@ -12,8 +12,10 @@ from datetime import datetime
 
 from turnstile.ledger.balances.amounts import word_of
 from turnstile.ledger.weeks import attempts_by_state
+from turnstile.operations.calendar_of_weeks import calendar_of
 from turnstile.operations.ledger_snapshot import LedgerSnapshot
 from turnstile.operations.watchdog.alerts import taken_pct
+from turnstile.operations.week_states import TROUBLE, Evidence
 from turnstile.programme.calendar.release_schedule import final_at
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import parse_period
@@ -77,10 +79,10 @@ def _of_programme(picture: LedgerSnapshot, programme: Programme, now: datetime) 
         yield Gauge("turnstile.attempts", count, (label, ("state", state)))
     is_open = sum(len(week.held) + len(week.drawing) for week in weeks)
     yield Gauge("turnstile.attempts_open", is_open, (label,))
-    public = [parse_period(week.period) for week in weeks if week.published]
-    if not public:
+    if not any(week.published for week in weeks):
         return
-    due, behind = max(public, key=lambda period: period.first_day).plus(1), 0
+    marks = calendar_of(programme, picture, Evidence(), now)
+    due, behind = parse_period(marks[-1].week).plus(1), sum(mark.state in TROUBLE for mark in marks)
     while behind < _BEHIND_AT_MOST and final_at(due, programme.schedule, programme.time) < now:
         due, behind = due.plus(1), behind + 1
     yield Gauge("turnstile.weeks_behind", behind, (label,))

@@ -16,6 +16,8 @@ from turnstile.operations.journal import Happening, Journal, Line
 from turnstile.operations.ledger_snapshot import EntryLine, LedgerSnapshot
 
 _PROGRAMME, _WEEK = "ledger", "all"
+OF_LEDGER = f"{_PROGRAMME}/{_WEEK}/"
+"""Before the name of what an audit found that is of no week."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,8 @@ def _in_journal(journal: Journal) -> Iterator[LastVerification]:
     for line in journal.of_week(_PROGRAMME, _WEEK):
         if line.happening is Happening.VERIFIED:
             head = (line.details["sequence"], line.details["hash"])
-            yield LastVerification(line.at, head, tuple(line.details["found"]))
+            found = (name.removeprefix(OF_LEDGER) for name in line.details["found"])
+            yield LastVerification(line.at, head, tuple(found))
 
 
 def _in_ledger(lines: Sequence[EntryLine]) -> Iterator[LastVerification]:

@@ -15,12 +15,14 @@ from turnstile.errors import StoreError, TurnstileError
 from turnstile.ledger.entries import instant
 from turnstile.operations.journal import Happening, Journal, Line
 from turnstile.operations.watchdog.alerts import Alert
+from turnstile.operations.watchdog.last_verification import OF_LEDGER
 
 if TYPE_CHECKING:
     from turnstile.pipeline.private_zone.private_verification import PrivateFinding
 
 _PROGRAMME, _WEEK = "ledger", "all"
 _FAILED = "could not be compared"
+_LOOKS = {"audit_failed": Happening.VERIFIED, "private_differs": Happening.COMPARED}
 
 
 def compared(
@@ -61,13 +63,18 @@ def tell_comparison(journal: Journal, now: datetime, names: Iterable[str]) -> No
 
 
 def private_differences(journal: Journal) -> dict[str, str]:
-    """Return what differs by the newest comparison, and since when each one has said so.
+    """Return what differs by the newest comparison, and since when each one has said so."""
+    return _differing(journal, Happening.COMPARED)
+
+
+def _differing(journal: Journal, looked: Happening) -> dict[str, str]:
+    """Return what differs by the newest look of a kind, and since when each look has said so.
 
     Of what an earlier one found a comparison that failed says nothing.
     """
     since: dict[str, str] = {}
     for line in journal.of_week(_PROGRAMME, _WEEK):
-        if line.happening is Happening.COMPARED:
+        if line.happening is looked:
             names = line.details["found"]
             still = since if any(_FAILED in name for name in names) else {}
             since = {name: since.get(name, line.at) for name in (*still, *names)}
@@ -82,8 +89,10 @@ def private_trouble(differences: Mapping[str, str]) -> str:
     return f"private data differ since {min(differences.values())} ({', '.join(kinds)})"
 
 
-def of_private(differences: Mapping[str, str]) -> Iterator[Alert]:
-    """Yield what differs; once more where it was in order meanwhile."""
-    for name, at in differences.items():
-        programme, week, what = name.split("/")
-        yield Alert("private_differs", programme, week, f"{what}, since {at}")
+def of_looks(journal: Journal) -> Iterator[Alert]:
+    """Yield what audit and comparison found last; once more where it was in order meanwhile."""
+    for rule, looked in _LOOKS.items():
+        for name, at in _differing(journal, looked).items():
+            full = name if name.count("/") > 1 else f"{OF_LEDGER}{name}"  # of `ledger verify`
+            programme, week, what = full.split("/", 2)
+            yield Alert(rule, programme, week, f"{what}, since {at}")

@@ -6,7 +6,7 @@ says the same words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -28,7 +28,7 @@ from turnstile.operations.watchdog.alerts import (
     of_retention,
     of_run,
 )
-from turnstile.operations.watchdog.private_comparison import of_private
+from turnstile.operations.watchdog.last_verification import OF_LEDGER
 from turnstile.operations.week_states import LEFT, LIVE, OF_PEOPLE, TROUBLE, WeekMark
 from turnstile.publishing.describe.manifest import differences
 from turnstile.settings import Settings
@@ -46,7 +46,7 @@ def watched(
     picture: LedgerSnapshot,
     programmes: Sequence[tuple[ProgrammeNow, Sequence[WeekMark], Sequence[Line]]],
     broken: Sequence[BrokenProgramme],
-    differences: Mapping[str, str],
+    differing: Iterable[Alert],
     now: datetime,
 ) -> tuple[Alert, ...]:
     """Return everything that somebody should know, whether it was reported or not.
@@ -55,10 +55,10 @@ def watched(
         picture: of the ledger.
         programmes: where each stands, its calendar and its journal.
         broken: programmes that cannot be read.
-        differences: of private data and the ledger, as `private_differences` returns them.
+        differing: what was found of ledger, packages and private data, as `of_looks` yields it.
         now: the present instant, aware.
     """
-    alerts, kept = [*of_budget(picture.forecasts)], [*of_burned(picture), *of_private(differences)]
+    alerts, kept = [*of_budget(picture.forecasts)], [*of_burned(picture), *differing]
     for state, marks, lines in programmes:
         alerts += _of_attention(state)
         alerts += _lasting(state, marks, lines, now)
@@ -177,27 +177,29 @@ def of_unheard(
     return (Alert("run_died", programme, period or "all", run_id, words, run_id),)
 
 
-def audited(verify: Callable[[], tuple[object, ...]], settings: Settings) -> tuple[Alert, ...]:
-    """Verify ledger, checkpoints, manifests and every public byte; return what differs.
+def audited(verify: Callable[[], tuple[object, ...]], settings: Settings) -> tuple[str, ...]:
+    """Verify ledger, checkpoints, manifests and every public byte.
+
+    Returns:
+        Programme, week and what of it differs, as `tell_verification` is told.
 
     Args:
         verify: the ledger's own verification.
         settings: where the public zone is.
     """
-    alerts = []
     try:
-        problems = [getattr(finding, "check", "ledger") for finding in verify()]
+        problems = {getattr(finding, "check", "ledger") for finding in verify()}
     except TurnstileError as error:
-        problems = [type(error).__name__]
-    alerts += [Alert("audit_failed", "ledger", "all", check) for check in sorted(set(problems))]
-    for name, package in release_folders(settings.public):
-        if differences(package):
-            programme, week, revision = name.split("/")
-            alerts.append(Alert("audit_failed", programme, week, f"package {revision}"))
-    return tuple(alerts)
+        problems = {type(error).__name__}
+    packages = (
+        f"{name.rpartition('/')[0]}/package {name.rpartition('/')[2]}"
+        for name, package in release_folders(settings.public)
+        if differences(package)
+    )
+    return (*(f"{OF_LEDGER}{check}" for check in sorted(problems)), *packages)
 
 
-def cosigned(send: Callable[[Callable[[], object]], None], ledger: Ledger) -> tuple[Alert, ...]:
+def cosigned(send: Callable[[Callable[[], object]], None], ledger: Ledger) -> tuple[str, ...]:
     """Ask the cosigners of the transparency log once more; return who knows another history.
 
     Args:
@@ -206,8 +208,4 @@ def cosigned(send: Callable[[Callable[[], object]], None], ledger: Ledger) -> tu
     """
     said = list[Answer]()
     send(lambda: said.extend(ledger.sign_public_zone()))
-    return tuple(
-        Alert("audit_failed", "ledger", "all", f"cosigner {answer.name}")
-        for answer in said
-        if answer.is_alarm
-    )
+    return tuple(f"{OF_LEDGER}cosigner {answer.name}" for answer in said if answer.is_alarm)

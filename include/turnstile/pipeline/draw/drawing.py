@@ -20,6 +20,7 @@ from turnstile.ledger.records import Attempt
 from turnstile.pipeline.code_version import code_version
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.draw.charged_draw import Outside, charged_draw, reserved
+from turnstile.pipeline.draw.drawn_release import require_carried
 from turnstile.pipeline.draw.planned_release import Statement
 from turnstile.pipeline.draw.ready_to_draw import ready_to_draw
 from turnstile.pipeline.draw.year_state import require_state
@@ -46,6 +47,7 @@ def reserve(release: Release) -> str:
     if release.sealed is not None:
         return "sealed"
     require_state(release)
+    require_carried(release)
     require_people(release.programme, release.settings.include)
     with alone(release) as holder:
         require_preflight(release)
@@ -68,6 +70,7 @@ def draw(release: Release) -> str:
     with alone(release) as holder:
         ASKED.get()()  # whoever waited for the lock may be gone: a dead draw is not burned for them
         require_preflight(release)  # programme or code may be others than when it was reserved
+        require_carried(release)
         attempt = _reserved(release, release.statement, holder)
         if attempt.artefact_digest is not None:
             return attempt.artefact_digest

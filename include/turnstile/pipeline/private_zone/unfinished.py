@@ -9,6 +9,7 @@ from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Attempt, ReleaseKey
 from turnstile.ledger.revisions import next_after
 from turnstile.ledger.weeks import Standing, Week
+from turnstile.pipeline.revision_in_force import words_in_force
 from turnstile.release.zones import sealed_path
 from turnstile.settings import Settings
 
@@ -32,7 +33,7 @@ def _wanted(ledger: Ledger, settings: Settings, programme: str, week: Week) -> I
     yield key
     while True:
         key = next_after(key)
-        allowed = any(word.is_allowed for word in ledger.decisions_on_revision(key))
+        allowed = _is_allowed(ledger, key)
         explained = (settings.private / str(key) / "revision.json").exists()
         if not (allowed or explained or week.revision(key.revision).attempts):
             return
@@ -40,8 +41,13 @@ def _wanted(ledger: Ledger, settings: Settings, programme: str, week: Week) -> I
 
 
 def _is_declined(ledger: Ledger, key: ReleaseKey) -> bool:
-    """Return whether people said that there is no release."""
-    return any(entry.kind is EntryKind.NO_RELEASE for entry in ledger.entries_of(key))
+    """Return whether people said that there is no release, and nobody asked for one since."""
+    is_stated = any(entry.kind is EntryKind.NO_RELEASE for entry in ledger.entries_of(key))
+    return is_stated and not _is_allowed(ledger, key)
+
+
+def _is_allowed(ledger: Ledger, key: ReleaseKey) -> bool:
+    return any(word.is_allowed for word in words_in_force(ledger, key))
 
 
 def _has_bytes(settings: Settings, sealed: Attempt) -> bool:
