@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from of_an_index import uv
 from pandas_trips import pandas_tables
 
 from turnstile.cli import main
@@ -202,11 +203,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A standalone cluster of two workers, from packages that only this test installs."""
     folder = tmp_path_factory.mktemp("cluster")
     packages = folder / "packages"
-    uv = Path(sys.executable).with_name("uv")
-    wanted = ["--target", str(packages), *PACKAGES]
-    subprocess.run(  # noqa: S603 - our own tool
-        [uv, "pip", "install", "--quiet", *wanted], check=True
-    )
+    uv("pip", "install", "--quiet", "--target", packages, *PACKAGES)
     port = free_port()
     place = ["--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]
     master = spark_class(packages, folder, "org.apache.spark.deploy.master.Master", *place)

@@ -189,6 +189,15 @@ def ledger(url: str) -> Ledger:
     return Ledger.open(url, clock=noon)
 
 
+@pytest.fixture(scope="module")
+def lived(stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """A deployment without a witness, whose first week is public; modules may have another."""
+    from disaster_site import lived_once  # which asks for `Stores`
+
+    root = tmp_path_factory.mktemp("lived")
+    return lived_once(stores, root, lambda site: site.publish(0), has_witness=False)
+
+
 @pytest.fixture
 def site(
     lived: Site, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

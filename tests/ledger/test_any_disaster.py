@@ -177,7 +177,7 @@ def test_a_few_histories_of_disasters_forget_no_draw(
 ) -> None:
     steps = 30 if stores.kind == "sqlite" else 12
     did = run_history(stores, tmp_path / "h", monkeypatch, seed, steps)
-    assert did["restore"] + did["recover"]
+    assert min(did["restore"] + did["recover"], did["verified"]) > 0
 
 
 @pytest.mark.long

@@ -43,13 +43,6 @@ pytestmark = pytest.mark.parametrize("stores", ["sqlite"], indirect=True)
 Chosen = Callable[[list[Entry]], Iterable[int]]
 
 
-@pytest.fixture(scope="module")
-def lived(stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Site:
-    """A deployment without a witness; its first week is public."""
-    root = tmp_path_factory.mktemp("lived")
-    return lived_once(stores, root, lambda site: site.publish(0), has_witness=False)
-
-
 @pytest.mark.parametrize(
     "hole",
     [

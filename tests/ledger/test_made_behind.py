@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from damaged_ledger import NO_ATTEMPTS, declared, die, of_week, states, with_holes
-from disaster_site import WHO, Site, lived_once, run
+from disaster_site import WHO, Site, run
 from ledger_asks import LOSS_MICRO, spent_micro
 
 from conftest import Stores
@@ -24,13 +24,6 @@ from turnstile.settings import system_clock
 
 pytestmark = pytest.mark.parametrize("stores", ["sqlite"], indirect=True)
 """A server looks after its files."""
-
-
-@pytest.fixture(scope="module")
-def lived(stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Site:
-    """A deployment without a witness; its first week is public."""
-    root = tmp_path_factory.mktemp("lived")
-    return lived_once(stores, root, lambda site: site.publish(0), has_witness=False)
 
 
 _UNGUARDED = "DROP TRIGGER attempt_no_delete; DROP TRIGGER attempt_opens;"

@@ -11,20 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from disaster_site import WHO, Site, lived_once, plan_of, run
+from disaster_site import WHO, Site, plan_of, run
 from ledger_asks import LOSS_MICRO, spent_micro
 
 from conftest import Stores
 from turnstile.ledger.charging import ChargingLedger
 from turnstile.ledger.custody.package_files import file_problems
 from turnstile.publishing.describe.manifest import manifest_bytes
-
-
-@pytest.fixture(scope="module")
-def lived(stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Site:
-    """A deployment without a witness; its first week is public."""
-    root = tmp_path_factory.mktemp("lived")
-    return lived_once(stores, root, lambda site: site.publish(0), has_witness=False)
 
 
 def die(site: Site, file: str | None = None, **other: Any) -> None:

@@ -947,12 +947,11 @@ def test_notes_that_were_swapped_are_not_signed_by_the_next_list(site: Site) -> 
     assert run("verify") == 0
 
 
+@pytest.mark.parametrize("stores", ["sqlite"], indirect=True)  # a server looks after its files
 def test_garbage_in_the_schema_is_a_damaged_database(
     stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SQLite's binding says what it cannot decode in an error that is none of a database."""
-    if stores.kind != "sqlite":
-        pytest.skip("a server looks after its own pages")
     site = Site(tmp_path / "site", stores.new()).at(monkeypatch)
     site.publish(0)
     file = _database(site)
@@ -987,6 +986,7 @@ def test_a_text_longer_than_any_is_a_damaged_database(
         site.publish(1)
 
 
+@pytest.mark.parametrize("stores", ["sqlite"], indirect=True)  # a server looks after its files
 @pytest.mark.parametrize("garbage", ["X'7B80FF'", "'not an entry'"])
 def test_a_record_that_reads_as_nothing_is_exit_4_for_whoever_reads_all(
     stores: Stores,
@@ -996,8 +996,6 @@ def test_a_record_that_reads_as_nothing_is_exit_4_for_whoever_reads_all(
     garbage: str,
 ) -> None:
     """Whoever reads row by row is told in a sentence too: found by the simulated world."""
-    if stores.kind != "sqlite":
-        pytest.skip("a server looks after its own pages")
     site = Site(tmp_path / "site", stores.new()).at(monkeypatch)
     site.publish(0)
     record = f"CAST({garbage} AS TEXT)"

@@ -42,10 +42,14 @@ class City:
         return self.include / "programmes/city.yaml"
 
     def deliver(self, records: Any, form: Form, name: str = "a.csv") -> Path:
-        folder = self.home / f"landing/city/{WEEK}"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(written(records, form))
-        return folder / name
+        return self.put(name, written(records, form))
+
+    def put(self, name: str, content: bytes | str, week: object = WEEK) -> Path:
+        """Let a file of a week land."""
+        file = self.home / f"landing/city/{week}" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return file
 
     def tells(self, *arguments: object) -> tuple[int, str]:
         """Run a command; return its code and all that it prints."""
@@ -112,9 +116,24 @@ class City:
         for step in (steps.ingest, steps.validate):
             step("city", str(week), 0)
 
+    def run_stops(self, *words: str, code: int = 2, week: object = WEEK) -> str:
+        """A run stops, says these words and charges nothing; return all that it says."""
+        found, said = self.tells("run", "city", "--week", week)
+        assert found == code, said
+        for word in words:
+            assert word in said
+        assert not self.is_published
+        assert not self.is_charged
+        return said
+
+    @property
+    def is_charged(self) -> bool:
+        """Whether a draw began, whatever became of it."""
+        return "draw_begun" in self.tells("ledger", "entries")[1]
+
     @property
     def is_published(self) -> bool:
-        return (self.home / f"public/city/{WEEK}/r0").is_dir()
+        return any(self.home.glob("public/city/*/r0"))
 
 
 @pytest.fixture

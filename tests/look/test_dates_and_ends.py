@@ -18,13 +18,6 @@ AUGUST = "2016-W31"  # the first seven days of a month: each of its dates can be
 DEPOTS = 4
 
 
-def _file(city: Any, week: object, name: str, content: bytes) -> Any:
-    folder = city.home / f"landing/city/{week}"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_bytes(content)
-    return folder / name
-
-
 def _csv(header: Sequence[str], rows: Iterable[Sequence[object]], delimiter: str = ",") -> bytes:
     text = io.StringIO(newline="")
     csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows([header, *rows])
@@ -36,13 +29,8 @@ def _depots(city: Any, *forms: str) -> None:
     records = [replace(tap, at=tap.at + timedelta(days=7)) for tap in taps()]
     for depot, form in enumerate(forms):
         some = [tap for tap in records if int(tap.card) % len(forms) == depot]
-        _file(city, AUGUST, f"d{depot}.csv", written(some, Form(dates=form)))
+        city.put(f"d{depot}.csv", written(some, Form(dates=form)), AUGUST)
     city.new(taps(), Form(dates=forms[0]), "--date-form", forms[0])
-
-
-def _run(city: Any, week: object) -> tuple[bool, str]:
-    said = city.tells("run", "city", "--week", week)[1]
-    return (city.home / f"public/city/{week}/r0").is_dir(), said
 
 
 @pytest.mark.long
@@ -51,17 +39,20 @@ def test_one_depot_of_four_with_the_month_first_stops_the_week(city: Any) -> Non
     code, said = city.tells("look", "city", "--week", AUGUST)
     assert code == 2
     assert "to decide: source.date_form: dates: " in said
-    is_published, said = _run(city, AUGUST)
-    assert not is_published
-    assert "source.set_aside_at_most.unknown_dates" in said
+    city.run_stops("source.set_aside_at_most.unknown_dates", week=AUGUST)
     city.edit("\nsource:\n", '\nsource:\n  set_aside_at_most: {unknown_dates: "1/3"}\n')
-    assert _run(city, AUGUST)[0]  # a decision that states it
+    assert city.tells("run", "city", "--week", AUGUST)[0] == 0  # a decision that states it
+    assert city.is_published
+
+
+def _goes_on(city: Any) -> None:
+    assert city.tells("look", "city", "--week", AUGUST)[0] == 0
+    city.goes_on(AUGUST)
 
 
 def test_depots_of_one_form_go_on(city: Any) -> None:
     _depots(city, *["MM/DD/YYYY"] * DEPOTS)
-    assert city.tells("look", "city", "--week", AUGUST)[0] == 0
-    city.goes_on(AUGUST)
+    _goes_on(city)
 
 
 @pytest.mark.long
@@ -69,9 +60,9 @@ def test_a_day_without_service_is_in_no_other_form(city: Any) -> None:
     _depots(city, *["DD/MM/YYYY"] * DEPOTS)
     closed = [replace(tap, at=tap.at + timedelta(days=7)) for tap in taps()]
     closed = [tap for tap in closed if tap.at.astimezone(ZONE).date() == date(2016, 8, 1)]
-    _file(city, AUGUST, "closed.csv", written(closed, Form(dates="DD/MM/YYYY")))
+    city.put("closed.csv", written(closed, Form(dates="DD/MM/YYYY")), AUGUST)
     city.edit("\nsource:\n", "\nsource:\n  absent_days: [2016-08-01]\n")
-    assert "dates: " not in _run(city, AUGUST)[1]
+    _goes_on(city)
 
 
 @pytest.mark.long
@@ -85,9 +76,9 @@ def test_a_file_of_a_whole_year_is_in_no_other_form(city: Any) -> None:
         for tap in day_taps[:40]
         if day.isoformat() < "2016-08-08"
     ]
-    _file(city, AUGUST, "year.csv", written(year, Form(dates="DD/MM/YYYY")))
+    city.put("year.csv", written(year, Form(dates="DD/MM/YYYY")), AUGUST)
     (city.home / f"landing/city/{AUGUST}/d0.csv").unlink()
-    assert "dates: " not in _run(city, AUGUST)[1]
+    _goes_on(city)
 
 
 def _hired(city: Any, *, ends_in_utc: bool) -> None:
@@ -98,7 +89,7 @@ def _hired(city: Any, *, ends_in_utc: bool) -> None:
         times = [f"{at:%Y-%m-%d %H:%M:%S}" for at in (tap.at.astimezone(ZONE), end)]
         rows.append([f"r{number}", *times, STOPS[tap.place][0], STOPS[number % 12][0]])
     header = ["ride_id", "started_at", "ended_at", "start_station_id", "end_station_id"]
-    file = _file(city, WEEK, "a.csv", _csv(header, rows))
+    file = city.put("a.csv", _csv(header, rows))
     given = ["--gtfs", city.stops, "--mode", "bike", "--zone", ZONE.key]
     assert city.tells("new", "city", "--from", file, *given, "--accept-no-gain", "made")[0] == 0
 
@@ -106,7 +97,7 @@ def _hired(city: Any, *, ends_in_utc: bool) -> None:
 def test_ends_of_another_clock_stop_the_week(city: Any) -> None:
     _hired(city, ends_in_utc=True)
     assert "to decide: source.file.zone: clock" in city.tells("look", "city")[1]
-    assert not _run(city, WEEK)[0]
+    city.run_stops()
 
 
 def test_ends_of_the_same_clock_go_on(city: Any) -> None:
@@ -129,7 +120,7 @@ def _buses(city: Any, *named: str) -> float:
         for reading in readings()
     ]
     header = ["license_plate", "observationDateTime", "speed", "pos", "latitude", "longitude"]
-    file = _file(city, WEEK, "a.csv", _csv(header, rows))
+    file = city.put("a.csv", _csv(header, rows))
     given = ["--gtfs", city.roads, "--feed", "itms", "--zone", ZONE.key, "--speed-unit", "km/h"]
     given += ["--protect", "day", "--accept-no-gain", "made", *named]
     assert city.tells("new", "city", "--from", file, *given)[0] == 0
@@ -151,7 +142,7 @@ def test_calls_of_switzerland_have_dates_of_their_own(city: Any) -> None:
         times = [f"{at:%d.%m.%Y %H:%M}", f"{at:%d.%m.%Y %H:%M:%S}"]
         rows.append([f"run{number % 200}", *times, "REAL", "false", STOPS[tap.place][0]])
     header = ["FAHRT_BEZEICHNER", "ANKUNFTSZEIT", "AN_PROGNOSE", "AN_PROGNOSE_STATUS"]
-    file = _file(city, WEEK, "a.csv", _csv([*header, "FAELLT_AUS_TF", "BPUIC"], rows, ";"))
+    file = city.put("a.csv", _csv([*header, "FAELLT_AUS_TF", "BPUIC"], rows, ";"))
     given = ["--gtfs", city.stops, "--mode", "bus", "--zone", ZONE.key, "--protect", "day"]
     said = city.tells("new", "city", "--from", file, *given)[1]
     assert "source.date_form" not in said  # which no option could answer

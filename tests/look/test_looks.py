@@ -151,14 +151,7 @@ def test_each_fault_has_its_key_and_its_line_and_no_week_with_it_is_published(
     assert f"to decide: {key}: " in said
     lines = {decision["key"]: decision["line"] for decision in record["decisions"]}
     assert lines[key].startswith(line)
-    city.tells("run", "city", "--week", WEEK)
-    assert not city.is_published
-    assert not _charged(city)
-
-
-def _charged(city: Any) -> bool:
-    code, said = city.tells("ledger", "entries")
-    return code == 0 and "sealed" in said
+    city.run_stops()
 
 
 def test_a_line_that_is_adopted_mends_the_week(city: Any) -> None:
@@ -168,6 +161,7 @@ def test_a_line_that_is_adopted_mends_the_week(city: Any) -> None:
     assert city.look()[0] == 0
     assert city.tells("run", "city", "--week", WEEK)[0] == 0
     assert city.is_published
+    assert city.is_charged  # negative control of all that stop
 
 
 @pytest.mark.parametrize("cards", [19, 20])
@@ -223,18 +217,15 @@ def test_a_first_week_stops_at_what_nobody_decided_and_a_later_one_does_not(
     city.new(plain, Form())
     spelt = [replace(tap, card=f"{chance.choice(['', '00'])}{tap.card}") for tap in plain]
     city.deliver(spelt, Form())
-    code, said = city.tells("run", "city", "--week", WEEK)
-    assert code == 2
-    assert "source.card_form" in said
-    assert f"private/city/{WEEK}/snapshots/look/look.md" in said
+    city.run_stops("source.card_form", f"private/city/{WEEK}/snapshots/look/look.md")
     page = (city.home / f"private/city/{WEEK}/snapshots/look/look.md").read_text()
     assert all(f"- `{field}`: " in page for field in ("card_id", "tapped_at", "action"))
-    assert not _charged(city)
     city.deliver(plain, Form())
     with monkeypatch.context() as nobody_reads:  # lines of a page that nobody is shown are not made
         nobody_reads.setattr(looking, "lines_of_fields", pytest.fail)
         nobody_reads.setattr(looking, "_lines_of_rules", pytest.fail)
-        assert city.tells("run", "city", "--week", WEEK)[0] == 0  # and a week is sealed
+        city.goes_on()
+    assert city.tells("run", "city", "--week", WEEK)[0] == 0  # and a week is sealed
     after = [replace(tap, at=tap.at.replace(day=1, month=8)) for tap in spelt if tap.at.day == 25]
     folder = city.home / "landing/city/2016-W31"
     folder.mkdir(parents=True)
@@ -249,9 +240,7 @@ def test_a_first_week_stops_where_a_column_that_nobody_reads_says_enter_or_leave
 ) -> None:
     city.new(taps(), Form(words=SPANISH))
     city.edit("\n    action: .*", "")
-    said = city.tells("run", "city", "--week", WEEK)[1]
-    assert "source.columns.action" in said
-    assert not _charged(city)
+    city.run_stops("source.columns.action")
     city.edit("\nsource:\n", "\nsource:\n  without_action: enter\n")  # a decision that states it
     city.goes_on()
 
@@ -525,10 +514,7 @@ def test_what_tells_nothing_at_its_volume_is_refused_by_check_and_never_charged(
     code, said = city.tells("check", "city")
     assert code == 2
     assert "learns nothing that" in said
-    code, said = city.tells("run", "city", "--week", WEEK)
-    assert code == 3  # refused at the reservation
-    assert "accept_no_gain" in said
-    assert not _charged(city)
+    city.run_stops("accept_no_gain", code=3)  # refused at the reservation
     city.yaml.write_text(f"{text}\ntypical_volume: 840\naccept_no_gain: a first year\n")
     assert city.tells("check", "city")[0] == 0
     assert city.tells("run", "city", "--week", WEEK)[0] == 0

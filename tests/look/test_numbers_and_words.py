@@ -23,10 +23,7 @@ def _deliver(
 ) -> Any:
     text = io.StringIO(newline="")
     csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows([header, *rows])
-    folder = city.home / f"landing/city/{WEEK}"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "a.csv").write_text(text.getvalue())
-    return folder / "a.csv"
+    return city.put("a.csv", text.getvalue())
 
 
 def _new(city: Any, file: Any, *options: object) -> str:
@@ -45,12 +42,7 @@ def _stops(city: Any, key: str, *words: str) -> None:
     code, said = city.tells("look", "city")
     assert code == 2
     assert f"to decide: {key}: " in said
-    code, said = city.tells("run", "city", "--week", WEEK)
-    assert code == 2
-    for word in words:
-        assert word in said
-    assert not city.is_published
-    assert "sealed" not in city.tells("ledger", "entries")[1]
+    city.run_stops(*words)
 
 
 def _publishes(city: Any) -> int:
@@ -242,10 +234,7 @@ def test_events_with_a_number_under_another_name_are_not_read_as_one_each(city: 
     assert code == 2
     assert "source.without_count" in said
     city.edit("\n  without_count: .*", "")
-    code, said = city.tells("run", "city", "--week", WEEK)
-    assert code == 2
-    assert "event_count" in said
-    assert not city.is_published
+    city.run_stops("event_count")
     _state(city, "columns: {passengers: count}")
     assert _goes_on(city) == sum(int(str(row[-1])) for row in rows)
 
@@ -402,8 +391,7 @@ def test_calls_whose_status_has_another_name_are_refused(city: Any, column: str)
     _calls(city, cancelled=("false", "true"))
     file = city.home / f"landing/city/{WEEK}/a.csv"
     file.write_text(file.read_text().replace(column, "ANDERS", 1))
-    code, said = city.tells("run", "city", "--week", WEEK)
-    assert (code, f"{column}: the column is missing" in said) == (2, True)
+    city.run_stops(f"{column}: the column is missing")
 
 
 @pytest.mark.long
@@ -673,9 +661,7 @@ def test_names_that_differ_in_capitals_alone_are_refused_by_the_header(city: Any
     _taps(city, lambda _, tap: [_word(tap)], "tipo", action="tipo")
     file = city.home / f"landing/city/{WEEK}/a.csv"
     file.write_text(file.read_text().replace("card_id,tapped_at", "Place,card_id,tapped_at", 1))
-    code, said = city.tells("run", "city", "--week", WEEK)
-    assert code == 2
-    assert "header: a column is named twice, or two differ in capitals alone" in said
+    city.run_stops("header: a column is named twice, or two differ in capitals alone")
 
 
 @pytest.mark.parametrize(

@@ -33,13 +33,6 @@ def _new(city: Any, file: Path, columns: tuple[str, ...], feed: str, *more: str)
     return str(said)
 
 
-def _deliver(city: Any, content: bytes, name: str = "a.csv") -> Path:
-    folder: Path = city.home / f"landing/city/{WEEK}"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_bytes(content)
-    return folder / name
-
-
 def _as_ndjson(content: bytes) -> bytes:
     header, *lines = [line.split(",") for line in content.decode().splitlines()]
     return "\n".join(json.dumps(dict(zip(header, one, strict=True))) for one in lines).encode()
@@ -61,7 +54,7 @@ def _as_parquet(content: bytes) -> bytes:
 
 
 def test_new_asks_for_a_column_that_is_called_as_modes_are(city: Any) -> None:
-    said = _new(city, _deliver(city, _half_are_trains()), TAPS, "taps")
+    said = _new(city, city.put("a.csv", _half_are_trains()), TAPS, "taps")
     assert "to decide: source.columns.mode" in said
     code, said = city.tells("check", "city")
     assert code == 2
@@ -80,15 +73,13 @@ def test_words_of_modes_are_found_in_a_column_of_any_name_and_no_week_is_charged
 ) -> None:
     content = _half_are_trains().replace(b"modo", b"ramo")
     content = content if name == "a.csv" else _as_ndjson(content)
-    said = _new(city, _deliver(city, content, name), TAPS, "taps")
+    said = _new(city, city.put(name, content), TAPS, "taps")
     assert "source.columns.mode" not in said  # its name says nothing
     assert city.tells("check", "city")[0] == 0
     code, said, _ = city.look()
     assert code == 2
     assert "to decide: source.columns.mode: " in said
-    said = city.tells("run", "city", "--week", WEEK)[1]
-    assert "source.columns.mode" in said
-    assert not city.is_published
+    city.run_stops("source.columns.mode")
     city.edit("\nsource:\n", "\nsource:\n  without_mode: bus\n")  # a decision that states it
     assert "source.columns.mode" not in city.look()[1]
     city.goes_on()
@@ -96,8 +87,8 @@ def test_words_of_modes_are_found_in_a_column_of_any_name_and_no_week_is_charged
 
 def test_one_cell_that_cannot_be_read_hides_no_column_that_nobody_reads(city: Any) -> None:
     content = _half_are_trains().replace(b"modo", b"ramo")
-    _new(city, _deliver(city, content), TAPS, "taps")
-    _deliver(city, _as_parquet(content), "a.parquet")
+    _new(city, city.put("a.csv", content), TAPS, "taps")
+    city.put("a.parquet", _as_parquet(content))
     (city.home / f"landing/city/{WEEK}/a.csv").unlink()
     said = city.look()[1]
     assert "cannot be read" not in said
@@ -109,7 +100,7 @@ def test_vehicles_of_several_modes_are_asked_about(city: Any) -> None:
     kinds = ["vehicle_type", *(("bus", "tram")[n % 2] for n in range(len(lines) - 1))]
     content = "\n".join(f"{a},{b}" for a, b in zip(lines, kinds, strict=True)).encode()
     columns = tuple(f"{field}={own}" for field, own in BUS_COLUMNS.items())
-    file = _deliver(city, content)
+    file = city.put("a.csv", content)
     said = _new(city, file, columns, "tides_vehicle_locations", "--speed-unit", "km/h")
     assert "to decide: source.without_mode" in said
     code, _, record = city.look()
@@ -123,7 +114,7 @@ def test_vehicles_of_several_modes_are_asked_about(city: Any) -> None:
 
 
 def test_a_mode_that_is_no_mode_is_no_decision(city: Any) -> None:
-    _new(city, _deliver(city, _half_are_trains().replace(b"modo", b"ramo")), TAPS, "taps")
+    _new(city, city.put("a.csv", _half_are_trains().replace(b"modo", b"ramo")), TAPS, "taps")
     city.edit("\nsource:\n", "\nsource:\n  without_mode: tram\n")
     code, said = city.tells("check", "city")
     assert code == 2
@@ -132,9 +123,8 @@ def test_a_mode_that_is_no_mode_is_no_decision(city: Any) -> None:
 
 def test_columns_that_are_read_or_say_something_else_are_not_asked_about(city: Any) -> None:
     """Negative control."""
-    file = _deliver(city, _half_are_trains().replace(b"tren", b"red").replace(b"colectivo", b"up"))
-    file.write_bytes(file.read_bytes().replace(b"modo", b"ramo"))
-    _new(city, file, TAPS, "taps")
+    content = _half_are_trains().replace(b"tren", b"red").replace(b"colectivo", b"up")
+    _new(city, city.put("a.csv", content.replace(b"modo", b"ramo")), TAPS, "taps")
     assert city.look()[0] == 0
     assert not any(map(is_named_as_mode, ("model", "modem_id", "moderate", "tipo", "commode")))
 
@@ -148,10 +138,7 @@ def test_a_programme_that_says_nothing_of_actions_is_refused_whatever_its_files_
     code, said = city.tells("check", "city")
     assert code == 2
     assert "source.columns.action: nobody has decided it" in said
-    said = city.tells("run", "city", "--week", WEEK)[1]
-    assert "source.columns.action" in said
-    assert "source.without_action" in said
-    assert not city.is_published
+    city.run_stops("source.columns.action", "source.without_action")
     city.edit("\nsource:\n", "\nsource:\n  without_action: enter\n")
     assert city.tells("check", "city")[0] == 0
     city.goes_on()
@@ -162,20 +149,18 @@ def test_a_column_that_is_called_action_is_named_by_new_and_a_file_without_it_is
 ) -> None:
     content = written(taps(), Form()).replace(b",tipo", b",action")
     columns = (*TAPS[:-1], "mode=modo")
-    file = _deliver(city, content)
+    file = city.put("a.csv", content)
     _new(city, file, columns, "taps")
     assert '\n    action: "action"\n' in city.yaml.read_text()
     assert city.tells("check", "city")[0] == 0
     assert city.look()[0] == 0
     file.write_bytes(content.replace(b",action", b",other"))
-    said = city.tells("run", "city", "--week", WEEK)[1]
-    assert "action: the column is missing" in said
-    assert not city.is_published
+    city.run_stops("action: the column is missing")
 
 
 def test_a_file_that_lacks_the_named_column_of_modes_is_refused(city: Any) -> None:
     city.new(taps(), Form())
-    _deliver(city, written(taps(), Form()).replace(b"modo", b"ramo"))
-    assert "modo: the column is missing" in city.tells("run", "city", "--week", WEEK)[1]
+    city.put("a.csv", written(taps(), Form()).replace(b"modo", b"ramo"))
+    city.run_stops("modo: the column is missing")
     city.edit("\nsource:\n", "\nsource:\n  without_mode: bus\n")
     city.goes_on()

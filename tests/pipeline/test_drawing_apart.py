@@ -41,16 +41,6 @@ def _states(place: Deployment) -> list[ReleaseState]:
     return [attempt.state for attempt in place.ledger.attempts(KEY)]
 
 
-def _drawing_processes(home: Path) -> list[psutil.Process]:
-    """Return the processes that draw for a home."""
-    return [
-        process
-        for process in psutil.process_iter(["cmdline"])
-        if drawing_apart.__name__ in (process.info["cmdline"] or [])
-        and str(home) in " ".join(process.info["cmdline"])
-    ]
-
-
 def _wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
     until = time.monotonic() + seconds
     while not condition():
@@ -355,17 +345,6 @@ def test_what_nobody_foresaw_is_kept_in_the_private_zone_alone(
     assert "3085220012345678" in report.read_text()
     assert report.name in str(told.value)
     assert list((reserved.home / "private/draws").iterdir()) == []
-
-
-@pytest.mark.long
-def test_a_living_draw_of_a_home_is_seen_by_the_page(reserved: Deployment) -> None:
-    with subprocess.Popen([sys.executable, "-c", ASK], start_new_session=True) as task:  # noqa: S603 - our own words
-        _wait_for(lambda: reserved.ledger.living_draws() or task.poll() is not None)
-        living = reserved.ledger.living_draws()
-        task.wait()
-    assert living in ({"opal/2016-W30/r0#1"}, frozenset())
-    assert reserved.ledger.living_draws() == frozenset()
-    assert _drawing_processes(reserved.home) == []
 
 
 def test_a_hold_whose_inputs_changed_is_let_go_and_costs_nothing(reserved: Deployment) -> None:

@@ -60,13 +60,15 @@ def test_a_sealed_file_that_the_ledger_does_not_know_is_refused_before_a_charge(
 
 
 def test_a_late_draw_whose_bytes_were_removed_is_refused_in_a_sentence(
-    landed: Deployment,
+    begun_week: BegunWeek,
     turnstile: Cli,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    folder = embargoed(begun_week("itms", "draw"))
+
     def seal(*_: object) -> None:  # another draw has the key, and removed what this one wrote
-        for leftover in embargoed(landed).glob("sealed-*"):
+        for leftover in folder.glob("sealed-*"):
             leftover.unlink()
         raise RefusedError("it is burned")
 

@@ -24,6 +24,7 @@ from turnstile.programme.spec import Programme
 
 Cli = Callable[..., int]
 pytestmark = pytest.mark.usefixtures("judged_anew")
+OF_CHIEFS = "{required: true, persons: 2, role: datachief}"
 FILE = f"embargoed/itms/{WEEK}/r0/preflight.json"
 
 
@@ -139,8 +140,7 @@ def test_what_was_found_for_something_else_is_not_read(
 def test_an_approval_that_nobody_can_give_is_refused_before_any_charge(
     landed: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = "{required: true, persons: 2, role: datachief}"
-    landed.edit("itms", "approval: {required: false}", f"approval: {asked}")
+    landed.edit("itms", "{required: false}", OF_CHIEFS)
     for names in ("", "datachief: [ada]\n"):
         (landed.include / "people.yaml").write_text(f"release_officer: [ada, grace]\n{names}")
         for command in (("check", "itms"), ("run", "itms", "--week", WEEK)):
@@ -148,11 +148,17 @@ def test_an_approval_that_nobody_can_give_is_refused_before_any_charge(
             said = capsys.readouterr().err
             assert "approval.persons: asks for 2 of the role datachief, and" in said
             assert f"names {names.count('ada')}, so that no release could be approved" in said
-    landed.edit("itms", asked, asked.replace("true", "false"))  # negative controls: nobody is asked
-    assert turnstile("check", "itms") == 0
-    landed.edit("itms", asked.replace("true", "false"), asked)  # or enough people are named
-    assert landed.spent() == {}
-    (landed.include / "people.yaml").write_text("datachief: [ada, grace]\n")
+    landed.edit("itms", OF_CHIEFS, OF_CHIEFS.replace("true", "false"))
+    assert turnstile("check", "itms") == 0  # negative control: nobody is asked
+    assert landed.nothing_happened()
+
+
+def test_an_approval_that_enough_people_can_give_is_waited_for(
+    assessed: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Negative control."""
+    assessed.edit("itms", "{required: false}", OF_CHIEFS)
+    (assessed.include / "people.yaml").write_text("datachief: [ada, grace]\n")
     assert turnstile("check", "itms") == 0
     assert turnstile("run", "itms", "--week", WEEK) == 3
     assert "0 of 2 approvals; may still answer: ada, grace" in capsys.readouterr().err

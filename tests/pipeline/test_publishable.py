@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from deployment_fixtures import BegunWeek
+from deployment_fixtures import BegunWeek, with_home
+from made_homes import MadeHome, MadeHomes
 from small_deployment import WEEK, Deployment
 
 from turnstile.errors import TurnstileError
@@ -17,9 +18,8 @@ from turnstile.estimates import release_tables
 from turnstile.ledger.custody import space
 from turnstile.pipeline import after_seal
 from turnstile.pipeline.public_package import require_intact
-from turnstile.pipeline.steps import step_named
+from turnstile.pipeline.steps import STEPS, step_named
 
-pytestmark = pytest.mark.usefixtures("judged_anew")
 AFTER = "2016-W31"
 PACKAGE = Path(__file__).parents[2] / "include/turnstile"
 Plant = Callable[[Deployment, pytest.MonkeyPatch], None]
@@ -88,6 +88,7 @@ def counted(begun_week: BegunWeek) -> Deployment:
     return begun_week("opal", "reserve")
 
 
+@pytest.mark.usefixtures("judged_anew")
 @pytest.mark.parametrize("cause", CAUSES)
 def test_it_is_refused_at_reserve_with_nothing_charged(
     counted: Deployment, monkeypatch: pytest.MonkeyPatch, cause: str
@@ -113,34 +114,36 @@ def test_a_snapshot_that_is_away_at_the_draw_costs_nothing(counted: Deployment) 
     assert any(counted.spent().values())
 
 
+@pytest.fixture
+def next_counted(deployment: Deployment, homes: MadeHomes, public_week: MadeHome) -> Deployment:
+    """A public week of opal, and the next one counted."""
+    steps = STEPS[: STEPS.index("reserve")]
+    made = homes.get(public_week.root, *((step, "opal", AFTER) for step in steps))
+    return with_home(deployment, made.home)
+
+
 def test_an_earlier_package_that_was_altered_is_refused_at_reserve(
-    published: Deployment, turnstile: Callable[..., int]
+    next_counted: Deployment,
 ) -> None:
-    assert turnstile("sample", "opal", "--weeks", AFTER, "--rows", 2000, "--seed", 3) == 0
-    for step in ("ingest", "validate", "plan", "count"):
-        step_named(step)("opal", AFTER)
-    spent = published.spent()
-    table = published.public / f"opal/{WEEK}/r0/data/slot.csv"
+    spent = next_counted.spent()
+    table = next_counted.public / f"opal/{WEEK}/r0/data/slot.csv"
     intact = table.read_bytes()
     table.write_bytes(intact.replace(b"\n", b"\n\n", 1))
     with pytest.raises(TurnstileError, match="restore the package, from which"):
         step_named("reserve")("opal", AFTER)
-    assert published.spent() == spent
+    assert next_counted.spent() == spent
     table.write_bytes(intact)  # negative control: nothing else was in the way
     assert step_named("reserve")("opal", AFTER)
 
 
 def test_a_log_key_that_is_gone_is_found_before_the_charge_and_before_a_week_is_public(
-    published: Deployment, turnstile: Callable[..., int], monkeypatch: pytest.MonkeyPatch
+    next_counted: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert turnstile("sample", "opal", "--weeks", AFTER, "--rows", 2000, "--seed", 3) == 0
-    for step in ("ingest", "validate", "plan", "count"):
-        step_named(step)("opal", AFTER)
-    spent, key = published.spent(), published.home / "log-key.pem"
+    spent, key = next_counted.spent(), next_counted.home / "log-key.pem"
     aside = key.rename(key.with_name("aside.pem"))
     with pytest.raises(TurnstileError, match="restore it, or begin another log"):
         step_named("reserve")("opal", AFTER)
-    assert published.spent() == spent
+    assert next_counted.spent() == spent
     aside.rename(key)
     for step in ("reserve", "draw", "reconcile", "assess"):
         step_named(step)("opal", AFTER)
@@ -154,10 +157,10 @@ def test_a_log_key_that_is_gone_is_found_before_the_charge_and_before_a_week_is_
         patch.setattr(after_seal, "require_intact", and_lose_the_key)
         with pytest.raises(TurnstileError, match="restore it, or begin another log"):
             step_named("publish")("opal", AFTER)
-    assert not (published.public / f"opal/{AFTER}/r0").exists()
+    assert not (next_counted.public / f"opal/{AFTER}/r0").exists()
     aside.rename(key)  # negative control: nothing else was in the way
     assert step_named("publish")("opal", AFTER)
-    assert (published.public / f"opal/{AFTER}/r0").exists()
+    assert (next_counted.public / f"opal/{AFTER}/r0").exists()
 
 
 # What the steps after the charge may raise, function by function: a new one has to be put here, as

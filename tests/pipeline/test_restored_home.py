@@ -89,7 +89,7 @@ def test_last_nights_home_over_a_published_week_draws_and_deletes_nothing(
 
 
 def test_a_package_of_other_bytes_or_of_another_ledger_is_not_published(
-    landed: Deployment,
+    assessed: Deployment,
     turnstile: Cli,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -98,7 +98,7 @@ def test_a_package_of_other_bytes_or_of_another_ledger_is_not_published(
         death.setattr(Ledger, "publish", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             turnstile("run", "itms", "--week", WEEK)
-    staged = landed.home / "embargoed/itms" / WEEK / "r0/package"
+    staged = assessed.home / "embargoed/itms" / WEEK / "r0/package"
     kept = {
         path: path.read_bytes() for path in (staged / "manifest.json", staged / "release_card.json")
     }
@@ -123,16 +123,16 @@ def test_a_package_of_other_bytes_or_of_another_ledger_is_not_published(
     planted(staged, "docs/GUIDE.md", "20123\n")
     assert turnstile("run", "itms", "--week", WEEK) == 4
     assert "statement.intoto.json is not signed" in capsys.readouterr().err
-    assert not (landed.public / "itms" / WEEK / "r0").exists()
-    staged.rename(landed.home / "aside")
+    assert not (assessed.public / "itms" / WEEK / "r0").exists()
+    staged.rename(assessed.home / "aside")
     with monkeypatch.context() as window:  # between the writing of a package and its publication
         window.setattr(
             after_seal, "require_own", lambda *_, **__: planted(staged, "docs/GUIDE.md", "20123\n")
         )
         assert turnstile("run", "itms", "--week", WEEK) == 4
     assert "manifest.json is not what was written there" in capsys.readouterr().err
-    assert not (landed.home / "public/itms" / WEEK / "r0").exists()
-    staged.rename(landed.home / "aside too")
+    assert not (assessed.home / "public/itms" / WEEK / "r0").exists()
+    staged.rename(assessed.home / "aside too")
     assert turnstile("run", "itms", "--week", WEEK) == 0
     assert turnstile("ledger", "verify") == 0
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from deployment_fixtures import STEADY_ITMS
+from deployment_fixtures import STEADY_ITMS, PublishedWeeks, with_home
+from made_homes import MadeHome, MadeHomes
 from small_deployment import WEEK, Deployment
 
 from turnstile.ledger.entries import EntryKind
@@ -51,25 +52,36 @@ def declared(site: Deployment) -> Iterator[dict[str, object]]:
             yield dict(entry.body)
 
 
-@pytest.fixture
-def recovered(assessed: Deployment, turnstile: Cli) -> Deployment:
+@pytest.fixture(scope="module")
+def recovered_once(
+    tmp_path_factory: pytest.TempPathFactory, homes: MadeHomes, published_weeks: PublishedWeeks
+) -> MadeHome:
     """The week waits for its publication under a ledger that came back from files alone."""
-    folder = assessed.home / "embargoed" / KEY
+    root = tmp_path_factory.mktemp("recovered")
+    begun = MadeHome(published_weeks.assessed.parent, ()).copy(root)
+    folder = begun.home / "embargoed" / KEY
     (folder / "set-aside").mkdir()
     for number in range(DIED):
         (folder / f"set-aside/sealed-{number:016x}.parquet").write_bytes(b"noise of a draw")
-    assessed.lose_ledger()
-    assert turnstile("ledger", "recover", *WHO, "--family", "itms=itms_buses") == 0
-    assert turnstile("ledger", "verify") == 0  # the signing key is the ledger's again
-    assert turnstile("ledger", "confirm-clock", *WHO) == 0
-    return assessed
+    Deployment(begun.home, begun.include).lose_ledger()
+    return homes.get(
+        root,
+        ("ledger", "recover", *WHO, "--family", "itms=itms_buses"),
+        ("ledger", "verify"),  # the signing key is the ledger's again
+        ("ledger", "confirm-clock", *WHO),
+    )
 
 
 @pytest.fixture
-def public(recovered: Deployment, turnstile: Cli) -> Path:
+def recovered(deployment: Deployment, recovered_once: MadeHome) -> Deployment:
+    return with_home(deployment, recovered_once.home)
+
+
+@pytest.fixture
+def public(deployment: Deployment, homes: MadeHomes, recovered_once: MadeHome) -> Path:
     """Its package, after the run went on."""
-    assert turnstile("run", "itms", "--week", WEEK) == 0
-    return recovered.home / "public" / KEY
+    went_on = homes.get(recovered_once.root, ("run", "itms", "--week", WEEK))
+    return with_home(deployment, went_on.home).public / KEY
 
 
 def test_one_entry_declares_all_draws_and_a_repeat_declares_none(
@@ -84,13 +96,13 @@ def test_one_entry_declares_all_draws_and_a_repeat_declares_none(
 
 
 def test_what_is_published_states_every_draw_and_readers_agree(
-    recovered: Deployment, public: Path, turnstile: Cli, tmp_path: Path
+    deployment: Deployment, public: Path, turnstile: Cli, tmp_path: Path
 ) -> None:
     card = json.loads((public / "release_card.json").read_bytes())
     assert (card["burned_draws"], card["ledger"]["after_recoveries"]) == (DIED, 1)
-    (of_all,) = (e for e in recovered.ledger.entries() if e.kind is EntryKind.LOSS_DECLARED)
+    (of_all,) = (e for e in deployment.ledger.entries() if e.kind is EntryKind.LOSS_DECLARED)
     assert card["charges"] == [{"draws": 1 + DIED, "entry_sha256": of_all.hash}]
-    assert spent_micro(recovered) == (1 + DIED) * COST_MICRO
+    assert spent_micro(deployment) == (1 + DIED) * COST_MICRO
     assert turnstile("ledger", "verify") == 0
     carried = public / "tools/verify_package.py"
     done = subprocess.run(  # noqa: S603 - the package's own program
@@ -99,7 +111,7 @@ def test_what_is_published_states_every_draw_and_readers_agree(
             carried,
             public,
             "--key",
-            (recovered.home / "public/ledger.pub").read_text().strip(),
+            (deployment.home / "public/ledger.pub").read_text().strip(),
         ],
         check=False,
         capture_output=True,
@@ -108,12 +120,12 @@ def test_what_is_published_states_every_draw_and_readers_agree(
     assert done.returncode == 0, done.stdout + done.stderr
     export = tmp_path / "export"
     assert turnstile("ledger", "export", str(export)) == 0
-    assert verify_losses.main([str(recovered.home / "public"), "--ledger", str(export)]) == 0
+    assert verify_losses.main([str(deployment.home / "public"), "--ledger", str(export)]) == 0
 
 
 @pytest.mark.usefixtures("public")
 def test_a_card_that_states_fewer_draws_than_were_declared_is_named(
-    recovered: Deployment,
+    deployment: Deployment,
     public: Path,
     turnstile: Cli,
     tmp_path: Path,
@@ -127,21 +139,21 @@ def test_a_card_that_states_fewer_draws_than_were_declared_is_named(
     export = tmp_path / "export"
     assert turnstile("ledger", "export", str(export)) == 0
     capsys.readouterr()
-    assert verify_losses.main([str(recovered.home / "public"), "--ledger", str(export)]) == 1
+    assert verify_losses.main([str(deployment.home / "public"), "--ledger", str(export)]) == 1
     assert f"1 draws stated, {1 + DIED} charged in the export" in "".join(capsys.readouterr())
 
 
 @pytest.mark.usefixtures("public")
 def test_the_package_alone_proves_all_draws_when_the_ledger_is_lost_again(
-    recovered: Deployment, turnstile: Cli
+    deployment: Deployment, turnstile: Cli
 ) -> None:
     """What draws that died left is gone with the home under embargo: the card says how many."""
-    shutil.rmtree(recovered.home / "embargoed" / KEY / "set-aside")
-    recovered.lose_ledger()
+    shutil.rmtree(deployment.home / "embargoed" / KEY / "set-aside")
+    deployment.lose_ledger()
     assert turnstile("ledger", "recover", *WHO) == 0
-    (entry,) = declared(recovered)
+    (entry,) = declared(deployment)
     assert (entry["draws"], entry["state"]) == (1 + DIED, "published")
-    assert spent_micro(recovered) == (1 + DIED) * COST_MICRO
+    assert spent_micro(deployment) == (1 + DIED) * COST_MICRO
     assert turnstile("ledger", "verify") == 0
 
 
@@ -157,11 +169,13 @@ def die_of_a_dear_plan(site: Deployment, turnstile: Cli, monkeypatch: pytest.Mon
     """Let a draw die that left its bytes; then the programme costs half of it."""
     shutil.copyfile(STEADY_ITMS, site.include / "programmes/itms.yaml")
     site.edit("itms", 'relation: add_remove, epsilon: "8"', 'relation: add_remove, epsilon: "12"')
+    for name in STEPS[: STEPS.index("draw")]:  # a patch ends all sharing of what was found before
+        step_named(name)("itms", WEEK, 0)
     with monkeypatch.context() as dying:
         dying.setattr(Ledger, "seal", killed)
         dying.setattr("turnstile.ledger.leases.LEASE_S", 0)  # of a minute ago
         with pytest.raises(Killed):
-            turnstile("run", "itms", "--week", WEEK)
+            step_named("draw")("itms", WEEK, 0)
     assert turnstile("ledger", "burn", KEY, *WHO) == 0
     site.edit("itms", '  epsilon: "8"\n  split', '  epsilon: "4"\n  split')
 
@@ -274,7 +288,7 @@ def of_another_copy(package: Path, *, shares: bool) -> None:
 
 @pytest.mark.parametrize(("shares", "draws"), [(False, 1 + DIED), (True, 1)])
 def test_a_foreign_package_of_several_draws_is_charged_once_for_all_of_them(
-    recovered: Deployment,
+    deployment: Deployment,
     public: Path,
     turnstile: Cli,
     tmp_path: Path,
@@ -288,12 +302,12 @@ def test_a_foreign_package_of_several_draws_is_charged_once_for_all_of_them(
     of_another_copy(public, shares=shares)
     for _ in range(2):  # it lies there until people move it away
         assert turnstile("ledger", "recover", *WHO) == 0
-        assert spent_micro(recovered) == (1 + DIED + draws) * COST_MICRO
-    _, entry = declared(recovered)
+        assert spent_micro(deployment) == (1 + DIED + draws) * COST_MICRO
+    _, entry = declared(deployment)
     assert (entry["draws"], entry["proven_by"]) == (draws, "f" * 64)
     shutil.rmtree(public)
     shutil.copytree(own, public)
     assert turnstile("ledger", "recover", *WHO) == 0
-    assert spent_micro(recovered) == (1 + DIED + draws) * COST_MICRO
+    assert spent_micro(deployment) == (1 + DIED + draws) * COST_MICRO
     assert turnstile("ledger", "verify") == 0
     assert turnstile("run", "itms", "--week", WEEK) == 0

@@ -54,14 +54,8 @@ def made_once(
 @pytest.fixture
 def released(made_once: Deployment, monkeypatch: pytest.MonkeyPatch) -> Deployment:
     """A deployment in which the week is published."""
-    enter(made_once, monkeypatch)
+    made_once.enter(monkeypatch)
     return made_once
-
-
-def enter(deployment: Deployment, environment: pytest.MonkeyPatch) -> None:
-    environment.setenv("TURNSTILE_HOME", str(deployment.home))
-    environment.setenv("TURNSTILE_INCLUDE", str(deployment.include))
-    environment.delenv("TURNSTILE_LEDGER_URL", raising=False)
 
 
 def trips(generated: Path) -> pd.DataFrame:

@@ -41,9 +41,7 @@ def released(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> Ite
     folder.mkdir(parents=True)
     shutil.copyfile(shared_data / f"sube_taps/{DAY}_trx.csv", folder / f"{DAY}_trx.csv")
     with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("TURNSTILE_HOME", str(made.home))
-        environment.setenv("TURNSTILE_INCLUDE", str(made.include))
-        environment.delenv("TURNSTILE_LEDGER_URL", raising=False)
+        made.enter(environment)
         assert main(["run", "sube", "--week", WEEK]) == 0
         yield made
 
@@ -61,8 +59,7 @@ def test_a_day_of_which_nobody_said_what_the_trains_words_mean_is_not_charged(
     programme = tmp_path / "include/programmes/sube.yaml"
     lines = programme.read_text().splitlines(keepends=True)
     programme.write_text("".join(line for line in lines if "action_names" not in line))
-    monkeypatch.setenv("TURNSTILE_INCLUDE", str(tmp_path / "include"))
-    monkeypatch.setenv("TURNSTILE_HOME", str(tmp_path))
+    Deployment(tmp_path, tmp_path / "include").enter(monkeypatch)
     assert main(["run", "sube", "--week", WEEK]) != 0
     said = capsys.readouterr().err
     assert "unknown_action_many: rows have an action that nobody explains" in said

@@ -136,11 +136,16 @@ def test_csv_and_parquet_hold_the_same_numbers_for_every_cell(
     published: Deployment,
 ) -> None:
     package = published.public / "opal" / WEEK / "r0"
-    for path in package.glob("data/*.parquet"):
+    paths = [*package.glob("data/*.parquet")]
+    assert paths
+    for path in paths:
         text = csv_content(package, path.stem).decode()
         rows = list(csv.DictReader(text.splitlines()))
         table = pq.read_table(path)
-        assert [float(row["value"]) for row in rows] == table["value"].to_pylist()
+        of_numbers = [f.name for f in table.schema if str(f.type) in {"double", "int64"}]
+        assert {"value", "low_95", "high_95", "unbiased"} <= set(of_numbers)
+        for name in of_numbers:
+            assert [float(row[name]) for row in rows] == table[name].to_pylist(), name
         assert len(rows) % 7 == 0
 
 
@@ -149,12 +154,13 @@ def test_cells_add_up_to_the_published_time_and_location_tables(published: Deplo
     fine = pq.read_table(package / "data/location_slot.parquet").to_pandas()
     for name in ("slot", "location"):
         keys = ["service_date", "mode", "tap", name]
-        sums = fine.groupby(keys, observed=True)[["value", "unbiased"]].sum().sort_index()
+        parts = fine.groupby(keys, observed=True)
+        sums = parts[["value", "unbiased"]].sum().sort_index()
         coarse = pq.read_table(package / f"data/{name}.parquet").to_pandas()
         direct = coarse.set_index(keys).sort_index()
         assert (sums["value"] - direct["value"]).abs().max() < 1e-6
-        rounded = 0.06 * len(fine) ** 0.5
-        assert (sums["unbiased"] - direct["unbiased"]).abs().max() < rounded
+        rounded = 0.05 * (parts.size().sort_index() + 1) + 1e-6  # each of them to a tenth
+        assert ((sums["unbiased"] - direct["unbiased"]).abs() < rounded).all()
 
 
 def test_the_card_states_the_loss_of_every_unit_before_and_after(
@@ -350,7 +356,7 @@ def test_whoever_waits_for_another_draw_can_be_stopped(
     try:
         with exclusively(release.folders.private / ".draw.lock") as other:
             asked = [True]
-            ends = Timer(3, other.close)
+            ends = Timer(60, other.close)
             ends.start()
             with pytest.raises(KeyboardInterrupt):
                 drawing.draw(release)
@@ -388,8 +394,18 @@ def test_one_death_while_drawing_is_stated_on_the_card_and_its_bytes_set_aside(
 
 
 def test_death_between_the_ledgers_word_and_the_rename_is_mended_by_running_again(
-    turnstile: Cli, monkeypatch: pytest.MonkeyPatch, assessed: Deployment
+    turnstile: Cli,
+    monkeypatch: pytest.MonkeyPatch,
+    assessed: Deployment,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """`ledger weeks` and the page said "published" where `doctor` said that it is missing."""
+
+    def weeks() -> str:
+        capsys.readouterr()
+        assert turnstile("ledger", "weeks", "--programme", "itms") == 0
+        return capsys.readouterr().out
+
     def die(*_: object) -> None:
         raise TurnstileError("power cut")
 
@@ -399,11 +415,15 @@ def test_death_between_the_ledgers_word_and_the_rename_is_mended_by_running_agai
     package = assessed.public / "itms" / WEEK / "r0"
     assert not package.exists()
     assert turnstile("ledger", "verify") == 4  # said to be public, and is not there
+    said = weeks()
+    assert f"{WEEK}  withheld: the ledger says that it is public, and its package is not" in said
+    assert "nothing is out yet" in said
     spent = assessed.spent()
     assert turnstile("run", "itms", "--week", WEEK) == 0
     assert assessed.spent() == spent
     assert turnstile("ledger", "verify") == 0
     assert turnstile("package", "verify", package) == 0
+    assert f"{WEEK}  published\n" in weeks()
 
 
 def test_a_publication_that_was_killed_before_the_signed_list_is_told_at_once(
@@ -443,32 +463,6 @@ def test_a_publication_that_was_killed_before_the_signed_list_is_told_at_once(
         assert told() == []
         shutil.rmtree(reserved.home)
         shutil.copytree(tmp_path / "stopped", reserved.home, symlinks=True)
-
-
-@pytest.mark.usefixtures("assessed")
-def test_a_week_is_public_in_every_answer_once_its_package_is_there(
-    turnstile: Cli,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """`ledger weeks` and the page said "published" where `doctor` said that it is missing."""
-
-    def weeks() -> str:
-        capsys.readouterr()
-        assert turnstile("ledger", "weeks", "--programme", "itms") == 0
-        return capsys.readouterr().out
-
-    def die(*_: object) -> None:
-        raise TurnstileError("power cut")
-
-    with monkeypatch.context() as broken:
-        broken.setattr(after_seal, "_appear", die)
-        assert turnstile("run", "itms", "--week", WEEK) == 1
-    said = weeks()
-    assert f"{WEEK}  withheld: the ledger says that it is public, and its package is not" in said
-    assert "nothing is out yet" in said
-    assert turnstile("run", "itms", "--week", WEEK) == 0
-    assert f"{WEEK}  published\n" in weeks()
 
 
 def test_what_a_killed_publication_left_goes_with_the_next(

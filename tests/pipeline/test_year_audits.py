@@ -36,7 +36,7 @@ from turnstile.settings import Settings
 pytestmark = pytest.mark.long
 INCLUDE = Settings.from_environment().include
 CARD_WEEK = ProtectionUnit.CARD_WEEK
-CANARIES = 12_000
+CANARIES = 40_000
 ALPHA = 1e-9
 YEAR = load_programme("opal_year", INCLUDE)
 DOMAIN = load_domain(YEAR, INCLUDE)

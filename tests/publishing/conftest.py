@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from deployment_fixtures import deployment_in
-from made_homes import MadeHomes
+from made_homes import MadeHome, MadeHomes
 from small_deployment import WEEK
 
 
@@ -47,7 +47,6 @@ def copied_home(published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """A copy of the published home, whose ledger and public zone a test may write to."""
     ignored = shutil.ignore_patterns("landing", "rows")
     shutil.copytree(published.parents[1], tmp_path / "root", symlinks=True, ignore=ignored)
-    monkeypatch.setenv("TURNSTILE_HOME", str(tmp_path / "root/var"))
-    monkeypatch.setenv("TURNSTILE_INCLUDE", str(tmp_path / "root/include"))
-    monkeypatch.delenv("TURNSTILE_LEDGER_URL", raising=False)
-    return tmp_path / "root/var"
+    copy = MadeHome(tmp_path / "root", ())
+    copy.enter(monkeypatch)
+    return copy.home

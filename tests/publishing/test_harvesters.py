@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from of_an_index import uv
 
 pytestmark = pytest.mark.long
 _CHECK = """
@@ -31,16 +31,11 @@ print(json.dumps(found))
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An interpreter that has both libraries; they are heavy, and nothing else needs them."""
-    folder, uv = tmp_path_factory.mktemp("harvesters"), Path(sys.executable).parent / "uv"
+    folder = tmp_path_factory.mktemp("harvesters")
     interpreter = folder / "bin/python"
-    wanted = ["mlcroissant[parquet]==1.1.1", "rdflib==7.6.0"]
-    for command in (
-        [uv, "venv", "--quiet", "--clear", folder],
-        [uv, "pip", "install", "--quiet", "--python", interpreter, *wanted],
-    ):
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-        if done.returncode:
-            pytest.skip(f"no environment: {done.stderr[-200:]}")
+    wanted = ("mlcroissant[parquet]==1.1.1", "rdflib==7.6.0")
+    uv("venv", "--quiet", "--clear", folder)
+    uv("pip", "install", "--quiet", "--python", interpreter, *wanted)
     return interpreter
 
 

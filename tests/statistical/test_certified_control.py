@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from of_an_index import uv
 
 from turnstile.assessment.audits.pipeline_copy import draw_once
 from turnstile.assessment.audits.sampler import DRAWS, misfit
@@ -35,10 +36,7 @@ json.dump(drawn, sys.stdout)
 def biased(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the biased version."""
     folder = tmp_path_factory.mktemp("opendp")
-    command = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", folder)
-    subprocess.run(  # noqa: S603 - our own words
-        [*map(str, command), "opendp==0.14.1"], check=True, timeout=300
-    )
+    uv("pip", "install", "--quiet", "--no-deps", "--target", folder, "opendp==0.14.1")
     return folder
 
 

@@ -54,11 +54,8 @@ def deployment_in(folder: Path, environment: pytest.MonkeyPatch) -> Deployment:
     shutil.copytree(INCLUDE / "programmes", include / "programmes")
     shutil.copytree(INCLUDE / "domains", include / "domains")
     (include / "people.yaml").write_text("release_officer: [ada, grace]\n")
-    home = folder / "var"
-    environment.setenv("TURNSTILE_HOME", str(home))
-    environment.setenv("TURNSTILE_INCLUDE", str(include))
-    environment.delenv("TURNSTILE_LEDGER_URL", raising=False)
-    made = Deployment(home, include)
+    made = Deployment(folder / "var", include)
+    made.enter(environment)
     made.edit("opal", "slot_minutes: 15", "slot_minutes: 240")  # few cells, quick draws
     made.keep_few_places()
     return made
@@ -197,7 +194,7 @@ def begun_week(
             begun = deployment_in(folder, environment)
         shutil.copyfile(STEADY_ITMS, begun.include / "programmes/itms.yaml")
         shutil.copytree(generated, begun.home / "landing")
-        return _with_home(deployment, done_before(homes, folder, programme, before).home)
+        return with_home(deployment, done_before(homes, folder, programme, before).home)
 
     return begin
 
@@ -262,16 +259,17 @@ def half_hour_weeks(tmp_path_factory: pytest.TempPathFactory, homes: MadeHomes) 
 @pytest.fixture
 def published(deployment: Deployment, published_weeks: PublishedWeeks) -> Deployment:
     """A deployment in which a week of `opal` and of the steady `itms` is public already."""
-    return _with_home(deployment, published_weeks.home)
+    return with_home(deployment, published_weeks.home)
 
 
 @pytest.fixture
 def assessed(deployment: Deployment, published_weeks: PublishedWeeks) -> Deployment:
     """A deployment in which a week of the steady `itms` waits for approval."""
-    return _with_home(deployment, published_weeks.assessed)
+    return with_home(deployment, published_weeks.assessed)
 
 
-def _with_home(deployment: Deployment, home: Path) -> Deployment:
+def with_home(deployment: Deployment, home: Path) -> Deployment:
+    """Give a deployment a copy of a home, and the steady `itms`."""
     shutil.copyfile(STEADY_ITMS, deployment.include / "programmes/itms.yaml")
     shutil.copytree(home, deployment.home, symlinks=True)
     return deployment

@@ -6,6 +6,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from small_deployment import Deployment
 
 _FIXTURES = Path(__file__).parents[1] / "fixtures"
 OF_0_1_0, OF_PACKAGES_1 = "home_0_1_0.tar.gz", "home_of_version_1.tar.gz"
@@ -22,9 +23,7 @@ def lived_in(name: str, folder: Path, environment: pytest.MonkeyPatch) -> Path:
     """Unpack a home and let it be the deployment; return it."""
     home = unpacked(name, folder)
     (home / "private").chmod(0o700)
-    environment.setenv("TURNSTILE_HOME", str(home))
-    environment.setenv("TURNSTILE_INCLUDE", str(folder / "include"))
+    Deployment(home, folder / "include").enter(environment)
     if (folder / "witness").is_dir():
         environment.setenv("TURNSTILE_WITNESS", str(folder / "witness"))
-    environment.delenv("TURNSTILE_LEDGER_URL", raising=False)
     return home

@@ -21,6 +21,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from small_deployment import Deployment
 
 from turnstile.cli import main
 from turnstile.durable_files import exclusively
@@ -57,9 +58,7 @@ class MadeHome:
 
     def enter(self, environment: pytest.MonkeyPatch) -> None:
         """Let this process be of this home."""
-        environment.setenv("TURNSTILE_HOME", str(self.home))
-        environment.setenv("TURNSTILE_INCLUDE", str(self.include))
-        environment.delenv("TURNSTILE_LEDGER_URL", raising=False)
+        Deployment(self.home, self.include).enter(environment)
 
     def copy(self, to: Path) -> MadeHome:
         """Return a copy that a test may change, in a folder that is empty or does not exist."""

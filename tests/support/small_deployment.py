@@ -8,6 +8,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import AccountBalance
@@ -45,6 +47,12 @@ class Deployment:
     @property
     def ledger(self) -> Ledger:
         return open_ledger(Settings.from_environment(), new=True)  # one that forgot everything, too
+
+    def enter(self, environment: pytest.MonkeyPatch) -> None:
+        """Let this process be of this deployment."""
+        environment.setenv("TURNSTILE_HOME", str(self.home))
+        environment.setenv("TURNSTILE_INCLUDE", str(self.include))
+        environment.delenv("TURNSTILE_LEDGER_URL", raising=False)
 
     def landing(self, programme: str, week: str = WEEK) -> Path:
         return self.home / "landing" / programme / week
