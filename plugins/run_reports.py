@@ -9,11 +9,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from airflow_interfaces import address_of_ui
 from alert_addresses import addresses_of
+from audit_log import who_set_going_again
 
 from turnstile.ledger.entries import instant
 from turnstile.ledger.records import ReleaseKey
@@ -124,15 +126,21 @@ class RunOfWeek:
         self._write(Happening.RESTATED)
         self.notify()
 
-    def refusal(self) -> TurnstileError | None:
-        """Return how ledger or people would refuse the week, before anything is read."""
+    def refusal(self, dag_run: Any) -> TurnstileError | None:  # noqa: ANN401 - Airflow's own
+        """Return how ledger or people would refuse the week, before anything is read.
+
+        Raises:
+            NotApproved: no answer of anybody would count.
+        """
         from turnstile.operations.people.approval import nobody_to_ask
         from turnstile.pipeline.context import open_release
         from turnstile.pipeline.ledger_preview import refusal_before_reading
 
         release = open_release(self.programme, self.week, self.revision)
         asked = release.ledger, release.programme, release.plan, self.settings
-        return refusal_before_reading(*asked) or nobody_to_ask(release, starters(self._lines()))
+        return refusal_before_reading(*asked) or nobody_to_ask(
+            release, starters(self._lines()), partial(who_set_going_again, dag_run)
+        )
 
     def is_sealed(self) -> bool:
         """Return whether the week has its bytes, whatever its files are now."""

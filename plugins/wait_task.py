@@ -58,10 +58,10 @@ class WaitUntilFinal(BaseOperator):
 
     def _begin(self, run: RunOfWeek, context: Context) -> str:
         """Tell what the run will do; refuse what would be refused anyway."""
-        started_by = getattr(context.get("dag_run"), "triggering_user_name", None)
-        note = run.begin(str(started_by or ""))
+        dag_run = context.get("dag_run")
+        note = run.begin(str(getattr(dag_run, "triggering_user_name", None) or ""))
         self.log.info(note)
-        if refusal := run.refusal():
+        if refusal := run.refusal(dag_run):
             raise refusal
         self._wait_until_complete(run)
         return note

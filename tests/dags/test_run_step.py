@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from small_deployment import Deployment
 
-from turnstile.errors import BudgetExceeded
+from turnstile.errors import BudgetExceeded, TurnstileError
 from turnstile.pipeline import steps
 
 CANARY = "3085220012345678"
@@ -275,6 +275,39 @@ def test_a_week_that_nobody_could_approve_is_refused_before_it_is_read(
     assert (
         "people.yaml: release_officer: opal/2016-W30/r0 has 0 of 2" in str(said.value)
     ) == is_refused
+
+
+def _unreadable() -> Any:
+    raise TurnstileError("Airflow answers 403 to GET /api/v2/eventLogs")
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_refused"),
+    [
+        ("required: true, persons: 2", True),
+        ("required: true, persons: 1, not_the_starter: true", True),
+        ("required: true, persons: 2, not_the_starter: false", False),
+        ("required: false", False),
+    ],
+)
+def test_a_week_whose_answers_would_count_for_nothing_is_refused_before_it_is_read(
+    wait_task: ModuleType,
+    exceptions: ModuleType,
+    deployment: Deployment,
+    monkeypatch: pytest.MonkeyPatch,
+    asked: str,
+    *,
+    is_refused: bool,
+) -> None:
+    """Nobody may say yes where who cleared the run has to be known, and its log is shut."""
+    deployment.edit("opal", "{required: false}", f"{{{asked}}}")
+    people = deployment.include / "people.yaml"
+    people.write_text("release_officer: [grace, ada]\n", encoding="utf-8")
+    monkeypatch.setattr(importlib.import_module("audit_log"), "airflow_api", _unreadable)
+    task = wait_task.WaitUntilFinal(task_id="wait", programme="opal")
+    with pytest.raises((exceptions.AirflowFailException, exceptions.TaskDeferred)) as said:
+        task.execute(_by_hand("2016-W30", None))
+    assert ("cannot be read from Airflow's audit log" in str(said.value)) == is_refused
 
 
 @pytest.mark.parametrize(

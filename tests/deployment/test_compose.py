@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import re
+import shlex
 import subprocess
 import sys
+import warnings
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -355,6 +359,32 @@ def test_a_variable_that_nobody_set_is_empty_and_no_word(given: dict[str, str], 
 def test_a_draw_that_died_does_not_hold_up_the_other_programmes() -> None:
     script = (ROOT / "docker/initialize-airflow.sh").read_text(encoding="utf-8")
     assert "airflow pools set turnstile_ledger 2 " in script
+
+
+def test_fab_lets_the_reader_see_what_approvals_and_the_watchdog_ask(airflow_home: Path) -> None:
+    """A right to the audit log alone opens no list of it, and no line of a DAG."""
+    assert airflow_home
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Airflow's own, on its own import
+        fab = importlib.import_module("airflow.providers.fab.auth_manager.fab_auth_manager")
+    of = importlib.import_module("airflow.api_fastapi.auth.managers.models.resource_details")
+    script = (ROOT / "docker/initialize-airflow.sh").read_text(encoding="utf-8")
+    words = shlex.split(script[script.index('add-perms "Audit log"') :].partition("\nmake_user")[0])
+    rights = {("can_read", name) for name in words[words.index("--resource") + 1 :]}
+
+    def may(method: str, entity: Any, dag: str | None, rights: set[tuple[str, str]]) -> bool:
+        details, user = of.DagDetails(id=dag), SimpleNamespace(perms=rights)
+        return fab.FabAuthManager().is_authorized_dag(
+            method=method, access_entity=entity, details=details, user=user
+        )
+
+    entities = of.DagAccessEntity
+    asked = [(entities.AUDIT_LOG, None)]  # as the list of events is asked for
+    dag = (None, entities.AUDIT_LOG, entities.RUN, entities.TASK_INSTANCE)  # a backfill is a run
+    asked += [(entity, "release_opal") for entity in dag]
+    assert all(may("GET", *door, rights) for door in asked)
+    assert not any(may("PUT", *door, rights) for door in asked)
+    assert not any(may("GET", *door, {("can_read", "Audit Logs")}) for door in asked)
 
 
 def test_a_password_may_begin_like_an_option(tmp_path: Path) -> None:

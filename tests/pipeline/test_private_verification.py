@@ -72,6 +72,8 @@ def test_where_no_private_zone_is_nothing_of_it_is_missed(
         compose.setattr(Path, "is_mount", lambda path: path == failures)
         assert turnstile("ledger", "verify", "--private") == 2
         assert "no private zone is here" in capsys.readouterr().err
+        assert turnstile("ledger", "recover", "--person", "olga", "--reason", "lost") == 2
+        assert "files of lost releases: no private zone is here" in capsys.readouterr().err
         assert turnstile("ledger", "verify") == 0
     journal = Journal.of(Settings.from_environment())
     assert private_differences(journal) == {}

@@ -100,6 +100,9 @@ def public_week(
     return made
 
 
+RECOVER = ("ledger", "recover", "--person", "olga")
+
+
 def command(place: StoredDeployment, *words: str, user: str = "worker") -> int:
     """Run a command on an empty folder."""
     with place.process(user):
@@ -260,14 +263,14 @@ def test_sealed_bytes_in_one_home_alone_reach_the_store_when_they_are_charged(
     if is_away:
         with place.process("worker-private", home), pytest.MonkeyPatch.context() as patch:
             patch.setattr(Bucket, "put_file", away)
-            assert main(recover) == 0
+            assert main(recover) == 4
         said = capsys.readouterr().out
         assert f"sealed bytes in this home alone: {KEY}: s3://embargoed: away" in said
         with pytest.raises(IntegrityError):  # what a step sets aside there is put from there
             place.step("reconcile", home)
         assert list(home.glob(f"embargoed/.store/aside/{KEY}/*/sealed-*.parquet"))
     with place.process("worker-private", home):  # which may not write what is public
-        assert main(recover) == 0
+        assert main(recover) == 4  # the list is not signed
     said = capsys.readouterr().out
     assert "sealed bytes in this home alone: none" in said
     assert "403 AccessDenied" in said.partition("series not made: ")[2]
@@ -432,9 +435,10 @@ def test_a_public_bucket_put_back_to_yesterday_is_given_what_it_lost(
 ) -> None:
     """Found by the simulated world: without this nobody could publish again."""
     place, home = public_week.fork(tmp_path / "copy"), tmp_path / "home"
-    before = place.objects("public")
-    with place.process("worker", home):
-        refresh(Settings.from_environment())
+    before, reader = place.objects("public"), tmp_path / "reader"
+    for user, its in (("worker", home), ("worker-private", reader)):
+        with place.process(user, its):
+            refresh(Settings.from_environment(), ReleaseKey.parse(KEY))
     for name in before:
         if name.startswith(KEY):
             key = f"{place.prefix}/{name}"
@@ -449,6 +453,13 @@ def test_a_public_bucket_put_back_to_yesterday_is_given_what_it_lost(
         if name.startswith(KEY):
             key = f"{place.prefix}/{name}"
             place.root.delete_object(Bucket=bucket_of("public"), Key=key)
+    index = f"index/{KEY}.json"
+    place.root.delete_object(Bucket=bucket_of("embargoed"), Key=f"{place.prefix}/{index}")
+    with place.process("worker-private", reader):  # which may not write what is public
+        assert main(["stores", "restore"]) == 1
+        assert "403 AccessDenied" in (said := capsys.readouterr().err)
+        assert "under Compose: in worker" in said
+    assert index in place.objects("embargoed"), "no store hides another"
     with place.process("worker", home):
         assert main(["ledger", "verify"]) == 4
         assert "turnstile stores restore" in capsys.readouterr().err
@@ -574,7 +585,7 @@ def test_what_recovery_set_aside_does_not_come_back_from_the_store(
     assert name in json.loads(place.objects("embargoed")[index])["files"]
     assert command(place, "ledger", "verify") == 4
     assert f"{name} is not the sealed file" in capsys.readouterr().out
-    assert command(place, "ledger", "recover", "--person", "olga", "--reason", "a drill") == 0
+    assert command(place, *RECOVER, "--reason", "a drill", user="root") == 0
     files = json.loads(place.objects("embargoed")[index])["files"]
     assert name not in files
     digest = hashlib.sha256(dead).hexdigest()
@@ -603,7 +614,7 @@ def test_what_was_drawn_is_recovered_from_a_store_on_a_machine_that_has_nothing(
     spent = {(row.scope, row.spent) for row in place.ledger.balance() if row.unit == "bus_day"}
     (place.base / "ledger.sqlite").unlink()
     said = ("--person", "olga", "--reason", "lost", "--family", "itms=itms_buses")
-    assert command(place, "ledger", "recover", *said) == 0, capsys.readouterr().err
+    assert command(place, "ledger", "recover", *said, user="root") == 0, capsys.readouterr().err
     assert f"losses declared: {KEY}\n" in capsys.readouterr().out
     again = {(row.scope, row.spent) for row in place.ledger.balance() if row.unit == "bus_day"}
     assert again == spent != set()
@@ -621,7 +632,7 @@ def test_a_draw_whose_machine_died_before_an_index_named_it_is_charged_again(
     place.plant("embargoed", f"files/{KEY}/{'ab' * 16}-{name}", dead)
     (place.base / "ledger.sqlite").unlink()
     said = ("--person", "olga", "--reason", "lost", "--family", "itms=itms_buses")
-    assert command(place, "ledger", "recover", *said) == 0, capsys.readouterr().err
+    assert command(place, "ledger", "recover", *said, user="root") == 0, capsys.readouterr().err
     assert f"losses declared: {KEY}\n" in capsys.readouterr().out
     assert place.kinds().count("loss_declared") == 1
     assert command(place, "ledger", "verify") == 0
@@ -688,7 +699,7 @@ def test_a_new_signing_key_signs_the_list_in_the_bucket_too(
     place = public_week.fork(tmp_path / "copy")
     assert command(place, "ledger", "rotate-key", "--person", "olga", "--reason", "a year") == 0
     assert command(place, "ledger", "verify") == 0
-    assert command(place, "ledger", "recover", "--person", "olga", "--reason", "a drill") == 0
+    assert command(place, *RECOVER, "--reason", "a drill", user="root") == 0
     assert command(place, "ledger", "verify") == 0
 
 
@@ -701,13 +712,14 @@ def test_a_ledger_that_was_lost_and_brought_back_publishes_into_the_bucket_again
     said = ("--person", "olga", "--reason", "the disk died")
     for times in (1, 2):  # the second time nothing but the index knows of the first
         (place.base / "ledger.sqlite").unlink()
-        assert command(place, "ledger", "recover", *said) == 0
+        assert command(place, "ledger", "recover", *said, user="root") == 0
         after = json.loads(place.objects("public")[index])
         assert after["ledger_recoveries"] == times
         assert after["ledger_sequence"] < first["ledger_sequence"]
         assert command(place, "ledger", "verify") == 0
     place.plant("public", index, json.dumps(after | {"ledger_recoveries": 5}).encode())
-    assert command(place, "ledger", "recover", *said) == 0  # of a history that nobody has
+    # of a history that nobody has
+    assert command(place, "ledger", "recover", *said, user="root") == 0
     after = json.loads(place.objects("public")[index])
     assert after["ledger_recoveries"] == 6
     assert after["latest"] == before["latest"]
@@ -728,7 +740,7 @@ def test_a_recovery_that_did_not_see_what_another_published_does_not_win_over_it
     index, said = "itms/series/index.json", ("--person", "olga", "--reason", "a drill")
     drill, place = public_week.fork(tmp_path / "drill"), public_week.fork(tmp_path / "copy")
     (drill.base / "ledger.sqlite").unlink()
-    assert command(drill, "ledger", "recover", *said) == 0
+    assert command(drill, "ledger", "recover", *said, user="root") == 0
     assert command(drill, "ledger", "republish") == 0  # it has seen all that lay there
     assert command(place, "ledger", "no-release", "itms/2016-W29/r0", *said) == 0
     before = place.objects("public")[index]
@@ -739,7 +751,7 @@ def test_a_recovery_that_did_not_see_what_another_published_does_not_win_over_it
     assert command(place, "ledger", "republish") == 4
     assert "was not seen when this ledger was brought back" in capsys.readouterr().out
     assert place.objects("public")[index] == before
-    assert command(place, "ledger", "recover", *said) == 0  # a person looked at it
+    assert command(place, "ledger", "recover", *said, user="root") == 0  # a person looked at it
     after = json.loads(place.objects("public")[index])
     assert after["ledger_recoveries"] == 2
     assert dict(after["ledger_recovered_over"])[0] >= json.loads(before)["ledger_sequence"]
@@ -753,7 +765,7 @@ def test_an_index_of_older_code_is_replaced_where_all_that_it_shows_is_here(
     place = public_week.fork(tmp_path / "copy")
     index, said = "itms/series/index.json", ("--person", "olga", "--reason", "the disk died")
     (place.base / "ledger.sqlite").unlink()
-    assert command(place, "ledger", "recover", *said) == 0
+    assert command(place, "ledger", "recover", *said, user="root") == 0
     after = json.loads(place.objects("public")[index])
     older = {name: value for name, value in after.items() if "recover" not in name}
     older["ledger_sequence"] = dict(after["ledger_recovered_over"])[0] + 1

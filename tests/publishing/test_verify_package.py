@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import hashlib
 import http.server
@@ -23,10 +24,12 @@ from turnstile.cli import main
 from turnstile.ledger.custody import zone_index
 from turnstile.ledger.custody.signed_note import Signer
 from turnstile.ledger.custody.zone_index import is_in_work
+from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.tlog.checkpoints import checkpoint_text
 from turnstile.publishing.carried import verify_package
 from turnstile.publishing.describe.manifest import MANIFEST, manifest_bytes
 from turnstile.publishing.describe.statement import STATEMENT, SUMS
+from turnstile.settings import Settings
 
 
 def _run(package: Path, *arguments: str) -> tuple[int, str]:
@@ -491,6 +494,19 @@ def _planted(name: str) -> Callable[[Path], None]:
     return plant
 
 
+def _in_the_log(name: str) -> Callable[[Path], None]:
+    def plant(zone: Path) -> None:
+        (log,) = (zone / "ledger-log").iterdir()
+        _planted((log / name).relative_to(zone).as_posix())(zone)
+
+    return plant
+
+
+def _latest_to_elsewhere(zone: Path) -> None:
+    (zone / "opal/latest").unlink()
+    (zone / "opal/latest").symlink_to("/")
+
+
 FORGED_WITHOUT_A_KEY: dict[str, tuple[Callable[[Path], None], str]] = {
     "statement stripped": (_stripped, "statement.intoto.json is missing"),
     "publication proof of a log of nobody": (_of_another_log, "cannot be fetched"),
@@ -504,6 +520,12 @@ FORGED_WITHOUT_A_KEY: dict[str, tuple[Callable[[Path], None], str]] = {
     "withdrawal forged": (_planted(f"{OPAL}/withdrawn-r0.json"), "withdrawn-r0.json"),
     "foreign file": (_planted("rows.csv"), "rows.csv"),
     "foreign file in the log": (_planted("ledger-log/rows.csv"), "ledger-log/rows.csv"),
+    "rows as a checkpoint": (_in_the_log("checkpoints/1"), "/checkpoints/1, in the zone"),
+    "rows as a step": (_in_the_log("steps/1"), "/steps/1, in the zone"),
+    "rows as a cosignature": (_in_the_log("cosignatures/1.ab.2"), "/cosignatures/1.ab.2, in the"),
+    "rows as a log of nobody": (_planted("ledger-log/ab12/checkpoint"), "ledger-log/ab12"),
+    "link to a folder": (lambda zone: (zone / "opal/rows").symlink_to("/"), "opal/rows, in the"),
+    "link of the newest to elsewhere": (_latest_to_elsewhere, "opal/latest, in the zone"),
     "hidden foreign file": (_planted("opal/.rows.csv"), "opal/.rows.csv"),
     "foreign file in a folder of no package": (
         _planted("opal/2016-W30/r9/rows.csv"),
@@ -526,6 +548,12 @@ FORGED_WITHOUT_A_KEY: dict[str, tuple[Callable[[Path], None], str]] = {
 
 
 OF_A_FOLDER = (
+    "rows as a checkpoint",
+    "rows as a step",
+    "rows as a cosignature",
+    "rows as a log of nobody",
+    "link to a folder",
+    "link of the newest to elsewhere",
     "foreign file",
     "foreign file in the log",
     "hidden foreign file",
@@ -560,6 +588,30 @@ def test_who_kept_key_and_checkpoint_sees_what_is_done_without_a_key(
             said += capsys.readouterr().err
             assert code == 4 or (name in OF_A_FOLDER and address != str(package))
         assert sentence in said
+
+
+@pytest.mark.parametrize("less", [0, 1])
+def test_a_zone_of_before_is_seen_by_the_log_that_grew_since(
+    zone: Path,
+    published: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    less: int,
+) -> None:
+    """A true list of before a publication, put back with the packages of its day."""
+    monkeypatch.setenv("TURNSTILE_HOME", str(published.parent))
+    (log,) = (zone / "ledger-log").iterdir()
+    entries = int((log / "checkpoint").read_text().split("\n")[1]) - less
+    digest = hashlib.sha256((zone / "zone-index.txt").read_bytes()).hexdigest()
+    payload = json.dumps({"sha256": digest, "ledger_entries": entries}).encode()
+    ledger = open_ledger(Settings.from_environment())
+    _, signature = ledger.sign_payload(zone_index.KIND, payload)
+    envelope = json.loads((zone / "zone-index.sig.json").read_bytes())
+    envelope["payload"] = base64.b64encode(payload).decode()
+    envelope["signatures"][0]["sig"] = base64.b64encode(signature).decode()
+    (zone / "zone-index.sig.json").write_text(json.dumps(envelope))
+    assert verify_package.main([str(zone / f"{OPAL}/r0")]) == 4 * less
+    assert ("zone-index.txt is older than the log" in capsys.readouterr().err) == bool(less)
 
 
 def test_a_publication_in_a_log_that_was_begun_since_is_proven_by_the_list(

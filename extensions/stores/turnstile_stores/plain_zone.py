@@ -106,8 +106,8 @@ class PlainZone:
             if lost := [name for key, name in gone.items() if key not in taken_down]:
                 raise IntegrityError(
                     f"{self.bucket.name}: {lost[0]} is gone, which was there; find out who deleted "
-                    "it, or if a backup was put back: turnstile stores restore on this machine, "
-                    "that saw it"
+                    "it, or if a backup was put back: turnstile stores restore on a machine that "
+                    "saw it and may write there (under Compose: in worker)"
                 )
         is_wanted = wanted(frozenset(listed))
         for name in objects.keys() - listed.keys() if delivers else ():
@@ -221,7 +221,8 @@ class PlainZone:
                 raise IntegrityError(
                     f"{self.bucket.name}: {name} holds other bytes than it did, and a release "
                     "never changes; find out who put them there, delete it there, then turnstile "
-                    "stores restore on this machine, which has what it held"
+                    "stores restore on a machine that has what it held and may write there (under "
+                    "Compose: in worker)"
                 )
             arriving.chmod(OWNER_ONLY if self.is_private else EVERYBODY_READS)
             arriving.replace(target)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnstile.durable_files import sha256_of
-from turnstile.errors import InputError, IntegrityError
+from turnstile.errors import InputError, IntegrityError, StoreError, TurnstileError
 from turnstile.ledger.custody.folders import release_folders
 from turnstile.ledger.custody.traces import MANIFEST
 from turnstile.ledger.of_deployment import open_ledger
@@ -70,7 +70,7 @@ def restore_public(settings: Settings) -> Iterator[str]:
     """Put packages back that are here and lost in a store that a backup made older; yield each.
 
     Raises:
-        StoreError: the store does not answer; the same command goes on.
+        TurnstileError: the store does not answer, or not this user; the same command goes on.
         IntegrityError: a package here is not as its manifest says.
     """
     from turnstile_stores.portals.sending import send_release
@@ -84,7 +84,11 @@ def restore_public(settings: Settings) -> Iterator[str]:
             keys = [key for key in gone if not _is_withdrawn_here(public, key)]
             for key in keys:
                 zone.remove_strangers(key)
-                send_release(bucket, bucket.name, public / key, key)
+                try:
+                    send_release(bucket, bucket.name, public / key, key)
+                except StoreError as error:
+                    who = "a user who may write there (under Compose: in worker)"
+                    raise TurnstileError(f"{error}, as {who}") from None
                 yield key
             with suppress(InputError, IntegrityError):  # a lost ledger is recovered from packages
                 list_of = open_ledger(settings, read_only=True).public_list

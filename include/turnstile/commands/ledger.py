@@ -158,12 +158,14 @@ def _findings(args: argparse.Namespace) -> tuple[Finding, ...]:
     """
     from turnstile.operations.watchdog.last_verification import tell_verification
     from turnstile.operations.watchdog.private_comparison import compared, tell_comparison
-    from turnstile.pipeline.private_zone.private_verification import private_findings, sees_private
+    from turnstile.pipeline.private_zone.private_verification import (
+        private_findings,
+        require_private,
+    )
 
     settings = Settings.from_environment()
-    if args.private and not sees_private(settings):
-        rule = "no private zone is here; ask where one is (under Compose: worker-private)"
-        raise InputError(where="ledger verify", field="--private", rule=rule)
+    if args.private:
+        require_private(settings, "ledger verify", "--private")
     ledger = open_to_read()
     head, findings = ledger.head(), ledger.verify(_scope(args))
     _tell_page(tell_verification, head, [finding.check for finding in findings])

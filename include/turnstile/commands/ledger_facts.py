@@ -200,8 +200,11 @@ def _no_release(args: argparse.Namespace) -> int:
 
 def _recover(args: argparse.Namespace) -> int:
     from turnstile.pipeline.landing.delivered_files import delivered_files
+    from turnstile.pipeline.private_zone.private_verification import require_private
     from turnstile.release.zone_copies import zones
 
+    settings = Settings.from_environment()
+    require_private(settings, "ledger recover", "files of lost releases")
     families = dict(pair.split("=", 1) for pair in args.family if "=" in pair)
     if len(families) != len(args.family):
         raise InputError(where="ledger", field="--family", rule="write PROGRAMME=GROUP")
@@ -211,10 +214,10 @@ def _recover(args: argparse.Namespace) -> int:
         *_said(args),
         families=families,
         remains=remains,
-        delivered=delivered_files(Settings.from_environment()),
+        delivered=delivered_files(settings),
         ends_draws=args.end_draws,
     )
-    here_alone = [*zones(Settings.from_environment()).keep_sealed(done.sealed)]
+    here_alone = [*zones(settings).keep_sealed(done.sealed)]
     left = publish_all_series(ledger)
     _print(
         args,

@@ -373,7 +373,8 @@ class Ledger(ChargingLedger):
         public = self._custody.witnesses.public
         if public is not None and public.is_dir() and self.has_key:
             with naming(public):
-                length, logs = self.head()[0], self._logs()
+                # In this order: a list that states fewer entries than its log is of an older zone.
+                logs, length = self._logs(), self.head()[0]
                 is_gone = length and not (public / LATEST_NOTE).exists()
                 if is_gone and self._custody.witnesses.signs_for(self.parties()):
                     self._custody.note()  # of a publication that was killed before it was sent

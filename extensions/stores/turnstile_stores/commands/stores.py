@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Iterator
 
+from turnstile.errors import TurnstileError
 from turnstile.settings import ZONES, Settings
 
 
@@ -70,21 +73,36 @@ def _restore(_: argparse.Namespace) -> int:
     """Put back every file that is here and lost in a store, from a home that has seen it.
 
     Raises:
-        StoreError: a store does not answer; the same command goes on.
-        IntegrityError: a store holds other sealed bytes than this home.
+        TurnstileError: a store does not answer, this user may not write it, or it holds other
+            sealed bytes than this home; what can be put back into the others is.
     """
-    from turnstile_stores.public_zone import restore_public
-    from turnstile_stores.zone_stores import restore_units
-
     settings, units = Settings.from_environment(), 0
-    for key in restore_public(settings):
-        print(f"public: {key} is back in the store, every byte read back")
-        units += 1
-    for zone in ("private", "embargoed"):
-        for unit, back, kept in restore_units(settings, zone):
-            others = f"; {kept} differ and stay as others wrote them since" if kept else ""
-            print(f"{zone}: {unit}: {back} files are back in the store{others}")
-            units += 1
+    problems: list[TurnstileError] = []
+    for zone in ("private", "embargoed", "public"):
+        try:
+            for line in _restored(settings, zone):
+                print(line)
+                units += 1
+        except TurnstileError as error:
+            problems.append(error)
+    for problem in problems[1:]:
+        print(problem, file=sys.stderr)
+    if problems:
+        raise problems[0]
     if not units:
         print("no store lacks what was seen here and is here: nothing to restore")
     return 0
+
+
+def _restored(settings: Settings, zone: str) -> Iterator[str]:
+    """Put a zone back; yield a line a unit or package."""
+    from turnstile_stores.public_zone import restore_public
+    from turnstile_stores.zone_stores import restore_units
+
+    if zone == "public":
+        for key in restore_public(settings):
+            yield f"public: {key} is back in the store, every byte read back"
+        return
+    for unit, back, kept in restore_units(settings, zone):
+        others = f"; {kept} differ and stay as others wrote them since" if kept else ""
+        yield f"{zone}: {unit}: {back} files are back in the store{others}"

@@ -8,7 +8,7 @@ publishing reads it there again.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,18 +97,26 @@ def standing(release: Release, started_by: frozenset[str] = frozenset()) -> Appr
     return standing_of(release.ledger, release.key, release.programme, release.settings, started_by)
 
 
-def nobody_to_ask(release: Release, started_by: frozenset[str]) -> ProgrammeError | None:
+def nobody_to_ask(
+    release: Release, started_by: frozenset[str], set_again: Callable[[], frozenset[str]]
+) -> ProgrammeError | None:
     """Return why nobody could approve what is not charged yet, or None where it could be approved.
 
     Args:
         release: about to be read.
         started_by: everybody known to have started a run of this week.
+        set_again: says who set it going again; asked where they may not approve.
+
+    Raises:
+        NotApproved: who did cannot be known, so that no answer would count.
     """
     asked = release.programme.approval
     if release.sealed or not asked.required:
         return None
     able = holders(asked.role, release.settings.include)
     barred = started_by | maker_of_correction(release.ledger, release.key)
+    if asked.not_the_starter:
+        barred |= set_again()
     now = approval_standing((), asked, able, barred)
     if len(now.may_answer) >= now.needed:
         return None

@@ -13,7 +13,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from turnstile.counting.exact_store import load_exact
-from turnstile.errors import TurnstileError
+from turnstile.errors import InputError, TurnstileError
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Attempt, Finding
@@ -50,6 +50,17 @@ def sees_private(settings: Settings) -> bool:
         others = {path.name for path in private.iterdir()} - {"failures"}
         return bool(others) or not (private / "failures").is_mount()
     return bool(settings.store_of("private") or not settings.stores)
+
+
+def require_private(settings: Settings, command: str, asked: str) -> None:
+    """Refuse what needs private data where none are read.
+
+    Raises:
+        InputError: none are read here.
+    """
+    if not sees_private(settings):
+        rule = "no private zone is here; ask where one is (under Compose: worker-private)"
+        raise InputError(where=command, field=asked, rule=rule)
 
 
 def private_findings(settings: Settings, ledger: Ledger) -> Iterator[PrivateFinding]:

@@ -60,6 +60,14 @@ COUNTED_IN = ("service_date", "mode", TAP)  # labels that no public cell decides
 BOUNDS = ("bounded", "records_at_most", "limits", "range")
 
 
+PLACE = re.compile(r"\b\d{4}-[^/]*/r\d+$")  # of a period and a revision
+LATEST = re.compile(r"[^/]+/(latest|\.latest-[0-9a-f]{8,16}) (?!\.)[^/]+/r\d+")
+OF_LOG = re.compile(
+    r"(ledger-log/\w+/)(log\.pub|checkpoint(s/\d+)?|steps/\d+|cosignatures/[\d.a-f]+)"
+)
+COSIGNED = re.compile(r"— \S+ [\w+/=]+\n")
+
+
 class Sum(NamedTuple):
     """A sum with its error; where that is not known, `no_interval` says why."""
 
@@ -327,6 +335,46 @@ def names_beside(folder: Path, release: str) -> set[str]:
         return set()
     beside = (*at.parent.glob("withdrawn-*.json"), *at.parent.glob("r*/manifest.json"))
     return {f"{period}/{path.relative_to(at.parent).as_posix()}" for path in beside}
+
+
+def files_in(folder: Path) -> dict[str, bool]:
+    """Return the paths of all files below a folder, and of each whether it is a foreign link."""
+    files = {}
+    for path in folder.rglob("*"):
+        name, is_link = path.relative_to(folder).as_posix(), path.is_symlink()
+        if is_link or not path.is_dir():
+            files[name] = is_link and not LATEST.fullmatch(f"{name} {path.readlink()}")
+    return files
+
+
+def is_of_log(name: str, listed: Any, read: Callable[[str], str], opened: Any) -> bool:
+    """Whether a file of a zone is what a log that the zone's list names has signed.
+
+    By whom a cosignature is made is not known here; it holds one line of one.
+    """
+    match = OF_LOG.fullmatch(name)
+    keys = [path for path in listed if path.endswith("/log.pub")]
+    if match is None or (keys and f"{match[1]}log.pub" not in keys):
+        return False
+    if match[2] == "log.pub":
+        return True  # the list is of before it named keys
+    with suppress(OSError, ValueError):
+        text = read(name)
+        if match[2].startswith("cosignatures"):
+            return COSIGNED.fullmatch(text) is not None
+        note = text.partition("\n\n")[2] if match[2].startswith("steps") else text
+        return bool(opened(note, read(f"{match[1]}log.pub")))
+    return False
+
+
+def elsewhere(folder: Path) -> str:
+    """Say which release lies in the place of another; a folder may have any other name."""
+    release = json.loads((folder / "manifest.json").read_bytes())["key"]
+    at = folder.resolve()
+    is_zone = (at.parent.parent.parent / "ledger.pub").is_file()
+    place = "/".join(at.parts[-3 if is_zone else -2 :])
+    is_other = PLACE.search(place) and not f"/{release}".endswith(f"/{place}")
+    return f"; it is {release}, and lies in the place of {place}" if is_other else ""
 
 
 class Package:

@@ -22,7 +22,7 @@ import sys
 import tempfile
 from collections import Counter
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from itertools import permutations
 from pathlib import Path
 from typing import Any, Iterator
@@ -33,13 +33,13 @@ PLAN, CARD, PAYLOAD = "plan.json", "release_card.json", b"application/vnd.in-tot
 SEALED_PROOF, ZONE = "sealed.tlog-proof", "zone-index"
 ALONE = "; alone: without a zone-index.txt around it nothing else was checked"
 SUCH_AS = ", such as public/opal/2016-W30/r0"
-PLACE = re.compile(r"\b\d{4}-[^/]*/r\d+$")  # of a period and a revision
 ZONE_KIND = b"application/vnd.turnstile.public-zone+json"
 UNLISTED = re.compile(  # signed itself, or of whoever writes just now
     rf"{ZONE}\.(txt|sig\.json)|\.store/(adopting|zone\.lock|copies\.json|arriving-[0-9a-f]{{8}})"
-    r"|ledger-(checkpoint\.note|log/\w+/(log\.pub|checkpoint|(check|cosig|step)\w+/[\d.a-f]+))"
+    r"|ledger-checkpoint\.note"
     r"|(.*/)?\.([^/]+\.([0-9a-f]{16}|lock)|(space|latest)-[0-9a-f]{8,16}|r\d+-[0-9a-f]{8}/.+)"
 )
+WRITES = "or somebody publishes at this moment: check it again in a minute"
 WEB = ("http://", "https://", "file://")
 PRIME, ORDER = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
 CURVE = -121665 * pow(121666, -1, PRIME) % PRIME
@@ -59,11 +59,8 @@ def findings(folder: Path, key: str | None = None) -> list[str]:
     try:
         manifest = json.loads((folder / MANIFEST).read_bytes())
         listed = {file["path"]: file["sha256"] for file in manifest["files"]}
-        digests = {
-            path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in sorted(folder.rglob("*"))
-            if (path.is_symlink() or not path.is_dir()) and path != folder / MANIFEST
-        }
+        there = sorted(program("sums.py")["files_in"](folder).keys() - {MANIFEST})
+        digests = {n: hashlib.sha256((folder / n).read_bytes()).hexdigest() for n in there}
         problems += [f"{name} is missing" for name in sorted(listed.keys() - digests.keys())]
         problems += [f"{name} is not listed" for name in sorted(digests.keys() - listed.keys())]
         problems += [
@@ -285,26 +282,34 @@ def zone_findings(address: str, folder: Path, key: str) -> Iterator[str]:
     Of a web address only the package and a withdrawal are looked at: nothing lists what is there.
     """
     listed, envelope = listed_in(address), json.loads(beside(address, f"{ZONE}.sig.json"))
-    stated = json.loads(base64.b64decode(envelope["payload"], validate=True))["sha256"]
+    said = json.loads(base64.b64decode(envelope["payload"], validate=True))
     zone_digest = hashlib.sha256(read(address, f"../../../{ZONE}.txt")).hexdigest()
-    if stated != zone_digest or not is_enveloped(envelope, ZONE_KIND, key):
+    if said["sha256"] != zone_digest or not is_enveloped(envelope, ZONE_KIND, key):
         yield f"{ZONE}.txt is not signed by the given key"
     manifest = (folder / MANIFEST).read_bytes()
     release = json.loads(manifest)["key"]
     if listed.get(f"{release}/{MANIFEST}") != hashlib.sha256(manifest).hexdigest():
         yield f"{ZONE}.txt, which lists all that is public, does not hold this package"
-    names = {"/withdrawn-".join(release.rsplit("/", 1)) + ".json"}
+    logs = [name for name in listed if name.endswith("/log.pub")]  # a later one may count anew
+    newest = beside(address, logs[0].replace("log.pub", "checkpoint")) if len(logs) == 1 else "\n0"
+    if said["ledger_entries"] < int(newest.split("\n")[1]):
+        yield f"{ZONE}.txt is older than the log: a zone of before was put back, {WRITES}"
+    names, links = {"/withdrawn-".join(release.rsplit("/", 1)) + ".json"}, set[str]()
     if not address.startswith(WEB):
         zone = Path(address).resolve().parents[2]
-        there = (path for path in zone.rglob("*") if path.is_symlink() or not path.is_dir())
-        names |= listed.keys() | {path.relative_to(zone).as_posix() for path in there}
+        there = program("sums.py")["files_in"](zone)
+        names |= listed.keys() | there.keys()
+        links = {name for name, is_foreign in there.items() if is_foreign}
+    is_of_log, at = program("sums.py")["is_of_log"], partial(beside, address)
     for name in sorted(names):
         file_digest = None
         with suppress(OSError):
             file_digest = hashlib.sha256(read(address, f"../../../{parse.quote(name)}")).hexdigest()
         is_of_package = f"{'/'.join(name.split('/')[:3])}/{MANIFEST}" in listed
-        is_free = name not in listed and (is_of_package or UNLISTED.fullmatch(name))
-        if file_digest != listed.get(name) and not is_free:
+        is_free = name not in listed and (
+            is_of_package or UNLISTED.fullmatch(name) or is_of_log(name, listed, at, opened)
+        )
+        if name in links or (file_digest != listed.get(name) and not is_free):
             yield f"{name}, in the zone of the package, is not what {ZONE}.txt lists"
 
 
@@ -450,26 +455,18 @@ def is_package(folder: Path) -> bool:
     return any((folder / name).exists() for name in (MANIFEST, PLAN, CARD, SUMS))
 
 
-def elsewhere(folder: Path) -> str:
-    """Say which release lies in the place of another; a folder may have any other name."""
-    release, at = json.loads((folder / MANIFEST).read_bytes())["key"], folder.resolve()
-    is_zone = (at.parent.parent.parent / "ledger.pub").is_file()
-    place = "/".join(at.parts[-3 if is_zone else -2 :])
-    is_other = PLACE.search(place) and not f"/{release}".endswith(f"/{place}")
-    return f"; it is {release}, and lies in the place of {place}" if is_other else ""
-
-
 def noted(address: str, folder: Path) -> str:
     """Say what its zone says of a package that is as published: an answer is no other for it."""
+    sums = program("sums.py")
     release, names = json.loads((folder / MANIFEST).read_bytes())["key"], set[str]()
     with suppress(OSError, ValueError):
         names |= listed_in(address).keys()
     if not address.startswith(WEB):
-        names |= program("sums.py")["names_beside"](folder, release)
-    said = [program("sums.py")["standing"](release, names)]
+        names |= sums["names_beside"](folder, release)
+    said = [sums["standing"](release, names)]
     if is_old(folder):
         said.append("its losses are checked by the program that it carries, as of old packages")
-    return "".join(f"; note: {line}" for line in said if line)
+    return str(sums["elsewhere"](folder) + "".join(f"; note: {line}" for line in said if line))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -517,7 +514,7 @@ def main(arguments: list[str] | None = None) -> int:
             problems += [f"{address}: {problem}" for problem in differences]
             signed = f"signed{around}" if key else "signature not checked: no key or no statement"
             signed += ", in a log that grew from yours" if kept else ""
-            more = "" if differences else elsewhere(folder) + noted(address, folder)
+            more = "" if differences else noted(address, folder)
             said = "differs" if differences else f"as published; {signed}{more}"
             print(f"{address}: {said}")
         if args.series and not problems:
