@@ -26,7 +26,7 @@ LIST = ".ci/trusted_core.txt"
 # 24 for rows that are held against their digests, and a log that a recovery leaves as it is,
 # 76 for one account for one unit, whichever programme of a group is charged to it,
 # 22 for counts of the code and engine that are charged, and one group at a time for new files
-LINES_AT_MOST = 8_919
+LINES_AT_MOST = 8_916
 # of modules that only programmes of their own feed rest on, all together
 FEEDS_AT_MOST = 900
 _OF_A_FEED = "# of its feed"

@@ -47,7 +47,8 @@ def test_days_that_records_state_are_not_those_of_their_time(stores: Stores) -> 
     taps, fares = (
         terms_of("opal") | {"source.feed": feed} for feed in ("taps", "tides_fare_transactions")
     )
-    assert day_differences(fares, fares) == day_differences(taps, terms_of("opal")) == ()
+    events = fares | {"source.feed": "tides_passenger_events"}
+    assert day_differences(fares, events) == day_differences(taps, terms_of("opal")) == ()
     ledger = Ledger.open(stores.new(), clock=noon)
     sealed(ledger, ask(terms=taps))
     said = str(ledger.refusal_of(ask(terms=fares, programme="fares")))

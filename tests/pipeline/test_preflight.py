@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from small_deployment import WEEK, Deployment
 
-from turnstile.counting import engines, exact_tables
 from turnstile.errors import RefusedError
 from turnstile.pipeline import preflight
 from turnstile.pipeline.context import open_release
@@ -20,6 +18,7 @@ from turnstile.pipeline.trials import canaries
 from turnstile.privacy import stability
 from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.mechanisms import dispatch
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import Programme
 
 Cli = Callable[..., int]
@@ -34,9 +33,9 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     times: list[str] = []
     try_them = canaries.observed_sensitivities
 
-    def noted(programme: Programme, *others: Any) -> preflight.Trials:
+    def noted(programme: Programme, domain: PublicDomain) -> preflight.Trials:
         times.append(programme.name)
-        return try_them(programme, *others)
+        return try_them(programme, domain)
 
     monkeypatch.setattr(canaries, "observed_sensitivities", noted)
     return times
@@ -61,26 +60,6 @@ def test_a_sensitivity_that_is_too_small_is_refused_before_any_charge(
     assert "nothing was charged" in said
     assert landed.spent() == {}
     assert not (landed.home / FILE).exists()  # so that nobody takes it for one that passed
-
-
-def count(programme: Programme, *others: Any, **where: Any) -> tuple[exact_tables.ExactTable, ...]:
-    """An engine that lets one trip too many of each card count."""
-    units = tuple(
-        replace(bound, contributions_max=bound.contributions_max + 1) for bound in programme.units
-    )
-    return exact_tables.count(replace(programme, units=units), *others, **where)
-
-
-def test_units_are_tried_by_the_engine_that_counts(
-    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What the usual engine finds of a programme says nothing of a release on another."""
-    monkeypatch.setitem(engines._OWN, "careless", __name__)
-    preflight.require_preflight(open_release("opal", WEEK))
-    monkeypatch.setenv("TURNSTILE_COUNTING_ENGINE", "careless")
-    with pytest.raises(RefusedError, match="gate declared_sensitivity would fail"):
-        preflight.require_preflight(open_release("opal", WEEK))
-    assert deployment.spent() == {}
 
 
 @pytest.mark.parametrize(("gate", "times", "more"), [("one_run_audit", 0.5, 0), ("sampler", 1, 9)])

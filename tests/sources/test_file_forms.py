@@ -26,7 +26,6 @@ import pytest
 from ingested_weeks import Zones
 
 from turnstile.errors import InputError
-from turnstile.programme.id_form import IdForm, IdKind, LetterCase
 from turnstile.programme.source_spec import (
     DateForm,
     DecimalMark,
@@ -330,25 +329,6 @@ def test_typed_dates_and_times_of_a_workbook_need_no_form_of_dates(rows: Any) ->
     )
     taps = rows("taps.xlsx", content, date_form=DateForm.MONTH_FIRST)
     assert taps == [("c", 480, "A", None, "UNKNOWN")]
-
-
-@pytest.mark.parametrize(
-    ("form", "cards"),
-    [
-        (IdForm(IdKind.DIGITS, length=16), ["0999999999999999", "3085000000000002"]),
-        (IdForm(IdKind.TEXT, case=LetterCase.KEEP), ["3085000000000002", "999999999999999"]),
-    ],
-)
-def test_a_number_of_more_digits_than_a_float_has_is_no_id(
-    rows: Any, form: IdForm, cards: list[str]
-) -> None:
-    """A spreadsheet writes ten cards of sixteen digits as one number; as other numbers it reads."""
-    ids = (3085000000000001, "3085000000000002", 999999999999999)
-    records = [[card, "bus", "enter", 1469397600000000, "A"] for card in ids]
-    content = workbook([["card_id", "mode", "action", "tapped_at", "place"], *records])
-    spec = FileSpec(times=TimeForm.EPOCH_US)
-    taps = rows("taps.xlsx", content, "card_id, tap_on_minute", card_form=form, file=spec)
-    assert taps == [(card, 480) for card in cards]
 
 
 HOSTILE_CELLS = {

@@ -193,12 +193,12 @@ def with_kept_noise(
     return run_kept
 
 
-def of_trials(programme: Programme, domain: PublicDomain, engine: str = "duckdb") -> str:
+def of_trials(programme: Programme, domain: PublicDomain) -> str:
     """Return all of a programme that decides how far synthetic units move its vectors."""
     source = replace(programme.source, landing="", absent_days=())  # made-up files, of all days
     unit, is_joint = programme.mechanism.unit, programme.mechanism.joint_marginals
     counted = (source, programme.time, programme.domain, programme.units, programme.tables)
-    return repr((*counted, unit, is_joint, domain.digest, engine))
+    return repr((*counted, unit, is_joint, domain.digest))
 
 
 def of_look(asked: Asked) -> Hashable:

@@ -38,7 +38,6 @@ def counts_of(lab: Lab, files: dict[str, bytes]) -> Vectors:
             snapshot.folder / "rows",
             secret=b"one for both weeks",
             work=root / "work",
-            progress=lambda _: None,
         )
         return {
             (f"{t.table}/{t.statistic}", t.service_date or WEEK.monday): t.reveal_to_mechanism()

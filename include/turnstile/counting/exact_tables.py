@@ -95,7 +95,6 @@ def count_scopes(  # noqa: PLR0913 - the keyword-only rest is where it runs
     *,
     secret: bytes,
     work: Path,
-    progress: Progress,
 ) -> tuple[ExactTable, ...]:
     """Count made-up days, each scope of the bounded unit by itself, of vehicles too.
 
@@ -115,7 +114,7 @@ def count_scopes(  # noqa: PLR0913 - the keyword-only rest is where it runs
         else:
             install_domain(connection, domain, programme.time)
             of_scope = partial(count_trips, *known)
-        return by_table(each_scope(programme, days, of_scope, progress))
+        return by_table(each_scope(programme, days, of_scope, lambda _: None))
 
 
 def _of_vehicles(

@@ -73,8 +73,8 @@ def day_differences(earlier: Mapping[str, str], terms: Mapping[str, str]) -> tup
         terms: of what is asked for.
     """
     was, now = ({_FILE_ZONE: of.get(_ZONE, "")} | dict(of) for of in (earlier, terms))
-    if not STATES_ITS_DAY & {was.get(_STATED, ""), now.get(_STATED, "")}:
-        was[_STATED] = now[_STATED] = ""  # each works its days out of the time
+    if (was.get(_STATED) in STATES_ITS_DAY) == (now.get(_STATED) in STATES_ITS_DAY):
+        was[_STATED] = now[_STATED] = ""  # both state their days, or both work them out
     pairs = ((name, was.get(name, ""), now.get(name, "")) for name in _DAYS)
     return tuple(Difference(*pair) for pair in pairs if pair[1] != pair[2])
 

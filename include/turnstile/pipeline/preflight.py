@@ -70,9 +70,7 @@ def _tried(release: Release) -> Trials:
     """Put synthetic units through the product's own reading, bounding and counting."""
     from turnstile.pipeline.trials.canaries import observed_sensitivities
 
-    return observed_sensitivities(
-        release.programme, release.domain, release.settings.counting_engine
-    )
+    return observed_sensitivities(release.programme, release.domain)
 
 
 def _keep(release: Release, observed: Trials) -> None:
@@ -111,6 +109,5 @@ def _of(release: Release) -> dict[str, Any]:
     return {
         "programme_digest": release.programme.digest,
         "domain_digest": release.domain.digest,
-        "engine": release.settings.counting_engine,
         "code": code_version(),
     }

@@ -43,11 +43,7 @@ _IN_CSV, _IN_JSON = (0, 1, 3), (0, 2, 4)
 
 
 def observed_sensitivities(
-    programme: Programme,
-    domain: PublicDomain,
-    engine: str = "duckdb",
-    *,
-    seed: int | None = None,
+    programme: Programme, domain: PublicDomain, *, seed: int | None = None
 ) -> Mapping[tuple[str, ProtectionUnit], ObservedSensitivity]:
     """Return, by label of a draw and unit, the farthest that any unit moved the vector.
 
@@ -56,7 +52,6 @@ def observed_sensitivities(
     Args:
         programme: tables and bounds.
         domain: public cells.
-        engine: that counts the release.
         seed: decides at which slot, place and spelling each unit begins; None draws one.
     """
     turn = secrets.randbelow(1 << 16) if seed is None else seed
@@ -66,8 +61,8 @@ def observed_sensitivities(
     for trial in trials_of(programme, domain, turn):
         if trial.others not in without:
             days = trial.days[:1] if trial.are_alike else trial.days
-            without[trial.others] = counted(programme, domain, trial, days, [], turn, engine)
-        with_own = counted(programme, domain, trial, trial.days, trial.records, turn, engine)
+            without[trial.others] = counted(programme, domain, trial, days, [], turn)
+        with_own = counted(programme, domain, trial, trial.days, trial.records, turn)
         for change in changes(programme, domain, trial, without[trial.others], with_own):
             for label, labels in pieces.items():
                 moved = np.concatenate(
@@ -145,13 +140,8 @@ def counted(  # noqa: PLR0913, PLR0917 - files, and what they are read and count
     days: Sequence[date],
     unit_rows: Rows,
     seed: int,
-    engine: str = "duckdb",
 ) -> Vectors:
-    """Write the files of some days of a trial, and read and count them as a release's are.
-
-    Every scope of vehicles is counted by itself, which one engine can.
-    """
-    from turnstile.counting.engines import engine_named
+    """Write the files of some days of a trial, and read and count them as a release's are."""
     from turnstile.counting.exact_tables import count_scopes
     from turnstile.sources.feeds.made_timetable import made_timetable, on_trips
     from turnstile.sources.ingest.week import ingest
@@ -177,16 +167,13 @@ def counted(  # noqa: PLR0913, PLR0917 - files, and what they are read and count
             progress=lambda _: None,
             timetable=timetable,
         )
-        of_vehicles = programme.source.feed.shape is RowShape.TELEMETRY
-        count = count_scopes if of_vehicles else engine_named(engine)
-        tables = count(
+        tables = count_scopes(
             programme,
             domain,
             days,
             snapshot.folder / "rows",
             secret=seed.to_bytes(8, "big"),  # the same with and without a unit
             work=root / "work",
-            progress=lambda _: None,
         )
         return {
             (f"{t.table}/{t.statistic}", t.service_date): t.reveal_to_mechanism()

@@ -1,10 +1,9 @@
 """A worksheet (.xlsx, ECMA-376 part 1) as Parquet of texts: one sheet, a header, a record a row.
 
 Texts, numbers and instants are as their cells hold them, a number in the digits that are written
-(a whole one of more than fifteen as the float that it is) and an instant as a date and a time. A
-cell that cannot be read is empty, and costs nobody else; a row without any cell that says
-something is no record. What lies beyond the header's columns is never read. XML with a document
-type is refused, so no entity is ever expanded.
+and an instant as a date and a time. A cell that cannot be read is empty, and costs nobody else; a
+row without any cell that says something is no record. What lies beyond the header's columns is
+never read. XML with a document type is refused, so no entity is ever expanded.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from turnstile.errors import InputError
-from turnstile.sources.ingest.identity import EXACT_FLOAT
 from turnstile.sources.ingest.landing import RawFile, refuse_bomb
 from turnstile.sources.ingest.lines import MENDED, UNREADABLE, blocks
 from turnstile.sources.ingest.plain_text import xml_in_utf_8
@@ -121,8 +119,6 @@ class _Sheet:
             if kind == "n" and form and value:
                 at = _ZERO[self._is_1904] + timedelta(seconds=round(float(value) * 86_400))
                 return f"{at:%Y-%m-%d %H:%M:%S}"[slice(*_PARTS[form])]
-            if kind == "n" and len(value) > EXACT_FLOAT and value.strip().isdecimal():
-                return f"{value.strip()}.0"  # a float, in which several ids may be one
         except (ValueError, IndexError, OverflowError):
             return None
         return None if kind == "e" or UNREADABLE in value else value
