@@ -71,13 +71,13 @@ def audit_ledger() -> str:
     zones(settings).refresh()
     ledger = open_ledger(settings)
     sequence, head = ledger.head()
-    found, journal = audited(ledger.verify, settings), Journal.of(settings)
-    if not found:  # never what differs is signed
-        found = cosigned(zones(settings).send_public, ledger)
-    tell_verification(journal, system_clock(), (sequence, head), found)
+    names, journal = audited(ledger.verify, settings), Journal.of(settings)
+    if not names:  # never what differs is signed
+        names = cosigned(zones(settings).send_public, ledger)
+    tell_verification(journal, system_clock(), (sequence, head), names)
     alerts = [alert for alert in of_looks(journal) if alert.rule == "audit_failed"]
     send_alerts(alerts, settings)
-    if found:
+    if names:
         raise AirflowFailException("\n".join(str(alert) for alert in alerts))
     return f"{sequence} entries, head {head[:16]}: nothing differs"
 

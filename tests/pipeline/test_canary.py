@@ -46,14 +46,14 @@ def plant(folder: Path, canary: str, *, column: str) -> None:
 
 
 def fail(folder: Path, canary: str) -> None:
-    """Make validation fail on the canary's rows: a mode that does not exist, a far future."""
+    """Make validation fail on the canary's rows, and some more: no such mode, a far future."""
     for path in sorted(folder.glob("*.csv")):
         lines = path.read_text().splitlines()
         spoiled = [
             line.replace(",bus,", ",hovercraft,").replace("2016-08", "2116-08")
-            if canary in line
+            if canary in line or number % 20 == 0
             else line
-            for line in lines
+            for number, line in enumerate(lines)
         ]
         path.write_text("\n".join(spoiled) + "\n")
 

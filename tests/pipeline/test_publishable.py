@@ -183,7 +183,8 @@ AFTER_THE_CHARGE: dict[str, tuple[str, ...]] = {
     ),
     "pipeline/draw/drawn_release.py": (
         f"read_sealed_bytes: {_BYTES}",
-        f"_add_carried: {_BYTES}; the step reserve asks for them by require_state",
+        f"_add_carried: {_BYTES}; the step reserve asks for them by require_carried",
+        f"require_carried: {_ORDER}; reserve and draw ask it before a charge",
     ),
     "pipeline/after_seal.py": (),
     "pipeline/estimating.py": (),

@@ -172,7 +172,7 @@ def test_a_week_that_stops_is_no_measure_for_later_weeks(
     zones: Any, programme_of: MakeProgramme
 ) -> None:
     programme = programme_of("opal")
-    zones.sample("opal", "2016-W29", "--rows", "300", "--corruption", "future")
+    zones.sample("opal", "2016-W29", "--rows", "300", "--corruption", "missing-day")
     assert not _judged(zones, programme, "2016-W29").passed
     assert not list(zones.private.rglob("figures.json"))
     zones.sample("opal", WEEK, "--rows", "3000")

@@ -48,7 +48,11 @@ FOUND_IN_WORLDS = small_worlds._kept_or_found
 _NAME = "preflight.json"
 _KEPT_S = 24 * 3600
 OUT_OF_SIGHT = (  # nothing that preflight judges by imports these
-    *(f"turnstile.{room}" for room in ("cli", "commands", "operations", "publishing.series")),
+    *(f"turnstile.{room}" for room in ("cli", "commands", "operations")),
+    *(
+        f"turnstile.publishing.series.{module}"
+        for module in ("estimate_series", "index", "packages", "pages", "plot", "writing")
+    ),
     *(
         f"turnstile.pipeline.{module}"
         for module in (

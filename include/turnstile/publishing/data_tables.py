@@ -198,7 +198,7 @@ def _measured_unit(
     drawn = next((source for source in sources if source.table), None)
     if drawn is None:
         return ""
-    if (step := steps[drawn.table, drawn.statistic]) > 1:
+    if (step := steps.get((drawn.table, drawn.statistic), 1)) > 1:
         return f"1/{step} {unit}, parts of earlier weeks among them"
     known = field_of(drawn.statistic)
     return f"0.1 {unit}" if drawn.statistic == "sum" else known.unit if known else ""

@@ -135,9 +135,9 @@ def _made(programme: Programme, domain: PublicDomain, resolution: int, buses: in
 def _pairs_of_bus(programme: Programme, resolution: int) -> float:
     """Return the cells and hours of days that one bus counts in, in a period of the programme."""
     days, bound = programme.schedule.period_days, programme.units[0]
-    together = min(days, bound.unit.days_max or days)  # days that the bound holds over
+    bound_days = min(days, bound.unit.days_max or days)  # days that the bound holds over
     visited = _CELLS_AN_HOUR * _HOURS_OF_SERVICE * _FINER ** (resolution - _USUAL_RESOLUTION)
-    return days / together * min(bound.contributions_max, visited * together)
+    return days / bound_days * min(bound.contributions_max, visited * bound_days)
 
 
 def predicted_ratio(programme: Programme, domain: PublicDomain, buses: int) -> float:

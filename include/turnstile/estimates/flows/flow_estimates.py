@@ -182,10 +182,10 @@ def _tables(week: WeekToEstimate, specs: dict[str, TableSpec]) -> dict[str, pa.T
     for flows, *earlier in zip(modes, *before, strict=True):
         of_regions, of_zones = estimated(flows, earlier)
         month = [flows, *compress(earlier, in_month)][:_MONTH]
-        of_month = mean_of([one.regions for one in month])
+        of_month = mean_of([drawn.regions for drawn in month])
         regions.append(_Judged(flows.regions, of_regions, of_month))
         if flows.zones is not None and of_zones is not None:
-            of_month = mean_of([one.zones for one in month if one.zones is not None])
+            of_month = mean_of([drawn.zones for drawn in month if drawn.zones is not None])
             zones.append(_Judged(flows.zones, of_zones, of_month))
     listed_regions = _listed(regions, None)
     tables = {}

@@ -73,8 +73,8 @@ def _in_journal(journal: Journal) -> Iterator[LastVerification]:
     for line in journal.of_week(_PROGRAMME, _WEEK):
         if line.happening is Happening.VERIFIED:
             head = (line.details["sequence"], line.details["hash"])
-            found = (name.removeprefix(OF_LEDGER) for name in line.details["found"])
-            yield LastVerification(line.at, head, tuple(found))
+            names = (name.removeprefix(OF_LEDGER) for name in line.details["names"])
+            yield LastVerification(line.at, head, tuple(names))
 
 
 def _in_ledger(lines: Sequence[EntryLine]) -> Iterator[LastVerification]:

@@ -515,7 +515,7 @@ class Package:
         sources = self.tables[table]["sources"]
         ways = (self.card.get("estimates") or {}).get("correlations", {})
         drawn = [self.draws[tuple(s["draw"].split("/"))] for s in sources if "draw" in s]
-        whole = [draw for draw in drawn if draw["threshold"] is None]
+        whole = [draw for draw in drawn if draw.get("threshold") is None]
         has_sums = {
             VALUE: any(source["estimates"] in ways for source in sources),
             "unbiased": any(draw["statistic"] == "count" for draw in whole),
