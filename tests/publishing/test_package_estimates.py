@@ -190,7 +190,12 @@ def test_a_sum_of_any_cells_has_an_interval_of_its_own(
     said = capsys.readouterr().out
     assert f"unbiased: {cells['measured'].sum()}, 90 % interval" in said
     assert "estimate: 90 % interval" in said or "no interval: " in said
-    assert main([*asked, "--where", "mode=tram"]) == 2
+    for where, words in {  # nothing that was asked is left out without a word
+        ("mode=train,tram",): "no row has mode=tram; labels of mode are bus, ",
+        ("slot=08:00", "--where", "slot=08:30"): "slot is named twice: write slot=LABEL,LABEL once",
+    }.items():
+        assert main([*asked, "--where", "tap=on", "--where", *where]) == 2
+        assert words in capsys.readouterr().err
     assert main([*asked, "--where", "mode=train"]) == 2  # every trip is in both taps
     assert main([*asked, "--where", "card=1"]) == 2
     capsys.readouterr()

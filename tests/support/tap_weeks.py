@@ -364,14 +364,8 @@ def put_lone_marginal(deployment: Deployment, cells: str, lone: str) -> None:
 
 @feature("opal", files="opal", is_long=True)
 def cells_of_tap_ons_beside_times_of_tap_offs(deployment: Deployment, _: Path) -> Story:
-    put_lone_marginal(deployment, "[tap_on_slot, tap_on_location]", "[tap_off_slot]")
-    other_estimate_is_found((yield), deployment, "location_slot", ",0,", ",1,")
-
-
-@feature("opal", files="opal")
-def cells_of_tap_offs_beside_places_of_tap_ons(deployment: Deployment, _: Path) -> Story:
     """Of one mode, which rows do not name and shapes do."""
-    put_lone_marginal(deployment, "[tap_off_slot, tap_off_location]", "[tap_on_location]")
+    put_lone_marginal(deployment, "[tap_on_slot, tap_on_location]", "[tap_off_slot]")
     deployment.edit("opal", "modes: [bus, ferry, light_rail, train]", "modes: [train]")
     for path in deployment.landing("opal").iterdir():
         header, *rows = path.read_text().splitlines(keepends=True)
@@ -384,7 +378,8 @@ def cells_of_tap_offs_beside_places_of_tap_ons(deployment: Deployment, _: Path) 
     file = package / "cells.geojson"
     shapes = [shape["properties"] for shape in json.loads(file.read_bytes())["features"]]
     assert {shape["location"]: shape["value"] for shape in shapes} == pytest.approx(dict(sums))
-    regions = tells("package", "regions", package, "--table", "location", "--h3", "6")
+    asked = ("--table", "location", "--column", "value", "--h3", "6")
+    regions = tells("package", "regions", package, *asked)
     cells = dict(line.split(",")[:2] for line in regions.splitlines()[1:])
     assert cells.pop("OUTSIDE") == "7"  # UNKNOWN on each day
     assert sum(map(int, cells.values())) == 7 * len(sums)
@@ -394,3 +389,9 @@ def cells_of_tap_offs_beside_places_of_tap_ons(deployment: Deployment, _: Path) 
     assert unknown_contents(package) == ()
     file.write_text(file.read_text().replace('"value":', '"value":1', 1))
     assert any("is not that of its table" in said for said in unknown_contents(package))
+
+
+@feature("opal", files="opal")
+def cells_of_tap_offs_beside_places_of_tap_ons(deployment: Deployment, _: Path) -> Story:
+    put_lone_marginal(deployment, "[tap_off_slot, tap_off_location]", "[tap_on_location]")
+    other_estimate_is_found((yield), deployment, "location_slot", ",0,", ",1,")
