@@ -73,7 +73,7 @@ def _in_journal(journal: Journal) -> Iterator[LastVerification]:
     for line in journal.of_week(_PROGRAMME, _WEEK):
         if line.happening is Happening.VERIFIED:
             head = (line.details["sequence"], line.details["hash"])
-            names = (name.removeprefix(OF_LEDGER) for name in line.details["names"])
+            names = (name.removeprefix(OF_LEDGER) for name in line.details["found"])
             yield LastVerification(line.at, head, tuple(names))
 
 
