@@ -46,6 +46,11 @@ def lived(ledger: Ledger) -> Ledger:
 
 @pytest.mark.usefixtures("lived")
 class TestAnEntry:
+    def test_that_was_changed_is_named(self, stores: Stores, url: str) -> None:
+        change = "UPDATE entry SET record = replace(record, '4000000', '1000000')"
+        stores.tamper(url, f"{change} WHERE sequence = 2")
+        assert any(problem.startswith("chain: entry 2:") for problem in problems(url))
+
     def test_that_was_changed_with_its_hash_breaks_the_next_one(
         self, stores: Stores, url: str
     ) -> None:
@@ -57,9 +62,26 @@ class TestAnEntry:
         )
         assert any(problem.startswith("chain: entry 3:") for problem in problems(url))
 
+    def test_that_was_removed_is_named(self, stores: Stores, url: str) -> None:
+        stores.tamper(url, "DELETE FROM entry WHERE sequence = 4")
+        assert any(
+            problem.startswith("chain: entry 5: follows entry 3") for problem in problems(url)
+        )
+
     def test_that_was_last_and_removed_is_missed(self, stores: Stores, url: str) -> None:
         stores.tamper(url, "DELETE FROM entry WHERE sequence = 7")
         assert any("entry 7" in problem for problem in problems(url))
+
+    def test_that_changed_places_is_named(self, stores: Stores, url: str) -> None:
+        stores.tamper(
+            url,
+            "UPDATE entry SET sequence = 99 WHERE sequence = 3",
+            "UPDATE entry SET sequence = 3 WHERE sequence = 4",
+            "UPDATE entry SET sequence = 4 WHERE sequence = 99",
+        )
+        findings = problems(url)
+        assert any(finding.startswith("chain: entry 3: its columns") for finding in findings)
+        assert any(finding.startswith("chain: entry 4:") for finding in findings)
 
     def test_that_was_appended_with_a_forged_hash_is_named(self, stores: Stores, url: str) -> None:
         stores.tamper(url, *forgery(url, hash_of=lambda _: "f" * 64))

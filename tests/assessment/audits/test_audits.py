@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from pair_audit import delta_at_least, epsilon_at_least, pair_bound
 
 from turnstile.assessment.audits import release_audit
 from turnstile.assessment.audits.one_run import audit, lower_bound
@@ -148,6 +149,30 @@ def test_scores_that_know_nothing_give_nothing() -> None:
     assert audit(run.scores, run.is_in, confidence=0.95).epsilon > 0.5
     shuffled = np.roll(run.scores, 1)
     assert audit(shuffled, run.is_in, confidence=1 - 1e-9).epsilon < 0.1
+
+
+@pytest.mark.some(1)
+@pytest.mark.parametrize(("scale", "change"), [("1", 1), ("2", 1), ("6", 3)])
+def test_pair_audits_reach_the_claim_and_catch_a_halved_scale(scale: str, change: int) -> None:
+    # At 40,000 runs the bound of scale 6 is below 0.7 of the claim with a chance of 2e-9; at 50,000
+    # of 2e-14.
+    runs, draw_event = 50_000, event(scale)
+    claim = change / float(Fraction(scale))
+    bound = pair_bound(lambda x: draw(draw_event, x), change=change, runs=runs, confidence=1 - 1e-9)
+    assert 0.7 * claim < bound <= claim
+    halved = replace(draw_event, scale=draw_event.scale / 2)
+    caught = pair_bound(lambda x: draw(halved, x), change=change, runs=runs, confidence=1 - 1e-9)
+    assert caught > claim
+
+
+def test_the_chance_that_a_lone_record_shows_bounds_delta_from_below() -> None:
+    draw_event = replace(event("1"), threshold=5, delta=Fraction(1, 20))
+    # At 100,000 draws the bound is below 0.8 of delta with a chance of 3e-2; at 300,000 of 5e-14.
+    runs = 300_000
+    released = int((draw(draw_event, np.ones(runs, dtype=np.int64)) > 0).sum())
+    exact = float(np.exp(-4) / (1 + np.exp(-1)))
+    assert 0.8 * exact < delta_at_least(released, runs, confidence=1 - 1e-9) <= exact
+    assert epsilon_at_least(5, 5, 10, confidence=0.95) == 0
 
 
 def made_up(draw_event: DrawEvent, exact: np.ndarray) -> np.ndarray:
