@@ -32,6 +32,7 @@ from turnstile_stores.bucket import AT_ONCE, Bucket, Listed
 from turnstile_stores.unit import STATE, Stamp, files_here, make_folder, remove, stamp_of, state_in
 
 Wanted = Callable[[str], bool]
+MAY_WRITE = "may write there (under Compose: in worker)"
 _ARRIVING = "arriving-"
 _MANIFEST = "/manifest.json"
 """What a package ends its publication with; no step ever deletes one."""
@@ -107,7 +108,7 @@ class PlainZone:
                 raise IntegrityError(
                     f"{self.bucket.name}: {lost[0]} is gone, which was there; find out who deleted "
                     "it, or if a backup was put back: turnstile stores restore on a machine that "
-                    "saw it and may write there (under Compose: in worker)"
+                    f"saw it and {MAY_WRITE}"
                 )
         is_wanted = wanted(frozenset(listed))
         for name in objects.keys() - listed.keys() if delivers else ():
@@ -221,8 +222,7 @@ class PlainZone:
                 raise IntegrityError(
                     f"{self.bucket.name}: {name} holds other bytes than it did, and a release "
                     "never changes; find out who put them there, delete it there, then turnstile "
-                    "stores restore on a machine that has what it held and may write there (under "
-                    "Compose: in worker)"
+                    f"stores restore on a machine that has what it held and {MAY_WRITE}"
                 )
             arriving.chmod(OWNER_ONLY if self.is_private else EVERYBODY_READS)
             arriving.replace(target)

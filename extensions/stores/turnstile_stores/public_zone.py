@@ -14,6 +14,7 @@ from turnstile.ledger.custody.traces import MANIFEST
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.publishing.series.index import INDEX
 from turnstile.settings import Settings
+from turnstile_stores.plain_zone import MAY_WRITE
 from turnstile_stores.zone_stores import (
     plain_zone,
     store_of,
@@ -87,8 +88,7 @@ def restore_public(settings: Settings) -> Iterator[str]:
                 try:
                     send_release(bucket, bucket.name, public / key, key)
                 except StoreError as error:
-                    who = "a user who may write there (under Compose: in worker)"
-                    raise TurnstileError(f"{error}, as {who}") from None
+                    raise TurnstileError(f"{error}, as a user who {MAY_WRITE}") from None
                 yield key
             with suppress(InputError, IntegrityError):  # a lost ledger is recovered from packages
                 list_of = open_ledger(settings, read_only=True).public_list

@@ -30,6 +30,7 @@ import sys
 from collections import Counter, defaultdict
 from contextlib import suppress
 from datetime import date
+from functools import cache
 from itertools import compress
 from pathlib import Path
 from typing import Any, Callable, Iterable, NamedTuple
@@ -363,8 +364,14 @@ def is_of_log(name: str, listed: Any, read: Callable[[str], str], opened: Any) -
         if match[2].startswith("cosignatures"):
             return COSIGNED.fullmatch(text) is not None
         note = text.partition("\n\n")[2] if match[2].startswith("steps") else text
-        return bool(opened(note, read(f"{match[1]}log.pub")))
+        return is_opened(opened, note, read(f"{match[1]}log.pub"))
     return False
+
+
+@cache
+def is_opened(opened: Callable[[str, str], Any], note: str, key: str) -> bool:
+    """Whether a log signed a note: asked once, however many packages of its zone are checked."""
+    return bool(opened(note, key))
 
 
 def elsewhere(folder: Path) -> str:
