@@ -221,8 +221,8 @@ def test_a_correction_that_was_stated_to_have_no_release_needs_words_that_are_sa
         )
 
     (tmp_path / "public/opal/2016-W30/r0").mkdir(parents=True)
-    for number in (1, 2):
-        ledger.decide_on_revision(word(1, files=f"files-{number}"))
+    for files in ("files-1", "files-1", "files-2"):
+        ledger.decide_on_revision(word(1, files=files))
         assert stands() == (1, True)
         entries = {ledger.declare_no_release(word(1).key, "ana", "none").sequence for _ in range(2)}
         assert len(entries) == 1, "a repeat writes nothing"

@@ -267,7 +267,7 @@ class Ledger(ChargingLedger):
         return self._store.read(lambda c: words.deliveries(c, key))
 
     def decisions_on_revision(self, key: ReleaseKey) -> tuple[revisions.RevisionDecision, ...]:
-        """Return what people said about making a correction, oldest first."""
+        """Return what is said of making a correction, and was not taken back, oldest first."""
         return self._store.read(lambda c: revisions.words(c, key))
 
     def proof_of_seal(self, key: ReleaseKey) -> str | None:

@@ -1,7 +1,8 @@
 """What people said about correcting a sealed release, in the database: each word once.
 
 A word names the one revision that it is about, and the files that it was shown. It allows a draw of
-that key and of no other: the next correction is another key and needs other words.
+that key and of no other: the next correction is another key and needs other words. Who states that
+a correction has no release takes the words before that back.
 """
 
 from __future__ import annotations
@@ -44,6 +45,14 @@ class RevisionDecision:
         """Whether it says yes, as the rule of approvals asks."""
         return self.is_allowed
 
+    def says(self, other: RevisionDecision) -> bool:
+        """Return whether another word says the same in the same role about the same files."""
+        return (self.is_allowed, self.role, self.files_digest) == (
+            other.is_allowed,
+            other.role,
+            other.files_digest,
+        )
+
 
 def before(key: ReleaseKey) -> ReleaseKey:
     """Return the revision that a revision corrects."""
@@ -56,8 +65,17 @@ def next_after(key: ReleaseKey) -> ReleaseKey:
 
 
 def words(connection: Connection, key: ReleaseKey) -> tuple[RevisionDecision, ...]:
-    """Return what was said about a correction, oldest first."""
-    return tuple(to_word(key, entry) for entry in facts.facts(connection, key, *KINDS))
+    """Return what was said of a correction since it was last stated to have no release.
+
+    Oldest first.
+    """
+    said: list[RevisionDecision] = []
+    for entry in facts.facts(connection, key, *KINDS, EntryKind.NO_RELEASE):
+        if entry.kind is EntryKind.NO_RELEASE:
+            said.clear()
+        else:
+            said.append(to_word(key, entry))
+    return tuple(said)
 
 
 def to_word(key: ReleaseKey, entry: Entry) -> RevisionDecision:

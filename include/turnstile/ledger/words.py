@@ -45,7 +45,6 @@ _DECIDED = (EntryKind.APPROVED, EntryKind.REFUSED)
 _DECISION = Repeat(by=("person",), same=("artefact_digest", "role"), among=_DECIDED)
 _ASSESSMENT = Repeat(same=("artefact_digest", "outcome", "report_digest"))
 _AUDIT = Repeat(by=("outcome", "report_digest"))
-_CORRECTION = Repeat(by=("person",), same=("role", "files_digest"), among=revisions.KINDS)
 _DELIVERY = Repeat(by=("portal",))
 _WITHOUT = Repeat(among=(EntryKind.NO_RELEASE, *revisions.KINDS))
 
@@ -112,6 +111,10 @@ def say_on_revision(
     """
     facts.head(connection, locked=True)  # nobody seals the key between the look and the word
     _require_next(connection, word.key)
+    said = (last for last in revisions.words(connection, word.key) if last.person == word.person)
+    *_, last = (None, *said)  # which no statement that there is no release took back
+    if last is not None and last.says(word):
+        return last
     kind = revisions.KINDS[0] if word.is_allowed else revisions.KINDS[1]
     body = {
         "key": str(word.key),
@@ -121,7 +124,7 @@ def say_on_revision(
         "files_digest": word.files_digest,
         **for_the_public(word.public_note),
     }
-    return revisions.to_word(word.key, _say(connection, at, kind, body, _CORRECTION))
+    return revisions.to_word(word.key, facts.append(connection, at, kind, body))
 
 
 def _require_next(connection: Connection, key: ReleaseKey) -> None:

@@ -2,19 +2,17 @@
 
 A correction is drawn only under words in the ledger (or by `turnstile run --revision` with a
 reason). Words allow one key: as many people as the programme's approval asks for, each in the role,
-about the same restated files, and nobody in the role against it. Who states that a correction has
-no release takes the words before it back. What an orchestrator's operators mark, skip or clear is
-not looked at.
+about the same restated files, and nobody in the role against it. What an orchestrator's operators
+mark, skip or clear is not looked at.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import ReleaseKey
-from turnstile.ledger.revisions import KINDS, RevisionDecision, to_word
+from turnstile.ledger.revisions import RevisionDecision
 from turnstile.programme.approval_rule import ApprovalStanding, approval_standing
 from turnstile.programme.people import holders
 from turnstile.programme.spec import Programme
@@ -33,7 +31,7 @@ def words_that_allow(
     ledger: Ledger, key: ReleaseKey, programme: Programme, settings: Settings
 ) -> tuple[RevisionDecision, ...]:
     """Return the words under which a correction may be drawn; none if they do not suffice."""
-    said = words_in_force(ledger, key)
+    said = ledger.decisions_on_revision(key)
     for files in dict.fromkeys(word.files_digest for word in said):
         standing = correction_standing(said, files, programme, settings)
         if standing.is_approved:
@@ -42,17 +40,6 @@ def words_that_allow(
             last = {word.person: word for word in about}
             return tuple(last[person] for person in standing.approved_by)
     return ()
-
-
-def words_in_force(ledger: Ledger, key: ReleaseKey) -> tuple[RevisionDecision, ...]:
-    """Return what was said about a correction since somebody last stated that it has no release."""
-    said: list[RevisionDecision] = []
-    for entry in ledger.entries_of(key):
-        if entry.kind is EntryKind.NO_RELEASE:
-            said.clear()
-        elif entry.kind in KINDS:
-            said.append(to_word(key, entry))
-    return tuple(said)
 
 
 def correction_standing(

@@ -9,7 +9,6 @@ from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Attempt, ReleaseKey
 from turnstile.ledger.revisions import next_after
 from turnstile.ledger.weeks import Standing, Week
-from turnstile.pipeline.revision_in_force import words_in_force
 from turnstile.release.zones import sealed_path
 from turnstile.settings import Settings
 
@@ -47,7 +46,7 @@ def _is_declined(ledger: Ledger, key: ReleaseKey) -> bool:
 
 
 def _is_allowed(ledger: Ledger, key: ReleaseKey) -> bool:
-    return any(word.is_allowed for word in words_in_force(ledger, key))
+    return any(word.is_allowed for word in ledger.decisions_on_revision(key))
 
 
 def _has_bytes(settings: Settings, sealed: Attempt) -> bool:
