@@ -63,6 +63,7 @@ if TYPE_CHECKING:
 
 # Raised whenever the same bytes would become other rows: a new version is another snapshot.
 PARSER_VERSION = 11
+_READS_NO_SPEEDS = 11  # the first that reads none where no table measures them
 _KEY_COLUMNS = 4  # card or vehicle, when, where: rows that are equal are equal in these
 _GOOD = "FROM staged WHERE broken_rule IS NULL"
 # Places, modes and buses by number, and no other column: a dictionary is begun for each, and given
@@ -197,7 +198,7 @@ def snapshot_digest(
         "absent_days": [str(day) for day in week.days if day not in programme.days_of(week)],
         "categories": carried,
         "unknown_status": "quarantine" if "occupancy" in carried else "",
-        "without_speeds": not reads_speeds(programme),
+        "without_speeds": parser >= _READS_NO_SPEEDS and not reads_speeds(programme),
         "timetable": timetable and [timetable, source.stop_within_m],
     }
     made_from |= {name: value for name, value in since.items() if value}
