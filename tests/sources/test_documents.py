@@ -344,10 +344,10 @@ def test_speeds_that_were_not_read_are_read_once_a_table_measures_them(
     measured = programme_of("itms", feed=Feed.SIRI_VM)
     snapshots = [zones.ingest(p, WEEK) for p in (replace(measured, tables=tables), measured)]
     assert [rows_of(made, "speed_milli_kmh") for made in snapshots] == [[(0,)], [(10_000,)]]
+    week = ServiceWeek.parse(WEEK)
     for feed, named in ((Feed.HFP, 2), (Feed.SIRI_VM, 2), (Feed.ITMS, 1)):
         programme = programme_of("itms", feed=feed)
         asked = (programme, replace(programme, tables=tables))
-        week = ServiceWeek.parse(WEEK)
         assert len({snapshot_digest(p, week, ()) for p in asked}) == named
         before = {snapshot_digest(p, week, (), parser=10) for p in asked}
         assert len(before) == 1, "weeks that earlier versions sealed are known by their names"

@@ -16,6 +16,7 @@ from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.records import ReleaseKey
 
 KINDS = (EntryKind.REVISION_ALLOWED, EntryKind.REVISION_DECLINED)
+TAKEN_BACK_BY = (EntryKind.NO_RELEASE,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +46,6 @@ class RevisionDecision:
         """Whether it says yes, as the rule of approvals asks."""
         return self.is_allowed
 
-    def says(self, other: RevisionDecision) -> bool:
-        """Return whether another word says the same in the same role about the same files."""
-        return (self.is_allowed, self.role, self.files_digest) == (
-            other.is_allowed,
-            other.role,
-            other.files_digest,
-        )
-
 
 def before(key: ReleaseKey) -> ReleaseKey:
     """Return the revision that a revision corrects."""
@@ -70,8 +63,8 @@ def words(connection: Connection, key: ReleaseKey) -> tuple[RevisionDecision, ..
     Oldest first.
     """
     said: list[RevisionDecision] = []
-    for entry in facts.facts(connection, key, *KINDS, EntryKind.NO_RELEASE):
-        if entry.kind is EntryKind.NO_RELEASE:
+    for entry in facts.facts(connection, key, *KINDS, *TAKEN_BACK_BY):
+        if entry.kind in TAKEN_BACK_BY:
             said.clear()
         else:
             said.append(to_word(key, entry))

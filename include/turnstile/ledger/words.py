@@ -34,17 +34,25 @@ class Repeat:
         by: particulars that tell one speaker from another.
         same: particulars in which a repeat agrees with the last word.
         among: kinds between which a speaker may change; none where there is but one.
+        taken_back_by: kinds that take back what was said before, whoever said it.
     """
 
     by: tuple[str, ...] = ()
     same: tuple[str, ...] = ()
     among: tuple[EntryKind, ...] = ()
+    taken_back_by: tuple[EntryKind, ...] = ()
 
 
 _DECIDED = (EntryKind.APPROVED, EntryKind.REFUSED)
 _DECISION = Repeat(by=("person",), same=("artefact_digest", "role"), among=_DECIDED)
 _ASSESSMENT = Repeat(same=("artefact_digest", "outcome", "report_digest"))
 _AUDIT = Repeat(by=("outcome", "report_digest"))
+_CORRECTION = Repeat(
+    by=("person",),
+    same=("role", "files_digest"),
+    among=revisions.KINDS,
+    taken_back_by=revisions.TAKEN_BACK_BY,
+)
 _DELIVERY = Repeat(by=("portal",))
 _WITHOUT = Repeat(among=(EntryKind.NO_RELEASE, *revisions.KINDS))
 
@@ -54,8 +62,10 @@ def _say(
 ) -> Entry:
     """Append what is said of the release `key`, unless it repeats its speaker's last word."""
     facts.head(connection, locked=True)  # nobody says the same between the look and the word
-    said = facts.facts(connection, ReleaseKey.parse(body["key"]), *(repeat.among or (kind,)))
-    last = next((entry for entry in reversed(said) if _agree(entry, body, repeat.by)), None)
+    ends = repeat.taken_back_by
+    kinds = (*(repeat.among or (kind,)), *ends)
+    said = reversed(facts.facts(connection, ReleaseKey.parse(body["key"]), *kinds))
+    last = next((e for e in said if e.kind in ends or _agree(e, body, repeat.by)), None)
     if last is not None and last.kind is kind and _agree(last, body, repeat.same):
         return last
     return facts.append(connection, at, kind, body)
@@ -111,10 +121,6 @@ def say_on_revision(
     """
     facts.head(connection, locked=True)  # nobody seals the key between the look and the word
     _require_next(connection, word.key)
-    said = (last for last in revisions.words(connection, word.key) if last.person == word.person)
-    *_, last = (None, *said)  # which no statement that there is no release took back
-    if last is not None and last.says(word):
-        return last
     kind = revisions.KINDS[0] if word.is_allowed else revisions.KINDS[1]
     body = {
         "key": str(word.key),
@@ -124,7 +130,7 @@ def say_on_revision(
         "files_digest": word.files_digest,
         **for_the_public(word.public_note),
     }
-    return revisions.to_word(word.key, facts.append(connection, at, kind, body))
+    return revisions.to_word(word.key, _say(connection, at, kind, body, _CORRECTION))
 
 
 def _require_next(connection: Connection, key: ReleaseKey) -> None:
