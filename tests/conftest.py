@@ -25,6 +25,7 @@ from core_alone import lacks_an_extension
 from deployment_fixtures import (
     PATCHES,
     assessed,
+    begun_homes,
     begun_week,
     check_refuses,
     deployment,
@@ -49,6 +50,7 @@ from xdist.scheduler import LoadScopeScheduling
 # fixtures, for every room
 __all__ = [
     "assessed",
+    "begun_homes",
     "begun_week",
     "check_refuses",
     "deployment",

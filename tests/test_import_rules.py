@@ -21,7 +21,7 @@ def _lint(project: Path) -> str:
     places = [project / "include", *sorted((project / "extensions").iterdir())]
     environment = {"PATH": os.defpath, "PYTHONPATH": ":".join(map(str, places))}
     return subprocess.run(  # noqa: S603 - our own tool
-        [LINT, "--config", project / "pyproject.toml", "--no-cache"],
+        [LINT, "--config", project / "pyproject.toml", "--cache-dir", project / "cache"],
         cwd=project,
         env=environment,
         capture_output=True,
@@ -39,17 +39,20 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_import_rules_are_kept(copy: Path) -> None:
+def test_the_import_rules_are_kept_and_every_breach_is_seen(copy: Path) -> None:
     assert " 0 broken" in _lint(copy)
-
-
-def test_a_lazy_import_of_airflow_and_a_way_into_the_private_zone_are_seen(copy: Path) -> None:
-    publishing = copy / "include/turnstile/publishing/__init__.py"
-    lazy = "\n\ndef _late() -> None:\n    import airflow\n    import turnstile.counting.exact\n"
-    publishing.write_text(publishing.read_text(encoding="utf-8") + lazy, encoding="utf-8")
+    code = copy / "include/turnstile"
+    lazy = "def _late() -> None:\n    import airflow\n    import turnstile.counting.exact\n"
+    for path, breach in (
+        ("publishing/__init__.py", lazy),
+        ("privacy/units.py", "import turnstile.release.plan\n"),
+    ):
+        with (code / path).open("a", encoding="utf-8") as module:
+            module.write(f"\n\n{breach}")
     said = " ".join(_lint(copy).split())  # a long name is wrapped
     assert "Nothing under include/turnstile imports Airflow BROKEN" in said
     assert "Assessment, publishing and operations cannot reach the private zone BROKEN" in said
+    assert "Data flows one way: a room imports only rooms below it BROKEN" in said
 
 
 def test_the_architecture_page_lists_the_rooms_as_the_contract_has_them() -> None:
@@ -65,13 +68,6 @@ def test_the_architecture_page_lists_the_rooms_as_the_contract_has_them() -> Non
         within = {*re.findall(r"(\w+)/", line)}
         folders = (ROOT / "include/turnstile" / line.split()[0]).glob("*/*.py")
         assert within == {path.parent.name for path in folders}
-
-
-def test_an_import_upwards_is_seen(copy: Path) -> None:
-    units = copy / "include/turnstile/privacy/units.py"
-    units.write_text(units.read_text() + "\n\nimport turnstile.release.plan\n")
-    said = " ".join(_lint(copy).split())
-    assert "Data flows one way: a room imports only rooms below it BROKEN" in said
 
 
 def test_where_a_change_goes_names_files_that_are_there() -> None:

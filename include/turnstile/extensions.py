@@ -6,7 +6,8 @@ points; what asks for one that is not installed says which.
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
+from functools import cache
+from importlib.metadata import EntryPoints, entry_points
 from typing import Any
 
 from turnstile.errors import InputError
@@ -42,7 +43,7 @@ def brought(group: str, name: str, *, asked_by: str) -> Any:  # noqa: ANN401 - w
     Raises:
         InputError: the extension is not installed.
     """
-    for point in entry_points(group=group, name=name):
+    for point in _points(group).select(name=name):
         return point.load()
     missing = next(ext for ext, groups in _BROUGHT_BY.items() if name in groups.get(group, ()))
     rule = f"needs the extension {missing}; install it: pip install --no-deps extensions/{missing}"
@@ -56,4 +57,9 @@ def names(group: str) -> tuple[str, ...]:
 
 def installed(group: str) -> frozenset[str]:
     """Return the names of a group that installed extensions bring."""
-    return frozenset(entry_points(group=group).names)
+    return frozenset(_points(group).names)
+
+
+@cache
+def _points(group: str) -> EntryPoints:
+    return entry_points(group=group)  # searches all that is installed

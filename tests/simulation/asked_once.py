@@ -12,7 +12,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from importlib.metadata import entry_points
 from pathlib import Path, PurePosixPath
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -107,7 +106,7 @@ class AskedOnce:
         once[promise_problems] = _problems
         once[accounts.postings] = _postings
         pure = [getattr(module, name) for module, names in _PURE for name in names]
-        once |= {real: lru_cache(20_000)(real) for real in (*pure, read_entry, entry_points)}
+        once |= {real: lru_cache(20_000)(real) for real in (*pure, read_entry)}
         once |= remembered.functions()
         for module in _modules():
             for name, value in list(vars(module).items()):

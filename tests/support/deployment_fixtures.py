@@ -179,24 +179,30 @@ def landed(deployment: Deployment, generated: Path) -> Deployment:
     return deployment
 
 
+@pytest.fixture(scope="session")
+def begun_homes(
+    tmp_path_factory: pytest.TempPathFactory, homes: MadeHomes, generated: Path
+) -> Callable[[str, str], MadeHome]:
+    """Homes in which the steps of a week of `opal` or the steady `itms` are done before one."""
+    made: dict[tuple[str, str], MadeHome] = {}
+
+    def of(programme: str, before: str) -> MadeHome:
+        if (programme, before) not in made:
+            folder = tmp_path_factory.mktemp("begun")
+            with pytest.MonkeyPatch.context() as environment:
+                begun = deployment_in(folder, environment)
+            shutil.copyfile(STEADY_ITMS, begun.include / "programmes/itms.yaml")
+            shutil.copytree(generated, begun.home / "landing")
+            made[programme, before] = done_before(homes, folder, programme, before)
+        return homes.unchanged(made[programme, before])
+
+    return of
+
+
 @pytest.fixture
-def begun_week(
-    deployment: Deployment,
-    generated: Path,
-    homes: MadeHomes,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> BegunWeek:
-    """Let the steps of a week of `opal` or the steady `itms` be done before one; made once."""
-
-    def begin(programme: str, before: str) -> Deployment:
-        folder = tmp_path_factory.mktemp("begun")
-        with pytest.MonkeyPatch.context() as environment:
-            begun = deployment_in(folder, environment)
-        shutil.copyfile(STEADY_ITMS, begun.include / "programmes/itms.yaml")
-        shutil.copytree(generated, begun.home / "landing")
-        return with_home(deployment, done_before(homes, folder, programme, before).home)
-
-    return begin
+def begun_week(deployment: Deployment, begun_homes: Callable[[str, str], MadeHome]) -> BegunWeek:
+    """A copy of such a home."""
+    return lambda programme, before: with_home(deployment, begun_homes(programme, before).home)
 
 
 def done_before(homes: MadeHomes, folder: Path, programme: str, before: str) -> MadeHome:

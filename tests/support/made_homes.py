@@ -104,10 +104,19 @@ class MadeHomes:
         with exclusively(self.kept / f"{key}.lock"):
             if not (place / "made.json").exists():
                 self._make(place, prepared, commands)
-        made = json.loads((place / "made.json").read_text())
-        self._check(place, made["digests"])
+        printed = json.loads((place / "made.json").read_text())["printed"]
+        return self.unchanged(MadeHome(place / "root", tuple(printed)))
+
+    def unchanged(self, made: MadeHome) -> MadeHome:
+        """Return a home that was asked for before.
+
+        Raises:
+            AlteredHomeError: a file of it was changed since.
+        """
+        place = made.root.parent
+        self._check(place, json.loads((place / "made.json").read_text())["digests"])
         os.utime(place)
-        return MadeHome(place / "root", tuple(made["printed"]))
+        return made
 
     def _make(self, place: Path, prepared: Path, commands: tuple[Command, ...]) -> None:
         self._forget_others()
