@@ -35,6 +35,7 @@ from turnstile.programme.source_spec import (
     FileSpec,
     QuoteMark,
     TimeForm,
+    WithoutCard,
 )
 from turnstile.programme.spec import Programme
 from turnstile.sources.ingest.landing import RawFile, form_of
@@ -313,6 +314,29 @@ def test_a_workbook_is_read_as_the_plain_file(rows: Any) -> None:
     assert rows("taps.xlsx", content, file=FileSpec(header_row=4)) == WANTED
     with pytest.raises(InputError, match="header_row|missing"):
         rows("taps.xlsx", content)
+
+
+@pytest.mark.parametrize(
+    "card", [308522000000000, 3085220000000000, "3085220000000001", 3.1e15, "c\x01"]
+)
+def test_a_card_that_a_spreadsheet_rounded_is_no_unit(
+    zones: Zones, programme_of: Callable[..., Programme], rows_of: Any, card: float | str
+) -> None:
+    """Of numbers it keeps 15 digits: ten cards would become one, whose trips are bounded together.
+
+    What cannot be read is set aside, too, where records without a card are units of their own.
+    """
+    record = ["9", card, "bus", "enter", "2016-07-27 08:00:00", "A", ""]
+    zones.deliver(WEEK, {"taps.xlsx": workbook([HEADER.split(","), *RECORDS, record])})
+    programme = programme_of("opal", feed=Feed.TAPS, without_card=WithoutCard.OWN_UNIT)
+    snapshot = zones.ingest(programme, WEEK)
+    is_kept = card in {308522000000000, "3085220000000001"}  # of 15 digits; a text
+    assert len(rows_of(snapshot, READ)) == len(WANTED) + is_kept
+    set_aside = snapshot.folder / "quarantine/malformed_line.parquet"
+    assert set_aside.exists() == (not is_kept)
+    if not is_kept:
+        (line,) = pq.read_table(set_aside)["fields"].to_pylist()
+        assert "\\" in line
 
 
 def test_typed_dates_and_times_of_a_workbook_need_no_form_of_dates(rows: Any) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -176,6 +176,8 @@ def open_source(
                 source = _of_copy(connection, file, made)
             else:
                 source = _parquet(connection, made, _kinds(connection, made))
+            if file.form is FileForm.WORKBOOK:
+                source = _without_marked(source, wanted)
     names = {column.lower() for column in source.columns}  # the engine's, whatever the case
     if file.form is not FileForm.JSON and len(names) < len(source.columns):
         rule = "a column is named twice, or two differ in capitals alone; name each column once"
@@ -197,29 +199,30 @@ def _csv(file: RawFile, wanted: tuple[str, ...], folder: Path, spec: FileSpec) -
         "escape='\"', nullstr='', compression='none', store_rejects=true, rejects_limit=0, "
         "hive_partitioning=false"
     )
-    read, malformed = f"SELECT * FROM read_csv({one_file(lines.clean)}, {options})", None
-    if lines.is_mended:
-        is_marked = _is_marked([column for column in columns if column in wanted])
-        every = ", ".join(f"coalesce({name(column)}, '')" for column in columns)
-        kept = f"replace(concat_ws(',', {every}), {text(UNREADABLE)}, '\\')"
-        malformed = f"SELECT {kept} AS fields FROM ({read}) WHERE {is_marked}"
-        read = f"SELECT * FROM ({read}) WHERE NOT ({is_marked})"
-    return Source(
+    source = Source(
         columns=columns,
-        relation=read,
+        relation=f"SELECT * FROM read_csv({one_file(lines.clean)}, {options})",
         records=lines.count - 1,
         rejected=lines.rejected if lines.rejected_count else None,
         is_by_line=True,
-        malformed=malformed,
         may_have_margins=lines.may_have_margins,
         text=lines.text,
     )
+    return _without_marked(source, wanted) if lines.is_mended else source
 
 
-def _is_marked(columns: Sequence[str]) -> str:
-    """SQL of whether one of the columns that are read has what cannot be decoded."""
-    marks = (f"coalesce(contains({name(column)}, {text(UNREADABLE)}), false)" for column in columns)
-    return " OR ".join(("false", *marks))
+def _without_marked(source: Source, wanted: tuple[str, ...]) -> Source:
+    """Take out the records that have what cannot be read in a column that is read."""
+    read, wanted_here = source.relation, [c for c in source.columns if c in wanted]
+    marks = (f"coalesce(contains({name(c)}, {text(UNREADABLE)}), false)" for c in wanted_here)
+    is_marked = " OR ".join(("false", *marks))
+    every = ", ".join(f"coalesce({name(column)}, '')" for column in source.columns)
+    kept = f"replace(concat_ws(',', {every}), {text(UNREADABLE)}, '\\')"
+    return replace(
+        source,
+        relation=f"SELECT * FROM ({read}) WHERE NOT ({is_marked})",
+        malformed=f"SELECT {kept} AS fields FROM ({read}) WHERE {is_marked}",
+    )
 
 
 def _header(file: RawFile, lines: PhysicalLines) -> tuple[str, ...]:

@@ -1,9 +1,11 @@
 """A worksheet (.xlsx, ECMA-376 part 1) as Parquet of texts: one sheet, a header, a record a row.
 
 Texts, numbers and instants are as their cells hold them, a number in the digits that are written
-and an instant as a date and a time. A cell that cannot be read is empty, and costs nobody else; a
-row without any cell that says something is no record. What lies beyond the header's columns is
-never read. XML with a document type is refused, so no entity is ever expanded.
+and an instant as a date and a time. A cell that holds an error, or an instant that is none, is
+empty; one with what is no character, or with a number of more digits than a spreadsheet keeps, is
+marked as unreadable, since ids may have become equal in it. None costs anybody else. A row without
+any cell that says something is no record. What lies beyond the header's columns is never read. XML
+with a document type is refused, so no entity is ever expanded.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from turnstile.errors import InputError
+from turnstile.sources.ingest.identity import EXACT_FLOAT
 from turnstile.sources.ingest.landing import RawFile, refuse_bomb
 from turnstile.sources.ingest.lines import MENDED, UNREADABLE, blocks
 from turnstile.sources.ingest.plain_text import xml_in_utf_8
@@ -110,7 +113,7 @@ class _Sheet:
                 yield number, row
 
     def _text(self, value: str, kind: str, style: str) -> str | None:
-        """Return a cell as text; None of one that cannot be read."""
+        """Return a cell as text, marked if it cannot be read; None of an error."""
         form = self._styles[_whole(style, 0)] if _whole(style, 0) < len(self._styles) else ""
         try:
             if kind == "s":
@@ -121,7 +124,9 @@ class _Sheet:
                 return f"{at:%Y-%m-%d %H:%M:%S}"[slice(*_PARTS[form])]
         except (ValueError, IndexError, OverflowError):
             return None
-        return None if kind == "e" or UNREADABLE in value else value
+        if kind == "n" and _is_rounded(value):
+            return UNREADABLE + value
+        return None if kind == "e" else value
 
     def _read_parts(self) -> None:
         """Read texts, styles and the calendar, which stand apart from the cells."""
@@ -227,6 +232,14 @@ def _column(reference: str, following: int) -> int:
     for letter in match[1]:
         number = 26 * number + ord(letter) - ord("A") + 1
     return number - 1
+
+
+def _is_rounded(value: str) -> bool:
+    """Return whether a spreadsheet may have rounded a whole number when it was typed."""
+    try:
+        return abs(float(value)) >= float(f"1e{EXACT_FLOAT}")
+    except ValueError:
+        return False
 
 
 def _whole(value: str | None, otherwise: int) -> int:
