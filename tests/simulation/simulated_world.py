@@ -743,16 +743,28 @@ class World:
         ]  # what is there is the authority's
         kinds = ["database", "database", *(stored or ("embargoed", "private"))]
         kind = self.chance.choice(kinds)
+        left_out = self.chance.choice((0, 0, 0.1, 0.6))  # of files, where it ended early
         if kind == "database":
             self.backups.append((kind, _bytes_of_database(self.database)))
         elif self.has_stores:
-            self.backups.append((kind, dict(self.buckets[kind].objects)))
+            objects = self.buckets[kind].objects.items()
+            kept = {name: kept for name, kept in objects if self.chance.random() >= left_out}
+            self.backups.append((kind, kept))
         else:
             source = self.machines[0].home / kind
             target = self.root / f"backup-{len(self.backups)}"
             if source.exists():
-                shutil.copytree(source, target, symlinks=True)
+                shutil.copytree(source, target, symlinks=True, ignore=self._leaving_out(left_out))
                 self.backups.append((kind, target))
+
+    def _leaving_out(self, share: float) -> Callable[[Any, list[str]], list[str]]:
+        """Choose files of a folder that a backup does not have."""
+
+        def names(folder: Any, within: list[str]) -> list[str]:
+            files = (name for name in sorted(within) if os.path.isfile(f"{folder}/{name}"))  # noqa: PTH113
+            return [name for name in files if self.chance.random() < share]
+
+        return names
 
     def bad_day(self) -> None:
         """Something happens between two processes."""
@@ -773,7 +785,8 @@ class World:
         if kind == "database":
             self._put_database(kept)
         elif self.has_stores:
-            self.buckets[kind].objects = dict(kept)
+            over = self.buckets[kind].objects if self.chance.random() < 0.3 else {}
+            self.buckets[kind].objects = {**over, **kept}
         else:
             place = self.machines[0].home / kind
             if self.chance.random() < 0.5:
