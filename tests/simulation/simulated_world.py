@@ -131,12 +131,14 @@ class World:
         root: folder for it.
         faults_a_week: how many, on average.
         remembers: whether answers about files that did not change are found once.
+        asks_sqlite: whether statements go to SQLite without SQLAlchemy.
     """
 
     seed: int
     root: Path
     faults_a_week: float = FAULTS_A_WEEK
     remembers: bool = True
+    asks_sqlite: bool = True
     did: Counter[str] = field(default_factory=Counter)
     heard: Counter[str] = field(default_factory=Counter)
     said: list[str] = field(default_factory=list)
@@ -915,7 +917,7 @@ class World:
                 )
             )
             enter(patch("turnstile.durable_files.fcntl.flock", self.flock))
-            enter(patch.object(store, "_file", _engine_of()))
+            enter(patch.object(store, "_file", _engine_of(is_light=self.asks_sqlite)))
             enter(patch.object(store.Store, "write", self.writing(store.Store.write)))
             remembers = (*self.remembered.patches(), *self.once.patches(self.remembered))
             for replaced in (*remembers, *light_paths.patches()):
@@ -1100,7 +1102,7 @@ def _bytes_of_database(path: Path) -> bytes | None:
     return path.read_bytes()
 
 
-def _engine_of() -> Any:
+def _engine_of(*, is_light: bool) -> Any:
     """Engines that keep their connections: opening one takes longer than what it is asked."""
     real = store._file
 
@@ -1113,7 +1115,8 @@ def _engine_of() -> Any:
         event.listen(engine, "connect", _wait_for_nobody)
         event.listen(engine, "connect", _opened_file)
         event.listen(engine, "checkout", _require_the_same_file)
-        use_light_connections(engine, _is_of_its_file)
+        if is_light:
+            use_light_connections(engine, _is_of_its_file)
         made.append(engine)
         return engine
 

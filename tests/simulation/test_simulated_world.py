@@ -6,8 +6,10 @@ Here a few weeks of each; `make simulate` lives a thousand years (benchmarks/sim
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 import sys
 import time
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,6 +19,8 @@ from raw_auditor import Promise, RawAuditor, Violation
 from simulated_world import World, world_of
 
 WEEKS = 3
+_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'draw_lease'"
+"""A lease has the time in it at which a process began."""
 SEEDS_OF_PLANTED = 200  # worlds of a quarter: fifty years
 
 
@@ -51,6 +55,21 @@ def test_a_world_without_memory_does_the_same(seed: int) -> None:
     assert world.log == again.log
     assert world.trace() == again.trace()
     assert world.remembered.answered > again.remembered.answered == 0
+
+
+def test_a_world_asks_sqlite_what_sqlalchemy_would() -> None:
+    """Without faults, which count the calls on the way; 4 is of two machines, stores, a witness."""
+    told = []
+    for asks_sqlite in (True, False):
+        with world_of(4, faults_a_week=0.0, asks_sqlite=asks_sqlite) as world:
+            world.live(2)
+            with closing(sqlite3.connect(world.database)) as ledger:
+                tables = [table for (table,) in ledger.execute(_TABLES)]
+                told.append(
+                    (world.log, [list(ledger.execute(f"SELECT * FROM {t}")) for t in tables])
+                )
+    assert "entry" in tables
+    assert told[0] == told[1]
 
 
 def test_a_week_without_a_fault_is_released_and_verifies() -> None:
