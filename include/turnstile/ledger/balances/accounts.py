@@ -122,8 +122,7 @@ def record_caps(connection: Connection, at: str, request: Request) -> None:
 
 
 def store_caps(connection: Connection, body: Mapping[str, Any]) -> None:
-    """Let the table of caps say what a `cap_set` entry says."""
-    lock_family(connection, body["family"])
+    """Let the table of caps say what a `cap_set` entry says, in the turn of its family."""
     this = CAPS.c.programme == body["programme"]
     values = {"family": body["family"], "caps": canonical(body["caps"])}
     if connection.execute(update(CAPS).where(this).values(values)).rowcount == 0:
