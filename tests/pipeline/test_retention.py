@@ -28,12 +28,12 @@ from retention_days import (
     ledger_at,
     make_steady,
     tell,
+    tombstones,
 )
 from small_deployment import WEEK, Deployment
 
 from turnstile.errors import InputError, NotFinal, TurnstileError
 from turnstile.ledger.custody.custody import QUIET_AT_MOST
-from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
 from turnstile.operations.journal import Journal
@@ -64,6 +64,10 @@ def test_rows_and_exact_tables_go_and_the_release_stays(published: Deployment) -
     assert set(act()) == {(WEEK, "rows"), (WEEK, "exact")}
     assert files_of(published, "private/itms", WEEK) == ["r0/.draw.lock"]
     assert deletions() == [(WEEK, "rows", 90), (WEEK, "exact", 120)]
+    assert [(of["due"], of["reason"]) for of in tombstones()] == [
+        ("2016-10-29", "its raw_days (90) are over"),
+        ("2016-11-28", "its exact_days (120) are over"),
+    ]
     assert files_of(published, "public", "itms") == public
     assert (published.home / "private/bounding.key").exists()
     assert act() == {}, "once"
@@ -387,6 +391,7 @@ def test_more_than_ever_falls_due_in_a_day_waits_for_a_person(
 ) -> None:
     monkeypatch.setattr(retention, "MOST_A_DAY", 1)
     assert act() == {}
+    assert files_of(published, "private/itms", WEEK)
     assert all(
         "more than 1 parts are due at once" in verdict.held
         for verdict in day(NOW).verdicts()
@@ -395,5 +400,4 @@ def test_more_than_ever_falls_due_in_a_day_waits_for_a_person(
     assert turnstile("retention", "--delete", "--all") == 2  # nobody says why
     retention_day = replace(day(NOW), said=("olga", "two years at once"))
     assert set(by_name(retention_day.act())) == {(WEEK, "rows"), EXACT}
-    said = [e.body for e in published.ledger.entries() if e.kind is EntryKind.DELETED]
-    assert {(of["person"], of["reason"]) for of in said} == {("olga", "two years at once")}
+    assert {(of["person"], of["reason"]) for of in tombstones()} == {("olga", "two years at once")}

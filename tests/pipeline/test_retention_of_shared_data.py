@@ -55,7 +55,7 @@ def test_nothing_goes_that_the_ledger_does_not_hold(
 ) -> None:
     before = files_of(published, "private")
 
-    def fails(*_: object) -> None:
+    def fails(*_: object, **__: object) -> None:
         raise OSError("the ledger's disk is full")
 
     with monkeypatch.context() as broken:

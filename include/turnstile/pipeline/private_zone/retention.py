@@ -46,7 +46,7 @@ from turnstile.programme.examples import example_programmes
 from turnstile.programme.loading import load_programme, programme_files
 from turnstile.programme.rules import ALARM_DAYS
 from turnstile.programme.spec import Programme, RetentionSpec
-from turnstile.release.retention_rule import exact_due, is_carried_by, rows_due
+from turnstile.release.retention_rule import exact_due, is_carried_by, rows_due, years_of
 from turnstile.release.zone_copies import zones
 from turnstile.service_calendar import ServicePeriod, ServiceWeek
 from turnstile.settings import Settings
@@ -171,9 +171,7 @@ class Retention:
         kept = verdict.kept
         if any(self.ledger.week(its.name, str(period)).is_open for its, period in kept.users):
             return False
-        for programme in dict.fromkeys(programme for programme, _ in kept.users):
-            days = _days(_spec(programme), kept.part)
-            self.ledger.record_deletion(programme.name, kept.name, kept.part, days, *self.said)
+        self._state(verdict)
         gone = list(kept.paths)
         if kept.part is Part.FILES:  # which lie in their store one by one
             below = (entry for path in kept.paths for entry in (path, *path.rglob("*")))
@@ -185,6 +183,21 @@ class Retention:
             if folder != self.settings.landing and not any(folder.iterdir()):
                 folder.rmdir()
         return True
+
+    def _state(self, verdict: Verdict) -> None:
+        """Write a tombstone for each programme whose data go: of which day, and why."""
+        kept, who = verdict.kept, dict(zip(("person", "reason"), self.said, strict=False))
+        never_released = {name for name, _ in verdict.unfinished}
+        for programme in dict.fromkeys(programme for programme, _ in kept.users):
+            days = _days(_spec(programme), kept.part)
+            is_exact = kept.part is Part.EXACT
+            why = f"its {'exact' if is_exact else 'raw'}_days ({days}) are over"
+            if is_exact and years_of(programme):
+                why += ", and the year that carries them along"
+            if programme.name in never_released:
+                why += "; it was not finished, and people had been told"
+            said = {"due": f"{verdict.due:%Y-%m-%d}", "reason": why} | who
+            self.ledger.record_deletion(programme.name, kept.name, kept.part, days, **said)
 
     def delete_reports(self) -> None:
         """Delete what holds raw values and is of no period, after the days of raw data.
