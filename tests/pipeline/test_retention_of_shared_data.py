@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -22,7 +25,7 @@ from retention_days import (
 )
 from small_deployment import WEEK, Deployment
 
-from turnstile.errors import InputError, ProgrammeError, TurnstileError
+from turnstile.errors import InputError, IntegrityError, ProgrammeError, TurnstileError
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
@@ -65,19 +68,61 @@ def test_nothing_goes_that_the_ledger_does_not_hold(
     assert files_of(published, "private") == before
 
 
-def test_what_cannot_be_deleted_is_said_and_goes_the_next_day(
+def stuck(name: str) -> Callable[..., None]:
+    """Unlink as of a disk that does not let go of the files of one name."""
+    unlink = os.unlink
+
+    def fails(path: str | Path, **options: int | None) -> None:
+        if Path(path).name == name:
+            raise PermissionError(1, "Operation not permitted")
+        unlink(path, **options)
+
+    return fails
+
+
+def test_what_cannot_be_deleted_is_named_and_holds_up_nothing_else(
     published: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(*_: object) -> None:
-        raise PermissionError(13, "Permission denied")
+    late, stays = NOW + timedelta(days=100), ["itms.parquet", "late.csv"]
+    (published.landing("itms") / "late.csv").write_text("x")
+    snapshot = next((published.home / "private/itms" / WEEK / "snapshots").iterdir())
+    (snapshot / "itms.parquet").write_text("x")
+    failures = published.home / "private/failures"
+    failures.mkdir(exist_ok=True)
+    (failures / "itms-count-20160801T100000.txt").write_text("x")
+    time.sleep(1)  # the ledger knows seconds: these files were there before
+    for later in (late, late + timedelta(days=1)):
+        with monkeypatch.context() as broken:
+            for name in stays:
+                broken.setattr(os, "unlink", stuck(name))
+            with pytest.raises(TurnstileError) as raised:
+                act(later)
+        assert all(name in str(raised.value) for name in stays)
+        assert str(raised.value).count("Operation not permitted") == 2, "of files, not of folders"
+        left = [*files_of(published, "private/itms", WEEK), *files_of(published, "landing/itms")]
+        assert [Path(name).name for name in left] == [".draw.lock", *stays]
+        assert not list(failures.iterdir()), "a day that fails does the rest of its work"
+    stated = [(WEEK, "files", 90), (WEEK, "rows", 90), (WEEK, "exact", 120)]
+    assert sorted(deletions()) == sorted(stated), "stated once, however often it was tried"
+    assert set(act(late + timedelta(days=2))) == {(WEEK, "files"), (WEEK, "rows")}
+    assert sorted(deletions()) == sorted(stated)
 
-    with monkeypatch.context() as broken:
-        broken.setattr(shutil, "rmtree", fails)
-        with pytest.raises(TurnstileError, match="cannot be deleted"):
-            act()
+
+def test_a_delivered_file_may_be_called_as_sealed_bytes_are(published: Deployment) -> None:
+    (published.landing("itms") / "sealed-0123456789abcdef.parquet").write_text("x")
+    assert (WEEK, "files") in act(NOW + timedelta(days=100))
+    assert not published.landing("itms").exists()
+
+
+def test_nothing_is_stated_to_be_gone_that_has_the_name_of_sealed_bytes(
+    published: Deployment,
+) -> None:
+    sealed = published.home / "private/itms" / WEEK / "r0/sealed-0123456789abcdef.parquet"
+    sealed.write_text("x")
+    with pytest.raises(IntegrityError, match="name of sealed bytes"):
+        act()
+    assert sealed.exists()
     assert deletions() == [(WEEK, "rows", 90)]
-    assert files_of(published, "private/itms", WEEK)
-    assert set(act()) == {(WEEK, "rows"), (WEEK, "exact")}
 
 
 def test_files_stay_as_long_as_every_programme_that_reads_them_keeps_them(

@@ -21,13 +21,14 @@ The ledger is written before anything goes. A crash in between deletes less, nev
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 
-from turnstile.durable_files import delete_for_good
+from turnstile.durable_files import delete_for_good, require_not_sealed
 from turnstile.errors import TurnstileError
 from turnstile.ledger.custody.custody import clock_known_until
 from turnstile.ledger.entries import EntryKind
@@ -164,25 +165,40 @@ class Retention:
             Whether it did: not where a release began since they were judged.
 
         Raises:
-            TurnstileError: something cannot be deleted; the next time tries again.
+            IntegrityError: something has the name of sealed bytes; nothing was stated or deleted.
+            TurnstileError: something cannot be deleted; the rest is, and the next time tries again.
         """
         if not verdict.may_go(self.now):
             raise ValueError("these data may not go yet")
         kept = verdict.kept
         if any(self.ledger.week(its.name, str(period)).is_open for its, period in kept.users):
             return False
-        self._state(verdict)
-        gone = list(kept.paths)
-        if kept.part is Part.FILES:  # which lie in their store one by one
-            below = (entry for path in kept.paths for entry in (path, *path.rglob("*")))
-            gone = [entry for entry in below if entry.is_symlink() or not entry.is_dir()]
-        for path in kept.paths:
-            _remove(path)
-        zones(self.settings).delete(gone)
+        if kept.part is not Part.FILES:
+            require_not_sealed(*_below(kept.paths))
+        if not self._is_stated(verdict):
+            self._state(verdict)
+        stayed = self._remove(kept.paths, delivered=kept.part is Part.FILES)
+        zones(self.settings).delete(kept.paths)
         for folder in {path.parent for path in kept.paths if kept.part is Part.FILES}:
-            if folder != self.settings.landing and not any(folder.iterdir()):
-                folder.rmdir()
+            with suppress(OSError):  # it holds something else, or no data
+                if folder != self.settings.landing:
+                    folder.rmdir()
+        _require_gone(stayed)
         return True
+
+    def _is_stated(self, verdict: Verdict) -> bool:
+        """Return whether these data were stated to be gone on their day, and none came since."""
+        kept = verdict.kept
+        last = {
+            entry.body["programme"]: datetime.fromisoformat(entry.at)
+            for entry in self.ledger.entries()
+            if entry.kind is EntryKind.DELETED
+            and (kept.name, kept.part, _day(verdict))
+            == tuple(map(entry.body.get, ("period", "part", "due")))
+        }
+        stated = [last.get(programme.name) for programme, _ in kept.users]
+        came = max(map(zones(self.settings).changed_at, _files_below(kept.paths)), default=0.0)
+        return all(at is not None and at.timestamp() >= came for at in stated)
 
     def _state(self, verdict: Verdict) -> None:
         """Write a tombstone for each programme whose data go: of which day, and why."""
@@ -196,7 +212,7 @@ class Retention:
                 why += ", and the year that carries them along"
             if programme.name in never_released:
                 why += "; it was not finished, and people had been told"
-            said = {"due": f"{verdict.due:%Y-%m-%d}", "reason": why} | who
+            said = {"due": _day(verdict), "reason": why} | who
             self.ledger.record_deletion(programme.name, kept.name, kept.part, days, **said)
 
     def delete_reports(self) -> None:
@@ -205,6 +221,9 @@ class Retention:
         Reports of failed tasks are named `<programme>-<task>-<instant>.txt`. Those of retention
         itself, looks at files that no programme names, what a look that died left, and what steps
         that died left in a store, go by the shortest days of any programme.
+
+        Raises:
+            TurnstileError: something cannot be deleted; the rest is.
         """
         days = {
             programme.name: programme.retention.raw_days
@@ -213,6 +232,7 @@ class Retention:
         }
         if not days or not self._is_clock_known:
             return
+        old = []
         for path in [
             report for glob in _OF_NO_PERIOD for report in self.settings.private.glob(glob)
         ]:
@@ -221,7 +241,8 @@ class Retention:
             kept_days = days.get(of_programme) if is_of_one else min(days.values())
             age = timedelta(seconds=self.now.timestamp() - path.lstat().st_ctime)
             if kept_days is not None and age > timedelta(days=kept_days):
-                _remove(path)
+                old.append(path)
+        stayed = self._remove(old)
         sealed = {
             f"{name}/{period}"
             for name in self._read_before
@@ -229,6 +250,7 @@ class Retention:
             if week.sealed
         }
         zones(self.settings).delete_unnamed(timedelta(days=min(days.values())), sealed)
+        _require_gone(stayed)
 
     @cached_property
     def programmes(self) -> tuple[Programme, ...]:
@@ -392,6 +414,18 @@ class Retention:
         """Whether the clock is known to be right, by all entries until now."""
         return clock_known_until(self.ledger.entries(), self.now) >= self.now
 
+    def _remove(self, paths: Iterable[Path], *, delivered: bool = False) -> dict[str, str]:
+        """Delete files, links and folders; return what cannot be, by its place, and why."""
+        stayed = {}
+        for path in paths:
+            try:
+                delete_for_good(path, delivered=delivered)
+            except OSError as error:
+                for entry in _files_below([path]) or [path]:
+                    place = str(entry.relative_to(self.settings.home))
+                    stayed[place] = error.strerror or str(error)
+        return stayed
+
     def _is_inside(self, path: Path) -> bool:
         """Return whether the folder of a file really lies in the landing zone."""
         return path.parent.resolve().is_relative_to(self.settings.landing.resolve())
@@ -414,11 +448,29 @@ def _due(programme: Programme, period: ServicePeriod, part: Part) -> datetime:
     return rule(programme, _spec(programme), period)
 
 
-def _remove(path: Path) -> None:
-    """Delete a file, a link or a folder with all that is in it."""
-    try:
-        delete_for_good(path)
-    except OSError as error:
+def _day(verdict: Verdict) -> str:
+    """Return the day on which data were due, as people are told of it."""
+    return f"{verdict.due:%Y-%m-%d}"
+
+
+def _below(paths: Iterable[Path]) -> list[Path]:
+    """Return files, links and folders with all that is in them."""
+    return [entry for path in paths for entry in (path, *path.rglob("*"))]
+
+
+def _files_below(paths: Iterable[Path]) -> list[Path]:
+    return [entry for entry in _below(paths) if entry.is_symlink() or not entry.is_dir()]
+
+
+def _require_gone(stayed: Mapping[str, str]) -> None:
+    """Refuse to say that data are gone which stayed.
+
+    Raises:
+        TurnstileError: some did.
+    """
+    if stayed:
+        names = ", ".join(f"{place} ({why})" for place, why in stayed.items())
         raise TurnstileError(
-            f"{path.name} cannot be deleted ({error.strerror}); mend the rights, then delete again"
-        ) from None
+            f"{names} cannot be deleted; what else was due is gone: mend the rights or the disk, "
+            "then turnstile retention --delete again"
+        )
