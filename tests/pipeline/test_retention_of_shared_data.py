@@ -35,6 +35,7 @@ from turnstile.pipeline.private_zone.private_data import landing_data
 from turnstile.programme.loading import load_programme, parse_programme
 from turnstile.programme.spec import RetentionSpec
 from turnstile.release.retention_rule import exact_due, is_carried_by, rows_due
+from turnstile.release.zone_copies import Unnamed, zones
 from turnstile.service_calendar import ServiceWeek
 from turnstile.settings import Settings
 
@@ -252,6 +253,32 @@ def test_looks_stay_where_no_programme_states_days(published: Deployment) -> Non
     page.write_text("PRIVATE")
     act(NOW + timedelta(days=4000))
     assert page.exists()
+
+
+@pytest.mark.parametrize(
+    ("unit", "is_rows", "goes"),
+    [
+        (f"itms/{WEEK}", True, True),
+        (f"itms/{WEEK}", False, False),
+        ("opal/2016-W30", True, False),
+        ("zone", False, False),
+    ],
+    ids=["rows", "counts", "a programme that keeps everything", "keys"],
+)
+def test_what_no_index_of_a_store_names_goes_by_the_days_of_its_period(
+    published: Deployment, monkeypatch: pytest.MonkeyPatch, unit: str, *, is_rows: bool, goes: bool
+) -> None:
+    """An index that was lost may name it."""
+    judged = list[bool]()
+
+    def delete_unnamed(_: object, age: timedelta, may_go: Callable[[Unnamed], bool]) -> None:
+        judged.append(may_go(Unnamed(unit, is_rows, NOW - age)))
+
+    monkeypatch.setattr(type(zones(Settings.from_environment())), "delete_unnamed", delete_unnamed)
+    monkeypatch.setattr(retention.Retention, "_changed_since", lambda *_: "")  # it was told
+    published.edit("itms", "exact_days: 120", "exact_days: 36500")
+    act()
+    assert judged == [goes]
 
 
 # -- a year ------------------------------------------------------------------------------------

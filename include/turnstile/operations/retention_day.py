@@ -62,7 +62,7 @@ class RetentionDay:
                 if verdict.may_go(self.now) and retention.delete(verdict):
                     gone.append(verdict)
         with _kept_for_the_end(failures):
-            retention.delete_reports()
+            retention.delete_reports(verdicts)
         if failures:
             is_grave = any(isinstance(error, IntegrityError) for error in failures)
             kind = IntegrityError if is_grave else TurnstileError

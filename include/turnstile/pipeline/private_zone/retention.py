@@ -25,11 +25,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from turnstile.durable_files import delete_for_good, require_not_sealed
-from turnstile.errors import TurnstileError
+from turnstile.errors import InputError, TurnstileError
 from turnstile.ledger.custody.custody import clock_known_until
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
@@ -48,8 +48,8 @@ from turnstile.programme.loading import load_programme, programme_files
 from turnstile.programme.rules import ALARM_DAYS
 from turnstile.programme.spec import Programme, RetentionSpec
 from turnstile.release.retention_rule import exact_due, is_carried_by, rows_due, years_of
-from turnstile.release.zone_copies import zones
-from turnstile.service_calendar import ServicePeriod, ServiceWeek
+from turnstile.release.zone_copies import Unnamed, zones
+from turnstile.service_calendar import ServicePeriod, ServiceWeek, parse_period
 from turnstile.settings import Settings
 
 ALARM = timedelta(days=ALARM_DAYS)
@@ -138,11 +138,7 @@ class Retention:
         for programme in programmes:
             holdings += private_data(programme, self.settings.private, changed_at)
         raw = [self._verdict(holding) for holding in holdings if holding.part is not Part.EXACT]
-        # What another programme keeps for ever is no reason to keep counts.
-        kept = [
-            verdict for verdict in raw if verdict.due is not None and not verdict.may_go(self.now)
-        ]
-        stays = [user for verdict in kept for user in verdict.kept.users]
+        stays = self._stays(raw)
         exact = [
             self._verdict(holding, stays) for holding in holdings if holding.part is Part.EXACT
         ]
@@ -157,6 +153,18 @@ class Retention:
             replace(verdict, held=rule) if verdict.may_go(self.now) else verdict
             for verdict in verdicts
         )
+
+    def _stays(self, verdicts: Iterable[Verdict]) -> list[tuple[Programme, ServicePeriod]]:
+        """Return programmes and periods whose raw data stay.
+
+        What another programme keeps for ever is no reason to keep counts.
+        """
+        return [
+            user
+            for verdict in verdicts
+            if verdict.kept.part is not Part.EXACT and verdict.due and not verdict.may_go(self.now)
+            for user in verdict.kept.users
+        ]
 
     def delete(self, verdict: Verdict) -> bool:
         """State and delete data that may go; a repeat deletes what is there again.
@@ -215,12 +223,15 @@ class Retention:
             said = {"due": _day(verdict), "reason": why} | who
             self.ledger.record_deletion(programme.name, kept.name, kept.part, days, **said)
 
-    def delete_reports(self) -> None:
+    def delete_reports(self, verdicts: Iterable[Verdict]) -> None:
         """Delete what holds raw values and is of no period, after the days of raw data.
 
         Reports of failed tasks are named `<programme>-<task>-<instant>.txt`. Those of retention
-        itself, looks at files that no programme names, what a look that died left, and what steps
-        that died left in a store, go by the shortest days of any programme.
+        itself, looks at files that no programme names, and what a look that died left, go by the
+        shortest days of any programme. What no index of a store names goes with its period.
+
+        Args:
+            verdicts: what becomes of everything else.
 
         Raises:
             TurnstileError: something cannot be deleted; the rest is.
@@ -243,14 +254,23 @@ class Retention:
             if kept_days is not None and age > timedelta(days=kept_days):
                 old.append(path)
         stayed = self._remove(old)
-        sealed = {
-            f"{name}/{period}"
-            for name in self._read_before
-            for period, week in self.ledger.weeks(name).items()
-            if week.sealed
-        }
-        zones(self.settings).delete_unnamed(timedelta(days=min(days.values())), sealed)
+        may_go = partial(self._may_go_unnamed, stays=self._stays(verdicts))
+        zones(self.settings).delete_unnamed(timedelta(days=min(days.values())), may_go)
         _require_gone(stayed)
+
+    def _may_go_unnamed(
+        self, unnamed: Unnamed, stays: list[tuple[Programme, ServicePeriod]]
+    ) -> bool:
+        """Return whether what a lost index may name would go, by its period's days."""
+        name, _, period = unnamed.unit.partition("/")
+        try:
+            of = parse_period(period)
+        except InputError:  # of no period, as keys are
+            return False
+        users = tuple((its, of) for its in self.programmes if its.name == name)
+        part = Part.ROWS if unnamed.is_rows else Part.EXACT
+        kept = Kept(part, period, users, (), unnamed.put_at)
+        return self._verdict(kept, None if unnamed.is_rows else stays).may_go(self.now)
 
     @cached_property
     def programmes(self) -> tuple[Programme, ...]:
