@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import shutil
 from collections import defaultdict
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -46,7 +45,7 @@ from turnstile.pipeline.private_zone.private_data import Part
 from turnstile.pipeline.private_zone.retention import ALARM, ANNOUNCED_DAYS
 from turnstile.pipeline.steps import step_named
 from turnstile.service_calendar import ServiceWeek
-from turnstile.settings import Settings
+from turnstile.settings import Settings, system_clock
 
 
 @pytest.fixture(autouse=True)
@@ -98,6 +97,7 @@ def test_after_that_the_week_is_issued_again_and_costs_nothing(
     assert not published.landing("itms").exists()
     spent = published.spent()
     shutil.rmtree(published.public / "itms" / WEEK / "r0")
+    ledger_at(system_clock()).confirm_clock("ada", "it no longer stands two months ahead")
     assert turnstile("run", "itms", "--week", WEEK) == 0
     assert "0 charged" in capsys.readouterr().err
     assert published.spent() == spent
@@ -123,6 +123,7 @@ def test_a_correction_after_that_needs_its_files_again_and_keeps_them(
         published.edit("itms", f'epsilon: "{cap}"}}', f'epsilon: "{2 * int(cap)}"}}')
     act(NOW + WINDOW + timedelta(minutes=1))
     again = ("run", "itms", "--week", WEEK, "--revision", "1", "--reason", "a late file")
+    ledger_at(system_clock()).confirm_clock("ada", "it no longer stands two months ahead")
     assert turnstile(*again) == 2, "no file: refused before any charge"
     spent = published.spent()
     shutil.copytree(copy, landing)
@@ -387,18 +388,27 @@ def test_raw_data_that_a_slip_in_their_days_lets_go_wait_until_that_was_told(
     assert rows in act(later + timedelta(days=8))
 
 
-def test_more_than_ever_falls_due_in_a_day_waits_for_a_person(
-    published: Deployment, monkeypatch: pytest.MonkeyPatch, turnstile: Cli
+def test_a_day_takes_its_most_over_all_calls_the_oldest_first_and_says_the_rest_at_once(
+    published: Deployment,
+    monkeypatch: pytest.MonkeyPatch,
+    turnstile: Cli,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(retention, "MOST_A_DAY", 1)
-    assert act() == {}
-    assert files_of(published, "private/itms", WEEK)
-    assert all(
-        "more than 1 parts are due at once" in verdict.held
-        for verdict in day(NOW).verdicts()
-        if verdict.due and verdict.due <= NOW and verdict.kept.part is not Part.FILES
-    )
+    command = "turnstile retention --delete --all --person YOU --reason WHY"
+    for _ in range(2):
+        capsys.readouterr()
+        assert turnstile("retention", "--delete") == 0
+        assert command in capsys.readouterr().out
+        assert deletions() == [(WEEK, "rows", 90)], "the oldest, and no more by another call"
+    (alert,) = tell(NOW)
+    assert (alert.rule, command in alert.subject) == ("retention_held", True)
+    tomorrow = system_clock() + timedelta(days=1)
+    assert by_name(day(tomorrow).verdicts())[EXACT].may_go(tomorrow)
     assert turnstile("retention", "--delete", "--all") == 2  # nobody says why
-    retention_day = replace(day(NOW), said=("olga", "two years at once"))
-    assert set(by_name(retention_day.act())) == {(WEEK, "rows"), EXACT}
-    assert {(of["person"], of["reason"]) for of in tombstones()} == {("olga", "two years at once")}
+    said = ("--person", "olga", "--reason", "two years at once")
+    assert turnstile("retention", "--delete", "--all", *said) == 0
+    assert deletions() == [(WEEK, "rows", 90), (WEEK, "exact", 120)]
+    last = tombstones()[-1]
+    assert (last["person"], last["reason"]) == ("olga", "two years at once")
+    assert published.home

@@ -40,6 +40,11 @@ class RetentionDay:
         """Return what becomes of all private data; changes nothing."""
         return self._retention().verdicts()
 
+    def waiting(self) -> tuple[Verdict, ...]:
+        """Return what is due and waits for people: of a changed file, or more than a day takes."""
+        verdicts = (verdict for verdict in self.verdicts() if verdict.is_told_at_once)
+        return tuple(verdict for verdict in verdicts if verdict.due and verdict.due <= self.now)
+
     def act(self) -> tuple[Verdict, ...]:
         """Write down whom to tell, delete what may go, and return that.
 
@@ -124,7 +129,7 @@ class RetentionDay:
                     self._say(
                         Happening.EXPIRES, programme, period, day=f"{verdict.due:%Y-%m-%d %H:%M}"
                     )
-            if verdict.held and (verdict.is_changed or verdict.due + _PATIENCE < self.now):
+            if verdict.held and (verdict.is_told_at_once or verdict.due + _PATIENCE < self.now):
                 why = {
                     "why": verdict.held,
                     "of": verdict.kept.name,

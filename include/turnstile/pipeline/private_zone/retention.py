@@ -12,7 +12,7 @@ What decides is the calendar, the programmes and the ledger; no row is read. Dat
   been told of it for ANNOUNCED_DAYS;
 - a programme that read the same files until then has no file any more: until people have been told
   of it for ANNOUNCED_DAYS; one whose landing pattern was edited reads what it released from;
-- more is due in a day than ever falls due by itself, and no person says so;
+- a day has taken as much as ever falls due by itself, the oldest first, and no person says more;
 - the clock jumped, or the ledger is so quiet that nobody can say whether the clock is right.
 
 The ledger is written before anything goes. A crash in between deletes less, never unstated.
@@ -31,7 +31,7 @@ from pathlib import Path
 from turnstile.durable_files import delete_for_good, require_not_sealed
 from turnstile.errors import InputError, TurnstileError
 from turnstile.ledger.custody.custody import clock_known_until
-from turnstile.ledger.entries import EntryKind
+from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.refusals import letting_go
 from turnstile.ledger.weeks import Week
@@ -61,7 +61,8 @@ RETENTION = "retention"
 """What reports of its own failures are named by, in place of a programme."""
 _OF_NO_PERIOD = ("failures/*.txt", "looks/*/", ".look-*", ".landing-*")
 MOST_A_DAY = 30
-"""Of a deployment: a week of ten programmes is 20 or 30 parts; a slip of a file, years of them."""
+"""Of a deployment and without a person, each programme's by itself: a week of ten programmes is 20
+or 30 parts; a slip of a file, years of them."""
 Alarmed = Callable[[str, str, datetime, str], datetime | None]
 """Says when somebody was first told of a programme's period, after an instant, in an alarm whose
 identity holds some words; None: never."""
@@ -82,14 +83,14 @@ class Verdict:
         due: from when on they may go; aware. None: never.
         held: why they stay beyond that; empty if nothing holds them.
         unfinished: programmes and periods that could not be released any more without them.
-        is_changed: whether people have to be told first that a changed file lets them go.
+        is_told_at_once: whether people are told on the same day why they stay.
     """
 
     kept: Kept
     due: datetime | None
     held: str
     unfinished: tuple[tuple[str, str], ...]
-    is_changed: bool = False
+    is_told_at_once: bool = False
 
     def may_go(self, now: datetime) -> bool:
         """Return whether the data go now."""
@@ -143,16 +144,32 @@ class Retention:
             self._verdict(holding, stays) for holding in holdings if holding.part is Part.EXACT
         ]
         verdicts = (*raw, *exact)
-        if sum(verdict.may_go(self.now) for verdict in verdicts) <= MOST_A_DAY or self.said:
-            return verdicts
+        return verdicts if self.said else tuple(self._within_a_day(verdicts))
+
+    def _within_a_day(self, verdicts: Iterable[Verdict]) -> Iterator[Verdict]:
+        """Yield verdicts, the oldest due first; hold what is more than a day takes.
+
+        A tombstone of today is a part that went, whichever call wrote it. What was stated before
+        and stayed is none: it keeps no other waiting.
+        """
+        today = self.now.astimezone(UTC).date()
+        at = (datetime.fromisoformat(e.at) for e in self._tombstones if "person" not in e.body)
+        left = MOST_A_DAY - sum(instant.date() == today for instant in at)
         rule = (
-            f"more than {MOST_A_DAY} parts are due at once; see turnstile retention, and if it is "
-            "right: turnstile retention --delete --all --person YOU --reason WHY"
+            f"more is due than the {MOST_A_DAY} parts that a day takes, the oldest first; look "
+            "whether a slip lets it go, and if it is right: turnstile retention --delete --all "
+            "--person YOU --reason WHY"
         )
-        return tuple(
-            replace(verdict, held=rule) if verdict.may_go(self.now) else verdict
-            for verdict in verdicts
-        )
+        for verdict in sorted(verdicts, key=lambda verdict: (verdict.due is None, verdict.due)):
+            parts = len({programme.name for programme, _ in verdict.kept.users})
+            costs = max(1, min(parts, MOST_A_DAY))
+            if not verdict.may_go(self.now) or self._is_stated(verdict):
+                yield verdict
+            elif costs <= left:
+                left -= costs
+                yield verdict
+            else:
+                yield replace(verdict, held=rule, is_told_at_once=True)
 
     def _stays(self, verdicts: Iterable[Verdict]) -> list[tuple[Programme, ServicePeriod]]:
         """Return programmes and periods whose raw data stay.
@@ -199,14 +216,18 @@ class Retention:
         kept = verdict.kept
         last = {
             entry.body["programme"]: datetime.fromisoformat(entry.at)
-            for entry in self.ledger.entries()
-            if entry.kind is EntryKind.DELETED
-            and (kept.name, kept.part, _day(verdict))
+            for entry in self._tombstones
+            if (kept.name, kept.part, _day(verdict))
             == tuple(map(entry.body.get, ("period", "part", "due")))
         }
         stated = [last.get(programme.name) for programme, _ in kept.users]
         came = max(map(zones(self.settings).changed_at, _files_below(kept.paths)), default=0.0)
         return all(at is not None and at.timestamp() >= came for at in stated)
+
+    @cached_property
+    def _tombstones(self) -> tuple[Entry, ...]:
+        """Every deletion that was stated, when first asked."""
+        return tuple(e for e in self.ledger.entries() if e.kind is EntryKind.DELETED)
 
     def _state(self, verdict: Verdict) -> None:
         """Write a tombstone for each programme whose data go: of which day, and why."""
@@ -348,7 +369,7 @@ class Retention:
         is_near = due - timedelta(days=ANNOUNCED_DAYS) - _SOONER <= self.now
         changed = self._changed_since(kept, due) if is_near else ""
         held = changed or next(self._holds(kept, unfinished, stays or []), "")
-        return Verdict(kept, due, held, unfinished, is_changed=bool(changed))
+        return Verdict(kept, due, held, unfinished, is_told_at_once=bool(changed))
 
     def _changed_since(self, kept: Kept, due: datetime) -> str:
         """Return why people have to be told first that data go; empty where they need not.
