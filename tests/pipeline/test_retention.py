@@ -259,6 +259,20 @@ def test_a_release_whose_sealed_bytes_are_lost_keeps_its_data(published: Deploym
     assert act() == {}
 
 
+@pytest.mark.parametrize("is_package_whole", [True, False])
+def test_a_release_whose_bytes_are_others_keeps_its_data(
+    published: Deployment, *, is_package_whole: bool
+) -> None:
+    """A disk cut the sealed bytes, or somebody altered them; so of its package."""
+    (sealed,) = (published.home / "embargoed/itms" / WEEK / "r0").glob("sealed-*.parquet")
+    sealed.chmod(0o644)
+    sealed.write_bytes(sealed.read_bytes()[:-1])
+    if not is_package_whole:
+        table = next((published.public / "itms" / WEEK / "r0").rglob("*.csv"))
+        table.write_bytes(table.read_bytes() + b"1")
+    assert ((WEEK, "rows") in act()) is is_package_whole
+
+
 def test_a_week_that_is_sealed_and_not_public_keeps_its_data(assessed: Deployment) -> None:
     assert act() == {}
     assert "not finished" in held(NOW + WINDOW + timedelta(hours=1))
