@@ -234,6 +234,8 @@ def test_looks_at_files_of_no_programme_go_with_the_raw_data(
     (private / ".look-died/said").mkdir(parents=True)  # a look that was killed
     (private / ".landing-died").mkdir()
     (private / ".landing-died/0-a.csv").symlink_to(file)
+    (private / ".store").mkdir()
+    (private / ".store/arriving-0a1b2c3d").write_text("rows of a fetch that was killed")
     monkeypatch.setattr(retention.Retention, "verdicts", lambda _: ())
     act(NOW + timedelta(days=89))
     assert page.exists()
@@ -242,7 +244,7 @@ def test_looks_at_files_of_no_programme_go_with_the_raw_data(
     assert page.exists(), "a clock that jumped deletes nothing"
     act(NOW + timedelta(days=91))
     assert not list(private.glob("looks/*"))
-    assert not list(private.glob(".l*-*"))
+    assert not [*private.glob(".l*-*"), *private.glob(".store/*")]
     assert file.exists()
 
 

@@ -59,7 +59,7 @@ _SOONER = timedelta(days=2)
 watchdog sends what it wrote later, so that data go on their day and not a day after it."""
 RETENTION = "retention"
 """What reports of its own failures are named by, in place of a programme."""
-_OF_NO_PERIOD = ("failures/*.txt", "looks/*/", ".look-*", ".landing-*")
+_OF_NO_PERIOD = ("failures/*.txt", "looks/*/", ".look-*", ".landing-*", ".store/arriving-*")
 MOST_A_DAY = 30
 """Of a deployment and without a person, each programme's by itself: a week of ten programmes is 20
 or 30 parts; a slip of a file, years of them."""
@@ -248,8 +248,8 @@ class Retention:
         """Delete what holds raw values and is of no period, after the days of raw data.
 
         Reports of failed tasks are named `<programme>-<task>-<instant>.txt`. Those of retention
-        itself, looks at files that no programme names, and what a look that died left, go by the
-        shortest days of any programme. What no index of a store names goes with its period.
+        itself, looks at files that no programme names, what a look or a fetch that died left, go by
+        the shortest days of any programme. What no index of a store names goes with its period.
 
         Args:
             verdicts: what becomes of everything else.
