@@ -131,8 +131,9 @@ def delete_what_is_due() -> str:
     gone: list[str] = []
 
     def delete() -> None:
-        due = RetentionDay(settings, system_clock()).act()
-        gone.extend(f"{verdict.kept.name} {verdict.kept.part}" for verdict in due)
+        day = RetentionDay(settings, system_clock())
+        gone.extend(f"{verdict.kept.name} {verdict.kept.part}" for verdict in day.act())
+        gone.extend(sorted({verdict.held for verdict in day.waiting()}))
 
     def compare() -> None:
         look = partial(private_findings, settings, open_ledger(settings))

@@ -142,19 +142,26 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def delete_for_good(path: Path) -> None:
+def delete_for_good(path: Path, *, delivered: bool = False) -> None:
     """Delete a file, a link or a folder with all that is in it: the one way by which data go.
+
+    Args:
+        path: what goes.
+        delivered: whether it lies in the landing zone, where an authority calls files as it likes.
 
     Raises:
         IntegrityError: sealed bytes are among it; whoever asks is wrong, and nothing was deleted.
-        OSError: it cannot be deleted.
+        OSError: something of it cannot be deleted; the rest is gone.
     """
-    is_folder = path.is_dir() and not path.is_symlink()
-    require_not_sealed(path, *(path.rglob("*") if is_folder else ()))
+    is_folder, stayed = path.is_dir() and not path.is_symlink(), list[BaseException]()
+    if not delivered:
+        require_not_sealed(path, *(path.rglob("*") if is_folder else ()))
     if is_folder:
-        shutil.rmtree(path)
+        shutil.rmtree(path, onerror=lambda _, __, raised: stayed.append(raised[1]))
     else:
         path.unlink(missing_ok=True)
+    for error in stayed:
+        raise error
 
 
 def require_not_sealed(*paths: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +31,7 @@ from turnstile.pipeline import revision_in_force as rule_of_revisions
 from turnstile.pipeline.private_zone.unfinished import is_unfinished
 from turnstile.pipeline.revision_in_force import revision_in_force
 from turnstile.programme.loading import load_programme
+from turnstile.release.zones import sealed_path
 from turnstile.settings import Settings
 
 WEEK = "2016-W30"
@@ -212,7 +214,11 @@ def test_a_correction_that_was_stated_to_have_no_release_needs_words_that_are_sa
 ) -> None:
     place = Settings(tmp_path, "", (), tmp_path)
     (tmp_path / "people.yaml").write_text("release_officer: [admin]\n", encoding="utf-8")
-    published(ledger, ask())
+    digest = hashlib.sha256(b"noise").hexdigest()
+    published(ledger, ask(), digest)
+    there = sealed_path(tmp_path / "embargoed/opal/2016-W30/r0", digest)
+    there.parent.mkdir(parents=True)
+    there.write_bytes(b"noise")
 
     def stands() -> tuple[int, bool]:
         week = ledger.week("opal", WEEK)
@@ -220,7 +226,6 @@ def test_a_correction_that_was_stated_to_have_no_release_needs_words_that_are_sa
             ledger, place, "opal", week
         )
 
-    (tmp_path / "public/opal/2016-W30/r0").mkdir(parents=True)
     for files in ("files-1", "files-1", "files-2"):
         ledger.decide_on_revision(word(1, files=files))
         assert stands() == (1, True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import shutil
 from collections import defaultdict
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -28,12 +27,12 @@ from retention_days import (
     ledger_at,
     make_steady,
     tell,
+    tombstones,
 )
 from small_deployment import WEEK, Deployment
 
 from turnstile.errors import InputError, NotFinal, TurnstileError
 from turnstile.ledger.custody.custody import QUIET_AT_MOST
-from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
 from turnstile.operations.journal import Journal
@@ -46,7 +45,7 @@ from turnstile.pipeline.private_zone.private_data import Part
 from turnstile.pipeline.private_zone.retention import ALARM, ANNOUNCED_DAYS
 from turnstile.pipeline.steps import step_named
 from turnstile.service_calendar import ServiceWeek
-from turnstile.settings import Settings
+from turnstile.settings import Settings, system_clock
 
 
 @pytest.fixture(autouse=True)
@@ -64,6 +63,10 @@ def test_rows_and_exact_tables_go_and_the_release_stays(published: Deployment) -
     assert set(act()) == {(WEEK, "rows"), (WEEK, "exact")}
     assert files_of(published, "private/itms", WEEK) == ["r0/.draw.lock"]
     assert deletions() == [(WEEK, "rows", 90), (WEEK, "exact", 120)]
+    assert [(of["due"], of["reason"]) for of in tombstones()] == [
+        ("2016-10-29", "its raw_days (90) are over"),
+        ("2016-11-28", "its exact_days (120) are over"),
+    ]
     assert files_of(published, "public", "itms") == public
     assert (published.home / "private/bounding.key").exists()
     assert act() == {}, "once"
@@ -94,6 +97,7 @@ def test_after_that_the_week_is_issued_again_and_costs_nothing(
     assert not published.landing("itms").exists()
     spent = published.spent()
     shutil.rmtree(published.public / "itms" / WEEK / "r0")
+    ledger_at(system_clock()).confirm_clock("ada", "it no longer stands two months ahead")
     assert turnstile("run", "itms", "--week", WEEK) == 0
     assert "0 charged" in capsys.readouterr().err
     assert published.spent() == spent
@@ -119,6 +123,7 @@ def test_a_correction_after_that_needs_its_files_again_and_keeps_them(
         published.edit("itms", f'epsilon: "{cap}"}}', f'epsilon: "{2 * int(cap)}"}}')
     act(NOW + WINDOW + timedelta(minutes=1))
     again = ("run", "itms", "--week", WEEK, "--revision", "1", "--reason", "a late file")
+    ledger_at(system_clock()).confirm_clock("ada", "it no longer stands two months ahead")
     assert turnstile(*again) == 2, "no file: refused before any charge"
     spent = published.spent()
     shutil.copytree(copy, landing)
@@ -254,6 +259,20 @@ def test_a_release_whose_sealed_bytes_are_lost_keeps_its_data(published: Deploym
     assert act() == {}
 
 
+@pytest.mark.parametrize("is_package_whole", [True, False])
+def test_a_release_whose_bytes_are_others_keeps_its_data(
+    published: Deployment, *, is_package_whole: bool
+) -> None:
+    """A disk cut the sealed bytes, or somebody altered them; so of its package."""
+    (sealed,) = (published.home / "embargoed/itms" / WEEK / "r0").glob("sealed-*.parquet")
+    sealed.chmod(0o644)
+    sealed.write_bytes(sealed.read_bytes()[:-1])
+    if not is_package_whole:
+        table = next((published.public / "itms" / WEEK / "r0").rglob("*.csv"))
+        table.write_bytes(table.read_bytes() + b"1")
+    assert ((WEEK, "rows") in act()) is is_package_whole
+
+
 def test_a_week_that_is_sealed_and_not_public_keeps_its_data(assessed: Deployment) -> None:
     assert act() == {}
     assert "not finished" in held(NOW + WINDOW + timedelta(hours=1))
@@ -263,12 +282,12 @@ def test_a_week_that_is_sealed_and_not_public_keeps_its_data(assessed: Deploymen
     assert assessed.home
 
 
-@pytest.mark.parametrize("days", [36, 400])
+@pytest.mark.parametrize("days", [36, 400, -3, -400])
 def test_a_clock_that_jumped_deletes_nothing_whatever_was_written_since(
     published: Deployment, days: int
 ) -> None:
     jumped = NOW + timedelta(days=days)
-    assert days > QUIET_AT_MOST.days
+    assert not -1 <= days <= QUIET_AT_MOST.days
     ledger = ledger_at(jumped)
     ledger.declare_no_release(ReleaseKey("itms", "2030-W01"), "ada", "by a wrong clock")
     retention_day = RetentionDay(Settings.from_environment(), jumped)
@@ -287,10 +306,11 @@ def test_once_the_clock_is_right_again_retention_goes_on(published: Deployment) 
     assert published.home
 
 
+@pytest.mark.parametrize("days", [400, -400])
 def test_no_week_is_final_by_a_clock_that_jumped(
-    published: Deployment, monkeypatch: pytest.MonkeyPatch
+    published: Deployment, monkeypatch: pytest.MonkeyPatch, days: int
 ) -> None:
-    jumped = NOW + timedelta(days=400)
+    jumped = NOW + timedelta(days=days)
     later = str(ServiceWeek.containing((jumped - timedelta(days=30)).date()))
     monkeypatch.setattr(context, "system_clock", lambda: jumped)
     with pytest.raises(NotFinal, match="the week is final since .* and it jumped"):
@@ -382,18 +402,27 @@ def test_raw_data_that_a_slip_in_their_days_lets_go_wait_until_that_was_told(
     assert rows in act(later + timedelta(days=8))
 
 
-def test_more_than_ever_falls_due_in_a_day_waits_for_a_person(
-    published: Deployment, monkeypatch: pytest.MonkeyPatch, turnstile: Cli
+def test_a_day_takes_its_most_over_all_calls_the_oldest_first_and_says_the_rest_at_once(
+    published: Deployment,
+    monkeypatch: pytest.MonkeyPatch,
+    turnstile: Cli,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(retention, "MOST_A_DAY", 1)
-    assert act() == {}
-    assert all(
-        "more than 1 parts are due at once" in verdict.held
-        for verdict in day(NOW).verdicts()
-        if verdict.due and verdict.due <= NOW and verdict.kept.part is not Part.FILES
-    )
+    command = "turnstile retention --delete --all --person YOU --reason WHY"
+    for _ in range(2):
+        capsys.readouterr()
+        assert turnstile("retention", "--delete") == 0
+        assert command in capsys.readouterr().out
+        assert deletions() == [(WEEK, "rows", 90)], "the oldest, and no more by another call"
+    (alert,) = tell(NOW)
+    assert (alert.rule, command in alert.subject) == ("retention_held", True)
+    tomorrow = system_clock() + timedelta(days=1)
+    assert by_name(day(tomorrow).verdicts())[EXACT].may_go(tomorrow)
     assert turnstile("retention", "--delete", "--all") == 2  # nobody says why
-    retention_day = replace(day(NOW), said=("olga", "two years at once"))
-    assert set(by_name(retention_day.act())) == {(WEEK, "rows"), EXACT}
-    said = [e.body for e in published.ledger.entries() if e.kind is EntryKind.DELETED]
-    assert {(of["person"], of["reason"]) for of in said} == {("olga", "two years at once")}
+    said = ("--person", "olga", "--reason", "two years at once")
+    assert turnstile("retention", "--delete", "--all", *said) == 0
+    assert deletions() == [(WEEK, "rows", 90), (WEEK, "exact", 120)]
+    last = tombstones()[-1]
+    assert (last["person"], last["reason"]) == ("olga", "two years at once")
+    assert published.home

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -22,7 +25,7 @@ from retention_days import (
 )
 from small_deployment import WEEK, Deployment
 
-from turnstile.errors import InputError, ProgrammeError, TurnstileError
+from turnstile.errors import InputError, IntegrityError, ProgrammeError, TurnstileError
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
@@ -32,6 +35,7 @@ from turnstile.pipeline.private_zone.private_data import landing_data
 from turnstile.programme.loading import load_programme, parse_programme
 from turnstile.programme.spec import RetentionSpec
 from turnstile.release.retention_rule import exact_due, is_carried_by, rows_due
+from turnstile.release.zone_copies import Unnamed, zones
 from turnstile.service_calendar import ServiceWeek
 from turnstile.settings import Settings
 
@@ -55,7 +59,7 @@ def test_nothing_goes_that_the_ledger_does_not_hold(
 ) -> None:
     before = files_of(published, "private")
 
-    def fails(*_: object) -> None:
+    def fails(*_: object, **__: object) -> None:
         raise OSError("the ledger's disk is full")
 
     with monkeypatch.context() as broken:
@@ -65,19 +69,61 @@ def test_nothing_goes_that_the_ledger_does_not_hold(
     assert files_of(published, "private") == before
 
 
-def test_what_cannot_be_deleted_is_said_and_goes_the_next_day(
+def stuck(name: str) -> Callable[..., None]:
+    """Unlink as of a disk that does not let go of the files of one name."""
+    unlink = os.unlink
+
+    def fails(path: str | Path, **options: int | None) -> None:
+        if Path(path).name == name:
+            raise PermissionError(1, "Operation not permitted")
+        unlink(path, **options)
+
+    return fails
+
+
+def test_what_cannot_be_deleted_is_named_and_holds_up_nothing_else(
     published: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(*_: object) -> None:
-        raise PermissionError(13, "Permission denied")
+    late, stays = NOW + timedelta(days=100), ["itms.parquet", "late.csv"]
+    (published.landing("itms") / "late.csv").write_text("x")
+    snapshot = next((published.home / "private/itms" / WEEK / "snapshots").iterdir())
+    (snapshot / "itms.parquet").write_text("x")
+    failures = published.home / "private/failures"
+    failures.mkdir(exist_ok=True)
+    (failures / "itms-count-20160801T100000.txt").write_text("x")
+    time.sleep(1)  # the ledger knows seconds: these files were there before
+    for later in (late, late + timedelta(days=1)):
+        with monkeypatch.context() as broken:
+            for name in stays:
+                broken.setattr(os, "unlink", stuck(name))
+            with pytest.raises(TurnstileError) as raised:
+                act(later)
+        assert all(name in str(raised.value) for name in stays)
+        assert str(raised.value).count("Operation not permitted") == 2, "of files, not of folders"
+        left = [*files_of(published, "private/itms", WEEK), *files_of(published, "landing/itms")]
+        assert [Path(name).name for name in left] == [".draw.lock", *stays]
+        assert not list(failures.iterdir()), "a day that fails does the rest of its work"
+    stated = [(WEEK, "files", 90), (WEEK, "rows", 90), (WEEK, "exact", 120)]
+    assert sorted(deletions()) == sorted(stated), "stated once, however often it was tried"
+    assert set(act(late + timedelta(days=2))) == {(WEEK, "files"), (WEEK, "rows")}
+    assert sorted(deletions()) == sorted(stated)
 
-    with monkeypatch.context() as broken:
-        broken.setattr(shutil, "rmtree", fails)
-        with pytest.raises(TurnstileError, match="cannot be deleted"):
-            act()
+
+def test_a_delivered_file_may_be_called_as_sealed_bytes_are(published: Deployment) -> None:
+    (published.landing("itms") / "sealed-0123456789abcdef.parquet").write_text("x")
+    assert (WEEK, "files") in act(NOW + timedelta(days=100))
+    assert not published.landing("itms").exists()
+
+
+def test_nothing_is_stated_to_be_gone_that_has_the_name_of_sealed_bytes(
+    published: Deployment,
+) -> None:
+    sealed = published.home / "private/itms" / WEEK / "r0/sealed-0123456789abcdef.parquet"
+    sealed.write_text("x")
+    with pytest.raises(IntegrityError, match="name of sealed bytes"):
+        act()
+    assert sealed.exists()
     assert deletions() == [(WEEK, "rows", 90)]
-    assert files_of(published, "private/itms", WEEK)
-    assert set(act()) == {(WEEK, "rows"), (WEEK, "exact")}
 
 
 def test_files_stay_as_long_as_every_programme_that_reads_them_keeps_them(
@@ -188,6 +234,8 @@ def test_looks_at_files_of_no_programme_go_with_the_raw_data(
     (private / ".look-died/said").mkdir(parents=True)  # a look that was killed
     (private / ".landing-died").mkdir()
     (private / ".landing-died/0-a.csv").symlink_to(file)
+    (private / ".store").mkdir()
+    (private / ".store/arriving-0a1b2c3d").write_text("rows of a fetch that was killed")
     monkeypatch.setattr(retention.Retention, "verdicts", lambda _: ())
     act(NOW + timedelta(days=89))
     assert page.exists()
@@ -196,7 +244,7 @@ def test_looks_at_files_of_no_programme_go_with_the_raw_data(
     assert page.exists(), "a clock that jumped deletes nothing"
     act(NOW + timedelta(days=91))
     assert not list(private.glob("looks/*"))
-    assert not list(private.glob(".l*-*"))
+    assert not [*private.glob(".l*-*"), *private.glob(".store/*")]
     assert file.exists()
 
 
@@ -207,6 +255,32 @@ def test_looks_stay_where_no_programme_states_days(published: Deployment) -> Non
     page.write_text("PRIVATE")
     act(NOW + timedelta(days=4000))
     assert page.exists()
+
+
+@pytest.mark.parametrize(
+    ("unit", "is_rows", "goes"),
+    [
+        (f"itms/{WEEK}", True, True),
+        (f"itms/{WEEK}", False, False),
+        ("opal/2016-W30", True, False),
+        ("zone", False, False),
+    ],
+    ids=["rows", "counts", "a programme that keeps everything", "keys"],
+)
+def test_what_no_index_of_a_store_names_goes_by_the_days_of_its_period(
+    published: Deployment, monkeypatch: pytest.MonkeyPatch, unit: str, *, is_rows: bool, goes: bool
+) -> None:
+    """An index that was lost may name it."""
+    judged = list[bool]()
+
+    def delete_unnamed(_: object, age: timedelta, may_go: Callable[[Unnamed], bool]) -> None:
+        judged.append(may_go(Unnamed(unit, is_rows, NOW - age)))
+
+    monkeypatch.setattr(type(zones(Settings.from_environment())), "delete_unnamed", delete_unnamed)
+    monkeypatch.setattr(retention.Retention, "_changed_since", lambda *_: "")  # it was told
+    published.edit("itms", "exact_days: 120", "exact_days: 36500")
+    act()
+    assert judged == [goes]
 
 
 # -- a year ------------------------------------------------------------------------------------

@@ -93,7 +93,7 @@ class MemoryBucket:
             self.objects[path] = made
             return made.tag
 
-    def delete(self, path: str) -> None:
+    def delete(self, path: str, **_: bool) -> None:
         with self.around(self.name, "delete", path):
             self.versions += 1
             self.objects.pop(path, None)

@@ -11,8 +11,12 @@ from pathlib import Path
 
 import pytest
 from memory_bucket import MemoryBucket
+from object_store import object_store
 
 from turnstile.errors import IntegrityError
+from turnstile.settings import ZoneStore
+from turnstile_stores.address import credentials_of, store_address
+from turnstile_stores.bucket import Bucket
 from turnstile_stores.plain_zone import PlainZone
 from turnstile_stores.unit import STATE
 
@@ -46,6 +50,26 @@ def test_a_fetch_that_was_killed_leaves_nothing_beside_the_files_of_a_package(
     _fetch(zone)
     assert package.read_bytes() == b"{}"
     assert [*(zone.folder / STATE).glob("arriving-*")] == []
+
+
+def test_an_authority_calls_its_files_as_it_likes(tmp_path: Path) -> None:
+    """One that is called as our sealed bytes are goes from the landing zone like any other."""
+    name = "opal/2016-W30/sealed-0123456789abcdef.parquet"
+    with object_store(tmp_path / "store") as server:
+        address = f"s3://turnstile-landing/all?endpoint={server.endpoint}"
+        store = ZoneStore("landing", address, server.credentials / "root")
+        bucket = Bucket(store_address(store), credentials_of(store))
+        zone = PlainZone(bucket, tmp_path / "landing", is_private=True, is_whole=False)
+        for is_here in (True, False):  # retention deletes it, or somebody in the store
+            bucket.create(name, b"1")
+            _fetch(zone)
+            if is_here:
+                zone.delete(zone.folder / name)
+                assert not bucket.listed("")
+            else:
+                bucket.delete(name, delivered=True)
+            _fetch(zone)
+        assert not (zone.folder / name).exists()
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from object_store import CutProxy, ObjectStore, object_store
 
 from turnstile.durable_files import set_aside
 from turnstile.errors import InputError, IntegrityError, StoreConflict, StoreError
-from turnstile.release.zone_copies import ASIDE
+from turnstile.release.zone_copies import ASIDE, Unnamed
 from turnstile.settings import ZoneStore
 from turnstile_stores import bucket as bucket_client
 from turnstile_stores import unit_zone
@@ -507,11 +507,12 @@ def test_what_dead_steps_left_goes_by_the_clock_of_the_store(
     """By a clock here that is years ahead every object was old that others had put just now."""
     instants = [datetime(2016, 8, 1, tzinfo=UTC)]
     bucket = MemoryBucket("s3://private", lambda *_: nullcontext(), lambda: instants[-1])
-    worker = UnitZone(bucket, tmp_path / "zone", 2, is_private=True)
-    bucket.create(f"files/{UNIT}/left", b"left")
+    worker = UnitZone(bucket, tmp_path / "zone", 3, is_private=True)
+    bucket.create(f"files/{UNIT}/left", b"p")
+    write(worker, plan="p")
+    worker.put(UNIT)
     instants.append(instants[-1] + later)
     fetched(worker)
-    write(worker, plan="p")
     worker.put(UNIT)
     assert (f"files/{UNIT}/left" in bucket.objects) is (later < timedelta(days=1))
     assert not [name for name, kept in bucket.objects.items() if not kept.content], "a probe"
@@ -602,13 +603,14 @@ def test_bytes_of_a_step_that_died_go_when_nobody_can_still_name_them(
 ) -> None:
     """But not under embargo, where an index of before does not name sealed bytes."""
     worker = replace(place.worker("one"), is_private=is_private)
-    place.put(f"files/{UNIT}/left", b"left")
+    place.put(f"files/{UNIT}/left", b"p")
     fetched(worker)
     worker.put(UNIT)
     assert f"files/{UNIT}/left" in place.names()
     monkeypatch.setattr(unit_zone, "_LASTS_AT_MOST", timedelta(seconds=-1))
-    fetched(worker)
     write(worker, plan="p")
+    worker.put(UNIT)
+    fetched(worker)
     worker.put(UNIT)
     assert (f"files/{UNIT}/left" in place.names()) is not is_private
     assert fetched(place.worker("two")) == {"plan": "p"}
@@ -633,6 +635,43 @@ def test_sealed_bytes_that_an_index_of_before_does_not_name_outlive_every_home(
     write(fresh, plan="q")
     fresh.put(UNIT)
     assert b"noise" in place.backup().values()
+
+
+@pytest.mark.parametrize("is_index_lost", [False, True], ids=["older index", "no index"])
+def test_what_a_newer_index_names_is_no_leftover_to_a_home_that_never_saw_it(
+    place: Place, monkeypatch: pytest.MonkeyPatch, *, is_index_lost: bool
+) -> None:
+    """A backup was laid over the private bucket; the home that counted has its books alone."""
+    worker, fresh = (replace(place.worker(name), is_private=True) for name in ("one", "fresh"))
+    write(worker, plan="p")
+    worker.put(UNIT)
+    backup = place.backup()
+    write(worker, exact="the last copy")
+    worker.put(UNIT)
+    (worker.folder / UNIT / "exact").unlink()
+    for name, content in backup.items():
+        place.put(name, content)
+    place.put(f"files/{UNIT}/again", b"p")  # by a step that died and was repeated: the control
+    if is_index_lost:
+        index = f"{place.prefix}/index/{UNIT}.json"
+        place.server.client("root").delete_object(Bucket="turnstile-embargoed", Key=index)
+    monkeypatch.setattr(unit_zone, "_LASTS_AT_MOST", timedelta(seconds=-1))
+    fetched(fresh)
+    write(fresh, other="z")
+    fresh.put(UNIT)
+    assert b"the last copy" in place.backup().values()
+    assert (f"files/{UNIT}/again" in place.names()) is is_index_lost
+    assert list(worker.restore())
+    assert (
+        fetched(worker) == fetched(fresh) == {"plan": "p", "exact": "the last copy", "other": "z"}
+    )
+
+
+def test_a_home_that_lost_its_books_loses_no_last_copy_to_an_older_index(place: Place) -> None:
+    worker = replace(ahead_of_its_store(place, exact="the last copy"), is_private=True)
+    shutil.rmtree(worker.folder / ".store")
+    assert fetched(worker) == {"plan": "p"}
+    assert _aside(worker) == ["the last copy"]
 
 
 def test_sealed_bytes_that_went_in_a_step_stay_in_the_store(place: Place) -> None:
@@ -828,27 +867,37 @@ def test_what_no_index_names_goes_after_the_days_that_rows_may_stay(tmp_path: Pa
     bucket.create("files/opal/2016-W31/r0/left", b"rows")
     for days, stays in ((34, True), (36, False)):
         instants.append(instants[0] + timedelta(days=days))
-        worker.delete_unnamed(timedelta(days=35), [])
+        worker.delete_unnamed(timedelta(days=35), lambda _: True)
         assert ("files/opal/2016-W31/r0/left" in bucket.objects) is stays
     assert len(bucket.objects) == 2  # an index and its file, and no probe
     assert fetched(UnitZone(bucket, tmp_path / "other", 3, is_private=True)) == {"plan": "p"}
 
 
-def test_nothing_goes_of_a_sealed_period_whose_index_is_lost(tmp_path: Path) -> None:
-    """A home that never saw it cannot tell; another one restores the index of these objects."""
+@pytest.mark.parametrize("is_index_lost", [False, True], ids=["older index", "no index"])
+def test_counts_that_no_index_names_stay_when_rows_go(
+    tmp_path: Path, *, is_index_lost: bool
+) -> None:
+    """A home that never saw their index cannot tell; another one restores it."""
     worker, bucket, instants = ageing(tmp_path / "zone")
-    write(worker, counts="c")
+    write(worker, plan="p")
     worker.put(UNIT)
-    bucket.create(f"files/{UNIT}/left", b"rows")
+    older = bucket.objects[f"index/{UNIT}.json"].content
+    write(worker, counts="c", snapshots__day="taps")
+    worker.put(UNIT)
+    for name in ("counts", "snapshots/day"):  # the store has the last copies
+        (worker.folder / UNIT / name).unlink()
+    tag = bucket.objects[f"index/{UNIT}.json"].tag
+    if is_index_lost:
+        bucket.delete(f"index/{UNIT}.json")
+    else:
+        bucket.replace(f"index/{UNIT}.json", older, tag)
     instants.append(instants[0] + timedelta(days=36))
-    bucket.delete(f"index/{UNIT}.json")
-    fresh = UnitZone(bucket, tmp_path / "fresh", 3, is_private=True)
-    fresh.delete_unnamed(timedelta(days=35), [UNIT])
-    assert len(bucket.objects) == 2
-    assert list(worker.restore()) == [(UNIT, 1, 0)]
-    fresh.delete_unnamed(timedelta(days=35), [UNIT])  # of what its index does not name
-    assert f"files/{UNIT}/left" not in bucket.objects
-    assert fetched(fresh) == {"counts": "c"}
+    fresh, asked = UnitZone(bucket, tmp_path / "fresh", 3, is_private=True), list[Unnamed]()
+    fresh.delete_unnamed(timedelta(days=35), lambda unnamed: bool(asked.append(unnamed)))
+    assert {(unnamed.unit, unnamed.is_rows) for unnamed in asked} == {(UNIT, True), (UNIT, False)}
+    fresh.delete_unnamed(timedelta(days=35), lambda unnamed: unnamed.is_rows)
+    assert list(worker.restore()) == [(UNIT, 2 if is_index_lost else 1, 0)]
+    assert fetched(fresh) == {"plan": "p", "counts": "c"}
 
 
 def test_whoever_looks_at_everything_is_told_what_is_in_work_here(place: Place) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
 from small_deployment import WEEK, Deployment
 
@@ -53,10 +54,13 @@ def held(now: datetime = NOW, part: Part = Part.ROWS) -> str:
     return by_name(day(now).verdicts())[WEEK, part].held
 
 
-def deletions() -> list[tuple[str, str, int]]:
+def tombstones() -> list[Mapping[str, Any]]:
     entries = open_ledger(Settings.from_environment()).entries()
-    bodies = [entry.body for entry in entries if entry.kind is EntryKind.DELETED]
-    return [(body["period"], body["part"], body["days"]) for body in bodies]
+    return [entry.body for entry in entries if entry.kind is EntryKind.DELETED]
+
+
+def deletions() -> list[tuple[str, str, int]]:
+    return [(body["period"], body["part"], body["days"]) for body in tombstones()]
 
 
 def tell(now: datetime, of: str = "itms") -> tuple[Alert, ...]:

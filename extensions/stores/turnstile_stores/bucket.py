@@ -199,13 +199,18 @@ class Bucket:
 
         return self._asked(act, path, _TAKEN if tag is None else (*_TAKEN, _ABSENT), None)
 
-    def delete(self, path: str) -> None:
+    def delete(self, path: str, *, delivered: bool = False) -> None:
         """Delete an object; one that is not there changes nothing.
+
+        Args:
+            path: of the object.
+            delivered: whether the store is the landing zone's, see `delete_for_good`.
 
         Raises:
             IntegrityError: it has the name of sealed bytes.
         """
-        require_not_sealed(Path(path))
+        if not delivered:
+            require_not_sealed(Path(path))
 
         def act() -> None:
             self._client.delete_object(Bucket=self._address.bucket, Key=self._key(path))

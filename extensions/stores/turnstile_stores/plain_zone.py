@@ -134,7 +134,7 @@ class PlainZone:
             for name in (stale | copies.keys()) - chosen:
                 if name in listed and not self.is_whole:
                     continue  # it is there, and was wanted by another step
-                remove(self.folder, name)
+                remove(self.folder, name, delivered=not self.is_whole)
                 copies.pop(name, None)
         finally:
             if copies != before:
@@ -201,7 +201,7 @@ class PlainZone:
         copy = copies.pop(name, None)
         listed = self.bucket.listed(name).get(name)
         if copy is not None and listed is not None and listed.tag == copy.tag:
-            self.bucket.delete(name)
+            self.bucket.delete(name, delivered=not self.is_whole)
         self._write(copies)
 
     def _is_here(self, name: str, entry: Listed, copies: dict[str, Copy]) -> bool:

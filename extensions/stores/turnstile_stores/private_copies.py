@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from turnstile.release.zone_copies import ASIDE, changed_here
+from turnstile.release.zone_copies import ASIDE, Unnamed, changed_here
 from turnstile.settings import Settings
 from turnstile_stores.zone_stores import plain_zone, refresh, unit_zone
 
@@ -66,15 +66,15 @@ class PrivateCopies:
                     private.fetch((unit,), lambda _: False)  # what steps left that died
                     private.put(unit, names)
 
-    def delete_unnamed(self, age: timedelta, sealed: Collection[str]) -> None:
-        """Delete in the private store what no index names, of steps that died so long ago.
+    def delete_unnamed(self, age: timedelta, may_go: Callable[[Unnamed], bool]) -> None:
+        """Delete in the private store what no index names, if it is so old and may go.
 
         Args:
-            age: of what goes.
-            sealed: periods of sealed releases, `opal/2016-W30`: where one has no index it is lost.
+            age: of what goes at least.
+            may_go: whether its period's days are over.
 
         Raises:
             StoreError: the store is away; the next time tries again.
         """
         if private := unit_zone(self.settings, "private"):
-            private.delete_unnamed(age, sealed)
+            private.delete_unnamed(age, may_go)

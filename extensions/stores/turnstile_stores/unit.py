@@ -213,10 +213,10 @@ def _files_below(folder: Path | str, prefix: str) -> Iterator[str]:
             yield prefix + name
 
 
-def remove(folder: Path, name: str) -> None:
-    """Delete a file here, and folders that are empty then."""
+def remove(folder: Path, name: str, *, delivered: bool = False) -> None:
+    """Delete a file here, see `delete_for_good`, and folders that are empty then."""
     path = folder / name
-    delete_for_good(path)
+    delete_for_good(path, delivered=delivered)
     for parent in path.parents:
         if parent == folder or any(listed(parent)):
             return

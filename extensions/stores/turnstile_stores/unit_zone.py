@@ -9,6 +9,7 @@ is older than the one seen last, as a backup's is; `restore` brings the newer fi
 from __future__ import annotations
 
 import secrets
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -28,7 +29,7 @@ from turnstile.durable_files import (
     sync_tree,
 )
 from turnstile.errors import IntegrityError, StoreConflict, StoreError
-from turnstile.release.zone_copies import ASIDE
+from turnstile.release.zone_copies import ASIDE, SNAPSHOTS, Unnamed
 from turnstile_stores.bucket import AT_ONCE, Bucket, Listed
 from turnstile_stores.merging import digest_of, merged, require_written_once
 from turnstile_stores.unit import (
@@ -49,9 +50,11 @@ ZONE = "zone"
 """The unit of files that lie in the zone's own folder."""
 Wanted = Callable[[str], bool]
 _INDEX, _FILES = "index/", "files/"
+_ROWS = "-rows"
+"""What the name of an object of rows ends with: where no index names it, it goes before others."""
 _TRIES = 5
 _LASTS_AT_MOST = timedelta(days=1)
-"""A step; what it put and no index names after that belongs to nobody."""
+"""A step; after that it names no object any more that it put."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ class UnitZone:
         folder: of the zone.
         parts: of the path of a unit: 3 for `opal/2016-W30/r0`.
         is_private: whether files are for the owner's eyes alone.
-        leftovers: objects of a unit that no index named when it was fetched, of steps that died.
+        leftovers: objects of steps that died, whose bytes the index of a unit names in others.
     """
 
     bucket: Bucket
@@ -158,24 +161,27 @@ class UnitZone:
         if after != before:  # most steps change nothing in a zone: no write, no sync
             after.write(self._state(unit))
 
-    def delete_unnamed(self, age: timedelta, sealed: Collection[str]) -> None:
-        """Delete what steps that died put, and no index names, if the store has it for so long.
+    def delete_unnamed(self, age: timedelta, may_go: Callable[[Unnamed], bool]) -> None:
+        """Delete what no index names, if the store has it for so long and its days are over.
+
+        A step that died put it; or an index of before stands there, or none, and another machine
+        may restore the one that names it.
 
         Args:
-            age: of what goes.
-            sealed: units whose index is lost if there is none: another machine may restore it.
+            age: of what goes at least.
+            may_go: whether the days of an object are over.
 
         Raises:
             StoreError: the store does not answer.
         """
         listed = self.bucket.listed(_FILES)
         unit_of = {name: name.removeprefix(_FILES).rpartition("/")[0] for name in listed}
-        states = {unit: self._index(unit) for unit in set(unit_of.values())}
-        named = {stored.object for state in states.values() for stored in state.files.values()}
-        lost = {unit for unit in sealed if unit in states and states[unit].tag is None}
-        unnamed = {name for name in listed.keys() - named if unit_of[name] not in lost}
-        for name in sorted(self._older(unnamed, listed, age, ZONE)):
-            self.bucket.delete(name)
+        states = [self._index(unit) for unit in set(unit_of.values())]
+        named = {stored.object for state in states for stored in state.files.values()}
+        for name in sorted(self._older(listed.keys() - named, listed, age, ZONE)):
+            unnamed = Unnamed(unit_of[name], name.endswith(_ROWS), listed[name].put_at)
+            if may_go(unnamed):
+                self.bucket.delete(name)
 
     def _older(
         self, names: Collection[str], listed: Mapping[str, Listed], age: timedelta, unit: str
@@ -369,10 +375,20 @@ class UnitZone:
             state.write(self._state(unit))
 
     def _left_by_dead_steps(self, unit: str, state: UnitState) -> frozenset[str]:
-        """Return objects of a unit that no index names, and no step that still goes on put."""
-        objects = self.bucket.listed(f"{_FILES}{unit}/")
-        unnamed = objects.keys() - {stored.object for stored in state.files.values()}
-        return self._older(unnamed, objects, _LASTS_AT_MOST, unit)
+        """Return what no step that still goes on put, and the index names in another object.
+
+        Other bytes that no index names stay: a newer one may name them, which this home never saw.
+        """
+        objects, digests = self.bucket.listed(f"{_FILES}{unit}/"), defaultdict[int, set[str]](set)
+        for stored in state.files.values():
+            digests[stored.size].add(stored.sha256)
+        named = {stored.object for stored in state.files.values()}
+        again = {name for name in objects.keys() - named if objects[name].size in digests}
+        old = self._older(again, objects, _LASTS_AT_MOST, unit)
+        read = {name: self.bucket.read_back(name) for name in old}
+        return frozenset(
+            n for n, back in read.items() if back and back[0] in digests[objects[n].size]
+        )
 
     def _missing(self, unit: str, state: UnitState, wanted: Wanted) -> list[str]:
         """Return the files of a unit that are wanted and not here as in the store."""
@@ -463,6 +479,9 @@ class UnitZone:
         """
         folder, is_sealed = self._place(unit), PurePosixPath(name).name.startswith(SEALED)
         may_be_older = bool(state.tag) and not state.steps and name in before.files
+        may_be_older = may_be_older or (
+            self.is_private and before.tag is None
+        )  # its books are lost
         if _is_that(folder / name, digest_of(state.files.get(name))):
             self._note(state, name, folder)
         elif is_sealed or may_be_older or _is_that(folder / name, state.lacked(name)):
@@ -537,6 +556,8 @@ class UnitZone:
         file, place = self._place(unit) / name, f"{_FILES}{unit}/{secrets.token_hex(16)}"
         if file.name.startswith(SEALED):  # told by its name before an index names it
             place += f"-{file.name}"
+        elif name.startswith(f"{SNAPSHOTS}/"):
+            place += _ROWS
         self.bucket.put_file(place, file)
         back = self.bucket.read_back(place)
         if back is None or back[0] != digest:

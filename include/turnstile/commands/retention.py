@@ -38,7 +38,8 @@ def _retention(args: argparse.Namespace) -> int:
         raise InputError(where="retention", field="--reason", rule=rule)
     said = (args.person or who_asks("--person"), args.reason) if args.all else ()
     day = RetentionDay(Settings.from_environment(), now, said)
-    rows = [_row(verdict, now) for verdict in (day.act() if args.delete else day.verdicts())]
+    verdicts = (*day.act(), *day.waiting()) if args.delete else day.verdicts()
+    rows = [_row(verdict, now) for verdict in verdicts]
     if args.json:
         print_json(rows)
     elif rows:

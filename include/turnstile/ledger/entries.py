@@ -35,6 +35,7 @@ _REPORTED = (
     "witness",
     "part",
     "period",
+    "due",
 )
 
 
@@ -66,7 +67,7 @@ class EntryKind(StrEnum):
     NO_RELEASE = "no_release"  # key, person, reason: a period without a release
     LANDING_USED = "landing_used"  # landing, family, programme
     DELIVERED = "delivered"  # key, portal, manifest_digest: every byte was read back from there
-    DELETED = "deleted"  # programme, period, part, days, perhaps person, reason: private data
+    DELETED = "deleted"  # programme, period, part, days, due, reason, perhaps person
     BOUNDING_KEY = "bounding_key"  # name, previous, lost, person, reason: of what follows
     FAMILY_ADMITTED = "family_admitted"  # landing, family, person, reason
 

@@ -507,7 +507,7 @@ class Ledger(ChargingLedger):
         self._write(lambda c: words.record_delivery(c, self._now(), key, portal, manifest_digest))
 
     def record_deletion(
-        self, programme: str, period: str, part: str, days: int, *said: str
+        self, programme: str, period: str, part: str, days: int, **said: str
     ) -> Entry:
         """Write that private data of a period are deleted by retention, just before they are.
 
@@ -518,10 +518,10 @@ class Ledger(ChargingLedger):
             period: of the data.
             part: `files`, `rows` or `exact`.
             days: that the programme keeps them.
-            said: person and reason, where more goes at once than goes without a person.
+            **said: due day, `due`, and `reason`; and where more goes at once than goes without a
+                person, whose reason that is, `person`.
         """
-        who = dict(zip(("person", "reason"), said, strict=False))
-        body = {"programme": programme, "period": period, "part": part, "days": days, **who}
+        body = {"programme": programme, "period": period, "part": part, "days": days, **said}
         return self._write(lambda c: facts.append(c, self._now(), EntryKind.DELETED, body))
 
     def recover(  # noqa: PLR0913 - each a thing that a person says or that is left

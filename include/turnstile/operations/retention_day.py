@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from itertools import takewhile
 from typing import Any
 
+from turnstile.errors import IntegrityError, TurnstileError
 from turnstile.ledger.entries import instant
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.operations.journal import Happening, Journal, Line
@@ -38,13 +40,18 @@ class RetentionDay:
         """Return what becomes of all private data; changes nothing."""
         return self._retention().verdicts()
 
+    def waiting(self) -> tuple[Verdict, ...]:
+        """Return what is due and waits for people: of a changed file, or more than a day takes."""
+        verdicts = (verdict for verdict in self.verdicts() if verdict.is_told_at_once)
+        return tuple(verdict for verdict in verdicts if verdict.due and verdict.due <= self.now)
+
     def act(self) -> tuple[Verdict, ...]:
         """Write down whom to tell, delete what may go, and return that.
 
         The watchdog sends what is written down: whoever sees private data reaches no web.
 
         Raises:
-            TurnstileError: something cannot be deleted.
+            TurnstileError: something cannot be deleted; all else that may go is.
         """
         retention = self._retention()
         for programme in retention.programmes:
@@ -54,10 +61,18 @@ class RetentionDay:
             self._say_changed(name, {"digest": NO_FILE})
         verdicts = retention.verdicts()
         self._announce(verdicts)
-        expired = (verdict for verdict in verdicts if verdict.may_go(self.now))
-        gone = tuple(verdict for verdict in expired if retention.delete(verdict))
-        retention.delete_reports()
-        return gone
+        gone, failures = list[Verdict](), list[TurnstileError]()
+        for verdict in verdicts:
+            with _kept_for_the_end(failures):
+                if verdict.may_go(self.now) and retention.delete(verdict):
+                    gone.append(verdict)
+        with _kept_for_the_end(failures):
+            retention.delete_reports(verdicts)
+        if failures:
+            is_grave = any(isinstance(error, IntegrityError) for error in failures)
+            kind = IntegrityError if is_grave else TurnstileError
+            raise kind("; and ".join(dict.fromkeys(map(str, failures))))
+        return tuple(gone)
 
     def _retention(self) -> Retention:
         """Open what decides."""
@@ -114,7 +129,7 @@ class RetentionDay:
                     self._say(
                         Happening.EXPIRES, programme, period, day=f"{verdict.due:%Y-%m-%d %H:%M}"
                     )
-            if verdict.held and (verdict.is_changed or verdict.due + _PATIENCE < self.now):
+            if verdict.held and (verdict.is_told_at_once or verdict.due + _PATIENCE < self.now):
                 why = {
                     "why": verdict.held,
                     "of": verdict.kept.name,
@@ -130,6 +145,15 @@ class RetentionDay:
         if (happening, details) not in said:
             at = instant(self.now)
             journal.write(Line(at, happening, programme, period, details=details))
+
+
+@contextmanager
+def _kept_for_the_end(failures: list[TurnstileError]) -> Iterator[None]:
+    """Let no data that cannot be deleted keep others beyond their days."""
+    try:
+        yield
+    except TurnstileError as error:
+        failures.append(error)
 
 
 def _is_alarm_sent(line: Line, words: str) -> bool:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from turnstile.errors import InputError
 from turnstile.extensions import ZONES, brought
@@ -27,9 +27,26 @@ ChangedAt = Callable[[Path], float]
 ASIDE = Path(STORE_ASIDE)
 """Below a zone: what a copy of a store kept back where the store lost it, unit by unit."""
 
+SNAPSHOTS = "snapshots"
+"""Below a period of the private zone: its rows, which go before the rest does."""
+
 ADOPTING = "adopting"
 """Beside it, while a folder that is the zone is put into its store."""
 _BOOKS = ("copies.json", "units")  # beside it, what came from a store
+
+
+class Unnamed(NamedTuple):
+    """An object of the private store that no index names: of a step that died, or lost an index.
+
+    Args:
+        unit: its period, `opal/2016-W30`.
+        is_rows: whether it is known to be of rows.
+        put_at: when it came to the store.
+    """
+
+    unit: str
+    is_rows: bool
+    put_at: datetime
 
 
 class Copies(Protocol):
@@ -99,12 +116,12 @@ class Zones(Protocol):
     def delete(self, gone: Iterable[Path]) -> None:
         """Delete in the stores what was deleted here, of private folders all that is below them."""
 
-    def delete_unnamed(self, age: timedelta, sealed: Collection[str]) -> None:
-        """Delete in the private store what steps that died put there, if it is so old.
+    def delete_unnamed(self, age: timedelta, may_go: Callable[[Unnamed], bool]) -> None:
+        """Delete in the private store what no index names, if it is so old and may go.
 
         Args:
-            age: of what goes.
-            sealed: periods of sealed releases, `opal/2016-W30`, of which an index may be lost.
+            age: of what goes at least: no step still goes on with it.
+            may_go: whether its period's days are over; an index that was lost may name it.
         """
 
     def keep_sealed(self, sealed: Mapping[str, str]) -> Iterable[str]:

@@ -243,17 +243,20 @@ def clock_known_until(entries: Iterable[Entry], now: datetime) -> datetime:
 
     A jump is a longer silence between two entries, or before now, than a live deployment has, or an
     entry before the one that it follows; what the clock says after it counts for nothing until a
-    person has confirmed it, however much was written meanwhile. Of a ledger that a recovery made
-    from files alone nothing is known before that.
+    person has confirmed it, however much was written meanwhile. Of a clock that stands before the
+    last entry nothing is known, nor is it of a ledger that a recovery made from files alone.
     """
+    nothing = datetime.min.replace(tzinfo=UTC)
     last: datetime | None = None
     for entry in entries:
         at = datetime.fromisoformat(entry.at)
         if last is None and entry.kind in _FROM_NOTHING:
-            last = datetime.min.replace(tzinfo=UTC)  # nothing is left to hold the clock against
+            last = nothing  # is left to hold the clock against
         elif entry.kind is EntryKind.CLOCK_CONFIRMED or last is None or _follows(last, at):
             last = at
-    return now if last is None or _follows(last, now) else last
+    if last is None or _follows(last, now):
+        return now
+    return last if last < now else nothing
 
 
 def _follows(last: datetime, at: datetime) -> bool:

@@ -23,10 +23,9 @@ from turnstile.errors import InputError
 from turnstile.ledger.records import revision_of
 from turnstile.programme.calendar.release_schedule import period_containing
 from turnstile.programme.spec import Programme
-from turnstile.release.zone_copies import ASIDE, ChangedAt, changed_here
+from turnstile.release.zone_copies import ASIDE, SNAPSHOTS, ChangedAt, changed_here
 from turnstile.service_calendar import ServicePeriod, ServiceWeek, parse_period
 
-_SNAPSHOTS = "snapshots"
 _STAYS = frozenset({"revision.json", ".draw.lock"})
 _WEEK = re.compile(r"\d{4}-W\d{2}")
 _NO_END = "9999-W99"
@@ -83,7 +82,7 @@ def private_data(
             period = parse_period(name)
         except InputError:
             continue
-        rows = tuple(path for folder in period_folders for path in folder.glob(_SNAPSHOTS))
+        rows = tuple(path for folder in period_folders for path in folder.glob(SNAPSHOTS))
         others = tuple(path for folder in period_folders for path in _others(folder))
         for part, paths in ((Part.ROWS, rows), (Part.EXACT, others)):
             if paths:
@@ -96,7 +95,7 @@ def _others(folder: Path) -> Iterator[Path]:
     for path in sorted(folder.iterdir()):
         if revision_of(path.name) is not None and path.is_dir():
             yield from (child for child in sorted(path.iterdir()) if child.name not in _STAYS)
-        elif path.name != _SNAPSHOTS:
+        elif path.name != SNAPSHOTS:
             yield path
 
 

@@ -12,7 +12,7 @@ What decides is the calendar, the programmes and the ledger; no row is read. Dat
   been told of it for ANNOUNCED_DAYS;
 - a programme that read the same files until then has no file any more: until people have been told
   of it for ANNOUNCED_DAYS; one whose landing pattern was edited reads what it released from;
-- more is due in a day than ever falls due by itself, and no person says so;
+- a day has taken as much as ever falls due by itself, the oldest first, and no person says more;
 - the clock jumped, or the ledger is so quiet that nobody can say whether the clock is right.
 
 The ledger is written before anything goes. A crash in between deletes less, never unstated.
@@ -21,16 +21,17 @@ The ledger is written before anything goes. A crash in between deletes less, nev
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
-from turnstile.durable_files import delete_for_good
-from turnstile.errors import TurnstileError
+from turnstile.durable_files import delete_for_good, require_not_sealed
+from turnstile.errors import InputError, TurnstileError
 from turnstile.ledger.custody.custody import clock_known_until
-from turnstile.ledger.entries import EntryKind
+from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.refusals import letting_go
 from turnstile.ledger.weeks import Week
@@ -46,9 +47,9 @@ from turnstile.programme.examples import example_programmes
 from turnstile.programme.loading import load_programme, programme_files
 from turnstile.programme.rules import ALARM_DAYS
 from turnstile.programme.spec import Programme, RetentionSpec
-from turnstile.release.retention_rule import exact_due, is_carried_by, rows_due
-from turnstile.release.zone_copies import zones
-from turnstile.service_calendar import ServicePeriod, ServiceWeek
+from turnstile.release.retention_rule import exact_due, is_carried_by, rows_due, years_of
+from turnstile.release.zone_copies import Unnamed, zones
+from turnstile.service_calendar import ServicePeriod, ServiceWeek, parse_period
 from turnstile.settings import Settings
 
 ALARM = timedelta(days=ALARM_DAYS)
@@ -58,9 +59,10 @@ _SOONER = timedelta(days=2)
 watchdog sends what it wrote later, so that data go on their day and not a day after it."""
 RETENTION = "retention"
 """What reports of its own failures are named by, in place of a programme."""
-_OF_NO_PERIOD = ("failures/*.txt", "looks/*/", ".look-*", ".landing-*")
+_OF_NO_PERIOD = ("failures/*.txt", "looks/*/", ".look-*", ".landing-*", ".store/arriving-*")
 MOST_A_DAY = 30
-"""Of a deployment: a week of ten programmes is 20 or 30 parts; a slip of a file, years of them."""
+"""Of a deployment and without a person, each programme's by itself: a week of ten programmes is 20
+or 30 parts; a slip of a file, years of them."""
 Alarmed = Callable[[str, str, datetime, str], datetime | None]
 """Says when somebody was first told of a programme's period, after an instant, in an alarm whose
 identity holds some words; None: never."""
@@ -81,14 +83,14 @@ class Verdict:
         due: from when on they may go; aware. None: never.
         held: why they stay beyond that; empty if nothing holds them.
         unfinished: programmes and periods that could not be released any more without them.
-        is_changed: whether people have to be told first that a changed file lets them go.
+        is_told_at_once: whether people are told on the same day why they stay.
     """
 
     kept: Kept
     due: datetime | None
     held: str
     unfinished: tuple[tuple[str, str], ...]
-    is_changed: bool = False
+    is_told_at_once: bool = False
 
     def may_go(self, now: datetime) -> bool:
         """Return whether the data go now."""
@@ -137,25 +139,49 @@ class Retention:
         for programme in programmes:
             holdings += private_data(programme, self.settings.private, changed_at)
         raw = [self._verdict(holding) for holding in holdings if holding.part is not Part.EXACT]
-        # What another programme keeps for ever is no reason to keep counts.
-        kept = [
-            verdict for verdict in raw if verdict.due is not None and not verdict.may_go(self.now)
-        ]
-        stays = [user for verdict in kept for user in verdict.kept.users]
+        stays = self._stays(raw)
         exact = [
             self._verdict(holding, stays) for holding in holdings if holding.part is Part.EXACT
         ]
         verdicts = (*raw, *exact)
-        if sum(verdict.may_go(self.now) for verdict in verdicts) <= MOST_A_DAY or self.said:
-            return verdicts
+        return verdicts if self.said else tuple(self._within_a_day(verdicts))
+
+    def _within_a_day(self, verdicts: Iterable[Verdict]) -> Iterator[Verdict]:
+        """Yield verdicts, the oldest due first; hold what is more than a day takes.
+
+        A tombstone of today is a part that went, whichever call wrote it. What was stated before
+        and stayed is none: it keeps no other waiting.
+        """
+        today = self.now.astimezone(UTC).date()
+        at = (datetime.fromisoformat(e.at) for e in self._tombstones if "person" not in e.body)
+        left = MOST_A_DAY - sum(instant.date() == today for instant in at)
         rule = (
-            f"more than {MOST_A_DAY} parts are due at once; see turnstile retention, and if it is "
-            "right: turnstile retention --delete --all --person YOU --reason WHY"
+            f"more is due than the {MOST_A_DAY} parts that a day takes, the oldest first; look "
+            "whether a slip lets it go, and if it is right: turnstile retention --delete --all "
+            "--person YOU --reason WHY"
         )
-        return tuple(
-            replace(verdict, held=rule) if verdict.may_go(self.now) else verdict
+        for verdict in sorted(verdicts, key=lambda verdict: (verdict.due is None, verdict.due)):
+            parts = len({programme.name for programme, _ in verdict.kept.users})
+            costs = max(1, min(parts, MOST_A_DAY))
+            if not verdict.may_go(self.now) or self._is_stated(verdict):
+                yield verdict
+            elif costs <= left:
+                left -= costs
+                yield verdict
+            else:
+                yield replace(verdict, held=rule, is_told_at_once=True)
+
+    def _stays(self, verdicts: Iterable[Verdict]) -> list[tuple[Programme, ServicePeriod]]:
+        """Return programmes and periods whose raw data stay.
+
+        What another programme keeps for ever is no reason to keep counts.
+        """
+        return [
+            user
             for verdict in verdicts
-        )
+            if verdict.kept.part is not Part.EXACT and verdict.due and not verdict.may_go(self.now)
+            for user in verdict.kept.users
+        ]
 
     def delete(self, verdict: Verdict) -> bool:
         """State and delete data that may go; a repeat deletes what is there again.
@@ -164,34 +190,72 @@ class Retention:
             Whether it did: not where a release began since they were judged.
 
         Raises:
-            TurnstileError: something cannot be deleted; the next time tries again.
+            IntegrityError: something has the name of sealed bytes; nothing was stated or deleted.
+            TurnstileError: something cannot be deleted; the rest is, and the next time tries again.
         """
         if not verdict.may_go(self.now):
             raise ValueError("these data may not go yet")
         kept = verdict.kept
         if any(self.ledger.week(its.name, str(period)).is_open for its, period in kept.users):
             return False
-        for programme in dict.fromkeys(programme for programme, _ in kept.users):
-            days = _days(_spec(programme), kept.part)
-            self.ledger.record_deletion(programme.name, kept.name, kept.part, days, *self.said)
-        gone = list(kept.paths)
-        if kept.part is Part.FILES:  # which lie in their store one by one
-            below = (entry for path in kept.paths for entry in (path, *path.rglob("*")))
-            gone = [entry for entry in below if entry.is_symlink() or not entry.is_dir()]
-        for path in kept.paths:
-            _remove(path)
-        zones(self.settings).delete(gone)
+        if kept.part is not Part.FILES:
+            require_not_sealed(*_below(kept.paths))
+        if not self._is_stated(verdict):
+            self._state(verdict)
+        stayed = self._remove(kept.paths, delivered=kept.part is Part.FILES)
+        zones(self.settings).delete(kept.paths)
         for folder in {path.parent for path in kept.paths if kept.part is Part.FILES}:
-            if folder != self.settings.landing and not any(folder.iterdir()):
-                folder.rmdir()
+            with suppress(OSError):  # it holds something else, or no data
+                if folder != self.settings.landing:
+                    folder.rmdir()
+        _require_gone(stayed)
         return True
 
-    def delete_reports(self) -> None:
+    def _is_stated(self, verdict: Verdict) -> bool:
+        """Return whether these data were stated to be gone on their day, and none came since."""
+        kept = verdict.kept
+        last = {
+            entry.body["programme"]: datetime.fromisoformat(entry.at)
+            for entry in self._tombstones
+            if (kept.name, kept.part, _day(verdict))
+            == tuple(map(entry.body.get, ("period", "part", "due")))
+        }
+        stated = [last.get(programme.name) for programme, _ in kept.users]
+        came = max(map(zones(self.settings).changed_at, _files_below(kept.paths)), default=0.0)
+        return all(at is not None and at.timestamp() >= came for at in stated)
+
+    @cached_property
+    def _tombstones(self) -> tuple[Entry, ...]:
+        """Every deletion that was stated, when first asked."""
+        return tuple(e for e in self.ledger.entries() if e.kind is EntryKind.DELETED)
+
+    def _state(self, verdict: Verdict) -> None:
+        """Write a tombstone for each programme whose data go: of which day, and why."""
+        kept, who = verdict.kept, dict(zip(("person", "reason"), self.said, strict=False))
+        never_released = {name for name, _ in verdict.unfinished}
+        for programme in dict.fromkeys(programme for programme, _ in kept.users):
+            days = _days(_spec(programme), kept.part)
+            is_exact = kept.part is Part.EXACT
+            why = f"its {'exact' if is_exact else 'raw'}_days ({days}) are over"
+            if is_exact and years_of(programme):
+                why += ", and the year that carries them along"
+            if programme.name in never_released:
+                why += "; it was not finished, and people had been told"
+            said = {"due": _day(verdict), "reason": why} | who
+            self.ledger.record_deletion(programme.name, kept.name, kept.part, days, **said)
+
+    def delete_reports(self, verdicts: Iterable[Verdict]) -> None:
         """Delete what holds raw values and is of no period, after the days of raw data.
 
         Reports of failed tasks are named `<programme>-<task>-<instant>.txt`. Those of retention
-        itself, looks at files that no programme names, what a look that died left, and what steps
-        that died left in a store, go by the shortest days of any programme.
+        itself, looks at files that no programme names, what a look or a fetch that died left, go by
+        the shortest days of any programme. What no index of a store names goes with its period.
+
+        Args:
+            verdicts: what becomes of everything else.
+
+        Raises:
+            TurnstileError: something cannot be deleted; the rest is.
         """
         days = {
             programme.name: programme.retention.raw_days
@@ -200,6 +264,7 @@ class Retention:
         }
         if not days or not self._is_clock_known:
             return
+        old = []
         for path in [
             report for glob in _OF_NO_PERIOD for report in self.settings.private.glob(glob)
         ]:
@@ -208,14 +273,25 @@ class Retention:
             kept_days = days.get(of_programme) if is_of_one else min(days.values())
             age = timedelta(seconds=self.now.timestamp() - path.lstat().st_ctime)
             if kept_days is not None and age > timedelta(days=kept_days):
-                _remove(path)
-        sealed = {
-            f"{name}/{period}"
-            for name in self._read_before
-            for period, week in self.ledger.weeks(name).items()
-            if week.sealed
-        }
-        zones(self.settings).delete_unnamed(timedelta(days=min(days.values())), sealed)
+                old.append(path)
+        stayed = self._remove(old)
+        may_go = partial(self._may_go_unnamed, stays=self._stays(verdicts))
+        zones(self.settings).delete_unnamed(timedelta(days=min(days.values())), may_go)
+        _require_gone(stayed)
+
+    def _may_go_unnamed(
+        self, unnamed: Unnamed, stays: list[tuple[Programme, ServicePeriod]]
+    ) -> bool:
+        """Return whether what a lost index may name would go, by its period's days."""
+        name, _, period = unnamed.unit.partition("/")
+        try:
+            of = parse_period(period)
+        except InputError:  # of no period, as keys are
+            return False
+        users = tuple((its, of) for its in self.programmes if its.name == name)
+        part = Part.ROWS if unnamed.is_rows else Part.EXACT
+        kept = Kept(part, period, users, (), unnamed.put_at)
+        return self._verdict(kept, None if unnamed.is_rows else stays).may_go(self.now)
 
     @cached_property
     def programmes(self) -> tuple[Programme, ...]:
@@ -293,7 +369,7 @@ class Retention:
         is_near = due - timedelta(days=ANNOUNCED_DAYS) - _SOONER <= self.now
         changed = self._changed_since(kept, due) if is_near else ""
         held = changed or next(self._holds(kept, unfinished, stays or []), "")
-        return Verdict(kept, due, held, unfinished, is_changed=bool(changed))
+        return Verdict(kept, due, held, unfinished, is_told_at_once=bool(changed))
 
     def _changed_since(self, kept: Kept, due: datetime) -> str:
         """Return why people have to be told first that data go; empty where they need not.
@@ -379,6 +455,18 @@ class Retention:
         """Whether the clock is known to be right, by all entries until now."""
         return clock_known_until(self.ledger.entries(), self.now) >= self.now
 
+    def _remove(self, paths: Iterable[Path], *, delivered: bool = False) -> dict[str, str]:
+        """Delete files, links and folders; return what cannot be, by its place, and why."""
+        stayed = {}
+        for path in paths:
+            try:
+                delete_for_good(path, delivered=delivered)
+            except OSError as error:
+                for entry in _files_below([path]) or [path]:
+                    place = str(entry.relative_to(self.settings.home))
+                    stayed[place] = error.strerror or str(error)
+        return stayed
+
     def _is_inside(self, path: Path) -> bool:
         """Return whether the folder of a file really lies in the landing zone."""
         return path.parent.resolve().is_relative_to(self.settings.landing.resolve())
@@ -401,11 +489,29 @@ def _due(programme: Programme, period: ServicePeriod, part: Part) -> datetime:
     return rule(programme, _spec(programme), period)
 
 
-def _remove(path: Path) -> None:
-    """Delete a file, a link or a folder with all that is in it."""
-    try:
-        delete_for_good(path)
-    except OSError as error:
+def _day(verdict: Verdict) -> str:
+    """Return the day on which data were due, as people are told of it."""
+    return f"{verdict.due:%Y-%m-%d}"
+
+
+def _below(paths: Iterable[Path]) -> list[Path]:
+    """Return files, links and folders with all that is in them."""
+    return [entry for path in paths for entry in (path, *path.rglob("*"))]
+
+
+def _files_below(paths: Iterable[Path]) -> list[Path]:
+    return [entry for entry in _below(paths) if entry.is_symlink() or not entry.is_dir()]
+
+
+def _require_gone(stayed: Mapping[str, str]) -> None:
+    """Refuse to say that data are gone which stayed.
+
+    Raises:
+        TurnstileError: some did.
+    """
+    if stayed:
+        names = ", ".join(f"{place} ({why})" for place, why in stayed.items())
         raise TurnstileError(
-            f"{path.name} cannot be deleted ({error.strerror}); mend the rights, then delete again"
-        ) from None
+            f"{names} cannot be deleted; what else was due is gone: mend the rights or the disk, "
+            "then turnstile retention --delete again"
+        )

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
+from turnstile.durable_files import sha256_of
+from turnstile.ledger.custody.package_files import file_problems
+from turnstile.ledger.custody.traces import MANIFEST
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Attempt, ReleaseKey
@@ -50,7 +54,16 @@ def _is_allowed(ledger: Ledger, key: ReleaseKey) -> bool:
 
 
 def _has_bytes(settings: Settings, sealed: Attempt) -> bool:
-    """Return whether the sealed bytes of a release, or its package, are there."""
-    folder = settings.embargoed / str(sealed.key)
-    places = (sealed_path(folder, str(sealed.artefact_digest)), settings.public / str(sealed.key))
-    return any(place.exists() for place in places)
+    """Return whether the sealed bytes of a release, or its package, are there, by their digests.
+
+    What cannot be read brings nothing back.
+    """
+    file = sealed_path(settings.embargoed / str(sealed.key), str(sealed.artefact_digest))
+    with suppress(OSError):
+        if sha256_of(file) == sealed.artefact_digest:
+            return True
+    package = settings.public / str(sealed.key)
+    with suppress(OSError):
+        is_own = sha256_of(package / MANIFEST) == sealed.manifest_digest
+        return is_own and not file_problems(package)
+    return False
