@@ -145,6 +145,8 @@ PLANTED = {
     ),
     "a step altered": lambda log: _edit(log / "steps", "old ", "old 1"),
     "a step under a false signature": lambda log: _signed_falsely(next((log / "steps").iterdir())),
+    "a further line in a checkpoint": lambda log: _add_line(log / "checkpoints"),
+    "a further line in a step": lambda log: _add_line(log / "steps"),
     "the newest put back": lambda log: shutil.copy(
         min((log / "checkpoints").iterdir(), key=lambda checkpoint: int(checkpoint.name)),
         log / "checkpoint",
@@ -171,6 +173,12 @@ PLANTED = {
 def _made(path: Path) -> None:
     path.parent.mkdir()
     path.write_text("card,time\n")
+
+
+def _add_line(folder: Path) -> None:
+    """Add what reads as a signature, and says what no log signed."""
+    with min(folder.iterdir(), key=_size).open("a") as file:
+        file.write(f"— rows.example/4711 {base64.b64encode(b'card,time,place').decode()}\n")
 
 
 def _signed_falsely(path: Path) -> None:
