@@ -60,6 +60,8 @@ def require_private(settings: Settings, command: str, asked: str) -> None:
     """
     if not sees_private(settings):
         rule = "no private zone is here; ask where one is (under Compose: worker-private)"
+        if not settings.private.exists():
+            rule += f", or, if it was here and is lost for good, mkdir -p {settings.private}"
         raise InputError(where=command, field=asked, rule=rule)
 
 
