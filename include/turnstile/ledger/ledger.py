@@ -34,6 +34,7 @@ from turnstile.ledger.custody.export import write_export
 from turnstile.ledger.custody.known_history import parties_in, read_history
 from turnstile.ledger.custody.notes import LATEST_NOTE, Note, NoteFolder
 from turnstile.ledger.custody.recovery import Delivered, Recovery
+from turnstile.ledger.custody.shipped import witness_id
 from turnstile.ledger.custody.signed_note import is_signed_by
 from turnstile.ledger.custody.traces import CARD, TraceKind, package_trace, trace_findings
 from turnstile.ledger.custody.vouched_files import vouched_files
@@ -646,6 +647,8 @@ class Ledger(ChargingLedger):
         self._write(
             lambda c: facts.append(c, self._now(), EntryKind.WITNESS_REMOVED, body), ship=False
         )
+        left = tuple(f for f in self._witnesses.folders if witness_id(f) != matches[0])
+        replace(self._custody, witnesses=replace(self._witnesses, folders=left)).ship()
         return matches[0]
 
     def name_bounding_key(
