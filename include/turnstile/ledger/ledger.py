@@ -706,7 +706,7 @@ class Ledger(ChargingLedger):
     def _cosigned(self, log: PublicLog) -> tuple[Answer, ...]:
         """Ask the cosigners that are named; none of them delays a publication by its silence."""
         named = cosigners_of(self._custody.witnesses.log_policy)
-        answers = tuple(ask_all(log, named)) if named else ()
+        answers = tuple(ask_all(log, named, lambda: self.head()[0])) if named else ()
         for answer in answers:
             _log.log(logging.ERROR if answer.is_alarm else logging.INFO, "%s", answer.sentence)
         return answers
