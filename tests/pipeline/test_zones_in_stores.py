@@ -43,6 +43,7 @@ from turnstile.service_calendar import ServiceWeek
 from turnstile.settings import Settings, system_clock
 from turnstile_stores import zone_copies, zones
 from turnstile_stores.bucket import Bucket
+from turnstile_stores.opened import opened
 from turnstile_stores.portals import sending
 from turnstile_stores.portals.site import send_site
 from turnstile_stores.public_zone import send_packages
@@ -472,6 +473,44 @@ def test_a_public_bucket_put_back_to_yesterday_is_given_what_it_lost(
     package = {name: content for name, content in before.items() if name.startswith(KEY)}
     assert {name: after[name] for name in package} == package
     assert command(place, "ledger", "verify") == 0
+
+
+def test_a_restore_tells_an_outage_as_one_and_what_is_gravest_last(
+    public_week: StoredDeployment,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An outage was told as a matter of rights, and hid what is altered here."""
+    place, home = public_week.fork(tmp_path / "copy"), tmp_path / "home"
+    with place.process("root", home):
+        refresh(Settings.from_environment(), ReleaseKey.parse(KEY))
+    for name in place.objects("public", KEY):
+        key = f"{place.prefix}/{name}"
+        place.root.delete_object(Bucket=bucket_of("public"), Key=key)
+
+    def is_away(bucket: Bucket, path: str, *_: object) -> None:
+        raise StoreError(bucket.name, f"{path}: ConnectTimeoutError")
+
+    with monkeypatch.context() as patch:
+        for put in ("put_if", "put_file"):
+            patch.setattr(Bucket, put, is_away)
+        with place.process("root", home):
+            assert main(["stores", "restore"]) == 1
+        assert "run the same command again\n" in capsys.readouterr().err
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            "turnstile_stores.zone_stores.restore_units",
+            lambda settings, zone: is_away(opened(settings.store_of(zone)), "index/"),
+        )
+        (home / "public" / KEY / "plan.json").chmod(0o600)
+        (home / "public" / KEY / "plan.json").write_text("altered")
+        with place.process("root", home):
+            assert main(["stores", "restore"]) == 4
+    said = capsys.readouterr().err.splitlines()
+    assert all("ConnectTimeoutError" in line for line in said[:-1])
+    assert len(said) > 1
+    assert "plan.json" in said[-1]
 
 
 def test_a_withdrawn_package_is_taken_down_everywhere_and_restored_by_nobody(
