@@ -90,7 +90,7 @@ bench: env ## CPU of every step of a week beside the bare work on the same files
 		$(BIN)/python benchmarks/week.py && exit $$((airflow + csv))
 
 simulate: env ## a thousand simulated years with faults (YEARS=1000); --planted, --seed N: SIMULATE="--planted"
-	PYTHONHASHSEED=0 $(BIN)/python -W ignore benchmarks/simulated_years.py $(if $(SIMULATE),$(SIMULATE),--years $(YEARS))
+	$(BIN)/python -W ignore benchmarks/simulated_years.py $(if $(SIMULATE),$(SIMULATE),--years $(YEARS))
 
 env-providers: env ## .venv-providers: Airflow's providers of SFTP, S3, GCS and Azure, and two servers, for tests of landing files
 	$(PYTHON) -m venv .venv-providers

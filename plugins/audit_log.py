@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import Connection
 from airflow.sdk.exceptions import AirflowNotFoundException
 
-from turnstile.errors import NotApproved
+from turnstile.errors import AirflowAway, NotApproved
 from turnstile.operations.airflow_api import AirflowApi
 
 if TYPE_CHECKING:
@@ -56,11 +56,14 @@ def who_set_going_again(dag_run: Any) -> frozenset[str]:  # noqa: ANN401 - Airfl
     Raises:
         NotApproved: the audit log cannot be read, or names fewer who did it than there were:
             Airflow 3.3 writes no line where tasks are marked from their list.
+        AirflowAway: Airflow's API does not answer; it may in a moment.
     """
     counted = int(getattr(dag_run, "clear_number", 0) or 0)
     try:
         lines = airflow_api().events(SETS_GOING)
-    except Exception as error:  # noqa: BLE001 - no connection, no rights, no answer: no approval
+    except AirflowAway:
+        raise
+    except Exception as error:  # noqa: BLE001 - no connection, no rights: no approval
         if not counted and isinstance(error, AirflowNotFoundException):
             return frozenset()  # without the connection, Airflow's own count is all that is known
         raise NotApproved(

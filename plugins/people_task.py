@@ -18,6 +18,7 @@ from audit_log import who_set_going_again
 from run_reports import report_goes_on
 from step_task import of_run
 
+from turnstile.errors import AirflowAway, NotApproved
 from turnstile.programme.people import holders
 from turnstile.settings import Settings
 
@@ -179,4 +180,7 @@ def excluded_from(answer: Answer, release: Release, dag_run: Any) -> frozenset[s
     known = known_starters(release, dag_run)
     if not (answer.is_approval and release.programme.approval.not_the_starter):
         return known
-    return known | who_set_going_again(dag_run)
+    try:
+        return known | who_set_going_again(dag_run)
+    except AirflowAway as error:  # a question is asked again by people alone
+        raise NotApproved(f"{error}; the answer was not taken: clear this task") from None

@@ -18,7 +18,7 @@ from airflow_interfaces import SENTENCE
 from period_of_run import programme_and_period, revision_of
 from run_reports import LAST_STEP, RunOfWeek, report_failure, report_resumed, report_success
 
-from turnstile.errors import NotFinal, StoreError, TurnstileError
+from turnstile.errors import AirflowAway, NotFinal, StoreError, TurnstileError
 from turnstile.operations.airflow_names import ZONES, asset_of
 from turnstile.pipeline import steps
 from turnstile.pipeline.draw.drawing_apart import draw_apart
@@ -169,7 +169,7 @@ def failure_without_values(error: Exception, settings: Settings, name: str) -> A
 
     All about what is not our own is kept in the private zone.
     """
-    if isinstance(error, StoreError):
+    if isinstance(error, StoreError | AirflowAway):
         return AirflowException(str(error))  # it may be back in a moment
     if isinstance(error, TurnstileError):
         return AirflowFailException(str(error))

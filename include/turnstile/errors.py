@@ -3,6 +3,7 @@
     TurnstileError            1  a check failed
     |-- InputError            2  bad input or usage; nothing was done
     |   `-- ProgrammeError    2  a programme or domain file breaks a rule
+    |-- AirflowAway           1  its API does not answer: try again
     |-- DrawDied              1  its process ended; what it had charged stays charged
     |-- RefusedError          3  budget, approval or finality; nothing was released
     |   |-- BudgetExceeded    3  a cap would be passed
@@ -47,6 +48,10 @@ class InputError(TurnstileError):
 
 class ProgrammeError(InputError):
     """A programme or domain file breaks a rule. Nothing was done."""
+
+
+class AirflowAway(TurnstileError):  # noqa: N818
+    """Airflow's API did not answer, however often it was asked; it may in a moment."""
 
 
 class DrawDied(TurnstileError):  # noqa: N818

@@ -5,12 +5,15 @@ from __future__ import annotations
 import importlib
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import httpx
 import pytest
 
 from turnstile.errors import NotApproved
+from turnstile.operations.airflow_api import AirflowApi
 
 DAG, RUN = "release_opal", "scheduled__2016-08-01"
 WEEK = datetime(2016, 7, 24, 14, tzinfo=UTC)
@@ -96,6 +99,35 @@ def test_a_log_that_cannot_be_read_lets_nobody_approve_a_run_that_was_cleared(
     lines = SimpleNamespace(events=lambda _: [_line("clear_dag_run")])
     monkeypatch.setattr(module, "airflow_api", lambda: lines)
     assert module.who_set_going_again(run) == {"olga"}
+
+
+@pytest.mark.parametrize("answers", [None, 503, 401, 403])
+def test_a_wait_tries_again_where_the_api_is_away_and_refuses_who_may_not_read_it(
+    module: ModuleType,
+    step_task: ModuleType,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    answers: int | None,
+) -> None:
+    """Ten seconds without it ended the wait of `persons: 2` for good."""
+    monkeypatch.setenv("TURNSTILE_HOME", str(tmp_path))
+    exceptions = importlib.import_module("airflow.sdk.exceptions")
+    api = AirflowApi("http://127.0.0.1:9", "olga", "secret")
+
+    def send(method: str, path: str, *_: object) -> httpx.Response:
+        if answers is None:
+            raise httpx.ConnectError("refused")
+        return httpx.Response(answers, request=httpx.Request(method, f"{api.address}{path}"))
+
+    monkeypatch.setattr(AirflowApi, "_send", lambda _, *words: send(*words))
+    monkeypatch.setattr("turnstile.operations.airflow_api._PAUSE_S", 0)
+    monkeypatch.setattr(module, "airflow_api", lambda: api)
+    run = SimpleNamespace(dag_id=DAG, run_id=RUN, logical_date=WEEK, clear_number=1)
+    of_week = {"data_interval_start": WEEK, "data_interval_end": WEEK + timedelta(weeks=1)}
+    with pytest.raises(exceptions.AirflowException) as failure:
+        step_task.of_run("opal", "wait", of_week, lambda _: module.who_set_going_again(run))
+    is_final = isinstance(failure.value, exceptions.AirflowFailException)
+    assert is_final == (answers in {401, 403})
 
 
 def test_a_clear_that_a_run_under_way_goes_on_with_names_who_did_it(

@@ -6,7 +6,7 @@ import base64
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from turnstile.ledger.tlog.checkpoints import (
     parse_step,
 )
 from turnstile.ledger.tlog.merkle import is_consistent, is_included
+from turnstile.ledger.tlog.public_log import PublicLog
 from turnstile.publishing.carried.verify_package import SEALED_PROOF, log_findings
 from turnstile.settings import system_clock
 
@@ -145,6 +146,8 @@ PLANTED = {
     ),
     "a step altered": lambda log: _edit(log / "steps", "old ", "old 1"),
     "a step under a false signature": lambda log: _signed_falsely(next((log / "steps").iterdir())),
+    "a further line in a checkpoint": lambda log: _add_line(log / "checkpoints"),
+    "a further line in a step": lambda log: _add_line(log / "steps"),
     "the newest put back": lambda log: shutil.copy(
         min((log / "checkpoints").iterdir(), key=lambda checkpoint: int(checkpoint.name)),
         log / "checkpoint",
@@ -171,6 +174,12 @@ PLANTED = {
 def _made(path: Path) -> None:
     path.parent.mkdir()
     path.write_text("card,time\n")
+
+
+def _add_line(folder: Path) -> None:
+    """Add what reads as a signature, and says what no log signed."""
+    with min(folder.iterdir(), key=_size).open("a") as file:
+        file.write(f"— rows.example/4711 {base64.b64encode(b'card,time,place').decode()}\n")
 
 
 def _signed_falsely(path: Path) -> None:
@@ -739,6 +748,53 @@ class TestCosigners:
         enrolled(site, witness).size = 10**6
         assert run("cosign") == 4
         assert "an old copy was restored, or a twin signs" in capsys.readouterr().out
+
+    def test_two_publications_at_once_are_no_twin(
+        self,
+        site: Site,
+        witness: Witness,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """The second had its checkpoint cosigned while the first was asking."""
+        enrolled(site, witness)
+        plain, others = Witness.answer, [lambda: site.publish(2)]
+
+        def answer(self: Witness, body: str) -> tuple[int, str, str]:
+            while others:
+                others.pop()()
+            return plain(self, body)
+
+        monkeypatch.setattr(Witness, "answer", answer)
+        assert run("cosign") == 0, capsys.readouterr().out
+        assert "it is asked again" in capsys.readouterr().out
+        newest = parse_checkpoint((log_of(site) / "checkpoint").read_text())
+        assert (witness.size, len(newest.signatures)) == (newest.size, 2)
+        assert run("verify") == 0
+
+    def test_a_checkpoint_of_another_publication_is_asked_for_by_that_one(
+        self, site: Site, witness: Witness, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It was signed between this one's own and its question, and not asked for yet."""
+        enrolled(site, witness)
+        assert run("cosign") == 0
+
+        def sign_alone() -> None:
+            policy = site.home / "log-policy.txt"
+            policy.rename(policy.with_suffix(".aside"))
+            site.publish(2)
+            policy.with_suffix(".aside").rename(policy)
+
+        plain, others = PublicLog.write, [sign_alone]
+
+        def write(log: PublicLog, sign: Callable[[str], str]) -> None:
+            plain(log, sign)
+            while others:
+                others.pop()()
+
+        monkeypatch.setattr(PublicLog, "write", write)
+        assert run("cosign") == 0
+        assert run("verify") == 0
 
     def test_one_that_saw_another_root_is_an_alarm(
         self, site: Site, witness: Witness, capsys: pytest.CaptureFixture[str]

@@ -7,7 +7,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -18,10 +18,11 @@ from disaster_site import WHO, Site, lived_once, plan_of, run
 from ledger_asks import LOSS_MICRO, spent_micro, week_number
 
 from conftest import Stores
-from turnstile.errors import InputError, IntegrityError
+from turnstile.errors import InputError, IntegrityError, RefusedError
 from turnstile.ledger import leases
+from turnstile.ledger.charging import DRAWS_MAX
 from turnstile.ledger.custody.notes import Note
-from turnstile.ledger.custody.shipped import ship
+from turnstile.ledger.custody.shipped import last_shipped, ship
 from turnstile.ledger.custody.signed_note import Signer
 from turnstile.ledger.custody.vouched_files import public_records, record_bytes
 from turnstile.ledger.database.damaged_database import damage_in, remains_of
@@ -337,6 +338,37 @@ def test_a_broken_witness_is_taken_out_and_another_one_taken_in(empty: Site) -> 
     goes_on(site, 1)
 
 
+@pytest.mark.parametrize("has_witness", [True], indirect=True)
+def test_those_who_stay_hear_at_once_that_a_witness_was_removed(
+    empty: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They heard it with the next fact, if there was one before the ledger was lost."""
+    site, other = empty, empty.root / "other"
+    site.publish(0)
+    monkeypatch.setenv("TURNSTILE_WITNESS", f"{site.witness}:{other}")
+    assert run("witness", "add", str(other), *WHO) == 0
+    before = last_shipped(site.witness)
+    assert run("witness", "remove", str(site.witness), *WHO) == 0
+    assert last_shipped(other) == site.ledger.head()[0] > before
+    assert last_shipped(site.witness) == before
+
+
+@pytest.mark.parametrize("has_witness", [True], indirect=True)
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_a_witness_hears_at_once_of_a_draw_that_was_burned_by_who_reserved_again(
+    empty: Site, *, is_refused: bool
+) -> None:
+    site, request = empty, empty.request(0)
+    for _ in range(DRAWS_MAX if is_refused else 1):
+        attempt = site.ledger.reserve(request)
+        site.ledger.begin_draw(attempt.attempt_id, request.bindings)
+    with pytest.raises(RefusedError) if is_refused else nullcontext():
+        site.ledger.reserve(request)
+    ends = [e for e in site.ledger.entries() if e.kind is EntryKind.BURNED]
+    assert len(ends) == (DRAWS_MAX if is_refused else 1)
+    assert last_shipped(site.witness) >= ends[-1].sequence
+
+
 def test_a_clock_years_back_is_refused_and_one_that_ran_ahead_is_confirmed(site: Site) -> None:
     now = system_clock()
     ahead = Ledger.open(
@@ -420,8 +452,6 @@ def test_what_people_do_by_commands_is_a_fact_with_person_and_reason(empty: Site
 
 
 def test_a_budget_group_over_anothers_files_needs_a_decision(site: Site) -> None:
-    from turnstile.errors import RefusedError
-
     other = {"programme": "ferries", "family": "other_cards"}
     with pytest.raises(RefusedError, match="admit-family"):
         site.draw(0, **other)

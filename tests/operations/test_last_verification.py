@@ -5,6 +5,7 @@ It is never "in order" over a difference.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -12,8 +13,11 @@ import pytest
 from watched_place import INCLUDE, OPAL, Place
 
 from turnstile.cli import main
-from turnstile.errors import IntegrityError, StoreError
-from turnstile.ledger.records import ReleaseKey
+from turnstile.errors import InputError, IntegrityError, StoreError
+from turnstile.ledger.custody.signed_note import Signer
+from turnstile.ledger.entries import instant
+from turnstile.ledger.of_deployment import open_ledger
+from turnstile.ledger.records import Finding, ReleaseKey
 from turnstile.operations.airflow_now import AirflowNow
 from turnstile.operations.budget_page.page import BudgetPage
 from turnstile.operations.journal import FOLDER, Journal
@@ -24,6 +28,7 @@ from turnstile.operations.watchdog.private_comparison import (
     private_differences,
     tell_comparison,
 )
+from turnstile.operations.watchdog.watch import audited
 from turnstile.settings import Settings
 
 ALL = frozenset({"opal"})
@@ -108,6 +113,57 @@ def test_the_command_tells_the_page_where_there_is_a_journal(place: Place, tmp_p
     assert said.head == place.ledger.head()
     assert said.differing
     assert datetime.fromisoformat(said.at).tzinfo is not None
+
+
+def audit_alerts(place: Place) -> list[Alert]:
+    page = BudgetPage(Settings.from_environment(), place.clock)
+    return [alert for alert in page.watched(AirflowNow()) if alert.rule == "audit_failed"]
+
+
+def test_a_finding_of_audit_and_command_is_one_alarm_and_a_look_that_failed_ends_none(
+    place: Place, tmp_path: Path
+) -> None:
+    """Each said it by another name, so that its mail went again."""
+    (tmp_path / FOLDER).mkdir()
+    package = tmp_path / "public/opal/2016-W31/r0"
+    package.mkdir(parents=True)
+    (package / "manifest.json").write_text('{"files": [{"path": "a.csv", "sha256": "0"}]}')
+    settings, journal = Settings.from_environment(), Journal.of(Settings.from_environment())
+    ledger = open_ledger(settings, read_only=True)
+
+    def audit(verify: Callable[[], tuple[Finding, ...]]) -> list[Alert]:
+        place.clock.now += timedelta(hours=1)
+        tell_verification(journal, place.clock(), ledger.head(), audited(verify, settings))
+        return audit_alerts(place)
+
+    def fails() -> tuple[Finding, ...]:
+        raise InputError(where="key", field="key", rule="cannot be read")
+
+    first = audit(ledger.verify)
+    assert {alert.week for alert in first} == {"all", "2016-W31"}
+    assert main(["ledger", "verify"]) == 4
+    assert audit_alerts(place) == first
+    failed = audit(fails)
+    assert [alert for alert in failed if alert not in first] == [
+        Alert(
+            "audit_failed",
+            "ledger",
+            "all",
+            f"could not be verified (InputError), since {instant(place.clock())}",
+        )
+    ]
+    assert audit(ledger.verify) == first
+
+
+def test_a_verification_by_a_key_that_somebody_brought_tells_nobody(
+    place: Place, tmp_path: Path
+) -> None:
+    """A wrong file was a critical alarm to everybody."""
+    (tmp_path / FOLDER).mkdir()
+    wrong = tmp_path / "wrong.pub"
+    wrong.write_text(Signer.make(tmp_path / "wrong.pem").public_line)
+    assert main(["ledger", "verify", "--key", str(wrong)]) == 4
+    assert audit_alerts(place) == []
 
 
 EXACT = "opal/2016-W30/exact counts, r0"

@@ -222,6 +222,31 @@ def test_a_plan_that_is_gone_beside_sealed_bytes_is_named_and_made_again_by_a_ru
     assert turnstile(*command.split()) == 0
 
 
+@pytest.mark.parametrize("is_charged", [False, True], ids=["held", "drawing"])
+@pytest.mark.parametrize(
+    ("gone", "said"),
+    [("exact-*", "its exact counts are gone or altered"), ("snapshot", "the record of its rows")],
+)
+def test_what_a_draw_to_come_needs_is_compared_too(
+    begun_week: BegunWeek,
+    turnstile: Cli,
+    capsys: pytest.CaptureFixture[str],
+    gone: str,
+    said: str,
+    *,
+    is_charged: bool,
+) -> None:
+    """Of what was held or charged and not sealed nothing was looked at."""
+    begun = begun_week("itms", "draw")
+    if is_charged:  # by a process that died
+        (held,) = begun.ledger.week("itms", WEEK).held
+        begun.ledger.begin_draw(held.attempt_id, held.bindings)
+    assert turnstile("ledger", "verify", "--private") == 0
+    next((begun.home / "private/itms" / WEEK / "r0").glob(gone)).unlink()
+    assert turnstile("ledger", "verify", "--private") == 4
+    assert said in capsys.readouterr().out
+
+
 def test_a_week_that_was_counted_again_under_its_hold_is_as_it_was_reserved(
     begun_week: BegunWeek, turnstile: Cli
 ) -> None:

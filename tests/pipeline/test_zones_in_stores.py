@@ -30,6 +30,7 @@ from turnstile.durable_files import sha256_of
 from turnstile.errors import InputError, IntegrityError, RefusedError, StoreError
 from turnstile.ledger import verification
 from turnstile.ledger.custody import zone_index
+from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
@@ -42,6 +43,7 @@ from turnstile.service_calendar import ServiceWeek
 from turnstile.settings import Settings, system_clock
 from turnstile_stores import zone_copies, zones
 from turnstile_stores.bucket import Bucket
+from turnstile_stores.opened import opened
 from turnstile_stores.portals import sending
 from turnstile_stores.portals.site import send_site
 from turnstile_stores.public_zone import send_packages
@@ -473,6 +475,44 @@ def test_a_public_bucket_put_back_to_yesterday_is_given_what_it_lost(
     assert command(place, "ledger", "verify") == 0
 
 
+def test_a_restore_tells_an_outage_as_one_and_what_is_gravest_last(
+    public_week: StoredDeployment,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An outage was told as a matter of rights, and hid what is altered here."""
+    place, home = public_week.fork(tmp_path / "copy"), tmp_path / "home"
+    with place.process("root", home):
+        refresh(Settings.from_environment(), ReleaseKey.parse(KEY))
+    for name in place.objects("public", KEY):
+        key = f"{place.prefix}/{name}"
+        place.root.delete_object(Bucket=bucket_of("public"), Key=key)
+
+    def is_away(bucket: Bucket, path: str, *_: object) -> None:
+        raise StoreError(bucket.name, f"{path}: ConnectTimeoutError")
+
+    with monkeypatch.context() as patch:
+        for put in ("put_if", "put_file"):
+            patch.setattr(Bucket, put, is_away)
+        with place.process("root", home):
+            assert main(["stores", "restore"]) == 1
+        assert "run the same command again\n" in capsys.readouterr().err
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            "turnstile_stores.zone_stores.restore_units",
+            lambda settings, zone: is_away(opened(settings.store_of(zone)), "index/"),
+        )
+        (home / "public" / KEY / "plan.json").chmod(0o600)
+        (home / "public" / KEY / "plan.json").write_text("altered")
+        with place.process("root", home):
+            assert main(["stores", "restore"]) == 4
+    said = capsys.readouterr().err.splitlines()
+    assert all("ConnectTimeoutError" in line for line in said[:-1])
+    assert len(said) > 1
+    assert "plan.json" in said[-1]
+
+
 def test_a_withdrawn_package_is_taken_down_everywhere_and_restored_by_nobody(
     public_week: StoredDeployment, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -621,6 +661,50 @@ def test_what_was_drawn_is_recovered_from_a_store_on_a_machine_that_has_nothing(
     place.steps(*STEPS[STEPS.index("draw") :])
     assert place.kinds().count("draw_begun") == 0
     assert command(place, "ledger", "verify") == 0
+
+
+def test_a_recovery_knows_the_files_of_lost_releases_by_a_private_zone_in_a_store(
+    assessed_week: StoredDeployment, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No record of them was fetched, and copies of them were another group's to charge."""
+    place = assessed_week.fork(tmp_path / "copy")
+    place.include = Path(shutil.copytree(place.include, tmp_path / "include"))
+    text = (place.include / "programmes/itms.yaml").read_text()
+    for old, new in {
+        "name: itms\n": "name: itms_second\n",
+        "family: itms_buses": "family: second_group",
+        'landing: "itms/': 'landing: "other/',
+    }.items():
+        assert old in text
+        text = text.replace(old, new, 1)
+    (place.include / "programmes/itms_second.yaml").write_text(text)
+    for name, content in place.objects("landing", "itms/").items():
+        place.plant("landing", name.replace("itms/", "other/", 1), content)
+    (place.base / "ledger.sqlite").unlink()
+    said = ("--reason", "lost", "--family", "itms=itms_buses")
+    assert command(place, *RECOVER, *said, user="root") == 0, capsys.readouterr().err
+    (lost,) = (e for e in place.ledger.entries() if e.kind is EntryKind.LOSS_DECLARED)
+    assert lost.body["files"]
+    capsys.readouterr()
+    who = ("--person", "olga", "--reason", "it is right")
+    assert command(place, "ledger", "confirm-clock", *who, user="root") == 0
+    assert command(place, "run", "itms_second", "--week", WEEK, user="root") == 3
+    assert "admit-family second_group" in capsys.readouterr().err
+
+
+def test_a_private_zone_that_was_a_folder_and_is_lost_is_said_to_be_by_an_empty_one(
+    assessed_week: StoredDeployment, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A new machine, where only what is public and under embargo lies in stores."""
+    place = assessed_week.fork(tmp_path / "copy")
+    (place.base / "ledger.sqlite").unlink()
+    with place.process("worker") as home:
+        recover = [*RECOVER, "--reason", "the machine is gone", "--family", "itms=itms_buses"]
+        assert main(recover) == 2
+        assert f"was here and is lost for good, mkdir -p {home}/private" in capsys.readouterr().err
+        (home / "private").mkdir(parents=True)
+        assert main(recover) == 0
+    assert place.kinds().count("loss_declared") == 1
 
 
 def test_a_draw_whose_machine_died_before_an_index_named_it_is_charged_again(

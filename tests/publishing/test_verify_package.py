@@ -502,6 +502,18 @@ def _in_the_log(name: str) -> Callable[[Path], None]:
     return plant
 
 
+def _line_added(kind: str) -> Callable[[Path], None]:
+    """Add what reads as a signature, and says what no log signed."""
+
+    def add(zone: Path) -> None:
+        (log,) = (zone / "ledger-log").iterdir()
+        (path, *_) = sorted((log / kind).iterdir())
+        with path.open("a") as file:
+            file.write(f"— rows.example/4711 {base64.b64encode(b'card,time,place').decode()}\n")
+
+    return add
+
+
 def _latest_to_elsewhere(zone: Path) -> None:
     (zone / "opal/latest").unlink()
     (zone / "opal/latest").symlink_to("/")
@@ -522,6 +534,8 @@ FORGED_WITHOUT_A_KEY: dict[str, tuple[Callable[[Path], None], str]] = {
     "foreign file in the log": (_planted("ledger-log/rows.csv"), "ledger-log/rows.csv"),
     "rows as a checkpoint": (_in_the_log("checkpoints/1"), "/checkpoints/1, in the zone"),
     "rows as a step": (_in_the_log("steps/1"), "/steps/1, in the zone"),
+    "a line in a checkpoint": (_line_added("checkpoints"), "/checkpoints/"),
+    "a line in a step": (_line_added("steps"), "/steps/"),
     "rows as a cosignature": (_in_the_log("cosignatures/1.ab.2"), "/cosignatures/1.ab.2, in the"),
     "rows as a log of nobody": (_planted("ledger-log/ab12/checkpoint"), "ledger-log/ab12"),
     "link to a folder": (lambda zone: (zone / "opal/rows").symlink_to("/"), "opal/rows, in the"),
@@ -550,6 +564,8 @@ FORGED_WITHOUT_A_KEY: dict[str, tuple[Callable[[Path], None], str]] = {
 OF_A_FOLDER = (
     "rows as a checkpoint",
     "rows as a step",
+    "a line in a checkpoint",
+    "a line in a step",
     "rows as a cosignature",
     "rows as a log of nobody",
     "link to a folder",

@@ -6,9 +6,13 @@ Here a few weeks of each; `make simulate` lives a thousand years (benchmarks/sim
 from __future__ import annotations
 
 import hashlib
+import logging
+import runpy
 import sqlite3
+import subprocess
 import sys
 import time
+from collections import Counter
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +22,7 @@ from planted_in_the_house import PLANTED
 from raw_auditor import Promise, RawAuditor, Violation
 from simulated_world import World, world_of
 
+YEARS = Path(__file__).resolve().parents[2] / "benchmarks/simulated_years.py"
 WEEKS = 3
 _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'draw_lease'"
 """A lease has the time in it at which a process began."""
@@ -87,6 +92,31 @@ def test_who_waits_for_a_draw_waits_by_the_clock_of_the_world() -> None:
         waiting = [m for m, file in files if file and "time.sleep(" in Path(file).read_text()]
         assert "turnstile.pipeline.before_charge" in {module.__name__ for module in waiting}
         assert not [module.__name__ for module in waiting if vars(module)["time"] is time]
+
+
+def test_years_begin_anew_where_the_order_in_sets_is_not_that_of_other_processes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is part of a world, and only the Makefile said which one: a failing seed was another."""
+    monkeypatch.delenv("PYTHONHASHSEED", raising=False)
+    stopped = "os.execve = lambda path, words, env: sys.exit(words[-1] + env['PYTHONHASHSEED'])"
+    code = f"import os, runpy, sys; {stopped}; runpy.run_path({str(YEARS)!r}, run_name='__main__')"
+    command = [sys.executable, "-c", code, "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    assert done.stderr == "--help0\n", done.stderr
+
+
+def test_years_of_a_world_that_does_not_verify_in_the_end_fail_and_name_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    years = runpy.run_path(str(YEARS))
+    world = years["Lived"](7, "", "is altered", Counter(), Counter(), 1.0)
+    monkeypatch.setitem(years["main"].__globals__, "lives", lambda *_: iter([world]))
+    monkeypatch.setattr(sys, "argv", ["simulated_years.py", "--years", "0.25"])
+    disabled = logging.root.manager.disable
+    assert years["main"]() == 1
+    logging.disable(disabled)
+    assert "0 of 1; without: seeds 7" in capsys.readouterr().out
 
 
 def test_a_charge_after_its_draw_is_found() -> None:

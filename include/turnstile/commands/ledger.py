@@ -158,6 +158,7 @@ def _findings(args: argparse.Namespace) -> tuple[Finding, ...]:
     """
     from turnstile.operations.watchdog.last_verification import tell_verification
     from turnstile.operations.watchdog.private_comparison import compared, tell_comparison
+    from turnstile.operations.watchdog.watch import audited
     from turnstile.pipeline.private_zone.private_verification import (
         private_findings,
         require_private,
@@ -168,7 +169,8 @@ def _findings(args: argparse.Namespace) -> tuple[Finding, ...]:
         require_private(settings, "ledger verify", "--private")
     ledger = open_to_read()
     head, findings = ledger.head(), ledger.verify(_scope(args))
-    _tell_page(tell_verification, head, [finding.check for finding in findings])
+    if args.key is None:  # another's key, or a wrong one, tells of itself
+        _tell_page(tell_verification, head, audited(lambda: findings, settings))
     if args.private:
         look = partial(private_findings, settings, ledger)
         findings += compared(look, partial(_tell_page, tell_comparison))

@@ -210,6 +210,7 @@ def _recover(args: argparse.Namespace) -> int:
         raise InputError(where="ledger", field="--family", rule="write PROGRAMME=GROUP")
     aside, remains = set_damage_aside()
     ledger = open_to_write(new=True)
+    zones(settings).fetch_private()  # tells of which files lost releases are
     done = ledger.recover(
         *_said(args),
         families=families,

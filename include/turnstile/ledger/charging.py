@@ -155,6 +155,9 @@ class ChargingLedger:
         # A refusal is returned, not raised, inside the transaction: what it found out (a burned
         # draw) is a fact that has to stay.
         outcome = self._store.write(lambda c: self._reserve(c, request, holder, drew))
+        made = self._store.read(lambda c: attempts.attempts(c, request.key))
+        if any(attempt.state is ReleaseState.BURNED for attempt in made):
+            self._custody.ship()  # a hold goes with its charge; that a draw ended, at once
         if isinstance(outcome, RefusedError):
             raise outcome
         return outcome

@@ -34,6 +34,7 @@ from turnstile.ledger.custody.export import write_export
 from turnstile.ledger.custody.known_history import parties_in, read_history
 from turnstile.ledger.custody.notes import LATEST_NOTE, Note, NoteFolder
 from turnstile.ledger.custody.recovery import Delivered, Recovery
+from turnstile.ledger.custody.shipped import witness_id
 from turnstile.ledger.custody.signed_note import is_signed_by
 from turnstile.ledger.custody.traces import CARD, TraceKind, package_trace, trace_findings
 from turnstile.ledger.custody.vouched_files import vouched_files
@@ -646,6 +647,8 @@ class Ledger(ChargingLedger):
         self._write(
             lambda c: facts.append(c, self._now(), EntryKind.WITNESS_REMOVED, body), ship=False
         )
+        left = tuple(f for f in self._witnesses.folders if witness_id(f) != matches[0])
+        replace(self._custody, witnesses=replace(self._witnesses, folders=left)).ship()
         return matches[0]
 
     def name_bounding_key(
@@ -703,7 +706,7 @@ class Ledger(ChargingLedger):
     def _cosigned(self, log: PublicLog) -> tuple[Answer, ...]:
         """Ask the cosigners that are named; none of them delays a publication by its silence."""
         named = cosigners_of(self._custody.witnesses.log_policy)
-        answers = tuple(ask_all(log, named)) if named else ()
+        answers = tuple(ask_all(log, named, lambda: self.head()[0])) if named else ()
         for answer in answers:
             _log.log(logging.ERROR if answer.is_alarm else logging.INFO, "%s", answer.sentence)
         return answers

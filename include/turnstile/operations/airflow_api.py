@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 
 import httpx
 
-from turnstile.errors import TurnstileError
+from turnstile.errors import AirflowAway, TurnstileError
 from turnstile.operations.airflow_names import dag_of
 from turnstile.operations.airflow_now import (
     NO_WORKER_YET,
@@ -246,7 +246,8 @@ class AirflowApi:
 
         Raises:
             LookupError: Airflow knows no such thing.
-            TurnstileError: Airflow refuses, or does not answer.
+            TurnstileError: Airflow refuses.
+            AirflowAway: it does not answer.
         """
         for _ in range(_ATTEMPTS):
             try:
@@ -257,7 +258,7 @@ class AirflowApi:
             except httpx.HTTPError as error:
                 message = f"Airflow does not answer {method} {path}: {error}"
             time.sleep(_PAUSE_S)
-        raise TurnstileError(message)
+        raise AirflowAway(message)
 
     def _send(
         self,

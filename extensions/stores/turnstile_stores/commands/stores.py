@@ -85,10 +85,11 @@ def _restore(_: argparse.Namespace) -> int:
                 units += 1
         except TurnstileError as error:
             problems.append(error)
-    for problem in problems[1:]:
+    problems.sort(key=lambda problem: problem.exit_code)
+    for problem in problems[:-1]:
         print(problem, file=sys.stderr)
     if problems:
-        raise problems[0]
+        raise problems[-1]  # the gravest
     if not units:
         print("no store lacks what was seen here and is here: nothing to restore")
     return 0

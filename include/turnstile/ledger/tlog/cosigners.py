@@ -9,7 +9,7 @@ alarm: an old copy was restored, or a twin signs.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -93,20 +93,30 @@ def cosigners_of(policy: Path) -> tuple[Cosigner, ...]:
     return read_policy(policy) if policy.exists() else ()
 
 
-def ask_all(log: PublicLog, cosigners: Iterable[Cosigner]) -> Iterator[Answer]:
-    """Ask every cosigner for the newest checkpoint; keep what they sign; say what each said."""
+def ask_all(
+    log: PublicLog, cosigners: Iterable[Cosigner], length: Callable[[], int]
+) -> Iterator[Answer]:
+    """Ask every cosigner for the newest checkpoint; keep what they sign; say what each said.
+
+    Args:
+        log: whose checkpoint it is, over the entries that there were when it was signed.
+        cosigners: who is asked.
+        length: returns how many entries there are now: others may publish meanwhile.
+    """
     asked = [cosigner for cosigner in cosigners if cosigner.url is not None]
-    sizes = log.sizes()
+    sizes = [size for size in log.sizes() if size <= len(log.tree.leaves)]
     if sizes and asked:
         import httpx
 
         with httpx.Client(timeout=_TIMEOUT_S) as client:
             for cosigner in asked:
-                yield _ask(log, sizes[-1], cosigner, client)
+                yield _ask(log, sizes[-1], cosigner, client, length)
     log.join()
 
 
-def _ask(log: PublicLog, size: int, cosigner: Cosigner, client: httpx.Client) -> Answer:
+def _ask(
+    log: PublicLog, size: int, cosigner: Cosigner, client: httpx.Client, length: Callable[[], int]
+) -> Answer:
     """Ask one cosigner, from the size that it signed last."""
     import httpx
 
@@ -122,8 +132,11 @@ def _ask(log: PublicLog, size: int, cosigner: Cosigner, client: httpx.Client) ->
         if stated is None:
             return _outcome(log, size, cosigner, got)
         if stated > size:
-            problem = f"has signed {stated} entries, this log has {size}: an old copy was restored"
-            return _said(cosigner, f"{problem}, or a twin signs", is_alarm=True)
+            problem = f"has signed {stated} entries, this log has {size}"
+            if stated <= length():  # by a proof of a newer checkpoint a twin is seen all the same
+                return _said(cosigner, f"{problem} and grows meanwhile; it is asked again")
+            restored = f"{problem}: an old copy was restored, or a twin signs"
+            return _said(cosigner, restored, is_alarm=True)
         old = stated
     return _said(cosigner, "named another size each time; it is asked again")
 

@@ -191,7 +191,7 @@ class PublicLog:
         for text, checkpoint in self._signed_in(_in_proofs(self.public), but=self.sizes()):
             if not self._is_of_ledger(checkpoint):
                 others += [checkpoint.size] * (checkpoint.size <= len(self.tree.leaves))
-            elif len(checkpoint.signatures) == 1:
+            elif self._is_signed_alone(checkpoint):
                 self._create("checkpoints", checkpoint.size, text)
         return others
 
@@ -341,7 +341,8 @@ class PublicLog:
             checkpoint = parse_checkpoint(_text(path))
         except ValueError:
             return False
-        return self._is_signed(checkpoint) and path.name in {kind, str(checkpoint.size)}
+        is_signed = self._is_signed if kind == "checkpoint" else self._is_signed_alone
+        return is_signed(checkpoint) and path.name in {kind, str(checkpoint.size)}
 
     def _holds(self, path: Path, checkpoint: LogCheckpoint) -> bool:
         """Return whether the checkpoint of a proof beside a package is there."""
@@ -353,6 +354,10 @@ class PublicLog:
             return checkpoint.is_signed_by(self.verifier) and checkpoint.origin == self.begun.origin
         except ValueError:
             return False
+
+    def _is_signed_alone(self, checkpoint: LogCheckpoint) -> bool:
+        """Return whether the log's is the one line: cosignatures lie in files of their own."""
+        return len(checkpoint.signatures) == 1 and self._is_signed(checkpoint)
 
     def _proves(self, proof: Proof, checkpoint: LogCheckpoint) -> bool:
         """Return whether the log signed a checkpoint in which the entry is."""
@@ -371,7 +376,7 @@ class PublicLog:
             checkpoint = parse_checkpoint(self.signed(size))
         except ValueError:
             checkpoint = None
-        if checkpoint is None or not self._is_signed(checkpoint) or checkpoint.size != size:
+        if checkpoint is None or not self._is_signed_alone(checkpoint) or checkpoint.size != size:
             return f"is no checkpoint that this log signed; {_WRITTEN_AGAIN}"
         if size > len(self.tree.leaves):
             return "is of more entries than the ledger has: an old copy was restored" * is_last
@@ -386,7 +391,7 @@ class PublicLog:
             after, before = parse_checkpoint(newer), parse_checkpoint(self.signed(old))
         except ValueError:
             return False
-        is_named = path.name == str(old) and self._is_signed(after)
+        is_named = path.name == str(old) and self._is_signed_alone(after)
         return is_named and is_consistent(old, after.size, before.root, after.root, proof)
 
     def _foreign(self) -> Iterator[Finding]:

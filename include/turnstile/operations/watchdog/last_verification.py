@@ -19,6 +19,9 @@ _PROGRAMME, _WEEK = "ledger", "all"
 OF_LEDGER = f"{_PROGRAMME}/{_WEEK}/"
 """Before the name of what an audit found that is of no week."""
 
+FAILED = "could not be"
+"""Begins the name of a look that failed, which says nothing of what differed before."""
+
 
 @dataclass(frozen=True, slots=True)
 class LastVerification:

@@ -15,13 +15,12 @@ from turnstile.errors import StoreError, TurnstileError
 from turnstile.ledger.entries import instant
 from turnstile.operations.journal import Happening, Journal, Line
 from turnstile.operations.watchdog.alerts import Alert
-from turnstile.operations.watchdog.last_verification import OF_LEDGER
+from turnstile.operations.watchdog.last_verification import FAILED, OF_LEDGER
 
 if TYPE_CHECKING:
     from turnstile.pipeline.private_zone.private_verification import PrivateFinding
 
 _PROGRAMME, _WEEK = "ledger", "all"
-_FAILED = "could not be compared"
 _LOOKS = {"audit_failed": Happening.VERIFIED, "private_differs": Happening.COMPARED}
 
 
@@ -44,7 +43,7 @@ def compared(
     except StoreError:
         raise
     except (TurnstileError, OSError, ValueError, LookupError) as error:
-        tell([f"{_PROGRAMME}/{_WEEK}/{_FAILED} ({type(error).__name__})"])
+        tell([f"{OF_LEDGER}{FAILED} compared ({type(error).__name__})"])
         raise
     tell(finding.name for finding in findings)
     return findings
@@ -70,13 +69,15 @@ def private_differences(journal: Journal) -> dict[str, str]:
 def _differing(journal: Journal, looked: Happening) -> dict[str, str]:
     """Return what differs by the newest look of a kind, and since when each look has said so.
 
-    Of what an earlier one found a comparison that failed says nothing.
+    Of what an earlier one found a look that failed says nothing.
     """
     since: dict[str, str] = {}
     for line in journal.of_week(_PROGRAMME, _WEEK):
         if line.happening is looked:
-            names = line.details["found"]
-            still = since if any(_FAILED in name for name in names) else {}
+            said = line.details["found"]
+            # The checks of `ledger verify` stood there by their mere names.
+            names = [n if n.count("/") > 1 else f"{OF_LEDGER}{n}" for n in said]
+            still = since if any(FAILED in name for name in names) else {}
             since = {name: since.get(name, line.at) for name in (*still, *names)}
     return since
 
@@ -93,6 +94,5 @@ def of_looks(journal: Journal) -> Iterator[Alert]:
     """Yield what audit and comparison found last; once more where it was in order meanwhile."""
     for rule, looked in _LOOKS.items():
         for name, at in _differing(journal, looked).items():
-            full = name if name.count("/") > 1 else f"{OF_LEDGER}{name}"  # of `ledger verify`
-            programme, week, what = full.split("/", 2)
+            programme, week, what = name.split("/", 2)
             yield Alert(rule, programme, week, f"{what}, since {at}")

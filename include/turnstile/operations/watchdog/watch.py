@@ -28,7 +28,7 @@ from turnstile.operations.watchdog.alerts import (
     of_retention,
     of_run,
 )
-from turnstile.operations.watchdog.last_verification import OF_LEDGER
+from turnstile.operations.watchdog.last_verification import FAILED, OF_LEDGER
 from turnstile.operations.week_states import LEFT, LIVE, OF_PEOPLE, TROUBLE, WeekMark
 from turnstile.publishing.describe.manifest import differences
 from turnstile.settings import Settings
@@ -190,7 +190,7 @@ def audited(verify: Callable[[], tuple[object, ...]], settings: Settings) -> tup
     try:
         problems = {getattr(finding, "check", "ledger") for finding in verify()}
     except TurnstileError as error:
-        problems = {type(error).__name__}
+        problems = {f"{FAILED} verified ({type(error).__name__})"}
     packages = (
         f"{name.rpartition('/')[0]}/package {name.rpartition('/')[2]}"
         for name, package in release_folders(settings.public)

@@ -60,6 +60,8 @@ def require_private(settings: Settings, command: str, asked: str) -> None:
     """
     if not sees_private(settings):
         rule = "no private zone is here; ask where one is (under Compose: worker-private)"
+        if not settings.private.exists():
+            rule += f", or, if it was here and is lost for good, mkdir -p {settings.private}"
         raise InputError(where=command, field=asked, rule=rule)
 
 
@@ -94,17 +96,20 @@ def private_findings(settings: Settings, ledger: Ledger) -> Iterator[PrivateFind
         for week in ledger.weeks(programme).values():
             if f"{programme}/{week.period}" in in_work:
                 continue
-            for sealed in week.sealed:
+            for taken in week.taken:
                 gone = {
                     part
                     for (*of, part), at in deleted.items()
-                    if of == [programme, week.period] and at > sealed.reserved_sequence
+                    if of == [programme, week.period] and at > taken.reserved_sequence
                 }
-                entry = reserved.get(sealed.attempt_id)
+                entry = reserved.get(taken.attempt_id)
                 if entry and Part.EXACT not in gone:
-                    secret = secret_as_sealed(settings, keys, sealed)
+                    # Until it is sealed it may be counted again: then only what is there is read.
+                    secret = (
+                        secret_as_sealed(settings, keys, taken) if taken in week.sealed else None
+                    )
                     rows = (lambda *_: True) if Part.ROWS in gone else has_rows
-                    yield from _of_release(settings.private, secret, sealed, entry, rows)
+                    yield from _of_release(settings.private, secret, taken, entry, rows)
 
 
 def _require_rows(private: Path, programme: str, period: str, digest: str) -> None:
@@ -123,12 +128,12 @@ def _holds(look: Callable[..., object], *of: object) -> bool:
 def _of_release(
     private: Path,
     secret: bytes | None,
-    sealed: Attempt,
+    taken: Attempt,
     reserved: Entry,
     has_rows: Callable[[str, str, str], bool],
 ) -> Iterator[PrivateFinding]:
     """Compare what is kept of one release."""
-    key, sequence = sealed.key, sealed.reserved_sequence
+    key, sequence = taken.key, taken.reserved_sequence
     folder = private / str(key)
 
     def finding(what: str, problem: str, place: str = str(key)) -> PrivateFinding:
@@ -136,7 +141,7 @@ def _of_release(
         sentence = f"{key}: {problem}; restore private/{place}"
         return PrivateFinding("private", sequence, sentence, told)
 
-    notes = {"snapshot": sealed.bindings.snapshot_digest, "exact": reserved.body.get("exact", "")}
+    notes = {"snapshot": taken.bindings.snapshot_digest, "exact": reserved.body.get("exact", "")}
     places = {"snapshot": f"{key.programme}/{key.period}/snapshots", "exact": str(key)}
     for name, committed in notes.items():
         note, what = folder / name, _WORDS[name]
@@ -144,7 +149,7 @@ def _of_release(
             yield finding(what, f"the record of its {what} is gone")
             continue
         digest = note.read_text(encoding="ascii", errors="replace")
-        # None: that key is lost, which is told by itself, or was declared so by a person
+        # None: it is not sealed, or that key is lost, which is told by itself or was declared
         if committed and secret is not None and commitment(secret, digest) != committed:
             yield finding(what, f"its {what} are others than it was reserved with")
             continue

@@ -66,7 +66,14 @@ LATEST = re.compile(r"[^/]+/(latest|\.latest-[0-9a-f]{8,16}) (?!\.)[^/]+/r\d+")
 OF_LOG = re.compile(
     r"(ledger-log/\w+/)(log\.pub|checkpoint(s/\d+)?|steps/\d+|cosignatures/[\d.a-f]+)"
 )
-COSIGNED = re.compile(r"— \S+ [\w+/=]+\n")
+COSIGNED = r"— \S+ [\w+/=]+\n"
+SIGNED = r"(\S+)\n\d+\n\S+\n\n— \1 [\w+/=]{92}\n"  # by the log alone
+IN_LOG = {
+    "checkpoint": f"{SIGNED}({COSIGNED})*",
+    "checkpoints": SIGNED,
+    "steps": rf"old \d+\n([\w+/=]{{44}}\n){{0,63}}\n{SIGNED.replace('1', '2')}",
+    "cosignatures": COSIGNED,
+}
 
 
 class Sum(NamedTuple):
@@ -360,11 +367,11 @@ def is_of_log(name: str, listed: Any, read: Callable[[str], str], opened: Any) -
     if match[2] == "log.pub":
         return True  # the list is of before it named keys
     with suppress(OSError, ValueError):
-        text = read(name)
-        if match[2].startswith("cosignatures"):
-            return COSIGNED.fullmatch(text) is not None
-        note = text.partition("\n\n")[2] if match[2].startswith("steps") else text
-        return is_opened(opened, note, read(f"{match[1]}log.pub"))
+        text, kind = read(name), match[2].partition("/")[0]
+        note = text.partition("\n\n")[2] if kind == "steps" else text
+        is_of_form = re.fullmatch(IN_LOG[kind], text) is not None
+        is_said = kind == "cosignatures" or is_opened(opened, note, read(f"{match[1]}log.pub"))
+        return is_of_form and is_said
     return False
 
 
