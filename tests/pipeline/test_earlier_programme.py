@@ -167,6 +167,13 @@ def test_a_sealed_week_is_published_though_periods_have_another_length_by_now(
     assert "ask for 14 days" in capsys.readouterr().err
 
 
+def losses_shown(page: str) -> set[str]:
+    """What a page of a week says that it costs each unit."""
+    _, says_it, after = page.partition("What this week costs one unit")
+    assert says_it
+    return set(after.partition("</table>")[0].replace("<tbody>", "").splitlines())
+
+
 def test_of_an_earlier_text_the_tables_hold_and_of_the_file_who_approves(
     assessed: Deployment,
 ) -> None:
@@ -175,11 +182,14 @@ def test_of_an_earlier_text_the_tables_hold_and_of_the_file_who_approves(
     kept = assessed.include / f"programmes/earlier/itms.{digest[:12]}.yaml"
     kept.parent.mkdir(exist_ok=True)
     kept.write_text(file.read_text())
-    for old, new in (("speed: ", "pace: "), ("speed/", "pace/"), ("required: false", OF_TWO)):
+    smaller = ('epsilon: "8"\n', 'epsilon: "7"\n')
+    renamed = (("speed: ", "pace: "), ("speed/", "pace/"))
+    for old, new in (smaller, *renamed, ("required: false", OF_TWO)):
         assessed.edit("itms", old, new)
     (assessed.include / "people.yaml").write_text("release_officer: [ada, olga]\n")
     page = BudgetPage(Settings.from_environment(), system_clock)
-    assert "No week before it is public" in page.embargoed("itms", WEEK, AirflowNow())
+    desk = page.embargoed("itms", WEEK, AirflowNow())
+    assert "No week before it is public" in desk
     for person in ("ada", "olga"):
         with pytest.raises(NotApproved, match="of 2 approvals"):
             step_named("approve")("itms", WEEK)
@@ -187,5 +197,6 @@ def test_of_an_earlier_text_the_tables_hold_and_of_the_file_who_approves(
     for step in ("approve", "publish"):
         step_named(step)("itms", WEEK)
     assert " by day and time" in page.week("itms", WEEK, AirflowNow())
+    assert losses_shown(desk) == losses_shown(page.week("itms", WEEK, AirflowNow()))
     kept.unlink()  # nobody knows that text any more: what both have is shown
     assert " by day and time" in page.week("itms", WEEK, AirflowNow())
