@@ -54,7 +54,7 @@ _CORRECTION = Repeat(
     taken_back_by=revisions.TAKEN_BACK_BY,
 )
 _DELIVERY = Repeat(by=("portal",))
-_WITHOUT = Repeat(among=(EntryKind.NO_RELEASE, *revisions.KINDS))
+_WITHOUT = Repeat(among=(EntryKind.NO_RELEASE, EntryKind.RESERVED, *revisions.KINDS))
 
 
 def _say(
@@ -194,7 +194,7 @@ def record_delivery(
 def declare_no_release(connection: Connection, at: str, body: Mapping[str, str]) -> Entry:
     """Write that a period has no release, with `key`, `person` and `reason`, unless it is written.
 
-    Once a correction was spoken of since, it is written again: it takes those words back.
+    Once it was reserved, or spoken of as a correction, since, it is written again: that is over.
 
     Raises:
         RefusedError: bytes are sealed under the key, or it corrects nothing.

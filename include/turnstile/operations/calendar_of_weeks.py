@@ -13,7 +13,7 @@ from itertools import groupby
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.weeks import Week
-from turnstile.operations.journal import Line
+from turnstile.operations.journal import Happening, Line
 from turnstile.operations.ledger_snapshot import EntryLine, LedgerSnapshot
 from turnstile.operations.week_states import TURNS_AND_ENDS, Evidence, WeekMark, state_of_week
 from turnstile.programme.calendar.release_schedule import final_at, final_words, period_containing
@@ -56,6 +56,8 @@ def calendar_of(
         mark = state_of_week(programme.name, week, evidence, reports.get(name, ()))
         following = 0 if week.last_sealed is None else week.last_sealed + 1
         stated = declared.get(str(ReleaseKey(programme.name, name, following)))
+        if stated and week.revision(following).is_reserved_since(stated.sequence):
+            stated = None
         mark = _given_way(mark, week, stated, reports.get(name, ()))
         if mark.state == "missing" and final > now:
             mark = WeekMark(name, "waiting")
@@ -77,12 +79,13 @@ def _given_way(
     """Return the mark of a week once somebody stated that what follows its seal has no release.
 
     A week without a seal has none then. Of a correction nothing is left to say, until another run
-    stops.
+    stops, or is dead.
     """
     if stated is None or mark.current.state not in _GIVES_WAY or week.drawing:
         return mark
     if week.last_sealed is not None:
-        is_over = all(line.at[:19] <= stated.at[:19] for line in reports)
+        newest = [line for line in reports[-1:] if line.at[:19] > stated.at[:19]]
+        is_over = all(line.happening is Happening.ENDED for line in newest)
         return replace(mark, correction=None) if is_over else mark
     said = dict(stated.particulars)
     reason = f"no release, {said['person']} stated: {said['reason']}"
