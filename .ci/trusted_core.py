@@ -27,8 +27,9 @@ LIST = ".ci/trusted_core.txt"
 # 76 for one account for one unit, whichever programme of a group is charged to it,
 # 22 for counts of the code and engine that are charged, and one group at a time for new files,
 # 8 for words about a correction that were taken back, and weeks sealed before speeds were left,
-# 9 for a charge that is taken up for its own exact count alone, and statements that are over
-LINES_AT_MOST = 8_933
+# 9 for a charge that is taken up for its own exact count alone, and statements that are over,
+# 5 for statements of a correction that are a no to its files
+LINES_AT_MOST = 8_938
 # of modules that only programmes of their own feed rest on, all together
 FEEDS_AT_MOST = 900
 _OF_A_FEED = "# of its feed"
