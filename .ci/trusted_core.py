@@ -29,8 +29,8 @@ LIST = ".ci/trusted_core.txt"
 # 8 for words about a correction that were taken back, and weeks sealed before speeds were left,
 # 9 for a charge that is taken up for its own exact count alone, and statements that are over,
 # 5 for statements of a correction that are a no to its files,
-# 6 for a group of two feeds that tell days apart
-LINES_AT_MOST = 8_944
+# 6 for a group of two feeds that tell days apart, 1 for sealed keys that are planned without caps
+LINES_AT_MOST = 8_945
 # of modules that only programmes of their own feed rest on, all together
 FEEDS_AT_MOST = 900
 _OF_A_FEED = "# of its feed"

@@ -11,13 +11,14 @@ import pytest
 from made_homes import MadeHome
 from small_deployment import WEEK, Deployment
 
-from turnstile.errors import NotApproved
+from turnstile.errors import NotApproved, ProgrammeError
 from turnstile.operations.airflow_now import AirflowNow
 from turnstile.operations.budget_page.page import BudgetPage
 from turnstile.operations.people.approval import Answer, record_answer
 from turnstile.pipeline.context import open_release
 from turnstile.pipeline.steps import step_named
 from turnstile.programme.loading import bound_programme, load_programme, parse_programme
+from turnstile.release import carried_weeks
 from turnstile.settings import Settings, system_clock
 
 OF_TWO = "required: true, persons: 2, not_the_starter: false"
@@ -165,6 +166,24 @@ def test_a_sealed_week_is_published_though_periods_have_another_length_by_now(
     assert public_bytes(site) == before
     assert turnstile("run", "opal", "--week", AFTER) == 2  # negative control: nothing is sealed
     assert "ask for 14 days" in capsys.readouterr().err
+
+
+def test_a_sealed_week_goes_on_whatever_its_caps_are_held_to_by_now(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it cost is charged; a week that is not sealed is held to them."""
+    cap = 'window_weeks: 52, rho: "56"'
+    deployment.edit("opal_sums", f'{cap}, delta: "1e-6"', f"{cap}, relation: replace")
+    with monkeypatch.context() as before:
+        before.setattr(carried_weeks, "under_add_remove", lambda cap: cap)
+        deployment.make_up_snapshot("opal_sums")
+        release = open_release("opal_sums", WEEK)
+        attempt = release.ledger.reserve(release.request(release.statement))
+        release.ledger.begin_draw(attempt.attempt_id, attempt.bindings)
+        release.ledger.seal(attempt.attempt_id, "0" * 64)
+    assert step_named("plan")("opal_sums", WEEK) == attempt.plan_digest
+    with pytest.raises(ProgrammeError, match="above its cap of 14"):
+        step_named("plan")("opal_sums", AFTER)
 
 
 def losses_shown(page: str) -> set[str]:
