@@ -12,7 +12,8 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,10 @@ from small_deployment import Deployment
 from watched_place import INCLUDE, OPAL, Place
 
 from turnstile.ledger.records import ReleaseKey
+from turnstile.operations.calendar_of_weeks import calendar_of, next_week
 from turnstile.operations.ledger_snapshot import LedgerFollower
 from turnstile.operations.watchdog.gauges import gauges
+from turnstile.operations.week_states import Evidence
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.loading import programme_files
 
@@ -151,6 +154,26 @@ def test_gauges_follow_the_ledger(tmp_path: Path) -> None:
     place.ledger.declare_no_release(ReleaseKey("opal", "2016-W32"), "ana", "strike")
     place.ledger.withdraw(ReleaseKey("opal", "2016-W33"), "ana", "wrong files")
     assert now()["turnstile.weeks_behind", "opal"] == 1
+
+
+def test_a_programme_that_went_over_to_longer_periods_is_behind_by_those_alone(
+    tmp_path: Path,
+) -> None:
+    place = Place.new(tmp_path)
+    place.publish("2016-W30")
+    months = replace(OPAL.schedule, period_days=28, first_day=date(2016, 8, 1))
+    longer = replace(OPAL, schedule=months)
+
+    def behind(now: datetime) -> int:
+        picture = LedgerFollower(place.ledger).now()
+        figures = {gauge.name: gauge.value for gauge in gauges(picture, [longer], now)}
+        return figures["turnstile.weeks_behind"]
+
+    assert behind(datetime(2016, 8, 23, tzinfo=UTC)) == 0
+    assert behind(datetime(2016, 9, 23, tzinfo=UTC)) == 1
+    assert behind(datetime(2018, 8, 23, tzinfo=UTC)) == 26
+    marks = calendar_of(longer, LedgerFollower(place.ledger).now(), Evidence(), place.clock.now)
+    assert next_week(longer, marks) == "2016-08-01..2016-08-28"
 
 
 def test_the_dashboard_shows_every_gauge_by_labels_that_it_has(tmp_path: Path) -> None:

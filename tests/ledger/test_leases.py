@@ -48,6 +48,22 @@ def test_a_draw_of_another_process_is_not_burned_while_its_lease_runs(ledger: Le
     assert ledger.reserve(ask(), holder=HERE).is_sealed
 
 
+def test_what_is_held_or_being_drawn_is_not_stated_to_have_no_release(ledger: Ledger) -> None:
+    held, head = ledger.reserve(ask()), ledger.head()
+    with pytest.raises(RefusedError, match=f"turnstile ledger void {KEY} --reason TEXT"):
+        ledger.declare_no_release(KEY, "ada", "strike")
+    assert ledger.head() == head
+    ledger.void(held.attempt_id, "strike", person="ada")
+    ledger.declare_no_release(KEY, "ada", "strike")
+    drawn, head = _drawing(ledger, ELSEWHERE), ledger.head()
+    with pytest.raises(RefusedError, match=f"turnstile ledger burn {KEY} --reason TEXT"):
+        ledger.declare_no_release(KEY, "ada", "strike")
+    assert ledger.head() == head
+    _end_lease(ledger, drawn.attempt_id)
+    ledger.declare_no_release(KEY, "ada", "strike")
+    assert ledger.head() != head
+
+
 @pytest.mark.parametrize("holder", [ELSEWHERE, ""])
 def test_a_lease_that_ended_burns_and_charges_in_full_and_a_late_seal_is_refused(
     ledger: Ledger, holder: str

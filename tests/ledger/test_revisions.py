@@ -18,7 +18,17 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from ledger_asks import LOSS_MICRO, TRIP, Task, ask, noon, published, sealed, spent_micro
+from ledger_asks import (
+    LOSS_MICRO,
+    TRIP,
+    Task,
+    ask,
+    drawn,
+    noon,
+    published,
+    sealed,
+    spent_micro,
+)
 
 from turnstile.errors import BudgetExceeded, RefusedError
 from turnstile.ledger import facts
@@ -232,6 +242,30 @@ def test_a_correction_that_was_stated_to_have_no_release_needs_words_that_are_sa
         entries = {ledger.declare_no_release(word(1).key, "ana", "none").sequence for _ in range(2)}
         assert len(entries) == 1, "a repeat writes nothing"
         assert stands() == (0, False)
+
+
+def test_a_correction_that_was_made_by_hand_after_its_statement_is_not_finished(
+    tmp_path: Path, ledger: Ledger
+) -> None:
+    """It has no word in the ledger, and its data went while people were asked about it."""
+    place = Settings(tmp_path, "", (), tmp_path)
+    published(ledger, ask())
+    (tmp_path / "public/opal/2016-W30/r0").mkdir(parents=True)
+
+    def stands() -> bool:
+        return is_unfinished(ledger, place, "opal", ledger.week("opal", WEEK))
+
+    correction = ask(revision=1, epsilon_micro=1)
+    for is_burned in (True, False):
+        ledger.declare_no_release(correction.key, "ana", "not worth it")
+        assert not stands()
+        attempt = drawn(ledger, correction)
+        assert stands()
+        if is_burned:
+            ledger.burn(attempt.attempt_id, "its process died")
+            assert stands()
+    ledger.seal(attempt.attempt_id, "artefact-2")
+    assert stands()
 
 
 def _settings() -> settings:

@@ -9,6 +9,7 @@ from ledger_asks import CAPS, ask, drawn, noon, sealed
 
 from conftest import Stores
 from turnstile.errors import RefusedError
+from turnstile.ledger import same_units
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.same_units import STATES_ITS_DAY, day_differences, mode_differences
 from turnstile.programme.loading import load_programme
@@ -54,6 +55,31 @@ def test_days_that_records_state_are_not_those_of_their_time(stores: Stores) -> 
     said = str(ledger.refusal_of(ask(terms=fares, programme="fares")))
     assert "source.feed is 'taps' there and 'tides_fare_transactions' here" in said
     assert ledger.refusal_of(ask(terms=taps, programme="fares")) is None
+
+
+def test_of_two_such_feeds_of_a_group_one_goes_on_after_a_period_without_a_release(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They released in one group before it was refused; no text of either puts that back."""
+    taps, fares = (
+        terms_of("opal") | {"source.feed": feed} for feed in ("taps", "tides_fare_transactions")
+    )
+    ledger = Ledger.open(stores.new(), clock=noon)
+    sealed(ledger, ask(terms=taps))
+    with monkeypatch.context() as before:
+        before.setattr(same_units, "STATES_ITS_DAY", frozenset())
+        sealed(ledger, ask(terms=fares, programme="fares"), "artefact-2")
+    after = {"week": "2016-W31", "terms": taps}
+    for more in (
+        after,
+        after | {"terms": fares, "programme": "fares"},
+        {"terms": taps, "revision": 1},
+    ):
+        said = str(ledger.refusal_of(ask(**more)))
+        assert "one of the two goes on in the group" in said
+        assert "Put that back" not in said
+    sealed(ledger, ask("2016-W32", terms=taps), "artefact-3")
+    assert ledger.refusal_of(ask("2016-W33", terms=fares, programme="fares")) is not None
 
 
 def test_every_feed_whose_records_state_their_day_is_known() -> None:

@@ -14,6 +14,7 @@ from small_deployment import WEEK, Deployment
 
 from turnstile.errors import NotApproved
 from turnstile.ledger.entries import instant
+from turnstile.ledger.revisions import next_after
 from turnstile.operations import deployment_state
 from turnstile.operations.airflow_now import AirflowNow, RunNow, TaskNow
 from turnstile.operations.budget_page.page import BudgetPage
@@ -25,6 +26,10 @@ from turnstile.operations.people.approval import (
     record_answer,
     standing,
 )
+from turnstile.operations.people.correction_question import (
+    is_to_be_asked as is_correction_to_be_asked,
+)
+from turnstile.operations.people.correction_question import record_revision_answer
 from turnstile.pipeline import steps
 from turnstile.pipeline.context import Release, open_release, state_revision
 from turnstile.programme.approval_rule import ApprovalStanding
@@ -134,11 +139,16 @@ def test_a_page_that_counts_every_yes_does_not_pass_the_table(
     assert not _is_as_in(case, *_on_the_page(release, asks=not case.is_approved))
 
 
+@pytest.mark.parametrize("said_before", [None, False, True])
 def test_who_made_a_correction_by_hand_may_not_approve_it_where_the_starter_may_not(
-    sealed: Callable[..., Release],
+    sealed: Callable[..., Release], *, said_before: bool | None
 ) -> None:
+    """Nor after another one's no, or a yes that was taken back."""
     case = next(candidate for candidate in CASES if candidate.not_the_starter)
-    sealed(case)
+    first = sealed(case)
+    if said_before is not None:
+        record_revision_answer(first, Answer(said_before, "grace", "seen"), "files", frozenset())
+        first.ledger.declare_no_release(next_after(first.key), "olga", "not worth it")
     release = sealed(case, 1)
     assert standing(release).may_answer == ("grace", "olga")
     with pytest.raises(NotApproved, match="ada set this week going"):
@@ -147,6 +157,18 @@ def test_who_made_a_correction_by_hand_may_not_approve_it_where_the_starter_may_
         steps.approve("opal", WEEK, 1)
     record_answer(release, Answer(is_approval=True, person="grace", reason=""), frozenset())
     assert steps.approve("opal", WEEK, 1) == "approved"
+
+
+@pytest.mark.parametrize("is_yes", [True, False])
+def test_nobody_is_asked_about_files_again_whose_correction_was_stated_to_have_no_release(
+    sealed: Callable[..., Release], *, is_yes: bool
+) -> None:
+    release = sealed(next(case for case in CASES if case.persons == 1))
+    assert is_correction_to_be_asked(release, "files", 1)
+    record_revision_answer(release, Answer(is_yes, "ada", "seen"), "files", frozenset())
+    release.ledger.declare_no_release(next_after(release.key), "grace", "not worth it")
+    assert not is_correction_to_be_asked(release, "files", 1)
+    assert is_correction_to_be_asked(release, "files that came later", 1)
 
 
 def test_a_no_to_what_another_run_made_public_counts_for_nothing(

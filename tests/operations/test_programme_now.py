@@ -143,8 +143,8 @@ def test_a_week_that_was_refused_or_stopped_is_said(place: Place, kind: str, sta
     assert (attention.state, attention.reason) == (state, "the cap")
 
 
-def _burn(place: Place, week: str) -> None:
-    attempt = place.reserve(week)
+def _burn(place: Place, week: str, revision: int = 0) -> None:
+    attempt = place.reserve(week, revision=revision)
     place.ledger.begin_draw(attempt, Bindings("p", "d", "s"))
     place.ledger.burn(attempt, "its worker died")
 
@@ -191,6 +191,25 @@ def test_a_correction_that_was_stated_to_have_no_release_is_nothing_to_look_at(
     place.clock.now += timedelta(hours=1)
     place.say(Happening.FAILED, "2016-W30", **failed)
     assert _now(place, state="failed").attention == (attention,)
+
+
+def test_a_burned_correction_is_over_by_its_statement_until_it_is_taken_up_again(
+    place: Place,
+) -> None:
+    """Taken up by hand, which is no word in the ledger, it can be stated again."""
+    place.publish("2016-W30")
+    correction = ReleaseKey("opal", "2016-W30", 1)
+    for _ in range(2):
+        _burn(place, "2016-W30", revision=1)
+        place.clock.now += timedelta(hours=1)
+        (attention,) = _now(place, state="success").attention
+        assert attention.state == "charged"
+        place.ledger.declare_no_release(correction, "ana", "not worth it")
+        assert _now(place, state="success").attention == ()
+        place.clock.now += timedelta(hours=1)
+        place.say(Happening.BEGUN, "2016-W30")
+        place.say(Happening.ENDED, "2016-W30")  # the first release was issued again
+        assert _now(place, state="success").attention == ()
 
 
 def test_a_run_that_died_is_said_and_a_working_or_waiting_one_is_not(place: Place) -> None:

@@ -14,7 +14,8 @@ from deployment_fixtures import BegunWeek
 from small_deployment import WEEK, Deployment
 
 from turnstile.cli import main
-from turnstile.errors import RefusedError, TurnstileError
+from turnstile.errors import RefusedError, RevisionNeeded, TurnstileError
+from turnstile.ledger.charging import ChargingLedger
 from turnstile.pipeline import before_charge
 from turnstile.pipeline.draw import drawing, planned_release
 from turnstile.pipeline.draw.planned_release import COUNTED_AS
@@ -61,6 +62,30 @@ def test_counts_of_other_code_are_not_charged(
         _do(step)
     assert reserved.ledger.balance() == before
     _do("count", "draw")
+
+
+def test_a_charge_before_any_noise_is_taken_up_for_no_other_count(
+    reserved: Deployment, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its process died, code was mended, and the run is cleared from ingest on, as is advised."""
+
+    def die(*_: object) -> None:
+        raise OSError("killed")
+
+    with monkeypatch.context() as patches:
+        patches.setattr(ChargingLedger, "_start", die)
+        with pytest.raises(OSError, match="killed"):
+            _do("draw")
+    charged = reserved.ledger.balance()
+    monkeypatch.setattr(planned_release, "code_version", lambda: "mended")
+    _do(*BEFORE)
+    burn = f"turnstile ledger burn opal/{WEEK}/r0 --reason TEXT"
+    with pytest.raises(RevisionNeeded, match=f"exact count was .* and is .*{burn}"):
+        _do("draw")
+    assert reserved.ledger.balance() == charged
+    assert main([*burn.split()[1:-1], "counted again by mended code", "--person", "ada"]) == 0
+    _do("draw")
+    assert main(["ledger", "verify", "--private"]) == 0, capsys.readouterr()
 
 
 def test_a_count_that_ends_between_reservation_and_draw_is_not_drawn(

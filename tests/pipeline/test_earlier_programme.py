@@ -11,13 +11,14 @@ import pytest
 from made_homes import MadeHome
 from small_deployment import WEEK, Deployment
 
-from turnstile.errors import NotApproved
+from turnstile.errors import NotApproved, ProgrammeError
 from turnstile.operations.airflow_now import AirflowNow
 from turnstile.operations.budget_page.page import BudgetPage
 from turnstile.operations.people.approval import Answer, record_answer
 from turnstile.pipeline.context import open_release
 from turnstile.pipeline.steps import step_named
 from turnstile.programme.loading import bound_programme, load_programme, parse_programme
+from turnstile.release import carried_weeks
 from turnstile.settings import Settings, system_clock
 
 OF_TWO = "required: true, persons: 2, not_the_starter: false"
@@ -167,6 +168,31 @@ def test_a_sealed_week_is_published_though_periods_have_another_length_by_now(
     assert "ask for 14 days" in capsys.readouterr().err
 
 
+def test_a_sealed_week_goes_on_whatever_its_caps_are_held_to_by_now(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it cost is charged; a week that is not sealed is held to them."""
+    cap = 'window_weeks: 52, rho: "56"'
+    deployment.edit("opal_sums", f'{cap}, delta: "1e-6"', f"{cap}, relation: replace")
+    with monkeypatch.context() as before:
+        before.setattr(carried_weeks, "under_add_remove", lambda cap: cap)
+        deployment.make_up_snapshot("opal_sums")
+        release = open_release("opal_sums", WEEK)
+        attempt = release.ledger.reserve(release.request(release.statement))
+        release.ledger.begin_draw(attempt.attempt_id, attempt.bindings)
+        release.ledger.seal(attempt.attempt_id, "0" * 64)
+    assert step_named("plan")("opal_sums", WEEK) == attempt.plan_digest
+    with pytest.raises(ProgrammeError, match="above its cap of 14"):
+        step_named("plan")("opal_sums", AFTER)
+
+
+def losses_shown(page: str) -> set[str]:
+    """What a page of a week says that it costs each unit."""
+    _, says_it, after = page.partition("What this week costs one unit")
+    assert says_it
+    return set(after.partition("</table>")[0].replace("<tbody>", "").splitlines())
+
+
 def test_of_an_earlier_text_the_tables_hold_and_of_the_file_who_approves(
     assessed: Deployment,
 ) -> None:
@@ -175,11 +201,14 @@ def test_of_an_earlier_text_the_tables_hold_and_of_the_file_who_approves(
     kept = assessed.include / f"programmes/earlier/itms.{digest[:12]}.yaml"
     kept.parent.mkdir(exist_ok=True)
     kept.write_text(file.read_text())
-    for old, new in (("speed: ", "pace: "), ("speed/", "pace/"), ("required: false", OF_TWO)):
+    smaller = ('epsilon: "8"\n', 'epsilon: "7"\n')
+    renamed = (("speed: ", "pace: "), ("speed/", "pace/"))
+    for old, new in (smaller, *renamed, ("required: false", OF_TWO)):
         assessed.edit("itms", old, new)
     (assessed.include / "people.yaml").write_text("release_officer: [ada, olga]\n")
     page = BudgetPage(Settings.from_environment(), system_clock)
-    assert "No week before it is public" in page.embargoed("itms", WEEK, AirflowNow())
+    desk = page.embargoed("itms", WEEK, AirflowNow())
+    assert "No week before it is public" in desk
     for person in ("ada", "olga"):
         with pytest.raises(NotApproved, match="of 2 approvals"):
             step_named("approve")("itms", WEEK)
@@ -187,5 +216,6 @@ def test_of_an_earlier_text_the_tables_hold_and_of_the_file_who_approves(
     for step in ("approve", "publish"):
         step_named(step)("itms", WEEK)
     assert " by day and time" in page.week("itms", WEEK, AirflowNow())
+    assert losses_shown(desk) == losses_shown(page.week("itms", WEEK, AirflowNow()))
     kept.unlink()  # nobody knows that text any more: what both have is shown
     assert " by day and time" in page.week("itms", WEEK, AirflowNow())

@@ -180,6 +180,16 @@ def test_that_a_week_has_no_release_waits_for_no_package_of_another(public: Path
     assert (public / "opal/2016-W31/no-release-r0.json").is_file()
 
 
+def test_an_index_is_as_old_as_what_is_stated_of_corrections(public: Path) -> None:
+    """As versions before counted it: one that falls is taken for that of an older ledger."""
+    said = ["--person", "ada", "--reason", "not worth it"]
+    assert main(["ledger", "no-release", f"opal/{WEEK}/r1", *said]) == 0
+    ledger = open_ledger(Settings.from_environment(), read_only=True)
+    (stated,) = [entry for entry in ledger.entries() if entry.kind is EntryKind.NO_RELEASE]
+    assert _index(public)["ledger_sequence"] == stated.sequence
+    assert all(period["state"] != "no release" for period in _index(public)["periods"])
+
+
 @pytest.mark.parametrize("has_portal", [True, False])
 def test_what_portals_do_not_show_yet_is_said(
     public: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], *, has_portal: bool

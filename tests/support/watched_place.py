@@ -63,10 +63,11 @@ class Place:
         ledger = Ledger.open(f"sqlite:///{folder}/ledger.sqlite", clock=clock)
         return cls(ledger, Journal(folder / "journal"), clock)
 
-    def reserve(self, week: str, cost: int = 10) -> str:
+    def reserve(self, week: str, cost: int = 10, revision: int = 0) -> str:
+        said = ("files changed", "ana") if revision else (None, None)
         posting = Posting(ProtectionUnit.CARD, "ever", cost, cost, 0)
         request = Request(
-            key=ReleaseKey("opal", week),
+            key=ReleaseKey("opal", week, revision),
             family="opal_cards",
             bindings=Bindings("p", "d", "s"),
             plan_digest="plan",
@@ -74,6 +75,8 @@ class Place:
             postings=(posting,),
             week=week,
             caps=(Cap(ProtectionUnit.CARD, epsilon_micro=1000),),
+            reason=said[0],
+            approver=said[1],
         )
         return self.ledger.reserve(request).attempt_id
 

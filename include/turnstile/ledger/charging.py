@@ -130,8 +130,7 @@ class ChargingLedger:
 
     def exact_of(self, attempt: Attempt) -> str:
         """Return the commitment to the exact tables for which an attempt was reserved."""
-        entry = self._store.read(lambda c: facts.entry_at(c, attempt.reserved_sequence))
-        return "" if entry is None else str(entry.body.get("exact", ""))
+        return self._store.read(lambda c: _exact_of(c, attempt))
 
     def reserve(self, request: Request, *, holder: str = "") -> Attempt:
         """Hold what a release will cost, or return the attempt that exists already.
@@ -148,7 +147,8 @@ class ChargingLedger:
             DrawGoesOn: another process draws under the key; ask again for its seal.
             IntegrityError: something outside of this ledger knows more than it does.
             BudgetExceeded: a cap would be passed; the sentence says what would fit.
-            RevisionNeeded: the key is bound to another programme, domain or (while open) snapshot.
+            RevisionNeeded: the key is bound to another programme, domain or (while open) snapshot,
+                or was charged, and not drawn, for another exact count.
             RefusedError: the key has no draw left, or its revision follows nothing.
         """
         drew = self._custody.require_intact() if self._custody.is_wanted else frozenset[str]()
@@ -180,7 +180,8 @@ class ChargingLedger:
                 if _is_drawn_by_another(connection, lead, holder):
                     return _goes_on(lead)
                 if not (str(request.key) in drew or attempts.has_started(connection, lead)):
-                    return lead  # charged, and provably no noise yet: no second charge
+                    # Charged, and provably no noise yet: no second charge, and no other count.
+                    return _other_count(connection, lead, request) or lead
                 why = "reserved again while drawing"
                 attempts.make_transition(connection, self._now(), lead, Transition.BURN, reason=why)
         return self._open_attempt(connection, request)
@@ -481,6 +482,20 @@ def _other_bindings(
     if asked not in (None, attempt.plan_digest):
         differences = (*differences, Difference("plan", attempt.plan_digest, str(asked)))
     return revision_needed(attempt, differences) if differences else None
+
+
+def _exact_of(connection: Connection, attempt: Attempt) -> str:
+    """Return the commitment to the exact tables for which an attempt was reserved, if any is."""
+    entry = facts.entry_at(connection, attempt.reserved_sequence)
+    return "" if entry is None else str(entry.body.get("exact", ""))
+
+
+def _other_count(connection: Connection, attempt: Attempt, request: Request) -> RefusedError | None:
+    """Refuse to draw another exact count than the one that was charged for."""
+    old = _exact_of(connection, attempt)
+    if old in {"", request.exact}:
+        return None
+    return revision_needed(attempt, (Difference("exact count", old, request.exact),))
 
 
 def not_possible(attempt: Attempt, transition: Transition) -> RefusedError:

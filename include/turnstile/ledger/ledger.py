@@ -449,7 +449,7 @@ class Ledger(ChargingLedger):
         """Write that a period has no release; a repeat changes nothing (PRIVACY 9.2).
 
         Raises:
-            RefusedError: bytes are sealed under the key.
+            RefusedError: bytes are sealed under the key, or it is held or being drawn.
         """
         body = {"key": str(key), "person": person, "reason": reason}
         return self._write(lambda c: words.declare_no_release(c, self._now(), body))

@@ -2,12 +2,12 @@
 
 A word names the one revision that it is about, and the files that it was shown. It allows a draw of
 that key and of no other: the next correction is another key and needs other words. Who states that
-a correction has no release takes the words before that back.
+a correction has no release says no to all files that others had said yes to.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy.engine import Connection
 
@@ -58,17 +58,25 @@ def next_after(key: ReleaseKey) -> ReleaseKey:
 
 
 def words(connection: Connection, key: ReleaseKey) -> tuple[RevisionDecision, ...]:
-    """Return what was said of a correction since it was last stated to have no release.
+    """Return what was said of a correction, oldest first.
 
-    Oldest first.
+    What was allowed before it was stated to have no release, who stated that has declined.
     """
     said: list[RevisionDecision] = []
     for entry in facts.facts(connection, key, *KINDS, *TAKEN_BACK_BY):
         if entry.kind in TAKEN_BACK_BY:
-            said.clear()
+            said = [_taken_back(word, entry) for word in said]
         else:
             said.append(to_word(key, entry))
     return tuple(said)
+
+
+def _taken_back(word: RevisionDecision, stated: Entry) -> RevisionDecision:
+    """Return a word as it stands after a statement that there is no release."""
+    if not word.is_allowed:
+        return word
+    person, reason = stated.body["person"], stated.body["reason"]
+    return replace(word, is_allowed=False, person=person, reason=reason, public_note="")
 
 
 def to_word(key: ReleaseKey, entry: Entry) -> RevisionDecision:

@@ -30,6 +30,11 @@ STATES_ITS_DAY = frozenset({"tides_fare_transactions", "tides_passenger_events"}
 """Feeds whose records say of which service day they are, whenever it begins."""
 _WORDS, _LABELS, _COLUMNS = "source.mode_names.", "source.modes.", "source.columns."
 _WITHOUT_MODE = "source.without_mode"
+_PUT_BACK = "Put that back, which is the only way of a correction; later periods may change it"
+_ONE_GOES_ON = (
+    "No text of either programme changes that, and these weeks have no correction: one of the two "
+    "goes on in the group, in a later period,"
+)
 
 
 def unit_refusal(connection: Connection, request: Request) -> RefusedError | None:
@@ -54,13 +59,14 @@ def unit_refusal(connection: Connection, request: Request) -> RefusedError | Non
             same_files = not {*request.files}.isdisjoint(entry.body.get("files", ()))
             others += mode_differences(stated, request.terms, same_files=same_files)
         if others:
+            way = _ONE_GOES_ON if any(o.name == _STATED for o in others) else _PUT_BACK
             listed = "; ".join(f"{o.name} is {o.old!r} there and {o.new!r} here" for o in others)
             return RefusedError(
                 f"{request.key} tells days or modes apart otherwise than {entry.key}, whose losses "
                 f"are in the same budget group {request.family!r}: {listed}; what one unit lost "
-                "would stand in two accounts, and nobody would add it up. Put that back, which is "
-                "the only way of a correction; later periods may change it after one in which no "
-                "programme of the group released anything, with no week in common or side by side"
+                f"would stand in two accounts, and nobody would add it up. {way} after one in "
+                "which no programme of the group released anything, with no week in common or side "
+                "by side"
             )
     return None
 

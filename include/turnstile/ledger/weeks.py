@@ -95,6 +95,10 @@ class Revision:
         """Whether the next draw goes on from a hold, whatever was burned before it."""
         return any(attempt.is_held for attempt in self.attempts)
 
+    def is_reserved_since(self, sequence: int) -> bool:
+        """Return whether it was reserved after an entry: what that one stated of it is over."""
+        return any(attempt.reserved_sequence > sequence for attempt in self.attempts)
+
     @property
     def standing(self) -> Standing:
         """How far it came."""

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy.engine import Connection
 
 from turnstile.errors import InputError, RefusedError
-from turnstile.ledger import attempts, facts, revisions
+from turnstile.ledger import attempts, facts, leases, revisions
 from turnstile.ledger.custody.custody import Custody
 from turnstile.ledger.custody.known_history import parties_in
 from turnstile.ledger.custody.shipped import make_witness, witness_id
@@ -23,7 +23,8 @@ from turnstile.ledger.custody.witness import Witnesses, naming
 from turnstile.ledger.database.store import Store
 from turnstile.ledger.entries import Entry, EntryKind, instant
 from turnstile.ledger.parties import Parties
-from turnstile.ledger.records import Assessed, Decision, ReleaseKey, for_the_public
+from turnstile.ledger.records import Assessed, Attempt, Decision, ReleaseKey, for_the_public
+from turnstile.ledger.refusals import letting_go
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ _CORRECTION = Repeat(
     taken_back_by=revisions.TAKEN_BACK_BY,
 )
 _DELIVERY = Repeat(by=("portal",))
-_WITHOUT = Repeat(among=(EntryKind.NO_RELEASE, *revisions.KINDS))
+_WITHOUT = Repeat(among=(EntryKind.NO_RELEASE, EntryKind.RESERVED, *revisions.KINDS))
 
 
 def _say(
@@ -194,10 +195,10 @@ def record_delivery(
 def declare_no_release(connection: Connection, at: str, body: Mapping[str, str]) -> Entry:
     """Write that a period has no release, with `key`, `person` and `reason`, unless it is written.
 
-    Once a correction was spoken of since, it is written again: it takes those words back.
+    Once it was reserved, or spoken of as a correction, since, it is written again: that is over.
 
     Raises:
-        RefusedError: bytes are sealed under the key, or it corrects nothing.
+        RefusedError: it is sealed, held or being drawn at this moment, or it corrects nothing.
     """
     key = ReleaseKey.parse(body["key"])
     facts.head(connection, locked=True)
@@ -205,9 +206,16 @@ def declare_no_release(connection: Connection, at: str, body: Mapping[str, str])
     if lead is not None and lead.is_sealed:
         was = "was published and withdrawn" if lead.is_withdrawn else f"is {lead.state.value}"
         raise RefusedError(f"{key} {was}: its bytes are drawn and charged, and it has a release")
+    if lead is not None and (lead.is_held or _is_being_drawn(connection, lead)):
+        may = f"{lead.attempt_id} is {lead.state.value}, so it may have a release yet"
+        raise RefusedError(f"{may}; wait for its end, or {letting_go(lead)}; then state it again")
     if key.revision and not attempts.was_drawn(connection, revisions.before(key)):
         raise RefusedError(f"{key} corrects what was never drawn; state it of the first release")
     return _say(connection, at, EntryKind.NO_RELEASE, body, _WITHOUT)
+
+
+def _is_being_drawn(connection: Connection, attempt: Attempt) -> bool:
+    return attempt.is_drawing and leases.holder_of(connection, attempt.attempt_id) is not None
 
 
 def next_key(witnesses: Witnesses, parties: Parties, kept: tuple[str, ...]) -> Signer:

@@ -13,7 +13,7 @@ from itertools import groupby
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.weeks import Week
-from turnstile.operations.journal import Line
+from turnstile.operations.journal import Happening, Line
 from turnstile.operations.ledger_snapshot import EntryLine, LedgerSnapshot
 from turnstile.operations.week_states import TURNS_AND_ENDS, Evidence, WeekMark, state_of_week
 from turnstile.programme.calendar.release_schedule import final_at, final_words, period_containing
@@ -56,6 +56,8 @@ def calendar_of(
         mark = state_of_week(programme.name, week, evidence, reports.get(name, ()))
         following = 0 if week.last_sealed is None else week.last_sealed + 1
         stated = declared.get(str(ReleaseKey(programme.name, name, following)))
+        if stated and week.revision(following).is_reserved_since(stated.sequence):
+            stated = None
         mark = _given_way(mark, week, stated, reports.get(name, ()))
         if mark.state == "missing" and final > now:
             mark = WeekMark(name, "waiting")
@@ -77,12 +79,13 @@ def _given_way(
     """Return the mark of a week once somebody stated that what follows its seal has no release.
 
     A week without a seal has none then. Of a correction nothing is left to say, until another run
-    stops.
+    stops, or is dead.
     """
     if stated is None or mark.current.state not in _GIVES_WAY or week.drawing:
         return mark
     if week.last_sealed is not None:
-        is_over = all(line.at[:19] <= stated.at[:19] for line in reports)
+        newest = [line for line in reports[-1:] if line.at[:19] > stated.at[:19]]
+        is_over = all(line.happening is Happening.ENDED for line in newest)
         return replace(mark, correction=None) if is_over else mark
     said = dict(stated.particulars)
     reason = f"no release, {said['person']} stated: {said['reason']}"
@@ -108,18 +111,22 @@ def _without_gaps(
         while known_next and between.days[-1] < known_next.first_day and between.first_day < today:
             periods.append(between)
             between = between.plus(1)
-    last = in_order[-1]
-    following = last.plus(1)
-    scheduled = period_containing(following.first_day, schedule)
-    if len(scheduled.days) != len(last.days):
-        is_free = scheduled.first_day > last.days[-1]
-        following = scheduled if is_free else scheduled.plus(1)
+    following = after_last(in_order[-1], programme)
     for _ in range(_OVERDUE_SHOWN):
         if final_at(following, schedule, programme.time) > now:
             break
         periods.append(following)
         following = following.plus(1)
     return tuple(periods)
+
+
+def after_last(last: ServicePeriod, programme: Programme) -> ServicePeriod:
+    """Return the period of the present schedule that follows the last known one of any length."""
+    following = last.plus(1)
+    scheduled = period_containing(following.first_day, programme.schedule)
+    if len(scheduled.days) == len(last.days):
+        return following
+    return scheduled if scheduled.first_day > last.days[-1] else scheduled.plus(1)
 
 
 def overdue(
@@ -179,17 +186,15 @@ def folded(marks: Sequence[WeekMark]) -> Iterator[tuple[WeekMark, WeekMark, int]
 _ROW_SHOWN = 3  # weeks without a run that are shown one by one
 
 
-def next_week(marks: Sequence[WeekMark]) -> str | None:
-    """Return the week after the last one that was charged; None before the first.
-
-    Examples:
-        >>> next_week([WeekMark("2016-W30", "published"), WeekMark("2016-W31", "missing")])
-        '2016-W31'
-    """
+def next_week(programme: Programme, marks: Sequence[WeekMark]) -> str | None:
+    """Return the week after the last one that was charged; None before the first."""
     idle = {"missing", "waiting", "held", "under_way", "held_up", "dead"}
     done = [
-        mark.week
-        for mark in marks
+        at
+        for at, mark in enumerate(marks, 1)
         if mark.state not in idle or mark.of_budget not in {"nothing", "held"}
     ]
-    return str(parse_period(done[-1]).plus(1)) if done else None
+    if not done:
+        return None
+    following = [mark.week for mark in marks[done[-1] :]]
+    return following[0] if following else str(after_last(parse_period(marks[-1].week), programme))

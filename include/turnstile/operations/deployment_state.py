@@ -396,7 +396,7 @@ class DeploymentState:
         snapshot = self.snapshot()
         plans = {}
         for programme in self.seen_by(visible):
-            week = next_week(self.marks_of(programme, airflow))
+            week = next_week(programme, self.marks_of(programme, airflow))
             if week is not None:
                 planned = plan_of(programme, self.settings.include, week)
                 plans[programme.name] = plan_view(planned, snapshot.balances) | {

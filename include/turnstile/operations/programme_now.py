@@ -307,7 +307,7 @@ def _next(programme: Programme, marks: Sequence[WeekMark], now: datetime) -> str
         if next_mark is not None and (state != "waiting" or next_mark.reason):
             far = f" ({next_mark.reason})" if state == "under_way" and next_mark.reason else ""
             return f"{words.format(week=next_mark.week, reason=next_mark.reason)}{far}"
-    following = next_week(marks)
+    following = next_week(programme, marks)
     if following is None:
         return "it has never run"
     period = parse_period(following)

@@ -65,7 +65,8 @@ def maker_of_correction(ledger: Ledger, key: ReleaseKey) -> frozenset[str]:
 
     People who allowed it by their decisions in the ledger made none: as many had to agree.
     """
-    if key.revision == 0 or ledger.decisions_on_revision(key):
+    said = ledger.decisions_on_revision(key)
+    if key.revision == 0 or any(word.is_allowed for word in said):
         return frozenset()
     reserved = (e for e in ledger.entries_of(key) if e.kind is EntryKind.RESERVED)
     return frozenset(str(e.body["approver"]) for e in reserved if e.body.get("approver"))

@@ -17,26 +17,18 @@ from turnstile.operations.amount_words import rounded_up
 from turnstile.pipeline.trials.room import crash_sentence, tightest_room
 from turnstile.privacy.accounts import Posting, loss_by_unit
 from turnstile.programme.domain.files import load_domain
-from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme
 from turnstile.publishing.card import loss_figures
 from turnstile.release.plan import ReleasePlan, make_plan
 from turnstile.service_calendar import parse_period
 
 
-def plan_of(programme: Programme, include: Path, week: str, revision: int = 0) -> ReleasePlan:
-    """Return the plan of a week, or of a correction, remembered by the programme's digest."""
-    return _planned(programme.name, str(include), week, programme.digest, revision)
-
-
 @lru_cache(maxsize=64)
-def _planned(name: str, include: str, week: str, digest: str, revision: int) -> ReleasePlan:
-    """Plan a week once for each text of the programme's file."""
-    programme = load_programme(name, Path(include))
-    if programme.digest != digest:  # the file changed between two reads: plan what is there now
-        digest = programme.digest
-    domain = load_domain(programme, Path(include))
-    return make_plan(programme, domain, parse_period(week), revision=revision)
+def plan_of(programme: Programme, include: Path, week: str, revision: int = 0) -> ReleasePlan:
+    """Return the plan of a week, or of a correction; worked out once for each text."""
+    return make_plan(
+        programme, load_domain(programme, include), parse_period(week), revision=revision
+    )
 
 
 @lru_cache(maxsize=64)

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from turnstile.ledger.balances.amounts import word_of
 from turnstile.ledger.weeks import attempts_by_state
-from turnstile.operations.calendar_of_weeks import calendar_of
+from turnstile.operations.calendar_of_weeks import after_last, calendar_of
 from turnstile.operations.ledger_snapshot import LedgerSnapshot
 from turnstile.operations.watchdog.alerts import taken_pct
 from turnstile.operations.week_states import TROUBLE, Evidence
@@ -82,7 +82,8 @@ def _of_programme(picture: LedgerSnapshot, programme: Programme, now: datetime) 
     if not any(week.published for week in weeks):
         return
     marks = calendar_of(programme, picture, Evidence(), now)
-    due, behind = parse_period(marks[-1].week).plus(1), sum(mark.state in TROUBLE for mark in marks)
+    behind = sum(mark.state in TROUBLE for mark in marks)
+    due = after_last(parse_period(marks[-1].week), programme)
     while behind < _BEHIND_AT_MOST and final_at(due, programme.schedule, programme.time) < now:
         due, behind = due.plus(1), behind + 1
     yield Gauge("turnstile.weeks_behind", behind, (label,))

@@ -72,8 +72,12 @@ class PlannedRelease:
 
     @cached_property
     def plan(self) -> ReleasePlan:
-        """The plan, made once from programme and calendar; it never sees data."""
-        return make_plan(self.programme, self.domain, self.week, revision=self.key.revision)
+        """The plan, made once from programme and calendar; it never sees data.
+
+        That of a sealed key is held to no cap: what it cost is charged, and caps change no draw.
+        """
+        programme = self.programme if self.sealed is None else replace(self.programme, caps=())
+        return make_plan(programme, self.domain, self.week, revision=self.key.revision)
 
     @property
     def sealed(self) -> Attempt | None:

@@ -12,7 +12,7 @@ from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Attempt, ReleaseKey
 from turnstile.ledger.revisions import next_after
-from turnstile.ledger.weeks import Standing, Week
+from turnstile.ledger.weeks import Revision, Standing, Week
 from turnstile.release.zones import sealed_path
 from turnstile.settings import Settings
 
@@ -26,7 +26,7 @@ def is_unfinished(ledger: Ledger, settings: Settings, programme: str, week: Week
     *_, key = _wanted(ledger, settings, programme, week)
     revision = week.revision(key.revision)
     if revision.sealed is None or revision.standing is not Standing.PUBLIC:
-        return not _is_declined(ledger, key)
+        return not _is_declined(ledger, key, revision)
     return not _has_bytes(settings, revision.sealed)
 
 
@@ -43,10 +43,10 @@ def _wanted(ledger: Ledger, settings: Settings, programme: str, week: Week) -> I
         yield key
 
 
-def _is_declined(ledger: Ledger, key: ReleaseKey) -> bool:
+def _is_declined(ledger: Ledger, key: ReleaseKey, revision: Revision) -> bool:
     """Return whether people said that there is no release, and nobody asked for one since."""
-    is_stated = any(entry.kind is EntryKind.NO_RELEASE for entry in ledger.entries_of(key))
-    return is_stated and not _is_allowed(ledger, key)
+    stated = [e.sequence for e in ledger.entries_of(key) if e.kind is EntryKind.NO_RELEASE]
+    return any(stated) and not (_is_allowed(ledger, key) or revision.is_reserved_since(max(stated)))
 
 
 def _is_allowed(ledger: Ledger, key: ReleaseKey) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from turnstile.ledger.parties import Parties
 from turnstile.ledger.records import ReleaseKey
-from turnstile.ledger.weeks import Fact, PublishedRevision
+from turnstile.ledger.weeks import PublishedRevision
 from turnstile.programme.spec import Programme
 from turnstile.publishing.describe.licences import path_of
 from turnstile.publishing.package_reader import DATA
@@ -52,7 +52,7 @@ def index(  # noqa: PLR0913 - each a part of the page
         "contact": programme.publish.contact,
         "latest": _below(str(in_force[-1].key)) if in_force else None,
         "ledger_sequence": max(
-            (fact.sequence for period in periods for fact in _facts(period)), default=0
+            (r.published.sequence for period in periods for r in period.revisions), default=0
         ),
         "ledger_recoveries": parties.recoveries,
         "ledger_recovered_over": sorted(parties.recovered_over.items()),
@@ -62,13 +62,6 @@ def index(  # noqa: PLR0913 - each a part of the page
         "tables": [_table(table) for table in tables],
         "files": [_file(path, content) for path, content in sorted(files.items())],
     }
-
-
-def _facts(period: Period) -> list[Fact]:
-    facts = [
-        fact for revision in period.revisions for fact in (revision.published, revision.withdrawn)
-    ]
-    return [fact for fact in (*facts, period.week.no_release) if fact is not None]
 
 
 def _below(key: str) -> str:

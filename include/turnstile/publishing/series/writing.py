@@ -72,6 +72,8 @@ def write_series(
         records = _written_records(ledger, folder)
         periods = periods_of(ledger.weeks(programme.name))
         files, about, packages = _files(programme, ledger, folder, include, periods)
+        stated = [int(record["ledger"]["sequence"]) for record in records.values()]
+        about["ledger_sequence"] = max([*stated, about["ledger_sequence"]])
         if unknown := unknown_in_series(about, records.values(), packages):
             raise IntegrityError(
                 f"{programme.name}: the series holds what nothing declares: {unknown}"
