@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from ingested_weeks import Zones
+from pyarrow import feather
 
 from turnstile.errors import InputError
 from turnstile.programme.source_spec import (
@@ -39,6 +40,7 @@ from turnstile.programme.source_spec import (
 )
 from turnstile.programme.spec import Programme
 from turnstile.sources.ingest.landing import RawFile, form_of
+from turnstile.sources.ingest.snapshot import counts_of
 from turnstile.sources.ingest.worksheet import as_parquet
 
 WEEK = "2016-W30"
@@ -316,27 +318,74 @@ def test_a_workbook_is_read_as_the_plain_file(rows: Any) -> None:
         rows("taps.xlsx", content)
 
 
-@pytest.mark.parametrize(
-    "card", [308522000000000, 3085220000000000, "3085220000000001", 3.1e15, "c\x01"]
-)
-def test_a_card_that_a_spreadsheet_rounded_is_no_unit(
-    zones: Zones, programme_of: Callable[..., Programme], rows_of: Any, card: float | str
-) -> None:
-    """Of numbers it keeps 15 digits: ten cards would become one, whose trips are bounded together.
+OTHER_CARDS = {
+    "fifteen digits": ('<c r="B6"><v>308522000000000</v></c>', True),
+    "a text of sixteen": ('<c r="B6" t="str"><v>3085220000000001</v></c>', True),
+    "a decimal": ('<c r="B6"><v>-33.86881999999999</v></c>', True),
+    "sixteen digits": ('<c r="B6"><v>3085220000000000</v></c>', False),
+    "a power": ('<c r="B6"><v>3.08522E+15</v></c>', False),
+    "as an instant": ('<c r="B6" s="1"><v>308522000000</v></c>', False),
+    "an error": ('<c r="B6" t="e"><v>#N/A</v></c>', False),
+    "no character": ('<c r="B6" t="str"><v>c\x01</v></c>', False),
+    "a text that nobody has": ('<c r="B6" t="s"><v>999999</v></c>', False),
+}
 
-    What cannot be read is set aside, too, where records without a card are units of their own.
-    """
-    record = ["9", card, "bus", "enter", "2016-07-27 08:00:00", "A", ""]
-    zones.deliver(WEEK, {"taps.xlsx": workbook([HEADER.split(","), *RECORDS, record])})
-    programme = programme_of("opal", feed=Feed.TAPS, without_card=WithoutCard.OWN_UNIT)
-    snapshot = zones.ingest(programme, WEEK)
-    is_kept = card in {308522000000000, "3085220000000001"}  # of 15 digits; a text
-    assert len(rows_of(snapshot, READ)) == len(WANTED) + is_kept
-    set_aside = snapshot.folder / "quarantine/malformed_line.parquet"
-    assert set_aside.exists() == (not is_kept)
-    if not is_kept:
-        (line,) = pq.read_table(set_aside)["fields"].to_pylist()
-        assert "\\" in line
+
+@pytest.mark.parametrize("case", OTHER_CARDS)
+def test_a_card_of_a_workbook_that_cannot_be_read_is_no_unit(
+    zones: Zones, programme_of: Callable[..., Programme], rows_of: Any, case: str
+) -> None:
+    """Ten that a spreadsheet rounded would be one, records of one that nobody reads a unit each."""
+    cell, is_read = OTHER_CARDS[case]
+    record = ["9", "x", "bus", "enter", "2016-07-27 08:00:00", "A", ""]
+    with zipfile.ZipFile(io.BytesIO(workbook([HEADER.split(","), *RECORDS, record]))) as archive:
+        parts = {name: archive.read(name).decode() for name in archive.namelist()}
+    sheet = re.sub(r'<c r="B6".*?</c>', cell, parts.pop("xl/worksheets/sheet1.xml"))
+    assert cell in sheet
+    others = {name[:-4].replace("/", "__"): text for name, text in parts.items()}
+    content = workbook([], xl__worksheets__sheet1=sheet, **others)
+    zones.deliver(WEEK, {"taps.xlsx": content})
+    snapshot = zones.ingest(
+        programme_of("opal", feed=Feed.TAPS, without_card=WithoutCard.OWN_UNIT), WEEK
+    )
+    assert len(rows_of(snapshot, READ)) == len(WANTED) + is_read
+    assert counts_of(snapshot).get("malformed_line", 0) == (not is_read)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "arrow"])
+@pytest.mark.parametrize("card", [b"\xff1", "\ufdd0".encode()])
+def test_a_card_that_cannot_be_read_is_no_unit_whatever_stands_beside_it(
+    zones: Zones, programme_of: Callable[..., Programme], rows_of: Any, form: str, card: bytes
+) -> None:
+    """As units of their own its records would be bounded by nothing."""
+    for others in ([], [b"\xff2"]):  # of somebody else
+        cards = [b"c", card, *others]
+        records = [f"{n},".encode() + card + _REST for n, card in enumerate(cards)]
+        text = pa.array([f"{n}" for n in range(len(cards))])
+        columns = [text, texts(*cards)]
+        columns += [pa.array([value] * len(cards)) for value in _REST.decode().split(",")[1:]]
+        table = pa.table(columns, HEADER.split(",")[:6])
+        written = io.BytesIO()
+        if form == "parquet":
+            pq.write_table(table, written)
+        elif form == "arrow":
+            feather.write_feather(table, written, compression="uncompressed")
+        else:
+            written.write(b"\n".join([HEADER.rpartition(",")[0].encode(), *records, b""]))
+        zones.deliver(WEEK, {f"taps.{form}": written.getvalue()})
+        snapshot = zones.ingest(
+            programme_of("opal", feed=Feed.TAPS, without_card=WithoutCard.OWN_UNIT), WEEK
+        )
+        assert len(rows_of(snapshot, READ)) == 1
+        assert counts_of(snapshot)["malformed_line"] == len(cards) - 1
+
+
+def texts(*values: bytes) -> pa.Array:
+    """A column of texts that need be none."""
+    return pa.array(values, pa.binary()).view(pa.string())
+
+
+_REST = b",bus,enter,2016-07-25 08:00:10,A"
 
 
 def test_typed_dates_and_times_of_a_workbook_need_no_form_of_dates(rows: Any) -> None:

@@ -1,4 +1,4 @@
-"""Parquet and Arrow: a cell that the engine cannot read is empty, and costs nobody else."""
+"""Parquet and Arrow: a cell that the engine cannot read costs its own record, and nobody else's."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from turnstile.programme.source_spec import Feed
 from turnstile.programme.spec import Programme
 from turnstile.sources.ingest import typed_cells
 from turnstile.sources.ingest.landing import FileForm, RawFile
+from turnstile.sources.ingest.lines import UNREADABLE
 from turnstile.sources.ingest.reading import open_source
 from turnstile.sources.ingest.snapshot import counts_of
 from turnstile.sources.ingest.typed_cells import as_readable, write_readable
@@ -265,8 +266,10 @@ def test_a_copy_that_has_another_type_is_read_as_the_file_says(
         assert source.kinds == {row[0]: row[1] for row in described}
         said.append(connection.execute(source.relation).fetchall())
     (first, second), mended = said
-    assert mended == [first, (second[0], None)]
-    assert first != second
+    assert mended == [first]
+    assert first[0] != second[0]
+    assert source.malformed is not None
+    assert len(connection.execute(source.malformed).fetchall()) == 1
 
 
 def test_words_that_come_often_are_looked_at_once_and_none_is_missed(tmp_path: Path) -> None:
@@ -282,7 +285,7 @@ def test_words_that_come_often_are_looked_at_once_and_none_is_missed(tmp_path: P
     assert typed_cells.as_readable(tmp_path / "good", made, ("mode", "card")) == tmp_path / "good"
     assert typed_cells.as_readable(tmp_path / "bad", made, ("mode", "card")) == made
     read = pq.read_table(made)
-    assert read["mode"].null_count == 1
-    assert read["mode"][6000].as_py() is None
+    assert read["mode"][6000].as_py() == UNREADABLE
+    assert read["mode"][6001:].equals(good["mode"][6001:])
     assert read.drop_columns("mode").equals(good.drop_columns("mode"))
     assert read["mode"][:6000].equals(good["mode"][:6000])

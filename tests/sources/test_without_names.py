@@ -117,6 +117,31 @@ def reading(
     return f"A,R1,{gate},S,{day},{clock},REGULAR,{entries},{exits}"
 
 
+@pytest.mark.parametrize("more", [0, 1])
+def test_one_ride_moves_one_difference_though_the_clock_passes_an_hour_twice(
+    counters: Read, more: int
+) -> None:
+    """Sorted by the clock its readings would not be in the order of their making."""
+    night = [("01:30:00", 10), ("02:20:05", 11 + more), ("02:20:01", 14 + more)]
+    lines = [reading("g", clock, n, day="04/03/2016") for clock, n in night]
+    last = reading("g", "03:20:00", 15 + more, day="04/03/2016")
+    rows, counts = counters(*lines, last, week="2016-W13")
+    assert [row[1] for row in rows] == [90] * (5 + more)
+    assert counts["unparsable_timestamp"] == 2
+
+
+def test_gates_whose_names_end_alike_are_two_counters(counters: Read) -> None:
+    """`R1`, `A/B` and `R1/A`, `B` would be one whose readings go up and down."""
+    lines = []
+    for place, booth, begin in (("R1", "A/B", 100), ("R1/A", "B", 5000)):
+        lines += [
+            f"{booth},{place},00,S,07/25/2016,{clock},REGULAR,{begin + n},0"
+            for n, clock in enumerate(("00:00:00", "04:00:00", "08:00:00"))
+        ]
+    rows, _ = counters(*lines)
+    assert sorted(row[2] for row in rows) == ["R1", "R1", "R1/A", "R1/A"]
+
+
 def test_what_lies_between_two_readings_counts_where_it_begins(counters: Read) -> None:
     rows, counts = counters(
         reading("a", "00:00:00", 10, 5),

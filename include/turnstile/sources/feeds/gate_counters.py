@@ -5,7 +5,8 @@ gate's next one counts where and when the interval begins: the difference, at le
 that was set back, or runs backwards) and at most `gate_counts.MOST_OF_RECORD`. One more ride moves
 every later reading of its gate by one, and so one difference by one at most, as long as no counter
 begins again after its last digit, and none is set back or replaced out of sight of its readings
-(FEEDS says what to deliver then; rides, R1). The interval of a gate's last reading ends with the
+(FEEDS says what to deliver then; rides, R1). A reading whose time the clock passes twice that night
+is none: nobody knows which of two came first. The interval of a gate's last reading ends with the
 first one of the next week, if that is delivered too. Columns are those of the files of the
 Metropolitan Transportation Authority where a programme names no others.
 """
@@ -30,6 +31,7 @@ from turnstile.sources.feeds.gate_counts import (
 )
 from turnstile.sources.feeds.layout import FeedLayout, Joined, Joining
 from turnstile.sources.feeds.made_records import MadeTrip, Record, named
+from turnstile.sources.feeds.zoned import changes_around
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -53,8 +55,18 @@ _LATER = timedelta(minutes=1)
 
 def typed_sql(programme: Programme, week: ServicePeriod) -> str:
     """Return the SELECT from `raw` to readings; a gate is one of its place and booth."""
-    gate = "coalesce(place, '') || '/' || coalesce(booth, '') || '/' || gate"
-    return gates_sql(programme, week, gate, _FIELDS)
+    gate = "CASE WHEN gate IS NOT NULL THEN CAST(to_json([place, booth, gate]) AS VARCHAR) END"
+    readings = gates_sql(programme, week, gate, _FIELDS)
+    twice = " OR ".join(
+        f"(tapped_at_utc >= TIMESTAMP '{change.at_utc - timedelta(minutes=minutes)}'"
+        f" AND tapped_at_utc < TIMESTAMP '{change.at_utc}')"
+        for change in changes_around(programme.source.written.zone or programme.time.zone, week)
+        if (minutes := change.before_minutes - change.after_minutes) > 0
+    )
+    if not twice:
+        return readings
+    rule = f"CASE WHEN {twice} THEN 'unparsable_timestamp' ELSE broken_rule END"
+    return f"SELECT * REPLACE ({rule} AS broken_rule) FROM ({readings})"
 
 
 def differences(connection: DuckDBPyConnection) -> Joined:

@@ -72,7 +72,7 @@ class PhysicalLines:
         is_first_clean: True if `first` is the first line of `clean`.
         may_have_margins: False if no field of CSV, quoted or not, begins or ends with a blank.
         text: what was exchanged in it.
-        is_mended: True if characters that cannot be decoded stand as `UNREADABLE`, in CSV.
+        is_mended: True if `UNREADABLE` stands in CSV, as it came or for what cannot be decoded.
     """
 
     clean: Path
@@ -215,6 +215,7 @@ class _Sorter:
             block = block.removeprefix(_BYTE_ORDER_MARK)
         if b"\r" in block:  # is found at a tenth of the cost of the pair
             block = block.replace(b"\r\n", b"\n")
+        self._is_mended |= self._has_quotes and _MARK in block  # whatever others' bytes are
         if self._has_quotes and not _is_utf8(block):
             self._begin_copy()
             self._is_mended = True

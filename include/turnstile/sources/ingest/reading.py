@@ -176,7 +176,7 @@ def open_source(
                 source = _of_copy(connection, file, made)
             else:
                 source = _parquet(connection, made, _kinds(connection, made))
-            if file.form is FileForm.WORKBOOK:
+            if made != file:
                 source = _without_marked(source, wanted)
     names = {column.lower() for column in source.columns}  # the engine's, whatever the case
     if file.form is not FileForm.JSON and len(names) < len(source.columns):
@@ -211,10 +211,16 @@ def _csv(file: RawFile, wanted: tuple[str, ...], folder: Path, spec: FileSpec) -
     return _without_marked(source, wanted) if lines.is_mended else source
 
 
+def _may_be_text(kind: str) -> bool:
+    """Return whether a column may hold what cannot be read; of CSV no type is known."""
+    return not kind or any(word in kind for word in ("VARCHAR", "JSON"))
+
+
 def _without_marked(source: Source, wanted: tuple[str, ...]) -> Source:
     """Take out the records that have what cannot be read in a column that is read."""
-    read, wanted_here = source.relation, [c for c in source.columns if c in wanted]
-    marks = (f"coalesce(contains({name(c)}, {text(UNREADABLE)}), false)" for c in wanted_here)
+    read = source.relation
+    texts = (c for c in source.columns if c in wanted and _may_be_text(source.kinds.get(c, "")))
+    marks = (f"coalesce(contains({name(c)}, {text(UNREADABLE)}), false)" for c in texts)
     is_marked = " OR ".join(("false", *marks))
     every = ", ".join(f"coalesce({name(column)}, '')" for column in source.columns)
     kept = f"replace(concat_ws(',', {every}), {text(UNREADABLE)}, '\\')"

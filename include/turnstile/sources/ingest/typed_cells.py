@@ -1,12 +1,14 @@
-"""Cells of Parquet and Arrow that the engine cannot read: each is empty, and costs nobody else.
+"""Cells of Parquet and Arrow that the engine cannot read: each is mended, and costs nobody else.
 
-They are texts that are no UTF-8, what is no JSON in a column of that type, times beyond a day, and
-instants beyond the years 1 to 9999, within structs and lists too; of a file that has one of them
-the engine reads no row.
+Texts that are no UTF-8, and what is no JSON in a column of that type, are marked, so that their
+record is set aside: an id among them is one that nobody can read, and not none. Times beyond a day,
+and instants beyond the years 1 to 9999, are empty. All that within structs and lists too; of a file
+that has one of them the engine reads no row.
 """
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -21,15 +23,17 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from turnstile.duckdb_engine import connect
+from turnstile.sources.ingest.lines import UNREADABLE
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _FIRST_S, _LAST_S, _DAY_S = -62_135_596_800, 253_402_300_799, 86_400  # since 1970
 _LARGEST = 2**63 - 1
+_MARK = re.compile(UNREADABLE.encode()).search
 _FEW_BYTES = 4  # of a cell that names a word of a dictionary
 
 
 def as_readable(file: Path, target: Path, wanted: tuple[str, ...]) -> Path:
-    """Return a file of Parquet, or its copy in which cells that cannot be read are empty.
+    """Return a file of Parquet, or its copy in which cells that cannot be read are mended.
 
     Args:
         file: of Parquet; one that is damaged is left to the engine.
@@ -62,7 +66,7 @@ def _of_few_words(parquet: pq.ParquetFile) -> list[str]:
 
 
 def write_readable(schema: pa.Schema, batches: Iterable[pa.RecordBatch], target: Path) -> None:
-    """Write columns as Parquet, without dictionaries and the cells that cannot be read."""
+    """Write columns as Parquet, without dictionaries and with cells that can be read."""
     plain = pa.schema(_plain(pa.struct(schema)))
     with pq.ParquetWriter(target, plain) as written:
         for batch in batches:
@@ -71,7 +75,7 @@ def write_readable(schema: pa.Schema, batches: Iterable[pa.RecordBatch], target:
 
 
 def readable(cells: pa.Array) -> pa.Array:
-    """Return a part of a column, or one with empty cells where some cannot be read.
+    """Return a part of a column, or one with marked or empty cells where some cannot be read.
 
     Examples:
         >>> times = pa.array([0, -1, None], pa.time64("us"))
@@ -103,13 +107,13 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 
 def _of_words(cells: pa.Array) -> pa.Array:
-    """Leave out words of a dictionary that cannot be read."""
+    """Mend words of a dictionary that cannot be read."""
     is_good = readable(cells.dictionary) is cells.dictionary
     return cells if is_good else readable(cells.cast(cells.type.value_type))
 
 
 def _of_fields(cells: pa.Array) -> pa.Array:
-    """Leave out fields of structs that cannot be read."""
+    """Mend fields of structs that cannot be read."""
     fields = cells.flatten()
     mended = [readable(field) for field in fields]
     is_good = all(new is old for new, old in zip(mended, fields, strict=True))
@@ -118,10 +122,12 @@ def _of_fields(cells: pa.Array) -> pa.Array:
 
 
 def _of_elements(cells: pa.Array) -> pa.Array:
-    """Leave out elements of lists that cannot be read; of a map with such a key, nothing."""
+    """Mend elements of lists that cannot be read; of a map with such a key, nothing."""
     kind, elements = cells.type, cells.values
     mended = readable(elements)
-    if mended is elements or (pa.types.is_map(kind) and mended.field(0).null_count):
+    if mended is elements or (
+        pa.types.is_map(kind) and not mended.field(0).equals(elements.field(0))
+    ):
         return cells
     if pa.types.is_fixed_size_list(kind):
         part = mended[cells.offset * kind.list_size : (cells.offset + len(cells)) * kind.list_size]
@@ -132,7 +138,7 @@ def _of_elements(cells: pa.Array) -> pa.Array:
 
 
 def _of_json(cells: pa.Array) -> pa.Array:
-    """Leave out what the engine does not take for JSON."""
+    """Mark what the engine does not take for JSON."""
     texts = readable(cells.storage)
     # a batch fits into memory: nothing of it is spilled outside of the private zone
     with tempfile.TemporaryDirectory() as scratch, connect(Path(scratch)) as engine:
@@ -140,21 +146,25 @@ def _of_json(cells: pa.Array) -> pa.Array:
         is_json = judged.to_arrow_table()["is_json"].combine_chunks()
     if texts is cells.storage and pc.all(is_json).as_py() is not False:
         return cells
-    kept = pc.if_else(is_json, texts, pa.scalar(None, texts.type))
+    kept = pc.if_else(is_json, texts, pa.scalar(f'"{UNREADABLE}"', texts.type))
     return pa.ExtensionArray.from_storage(cells.type, kept)
 
 
 def _of_characters(cells: pa.Array) -> pa.Array:
-    """Leave out texts that are no UTF-8."""
+    """Mark texts that are no UTF-8: an id among them is one that nobody can read, not none.
+
+    A text that is marked as it came stands in a copy, too: no other record decides how it is read.
+    """
     with suppress(pa.ArrowInvalid):
         cells.validate(full=True)
-        return cells
+        is_marked = any(_MARK(buffer) for buffer in cells.buffers()[1:] if buffer)
+        return cells.slice(0) if is_marked else cells
     texts: list[Any] = cells.cast(pa.large_binary()).to_pylist()
     for place, text in enumerate(texts):
         try:
             texts[place] = text and text.decode()
         except UnicodeDecodeError:
-            texts[place] = None
+            texts[place] = UNREADABLE
     return pa.array(texts, cells.type)
 
 

@@ -1,11 +1,11 @@
 """A worksheet (.xlsx, ECMA-376 part 1) as Parquet of texts: one sheet, a header, a record a row.
 
 Texts, numbers and instants are as their cells hold them, a number in the digits that are written
-and an instant as a date and a time. A cell that holds an error, or an instant that is none, is
-empty; one with what is no character, or with a number of more digits than a spreadsheet keeps, is
-marked as unreadable, since ids may have become equal in it. None costs anybody else. A row without
-any cell that says something is no record. What lies beyond the header's columns is never read. XML
-with a document type is refused, so no entity is ever expanded.
+and an instant as a date and a time. A cell that cannot be read is marked, and costs its record
+alone: an error, an instant that is none, what is no character, and a number of more digits than a
+spreadsheet keeps, since ids may have become equal in it. A row without any cell that says something
+is no record. What lies beyond the header's columns is never read. XML with a document type is
+refused, so no entity is ever expanded.
 """
 
 from __future__ import annotations
@@ -109,12 +109,14 @@ class _Sheet:
                 texts.append(value)
             elif tag == "c" and (text := self._text("".join(texts), kind, style)):
                 row[column] = text
-            elif tag == "row" and row:
+            elif tag == "row" and any(not text.startswith(UNREADABLE) for text in row.values()):
                 yield number, row
 
-    def _text(self, value: str, kind: str, style: str) -> str | None:
-        """Return a cell as text, marked if it cannot be read; None of an error."""
+    def _text(self, value: str, kind: str, style: str) -> str:
+        """Return a cell as text, marked if it cannot be read."""
         form = self._styles[_whole(style, 0)] if _whole(style, 0) < len(self._styles) else ""
+        if kind == "e" or (kind == "n" and _is_rounded(value)):
+            return UNREADABLE + value
         try:
             if kind == "s":
                 place = _whole(value.strip(), len(self._texts))  # none before the first
@@ -123,10 +125,8 @@ class _Sheet:
                 at = _ZERO[self._is_1904] + timedelta(seconds=round(float(value) * 86_400))
                 return f"{at:%Y-%m-%d %H:%M:%S}"[slice(*_PARTS[form])]
         except (ValueError, IndexError, OverflowError):
-            return None
-        if kind == "n" and _is_rounded(value):
-            return UNREADABLE + value
-        return None if kind == "e" else value
+            return UNREADABLE
+        return value
 
     def _read_parts(self) -> None:
         """Read texts, styles and the calendar, which stand apart from the cells."""
