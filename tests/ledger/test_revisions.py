@@ -219,16 +219,21 @@ def test_the_word_of_somebody_without_the_role_puts_nothing_in_force(
     assert revision_in_force(ledger, OPAL, WEEK, settings_of) == 1  # so the role is what decides
 
 
+def published_with_bytes(ledger: Ledger, home: Path) -> None:
+    """A first release is public, and its sealed bytes are there."""
+    digest = hashlib.sha256(b"noise").hexdigest()
+    published(ledger, ask(), digest)
+    there = sealed_path(home / "embargoed/opal/2016-W30/r0", digest)
+    there.parent.mkdir(parents=True)
+    there.write_bytes(b"noise")
+
+
 def test_a_correction_that_was_stated_to_have_no_release_needs_words_that_are_said_since(
     tmp_path: Path, ledger: Ledger
 ) -> None:
     place = Settings(tmp_path, "", (), tmp_path)
     (tmp_path / "people.yaml").write_text("release_officer: [admin]\n", encoding="utf-8")
-    digest = hashlib.sha256(b"noise").hexdigest()
-    published(ledger, ask(), digest)
-    there = sealed_path(tmp_path / "embargoed/opal/2016-W30/r0", digest)
-    there.parent.mkdir(parents=True)
-    there.write_bytes(b"noise")
+    published_with_bytes(ledger, tmp_path)
 
     def stands() -> tuple[int, bool]:
         week = ledger.week("opal", WEEK)
@@ -249,8 +254,7 @@ def test_a_correction_that_was_made_by_hand_after_its_statement_is_not_finished(
 ) -> None:
     """It has no word in the ledger, and its data went while people were asked about it."""
     place = Settings(tmp_path, "", (), tmp_path)
-    published(ledger, ask())
-    (tmp_path / "public/opal/2016-W30/r0").mkdir(parents=True)
+    published_with_bytes(ledger, tmp_path)
 
     def stands() -> bool:
         return is_unfinished(ledger, place, "opal", ledger.week("opal", WEEK))
