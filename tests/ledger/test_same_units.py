@@ -196,6 +196,18 @@ def test_what_was_voided_binds_nobody_and_what_was_burned_does(
     assert ledger.refusal_of(ask(terms=after, week="2016-W31")) is not None
 
 
+@pytest.mark.parametrize("files", [(), ("of one",)])
+def test_the_column_of_a_card_is_not_that_of_a_mode(
+    stores: Stores, tmp_path: Path, files: tuple[str, ...]
+) -> None:
+    named = f"{MODES}\n  columns: {{card_id: account}}"
+    ledger = Ledger.open(stores.new(), clock=noon)
+    same = {"files": files, "bounding_key": "k" if files else "", "epsilon_micro": MICRO}
+    sealed(ledger, ask(terms=terms_of("opal_trip"), **same))
+    asked = ask(terms=altered(tmp_path, "opal_trip", MODES, named), programme="sibling", **same)
+    assert ledger.refusal_of(asked) is None
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -206,7 +218,6 @@ def test_what_was_voided_binds_nobody_and_what_was_burned_does(
         ),
         ("slot_minutes: 15", "slot_minutes: 30"),
         ("case: lower", "case: upper"),
-        (MODES, f"{MODES}\n  columns: {{card_id: account}}"),
     ],
 )
 def test_what_changes_no_name_of_an_account_is_added_up(
