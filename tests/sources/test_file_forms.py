@@ -23,7 +23,7 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from ingested_weeks import Zones
+from ingested_weeks import Zones, texts
 from pyarrow import feather
 
 from turnstile.errors import InputError
@@ -378,11 +378,6 @@ def test_a_card_that_cannot_be_read_is_no_unit_whatever_stands_beside_it(
         )
         assert len(rows_of(snapshot, READ)) == 1
         assert counts_of(snapshot)["malformed_line"] == len(cards) - 1
-
-
-def texts(*values: bytes) -> pa.Array:
-    """A column of texts that need be none."""
-    return pa.array(values, pa.binary()).view(pa.string())
 
 
 _REST = b",bus,enter,2016-07-25 08:00:10,A"

@@ -11,6 +11,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from ingested_weeks import texts
 from pyarrow import feather
 
 from turnstile.errors import InputError
@@ -27,10 +28,6 @@ WEEK, SECONDS = "2016-W30", 1_469_413_800  # 2016-07-25 02:30 UTC
 READ, OTHER = "vehicle_id, latitude", [("other", 21.25)]
 LARGEST = 2**63 - 1
 Columns = dict[str, Any]
-
-
-def texts(*values: bytes) -> pa.Array:
-    return pa.array(values, pa.binary()).view(pa.string())
 
 
 def instants(unit: str, zone: str | None, units: int, hostile: int) -> Columns:

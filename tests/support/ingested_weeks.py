@@ -9,6 +9,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 from turnstile.cli import main
@@ -20,6 +21,11 @@ from turnstile.sources.ingest.week import ingest
 
 Read = Callable[..., tuple[list[tuple[Any, ...]], dict[str, int]]]
 _INCLUDE = Path(__file__).resolve().parents[2] / "include"
+
+
+def texts(*values: bytes) -> pa.Array:
+    """A column of texts that need be none."""
+    return pa.array(values, pa.binary()).view(pa.string())
 
 
 @dataclasses.dataclass(frozen=True)

@@ -479,12 +479,12 @@ class UnitZone:
         """
         folder, is_sealed = self._place(unit), PurePosixPath(name).name.startswith(SEALED)
         may_be_older = bool(state.tag) and not state.steps and name in before.files
-        may_be_older = may_be_older or (
-            self.is_private and before.tag is None
-        )  # its books are lost
+        has_no_books = self.is_private and before.tag is None
         if _is_that(folder / name, digest_of(state.files.get(name))):
             self._note(state, name, folder)
-        elif is_sealed or may_be_older or _is_that(folder / name, state.lacked(name)):
+        elif (
+            is_sealed or may_be_older or has_no_books or _is_that(folder / name, state.lacked(name))
+        ):
             self._set_aside(unit, name)
         else:
             remove(folder, name)

@@ -170,7 +170,11 @@ def _findings(args: argparse.Namespace) -> tuple[Finding, ...]:
     ledger = open_to_read()
     head, findings = ledger.head(), ledger.verify(_scope(args))
     if args.key is None:  # another's key, or a wrong one, tells of itself
-        _tell_page(tell_verification, head, audited(lambda: findings, settings))
+        _tell_page(
+            lambda journal, now: tell_verification(
+                journal, now, head, audited(lambda: findings, settings)
+            )
+        )
     if args.private:
         look = partial(private_findings, settings, ledger)
         findings += compared(look, partial(_tell_page, tell_comparison))

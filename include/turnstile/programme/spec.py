@@ -7,7 +7,7 @@ parameters come from here and from nowhere else: never from a run's form.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, time
 from enum import StrEnum
 from typing import Annotated
@@ -451,6 +451,11 @@ class Programme:
         measured = {table.measure for table in self.tables}
         asked = (measure.kind.row_column for measure in Measure if measure in measured)
         return (*self.listed, *(name for name in asked if name))
+
+    @property
+    def charged(self) -> Programme:
+        """The same for a sealed key, held to no cap: what it cost is charged already."""
+        return replace(self, caps=())
 
     @property
     def speeds(self) -> tuple[TableSpec, ...]:

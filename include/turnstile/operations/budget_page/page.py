@@ -6,7 +6,7 @@ Reads only. A reader sees the programmes that they may see, and the accounts of 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from turnstile.errors import InputError, TurnstileError
@@ -245,8 +245,7 @@ class BudgetPage(DeploymentState):
             rule = f"nothing of {mark.week} lies under embargo"
             raise InputError(where="page", field="week", rule=rule)
         made_by, last = self._made_by(spec, key), self._last_public(spec, mark.week)
-        charged = replace(made_by, caps=())  # sealed: held to no cap any more
-        planned = plan_of(charged, self.settings.include, mark.week, mark.revision)
+        planned = plan_of(made_by.charged, self.settings.include, mark.week, mark.revision)
         losses = plan_view(planned, ())["loss"]
         entry = {"sequence": "none yet"}
         card = {"title": spec.title, "guarantee": {"units": losses}, "ledger": entry}

@@ -74,9 +74,9 @@ class PlannedRelease:
     def plan(self) -> ReleasePlan:
         """The plan, made once from programme and calendar; it never sees data.
 
-        That of a sealed key is held to no cap: what it cost is charged, and caps change no draw.
+        Caps change no draw, so that of a sealed key is held to none.
         """
-        programme = self.programme if self.sealed is None else replace(self.programme, caps=())
+        programme = self.programme if self.sealed is None else self.programme.charged
         return make_plan(programme, self.domain, self.week, revision=self.key.revision)
 
     @property
