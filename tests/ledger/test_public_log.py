@@ -18,6 +18,7 @@ from ledger_asks import noon, week_number
 from tampers import cheaper, recomputed
 
 from conftest import Stores
+from turnstile.cli import main
 from turnstile.errors import InputError, IntegrityError
 from turnstile.ledger.custody.signed_note import Signer
 from turnstile.ledger.ledger import Ledger
@@ -30,8 +31,12 @@ from turnstile.ledger.tlog.checkpoints import (
 )
 from turnstile.ledger.tlog.merkle import is_consistent, is_included
 from turnstile.ledger.tlog.public_log import PublicLog
+from turnstile.operations.journal import Journal
+from turnstile.operations.watchdog.last_verification import tell_verification
+from turnstile.operations.watchdog.private_comparison import of_looks
+from turnstile.operations.watchdog.watch import cosigned
 from turnstile.publishing.carried.verify_package import SEALED_PROOF, log_findings
-from turnstile.settings import system_clock
+from turnstile.settings import Settings, system_clock
 
 pytestmark = pytest.mark.parametrize("stores", ["sqlite"], indirect=True)
 
@@ -808,6 +813,40 @@ class TestCosigners:
             int(checkpoint.name) for checkpoint in (log_of(site) / "checkpoints").iterdir()
         )
         assert run("cosign") == 4
+
+    @pytest.mark.parametrize("silent", [False, True])
+    def test_its_alarm_stops_charges_and_stands_until_a_log_is_begun_anew(
+        self, *, silent: bool, site: Site, witness: Witness, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """A clean look by hand ended the alarm, and the next week was charged over it."""
+        (site.home / "operations").mkdir()
+        settings = Settings.from_environment()
+        journal, ledger = Journal.of(settings), site.ledger
+        enrolled(site, witness)
+        newest = parse_checkpoint((log_of(site) / "checkpoint").read_text())
+        witness.size, witness.root = newest.size, bytes(32)
+        said = cosigned(lambda sign: sign(), ledger)
+        tell_verification(journal, system_clock(), ledger.head(), said)
+        (alarm,) = of_looks(journal)
+        assert "cosigner" in str(alarm)
+        witness.fault = 503 if silent else None
+        assert run("cosign") == (0 if silent else 4)
+        run("verify")
+        assert list(of_looks(journal)) == [alarm]
+        before = ledger.balance()
+        with pytest.raises(IntegrityError) as refused:
+            site.publish(2)
+        assert "cosigner w1 has seen another tree" in str(refused.value)
+        for command in ("turnstile doctor", "turnstile ledger begin-log --reason TEXT"):
+            assert command in str(refused.value)
+        assert ledger.balance() == before
+        capsys.readouterr()
+        main(["doctor"])
+        assert "cosigner: cosigner w1" in capsys.readouterr().out
+        assert run("begin-log", *WHO) == 0
+        site.publish(2)
+        assert run("verify") == 0, capsys.readouterr()
+        assert list(of_looks(journal)) == []
 
     def test_a_line_under_another_key_is_not_kept(
         self, site: Site, witness: Witness, capsys: pytest.CaptureFixture[str]

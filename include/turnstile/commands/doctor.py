@@ -72,6 +72,11 @@ REPAIRS = {
         "history replaced: keep all, then begin-log likewise (RUNBOOK)",
         "nothing",
     ),
+    "cosigner": Repair(
+        "find out which copy of the ledger it has seen, keep all, then turnstile ledger begin-log "
+        "--reason TEXT",
+        "nothing; until then nothing is charged",
+    ),
     "private": Repair(
         f"restore {_RESTORE} --private; where another machine reads private data: doctor there",
         "nothing; without it no correction",

@@ -59,6 +59,7 @@ class EntryKind(StrEnum):
     REVISION_DECLINED = "revision_declined"  # key, person, role, reason, files_digest
     SIGNING_KEY = "signing_key"  # public_line, person, reason: signs notes from here on
     LOG_BEGUN = "log_begun"  # origin, public_line, size, root, person, reason: a tree over entries
+    LOG_DISPUTED = "log_disputed"  # origin, cosigner: it has seen another tree than this log's
     WITNESS_ADDED = "witness_added"  # witness, folder, person, reason
     WITNESS_REMOVED = "witness_removed"  # witness, person, reason
     LOSS_DECLARED = "loss_declared"  # as reserved, plus state, draws, digests, files, stands_for

@@ -376,8 +376,7 @@ class Ledger(ChargingLedger):
             with naming(public):
                 # In this order: a list that states fewer entries than its log is of an older zone.
                 logs, length = self._logs(), self.head()[0]
-                is_gone = length and not (public / LATEST_NOTE).exists()
-                if is_gone and self._custody.witnesses.signs_for(self.parties()):
+                if length and not (public / LATEST_NOTE).exists():
                     self._custody.note()  # of a publication that was killed before it was sent
                 log = logs[-1] if logs else None
                 if log is not None:
@@ -709,7 +708,15 @@ class Ledger(ChargingLedger):
         answers = tuple(ask_all(log, named, lambda: self.head()[0])) if named else ()
         for answer in answers:
             _log.log(logging.ERROR if answer.is_alarm else logging.INFO, "%s", answer.sentence)
+            if answer.is_alarm and answer.name not in self.parties().disputed_by:
+                body = {"origin": log.begun.origin, "cosigner": answer.name}
+                with suppress(IntegrityError):  # it ends before a witness: nothing is charged here
+                    self._write(partial(self._dispute, body))
         return answers
+
+    def _dispute(self, body: Mapping[str, str], connection: Connection) -> None:
+        """Write that a cosigner has seen another tree: it stands until another log is begun."""
+        facts.append(connection, self._now(), EntryKind.LOG_DISPUTED, body)
 
     def _logs(self) -> list[PublicLog]:
         """Return every log, that in force last; none where there is nowhere to keep them."""

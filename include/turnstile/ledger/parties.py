@@ -15,6 +15,7 @@ from turnstile.ledger.entries import Entry, EntryKind
 PARTY_KINDS = (
     EntryKind.SIGNING_KEY,
     EntryKind.LOG_BEGUN,
+    EntryKind.LOG_DISPUTED,
     EntryKind.WITNESS_ADDED,
     EntryKind.WITNESS_REMOVED,
 )
@@ -49,6 +50,7 @@ class Parties:
         since: number of the entry that added a witness.
         superseded: hashes of entries that a recovery could not bring back, by sequence.
         logs: transparency logs in the order in which they were begun.
+        disputes: pairs (origin of a log, cosigner that has seen another tree than its).
         lost: files that were lost and declared so: `opal/2016-W30/r0 sealed` or `... package`.
         recoveries: how often the ledger was brought back, lost histories included.
         recovered_over: the last entry that recoveries saw of a ledger recovered less often, by
@@ -60,6 +62,7 @@ class Parties:
     since: dict[str, int] = field(default_factory=dict)
     superseded: dict[int, set[str]] = field(default_factory=dict)
     logs: list[LogBegun] = field(default_factory=list)
+    disputes: set[tuple[str, str]] = field(default_factory=set)
     lost: set[str] = field(default_factory=set)
     recoveries: int = 0
     recovered_over: dict[int, int] = field(default_factory=dict)
@@ -80,6 +83,8 @@ class Parties:
         elif entry.kind is EntryKind.LOG_BEGUN:
             named = (body["origin"], body["public_line"], tuple(body["earlier"]))
             self.logs.append(LogBegun(entry.sequence, *named))
+        elif entry.kind is EntryKind.LOG_DISPUTED:
+            self.disputes.add((body["origin"], body["cosigner"]))
         elif entry.kind is EntryKind.WITNESS_ADDED:
             self.witnesses[body["witness"]] = body["folder"]
             self.since[body["witness"]] = entry.sequence
@@ -103,6 +108,12 @@ class Parties:
     def key(self) -> str | None:
         """Public line of the key in force; None if the ledger never named one."""
         return self.keys[-1][1] if self.keys else None
+
+    @property
+    def disputed_by(self) -> tuple[str, ...]:
+        """Names of cosigners that have seen another tree than that of the log in force."""
+        origin = self.logs[-1].origin if self.logs else None
+        return tuple(sorted(name for log, name in self.disputes if log == origin))
 
     @property
     def key_lines(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from turnstile.errors import InputError
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import Attempt, ReleaseKey
+from turnstile.ledger.revisions import next_after
 from turnstile.pipeline.draw.planned_release import PlannedRelease, Statement
 from turnstile.pipeline.revision_in_force import words_that_allow
 from turnstile.programme.calendar.periods import period_named
@@ -101,6 +102,17 @@ def open_release(
         key=key,
         ledger=ledger,
         clock=system_clock,
+    )
+
+
+def correction_of(release: Release) -> Release:
+    """Return the correction that may follow a release, opened as its draw opens it.
+
+    It goes by the programme file as it is now, whatever text what it corrects is bound to.
+    """
+    after = next_after(release.key)
+    return open_release(
+        after.programme, after.period, after.revision, opened=lambda _: release.ledger
     )
 
 

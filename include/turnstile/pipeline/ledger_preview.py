@@ -11,13 +11,12 @@ from pathlib import Path
 from turnstile.errors import BudgetExceeded, RefusedError, TurnstileError
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Bindings, ReleaseKey, Request
-from turnstile.ledger.revisions import next_after
-from turnstile.pipeline.context import Release
+from turnstile.pipeline.context import Release, correction_of
 from turnstile.programme.loading import load_programme, programme_files
 from turnstile.programme.spec import Programme
 from turnstile.programme.terms import binding_terms
 from turnstile.release.ledger_caps import ledger_cap
-from turnstile.release.plan import ReleasePlan, make_plan
+from turnstile.release.plan import ReleasePlan
 from turnstile.release.zones import landing_place
 from turnstile.settings import Settings
 
@@ -73,9 +72,8 @@ def refusal_of_correction(release: Release) -> RefusedError | None:
     """
     if release.sealed is None:
         raise TurnstileError(f"{release.key} is not sealed; there is nothing to correct")
-    programme, revision = release.programme, next_after(release.key).revision
-    planned = make_plan(programme, release.domain, release.week, revision=revision)
-    return release.ledger.refusal_of(_asking(programme, planned, release.settings))
+    asked = correction_of(release)
+    return release.ledger.refusal_of(_asking(asked.programme, asked.plan, release.settings))
 
 
 def _asking(programme: Programme, planned: ReleasePlan, settings: Settings) -> Request:

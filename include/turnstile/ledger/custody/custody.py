@@ -266,7 +266,7 @@ def _follows(last: datetime, at: datetime) -> bool:
 
 def _refusal(finding: Finding) -> IntegrityError:
     """Say why nothing may be charged."""
-    if finding.check == "witness" and finding.sequence is None:  # which folders are witnesses
+    if finding.check in {"witness", "cosigner"} and finding.sequence is None:  # says what to do
         return IntegrityError(f"{finding}: nothing was charged, drawn or removed")
     return IntegrityError(
         f"{finding}; drawing would spend budget that is spent already: nothing was charged, "

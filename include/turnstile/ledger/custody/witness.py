@@ -95,8 +95,15 @@ class Witnesses:
         return tuple(Note.read(path) for folder in self.note_folders for path in folder.notes())
 
     def findings(self, parties: Parties) -> Iterator[Finding]:
-        """Yield every key and witness that is not the one that the ledger knows."""
+        """Yield every key and witness that is not the one that the ledger knows, and disputes."""
         yield from self.key_findings(parties)
+        for cosigner in parties.disputed_by:
+            problem = (
+                f"cosigner {cosigner} has seen another tree than this ledger's log: an old copy "
+                "was restored, or somebody signs beside it; look at it by turnstile doctor, keep "
+                "every copy, then begin another log: turnstile ledger begin-log --reason TEXT"
+            )
+            yield Finding("cosigner", None, problem)
         if not parties.since:
             return
         mounted = {folder: witness_id(folder) for folder in self.folders}

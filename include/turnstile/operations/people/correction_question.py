@@ -13,11 +13,10 @@ from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.revisions import RevisionDecision, next_after
 from turnstile.operations.budget_page.plan_view import cost_in_words, plan_view
 from turnstile.operations.people.approval import NOBODY, TIMED_OUT, Answer
-from turnstile.pipeline.context import Release
+from turnstile.pipeline.context import Release, correction_of
 from turnstile.pipeline.revision_in_force import correction_standing
 from turnstile.programme.approval_rule import ApprovalStanding
 from turnstile.programme.people import holders
-from turnstile.release.plan import ReleasePlan, make_plan
 
 
 def is_to_be_asked(release: Release, files_digest: str, number: int) -> bool:
@@ -70,18 +69,12 @@ def record_revision_answer(
 
 def revision_cost(release: Release) -> str:
     """Return what a correction of a sealed release charges, in words."""
-    return cost_in_words(_planned(release))
-
-
-def _planned(release: Release) -> ReleasePlan:
-    """Return the plan of the correction of a sealed release."""
-    revision = next_after(release.key).revision
-    return make_plan(release.programme, release.domain, release.week, revision=revision)
+    return cost_in_words(correction_of(release).plan)
 
 
 def revision_question(release: Release) -> str:
     """Return what is shown to those who are asked, in Markdown; from plan and ledger alone."""
-    correction, planned = next_after(release.key), _planned(release)
+    correction, planned = next_after(release.key), correction_of(release).plan
     changed = (
         f"The landing files of **{release.key}** are no longer those that it was made from. Its "
         "sealed bytes stand, and are re-issued at no cost."
