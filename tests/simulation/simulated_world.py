@@ -681,13 +681,13 @@ class World:
                 moved_away = True
         return moved_away
 
-    def move_aside(self, said: str) -> None:
+    def move_aside(self, said: str) -> bool:
         """Take a package that is not whole out of its zone; nothing of it is deleted."""
-        for place in map(Path, _PACKAGE.findall(said)):
-            if place.is_dir():
-                target = self.root / f"aside-{self.faulty.calls}"
-                place.rename(target)
-                self.did["moved aside"] += 1
+        there = [place for place in map(Path, _PACKAGE.findall(said)) if place.is_dir()]
+        for place in there:
+            place.rename(self.root / f"aside-{self.faulty.calls}")
+            self.did["moved aside"] += 1
+        return bool(there)
 
     def recover(self, at: Machine | None = None) -> None:
         """Look at the clock, as RUNBOOK says, then bring back what can be proven."""
@@ -704,6 +704,8 @@ class World:
         code, told = self.command("ledger", "recover", *_WHO, *families, at=at)
         if "take away its entries" in told:
             self.tear_off()
+            code, told = self.command("ledger", "recover", *_WHO, *families, at=at)
+        while "move it out of the zone, then recover again" in told and self.move_aside(told):
             code, told = self.command("ledger", "recover", *_WHO, *families, at=at)
         if "if the ledger is an old copy, move it away" in told:  # a witness is never put back here
             self._put_database(None)
