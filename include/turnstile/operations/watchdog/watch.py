@@ -38,7 +38,10 @@ DRAW_LASTS_AT_MOST = timedelta(hours=1)
 RUN_LASTS_AT_MOST = timedelta(hours=6)
 _LATENESS = frozenset({"hold_stuck", "draw_stuck", "release_overdue"})
 _OF_A_STOP = frozenset({"week_stopped", "week_refused", "week_missing"})
-"""Rules of which nobody is told any more, late, once the week goes on or is public."""
+"""Rules of which nobody is told any more, late, once the week goes on or is public.
+
+Nor of what came once more, whatever its rule.
+"""
 _RULE_OF = {"dead": "run_died", "overdue": "release_overdue", "stalled": "run_stalled"}
 
 
@@ -65,9 +68,10 @@ def watched(
         judged = [mark.current for mark in marks]
         troubled = {mark.week for mark in judged if mark.state in TROUBLE}
         for run_id in sorted({line.run_id for line in lines if _speaks(line)}):
-            told = of_run(lines, run_id)
             alerts += (
-                alert for alert in told if alert.rule not in _OF_A_STOP or alert.week in troubled
+                alert
+                for alert in of_run(lines, run_id)
+                if alert.week in troubled or not (alert.rule in _OF_A_STOP or alert.again)
             )
         asked = {(mark.week, mark.run_id) for mark in judged if mark.state in OF_PEOPLE}
         questions = of_questions(lines, now, partial(behind, state.programme, marks, now))
