@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from turnstile.errors import InputError, TurnstileError
+from turnstile.errors import InputError, IntegrityError, TurnstileError
 from turnstile.ledger.balances.charged_releases import ChargedRelease
 from turnstile.ledger.ledger import Ledger
-from turnstile.ledger.of_deployment import require_not_lost
+from turnstile.ledger.of_deployment import may_hold, require_not_lost
 from turnstile.ledger.records import ReleaseKey
 from turnstile.operations.airflow_names import programme_of
 from turnstile.operations.airflow_now import AirflowNow, RunsAsked
@@ -42,6 +42,7 @@ from turnstile.operations.programme_now import (
 from turnstile.operations.watchdog.alerts import Alert
 from turnstile.operations.watchdog.last_verification import (
     LastVerification,
+    last_sound,
     last_verification,
     ledger_trouble,
 )
@@ -50,7 +51,7 @@ from turnstile.operations.watchdog.private_comparison import (
     private_differences,
     private_trouble,
 )
-from turnstile.operations.watchdog.watch import watched
+from turnstile.operations.watchdog.watch import of_lost, watched
 from turnstile.operations.week_states import LIVE, TURNS_AND_ENDS, Evidence, WeekMark
 from turnstile.pipeline.approvals import standing_of
 from turnstile.pipeline.ledger_preview import in_the_way
@@ -249,8 +250,7 @@ class DeploymentState:
     def _followed(self) -> LedgerFollower | None:
         """Return the ledger; None before the first release."""
         if self._follower is None:
-            file = self.settings.ledger_file
-            if file is not None and not file.exists():
+            if not may_hold(self.settings):
                 return None
             ledger = Ledger.open(
                 self.settings.ledger_url,
@@ -286,11 +286,32 @@ class DeploymentState:
         return replace(state, attention=attention), marks, lines
 
     def watched(self, airflow: AirflowNow) -> tuple[Alert, ...]:
-        """Return everything that somebody should know, in the words of the page."""
-        followed = [self._judged(programme, airflow) for programme in self.programmes()]
-        broken = self.broken(self.ever_known())
+        """Return everything that somebody should know, in the words of the page.
+
+        Of a ledger that is lost or damaged it is that alone: it says of no week what became of it.
+        """
+        if lost := self.lost():
+            return lost
+        try:
+            followed = [self._judged(programme, airflow) for programme in self.programmes()]
+            broken = self.broken(self.ever_known())
+        except IntegrityError:
+            return self._alarm_of_damage()
         differing = of_looks(Journal.of(self.settings))
         return watched(self.snapshot(), followed, broken, differing, self.clock())
+
+    def lost(self) -> tuple[Alert, ...]:
+        """Return the alarm of a ledger that is gone, holds nothing or is damaged, if it is."""
+        try:
+            missing = self._missing(self.snapshot())
+        except IntegrityError:
+            return self._alarm_of_damage()
+        return (of_lost(missing, last_sound(Journal.of(self.settings))),) if missing else ()
+
+    def _alarm_of_damage(self) -> tuple[Alert, ...]:
+        """Return the alarm of a damaged ledger, without what the database says of its rows."""
+        problem = f"{self.settings.ledger_file or 'the database'}: the ledger is damaged"
+        return (of_lost(problem, last_sound(Journal.of(self.settings))),)
 
     def _going_on(
         self, programme: Programme, marks: Sequence[WeekMark], airflow: AirflowNow
@@ -313,11 +334,16 @@ class DeploymentState:
 
     def trouble(self, snapshot: LedgerSnapshot) -> str:
         """Say what is known to be wrong with the ledger; empty if nothing is."""
+        missing = self._missing(snapshot)
+        return missing or ledger_trouble(self.verified(snapshot), snapshot)
+
+    def _missing(self, snapshot: LedgerSnapshot) -> str:
+        """Say which ledger is gone, or holds nothing, though it released something."""
         try:
             require_not_lost(self.settings, len(snapshot.lines))
         except TurnstileError as error:
             return str(error)
-        return ledger_trouble(self.verified(snapshot), snapshot)
+        return ""
 
     def marks_of(self, programme: Programme, airflow: AirflowNow) -> tuple[WeekMark, ...]:
         """Return the calendar of a programme."""

@@ -62,6 +62,7 @@ RULES: dict[str, Rule] = {
     "people_asked": Rule(Severity.NOTICE, "people are asked"),
     "people_reminded": Rule(Severity.WARN, "people were asked and have not answered"),
     "weekly_digest": Rule(Severity.NOTICE, "how things stand"),
+    "ledger_lost": Rule(Severity.CRITICAL, "the ledger is lost or damaged; stop releasing"),
     "audit_failed": Rule(Severity.CRITICAL, "the daily audit found a difference; stop releasing"),
     "private_differs": Rule(Severity.CRITICAL, "private data are gone or altered; restore them"),
 }

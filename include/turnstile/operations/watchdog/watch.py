@@ -181,6 +181,17 @@ def of_unheard(
     return (Alert("run_died", programme, period or "all", run_id, words, run_id),)
 
 
+def of_lost(problem: str, sound: str) -> Alert:
+    """Return the one alarm of a ledger by which nobody can go, until it is back.
+
+    Args:
+        problem: what is wrong with which.
+        sound: when it was verified last, so that its next loss is another alarm.
+    """
+    words = f"{problem}. Stop releasing, and do what turnstile doctor says"
+    return Alert("ledger_lost", "ledger", "all", f"sound {sound}", words)
+
+
 def audited(verify: Callable[[], tuple[object, ...]], settings: Settings) -> tuple[str, ...]:
     """Verify ledger, checkpoints, manifests and every public byte.
 
