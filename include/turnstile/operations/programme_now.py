@@ -83,17 +83,17 @@ _HOLDS_UP = {
 
 @dataclass(frozen=True, slots=True)
 class BrokenProgramme:
-    """A programme whose file cannot be read.
+    """A programme whose file cannot be read, or a file beside all programmes.
 
     Args:
-        name: of the file.
+        name: of the programme, or of that file.
         problem: which line breaks which rule.
-        weeks_public: how many weeks of it are public.
+        weeks_public: how many weeks of it are public; None of a file beside them.
     """
 
     name: str
     problem: str
-    weeks_public: int
+    weeks_public: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
