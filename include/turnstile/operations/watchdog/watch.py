@@ -42,6 +42,8 @@ _OF_A_STOP = frozenset({"week_stopped", "week_refused", "week_missing"})
 
 Nor of what came once more, whatever its rule.
 """
+_SAY_SO = _OF_A_STOP | {"run_died", "run_stalled"}
+"""Rules that tell of a week that it does not go on."""
 _RULE_OF = {"dead": "run_died", "overdue": "release_overdue", "stalled": "run_stalled"}
 
 
@@ -83,7 +85,7 @@ def watched(
             Alert("programme_broken", programme.name, "all", programme.problem, programme.problem)
         )
     # A week whose stop was reported is not reported once more for being late.
-    known = {(alert.programme, alert.week) for alert in alerts if alert.rule not in _LATENESS}
+    known = {(alert.programme, alert.week) for alert in alerts if alert.rule in _SAY_SO}
     late = [alert for alert in alerts if alert.rule in _LATENESS]
     alerts = [alert for alert in alerts if alert.rule not in _LATENESS]
     alerts += [alert for alert in late if (alert.programme, alert.week) not in known]
