@@ -262,14 +262,14 @@ def test_a_week_that_is_known_to_have_stopped_is_not_reported_again_for_being_la
     assert alerts == {("week_stopped", "2016-W31"), ("release_overdue", "2016-W32")}
 
 
-@pytest.mark.parametrize("warned", [False, True])
+@pytest.mark.parametrize("verdict", ["pass", "warn"])
 def test_a_week_that_stands_still_because_its_dag_is_paused_is_told_though_a_rule_warned(
-    warned: bool, place: Place
+    verdict: str, place: Place
 ) -> None:
     """A warning of its input counted as word of its stop, for ever."""
     place.publish("2016-W30")
     place.say(Happening.BEGUN, "2016-W31")
-    place.say(Happening.JUDGED, "2016-W31", verdicts={"volume": "warn" if warned else "pass"})
+    place.say(Happening.JUDGED, "2016-W31", verdicts={"volume": verdict})
     place.say(Happening.RESTATED, "2016-W31")
     place.reserve("2016-W31")
     place.clock.now = datetime(2016, 8, 10, tzinfo=UTC)
