@@ -294,6 +294,41 @@ def test_an_unanswered_week_says_which_weeks_it_holds_up_and_they_say_what_stand
     assert _now(place, standing=OPEN, state="failed").not_at_once == ""
 
 
+def test_an_unanswered_correction_says_which_weeks_it_holds_up_on_page_and_in_mail(
+    place: Place,
+) -> None:
+    """Of a public week it was not looked for: the weeks behind it were to be released by name."""
+    place.publish("2016-W30")
+    place.clock.now += timedelta(hours=1)
+    place.say(Happening.BEGUN, "2016-W30")
+    place.say(Happening.ASKED, "2016-W30", task="ask_revision", sentence="Correct it?")
+    asking: dict[str, str | None] = {"ask_revision": "awaiting_input"}
+    place.clock.now += timedelta(days=22)
+    now = _now(place, tasks=asking)
+    assert now.answer == "2016-W30 is out; people are asked about a correction of 2016-W30."
+    asked, late = now.attention
+    assert (asked.weeks, asked.state) == ("2016-W30", "asked_revision")
+    assert "Until then 2016-W31 to 2016-W33 cannot begin" in asked.next_step
+    assert "the run of 2016-W30 stands before it and waits for people" in late.reason
+    assert "See to 2016-W30 first" in late.next_step
+    assert now.not_at_once == "The run of 2016-W30 comes first, and waits for people."
+    mail = {alert.rule: str(alert) for alert in place.watched("running", asking)}
+    assert "See to 2016-W30 first" in mail["release_overdue"]
+    assert "2016-W31 to 2016-W33 cannot begin before: Correct it?" in mail["people_reminded"]
+
+
+def test_a_correction_that_stands_still_because_its_dag_is_paused_is_said(place: Place) -> None:
+    place.publish("2016-W30")
+    place.clock.now += timedelta(days=3)
+    place.say(Happening.BEGUN, "2016-W30")
+    assert _now(place).answer == "2016-W30 is out; a run works on 2016-W30."
+    (paused,) = _now(place, paused=True).attention
+    assert (paused.weeks, paused.reason) == (
+        "2016-W30",
+        "its DAG is paused, so its run does not go on",
+    )
+
+
 def test_a_question_that_ended_is_not_called_asked_until_it_is_asked_again(place: Place) -> None:
     place.publish("2016-W30")
     _ask(place, "2016-W31")
