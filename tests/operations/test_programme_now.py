@@ -531,6 +531,30 @@ def test_a_hold_after_a_burned_draw_is_not_counted_a_second_time(
     assert other.is_refused  # negative control: the cap is full
 
 
+@pytest.mark.parametrize("is_full", [True, False])
+def test_the_next_week_is_judged_by_its_window_not_by_the_fullest_of_all_history(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_full: bool
+) -> None:
+    """A window that was full years ago had it said that the next week is refused."""
+    state = _deployment(tmp_path, monkeypatch, TWO_DRAWS)
+    ledger = open_ledger(state.settings)
+    before = ("2016-W29",) if is_full else ("2014-W01", "2014-W02")
+    for week in (*before, "2016-W30"):
+        request = _asked_of_opal(state, ReleaseKey("opal", week))
+        attempt = ledger.reserve(request).attempt_id
+        ledger.begin_draw(attempt, request.bindings)
+        ledger.seal(attempt, "bytes")
+        ledger.publish(request.key, "manifest")
+    nobody = AirflowNow({}, {"opal": ()})
+    preview = state.weeks_previewed("opal", {"first": "2016-W31"}, nobody)
+    view = state.next_plans(frozenset({"opal"}), nobody)["opal"]
+    assert view["week"] == "2016-W31"
+    (line,) = [of_cap for of_cap in view["left"] if of_cap["window_weeks"]]
+    assert (line["left_after"] < 0) == is_full == preview.weeks[0].is_refused
+    page = BudgetPage(state.settings, state.clock)
+    assert ("refused" in page.plan(frozenset({"opal"}), nobody)) == is_full
+
+
 @pytest.mark.parametrize("is_allowed", [True, False])
 def test_a_preview_counts_first_a_correction_that_people_allowed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_allowed: bool

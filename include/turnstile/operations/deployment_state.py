@@ -441,13 +441,13 @@ class DeploymentState:
 
     def next_plans(self, visible: frozenset[str], airflow: AirflowNow) -> dict[str, Any]:
         """Return the plan of the next week of each programme."""
-        snapshot = self.snapshot()
-        plans = {}
+        follower, plans = self._followed(), {}
         for programme in self.seen_by(visible):
             week = next_week(programme, self.marks_of(programme, airflow))
-            if week is not None:
+            if week is not None and follower is not None:
                 planned = plan_of(programme, self.settings.include, week)
-                plans[programme.name] = plan_view(planned, snapshot.balances) | {
+                balances = follower.ledger.balance(programme.family, planned.week)
+                plans[programme.name] = plan_view(planned, balances) | {
                     "crash": crash_words(programme, self.settings.include, week)
                 }
         return plans
