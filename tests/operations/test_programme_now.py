@@ -509,7 +509,7 @@ def _asked_of_opal(state: DeploymentState, key: ReleaseKey) -> Request:
     opal = load_programme("opal", state.settings.include)
     planned = plan_of(opal, state.settings.include, key.period, 0)
     caps = tuple(ledger_cap(cap) for cap in opal.caps)
-    charged = (planned.postings, str(planned.week), caps)
+    charged = (planned.postings, str(planned.charged_in), caps)
     return Request(key, opal.family, Bindings("p", "d", "s"), "plan", (), *charged)
 
 
@@ -553,6 +553,26 @@ def test_the_next_week_is_judged_by_its_window_not_by_the_fullest_of_all_history
     assert (line["left_after"] < 0) == is_full == preview.weeks[0].is_refused
     page = BudgetPage(state.settings, state.clock)
     assert ("refused" in page.plan(frozenset({"opal"}), nobody)) == is_full
+
+
+@pytest.mark.parametrize(("before", "is_refused"), [("2016-W29", True), ("2016-W28", False)])
+def test_a_preview_of_a_longer_period_asks_for_each_of_its_weeks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str, *, is_refused: bool
+) -> None:
+    """A window that ends with its first week was full, and only the ledger saw it."""
+    fortnights = {
+        'window_weeks: 52, rho: "48"': 'window_weeks: 2, rho: "7/6"',
+        'weekly_at: "10:00"}': 'weekly_at: "10:00", period_days: 14, first_day: 2016-07-25}',
+    }
+    state = _deployment(tmp_path, monkeypatch, fortnights)
+    ledger, period = open_ledger(state.settings), "2016-07-25..2016-08-07"
+    request = _asked_of_opal(state, ReleaseKey("opal", period))
+    ledger.reserve(replace(request, key=ReleaseKey("opal", before), week=before))
+    nobody = AirflowNow({}, {"opal": ()})
+    (preview,) = state.weeks_previewed("opal", {"first": period}, nobody).weeks
+    assert preview.is_refused == is_refused
+    asked = replace(request, week="2016-W31", first_week="2016-W30")
+    assert (ledger.refusal_of(asked) is not None) == is_refused
 
 
 @pytest.mark.parametrize("is_allowed", [True, False])
