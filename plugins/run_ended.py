@@ -49,6 +49,9 @@ class ReportKilled(BaseNotifier):
             _log.info("no journal here; the watchdog reports what the run did not say")
             return
         page, run_id = BudgetPage(settings, system_clock), str(context["run_id"])
+        if lost := page.lost():
+            send_alerts(lost, settings)
+            return
         # Without Airflow's API it is known at least that the run which just failed did.
         failed = AirflowNow(runs={self.programme: (RunNow(run_id, "", "failed"),)})
         alerts = page.watched(airflow_of_api(page, page.ever_known()) or failed)

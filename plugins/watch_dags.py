@@ -69,6 +69,8 @@ def audit_ledger() -> str:
 
     settings = Settings.from_environment()
     zones(settings).refresh()
+    if lost := _sent_of_loss(settings):
+        raise AirflowFailException(lost)
     ledger = open_ledger(settings)
     sequence, head = ledger.head()
     names, journal = audited(ledger.verify, settings), Journal.of(settings)
@@ -82,12 +84,26 @@ def audit_ledger() -> str:
     return f"{sequence} entries, head {head[:16]}: nothing differs"
 
 
+def _sent_of_loss(settings: Settings) -> str:
+    """Send the alarm of a ledger that is lost or damaged; return what it says, empty if it is not.
+
+    What is looked at beside it would be told of weeks that nobody knows anything of.
+    """
+    from turnstile.operations.deployment_state import DeploymentState
+
+    lost = DeploymentState(settings, system_clock).lost()
+    send_alerts(lost, settings)
+    return "".join(alert.sentence for alert in lost)
+
+
 def watch() -> str:
     """Look for what nobody reported, and report it; set the gauges."""
     from turnstile.operations.budget_page.page import BudgetPage
     from turnstile.operations.watchdog.gauges import gauges
 
     settings = Settings.from_environment()
+    if lost := _sent_of_loss(settings):
+        return lost
     page = BudgetPage(settings, system_clock)
     alerts = page.watched(_airflow_now(page))
     new = send_alerts(alerts, settings)
@@ -158,9 +174,12 @@ def weekly_digest() -> str:
     from turnstile.operations.budget_page.page import BudgetPage
     from turnstile.operations.watchdog.alerts import Alert
 
-    settings, now = Settings.from_environment(), system_clock()
+    settings, week = Settings.from_environment(), f"{system_clock():%G-W%V}"
+    if lost := _sent_of_loss(settings):
+        send_alerts([Alert("weekly_digest", "ledger", week, sentence=lost)], settings)
+        return lost
     page = BudgetPage(settings, system_clock)
-    week, airflow = f"{now:%G-W%V}", _airflow_now(page)
+    airflow = _airflow_now(page)
     alerts = [
         Alert(
             "weekly_digest", programme.name, week, sentence=page.in_one_sentence(programme, airflow)

@@ -110,5 +110,19 @@ class StoreError(TurnstileError):
         super().__init__(f"{store}: {problem}; what is there stays, run the same command again")
 
 
+class StoreObjectGone(StoreError):  # noqa: N818
+    """What an index names is in its store no more; no repeat brings it.
+
+    Args:
+        store: its name.
+        problem: of the first of the units.
+        units: of which something is gone.
+    """
+
+    def __init__(self, store: str, problem: str, units: tuple[str, ...]) -> None:
+        super().__init__(store, problem)
+        self.problem, self.units = problem, units
+
+
 class StoreConflict(StoreError):  # noqa: N818
     """Another worker wrote the same file first; what it wrote stays."""

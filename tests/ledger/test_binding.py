@@ -29,13 +29,14 @@ from turnstile.ledger.balances.amounts import Cap
 from turnstile.ledger.balances.changes import AccountRow, Amount
 from turnstile.ledger.bounding_keys import TakenUp
 from turnstile.ledger.entries import EntryKind
+from turnstile.ledger.fold import Fold
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import MOST, Request
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme
 from turnstile.programme.terms import binding_terms
-from turnstile.service_calendar import ServiceWeek
+from turnstile.service_calendar import ServiceDays, ServiceWeek
 
 INCLUDE = Path(__file__).resolve().parents[2] / "include"
 OPAL = load_programme("opal", INCLUDE)
@@ -317,6 +318,39 @@ class TestALongPeriod:
                 for start in starts
             )
             assert most_spent.epsilon_micro == by_hand
+
+    @pytest.mark.parametrize("window_weeks", [1, 2, 3, 5])
+    def test_the_fullest_window_around_a_period_is_that_which_its_charge_is_held_to(
+        self, window_weeks: int, ledger: Ledger
+    ) -> None:
+        releases = [(-9, -9), (-8, -8), (-8, -7), (0, 3), (2, 2), (3, 6), (9, 10), (20, 20)]
+        caps = (Cap(CARD, epsilon_micro=99 * LOSS_MICRO, window_weeks=window_weeks),)
+        for number, (first, last) in enumerate(releases):
+            request = ask(week_number(last), programme=f"p{number}", caps=caps)
+            drawn(ledger, replace(request, first_week=week_number(first)))
+        fold = Fold()
+        assert not [problem for entry in ledger.entries() for problem in fold.follow(entry)]
+        for first, last in (
+            (0, 0),
+            (2, 4),
+            (5, 9),
+            (-6, -6),
+            (8, 8),
+            (14, 14),
+            (30, 30),
+            (-40, -38),
+        ):
+            (held_to,) = (
+                fold.accounts[FAMILY]
+                .most_taken([posting(CARD, "ever")], named(first, last))
+                .values()
+            )
+            days = ServiceDays(*(WEEK.plus(n).days[end] for n, end in ((first, 0), (last, -1))))
+            (shown,) = (b for b in ledger.balance(FAMILY, days) if b.cap is not None)
+            assert shown.spent.epsilon_micro == held_to.epsilon_micro
+            start, _, end = shown.scope.partition("..")
+            assert start <= week_number(last)
+            assert week_number(first) <= end
 
 
 def named(first: int, last: int) -> str:

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 from approval_cases import CASES, OFFICERS, ApprovalCase
@@ -14,6 +15,7 @@ from small_deployment import WEEK, Deployment
 
 from turnstile.errors import NotApproved
 from turnstile.ledger.entries import instant
+from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.revisions import next_after
 from turnstile.operations import deployment_state
 from turnstile.operations.airflow_now import AirflowNow, RunNow, TaskNow
@@ -23,6 +25,7 @@ from turnstile.operations.people.approval import (
     Answer,
     is_to_be_asked,
     question,
+    question_in_short,
     record_answer,
     standing,
 )
@@ -32,6 +35,8 @@ from turnstile.operations.people.correction_question import (
 from turnstile.operations.people.correction_question import record_revision_answer
 from turnstile.pipeline import steps
 from turnstile.pipeline.context import Release, open_release, state_revision
+from turnstile.privacy.accounts import NANO, Posting
+from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.approval_rule import ApprovalStanding
 from turnstile.settings import system_clock
 
@@ -217,3 +222,26 @@ def test_the_question_names_charge_caps_pictures_and_gates_that_did_not_apply(
     assert "card over 52 weeks has " in shown
     assert "A rejection refunds nothing" in shown
     assert "may still answer" in shown
+
+
+@pytest.mark.parametrize("shares_window", [False, True])
+def test_the_question_says_what_is_left_in_a_window_of_its_week(
+    sealed: Callable[..., Release], *, shares_window: bool
+) -> None:
+    """It named the fullest window of all history, be it years ago."""
+    release = sealed(CASES[0])
+    before = question_in_short(release, frozenset())
+    week = "2016-W10" if shares_window else "2012-W10"
+    postings = (Posting(ProtectionUnit.CARD, "ever", None, 40 * NANO, 0),)
+    postings += (Posting(ProtectionUnit.CARD_DAY, "2012-03-05", None, 1, 0),)
+    other = replace(
+        release.request(release.statement),
+        key=ReleaseKey("opal", week),
+        week=week,
+        first_week=None,
+        postings=postings,
+    )
+    release.ledger.reserve(other)
+    after = question_in_short(release, frozenset())
+    assert "card over 52 weeks has rho 4" in before
+    assert (after == before) is not shares_window

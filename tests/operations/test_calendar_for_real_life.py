@@ -92,6 +92,45 @@ def test_a_file_that_cannot_be_opened_takes_no_page_with_it(page: BudgetPage) ->
     assert told.rule == "programme_broken"
 
 
+@pytest.mark.parametrize(
+    ("file", "content", "rule"),
+    [
+        ("people.yaml", "release_officer: ada\n", "role: write a list of user names for each role"),
+        ("people.yaml", "release_officer: [ada\n", "file: is not YAML"),
+        ("people.yaml", None, "file: cannot be read (Is a directory)"),
+        ("examples.yaml", "opal: yes\n", "write a list of programmes' names"),
+        ("examples.yaml", None, "file: cannot be read (Is a directory)"),
+    ],
+)
+def test_a_file_beside_the_programmes_that_cannot_be_read_is_told_and_the_programmes_go_on(
+    file: str, content: str | None, rule: str, page: BudgetPage
+) -> None:
+    """Whoever asked about any programme, page, watchdog or digest, was given an error alone."""
+    _publish(page, "2026-W38")
+    Place.new(page.settings.home).seal("2026-W39")
+    opal = page.settings.include / "programmes/opal.yaml"
+    opal.write_text(opal.read_text().replace("required: false", "required: true"))
+    (page.settings.include / "people.yaml").write_text("release_officer: [ada]\n")
+    airflow = AirflowNow({"opal": False}, {"opal": ()})
+    before, names = page.watched(airflow), page.names()
+    assert {(alert.rule, alert.week) for alert in before} == {("release_overdue", "2026-W40")}
+    path = page.settings.include / file
+    path.unlink()
+    path.mkdir() if content is None else path.write_text(content)
+    (told,) = set(page.watched(airflow)) - set(before)
+    assert set(before) < set(page.watched(airflow))
+    assert (told.rule, told.programme, told.week) == ("programme_broken", file, "all")
+    assert file in told.sentence
+    assert rule in told.sentence
+    assert set(names) <= set(page.names())
+    for shown in (page.budget(OPAL, airflow), page.calendar(OPAL, airflow)):
+        words = _words(shown)
+        assert f"{file} cannot be read" in words
+        assert "of its weeks" not in words
+    (opal_now,) = [programme for programme in page.programmes() if programme.name == "opal"]
+    assert "2026-W39" in page.in_one_sentence(opal_now, airflow)
+
+
 def test_an_example_is_on_no_page_until_somebody_releases_from_it(page: BudgetPage) -> None:
     names = set(page.names())
     assert {"opal", "itms"} <= names

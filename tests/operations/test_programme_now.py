@@ -294,6 +294,41 @@ def test_an_unanswered_week_says_which_weeks_it_holds_up_and_they_say_what_stand
     assert _now(place, standing=OPEN, state="failed").not_at_once == ""
 
 
+def test_an_unanswered_correction_says_which_weeks_it_holds_up_on_page_and_in_mail(
+    place: Place,
+) -> None:
+    """Of a public week it was not looked for: the weeks behind it were to be released by name."""
+    place.publish("2016-W30")
+    place.clock.now += timedelta(hours=1)
+    place.say(Happening.BEGUN, "2016-W30")
+    place.say(Happening.ASKED, "2016-W30", task="ask_revision", sentence="Correct it?")
+    asking: dict[str, str | None] = {"ask_revision": "awaiting_input"}
+    place.clock.now += timedelta(days=22)
+    now = _now(place, tasks=asking)
+    assert now.answer == "2016-W30 is out; people are asked about a correction of 2016-W30."
+    asked, late = now.attention
+    assert (asked.weeks, asked.state) == ("2016-W30", "asked_revision")
+    assert "Until then 2016-W31 to 2016-W33 cannot begin" in asked.next_step
+    assert "the run of 2016-W30 stands before it and waits for people" in late.reason
+    assert "See to 2016-W30 first" in late.next_step
+    assert now.not_at_once == "The run of 2016-W30 comes first, and waits for people."
+    mail = {alert.rule: str(alert) for alert in place.watched("running", asking)}
+    assert "See to 2016-W30 first" in mail["release_overdue"]
+    assert "2016-W31 to 2016-W33 cannot begin before: Correct it?" in mail["people_reminded"]
+
+
+def test_a_correction_that_stands_still_because_its_dag_is_paused_is_said(place: Place) -> None:
+    place.publish("2016-W30")
+    place.clock.now += timedelta(days=3)
+    place.say(Happening.BEGUN, "2016-W30")
+    assert _now(place).answer == "2016-W30 is out; a run works on 2016-W30."
+    (paused,) = _now(place, paused=True).attention
+    assert (paused.weeks, paused.reason) == (
+        "2016-W30",
+        "its DAG is paused, so its run does not go on",
+    )
+
+
 def test_a_question_that_ended_is_not_called_asked_until_it_is_asked_again(place: Place) -> None:
     place.publish("2016-W30")
     _ask(place, "2016-W31")
@@ -474,7 +509,7 @@ def _asked_of_opal(state: DeploymentState, key: ReleaseKey) -> Request:
     opal = load_programme("opal", state.settings.include)
     planned = plan_of(opal, state.settings.include, key.period, 0)
     caps = tuple(ledger_cap(cap) for cap in opal.caps)
-    charged = (planned.postings, str(planned.week), caps)
+    charged = (planned.postings, str(planned.charged_in), caps)
     return Request(key, opal.family, Bindings("p", "d", "s"), "plan", (), *charged)
 
 
@@ -494,6 +529,50 @@ def test_a_hold_after_a_burned_draw_is_not_counted_a_second_time(
         ledger.reserve(request)
     (other,) = state.weeks_previewed("opal", {"first": "2016-W31"}, nobody).weeks
     assert other.is_refused  # negative control: the cap is full
+
+
+@pytest.mark.parametrize("is_full", [True, False])
+def test_the_next_week_is_judged_by_its_window_not_by_the_fullest_of_all_history(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_full: bool
+) -> None:
+    """A window that was full years ago had it said that the next week is refused."""
+    state = _deployment(tmp_path, monkeypatch, TWO_DRAWS)
+    ledger = open_ledger(state.settings)
+    before = ("2016-W29",) if is_full else ("2014-W01", "2014-W02")
+    for week in (*before, "2016-W30"):
+        request = _asked_of_opal(state, ReleaseKey("opal", week))
+        attempt = ledger.reserve(request).attempt_id
+        ledger.begin_draw(attempt, request.bindings)
+        ledger.seal(attempt, "bytes")
+        ledger.publish(request.key, "manifest")
+    nobody = AirflowNow({}, {"opal": ()})
+    preview = state.weeks_previewed("opal", {"first": "2016-W31"}, nobody)
+    view = state.next_plans(frozenset({"opal"}), nobody)["opal"]
+    assert view["week"] == "2016-W31"
+    (line,) = [of_cap for of_cap in view["left"] if of_cap["window_weeks"]]
+    assert (line["left_after"] < 0) == is_full == preview.weeks[0].is_refused
+    page = BudgetPage(state.settings, state.clock)
+    assert ("refused" in page.plan(frozenset({"opal"}), nobody)) == is_full
+
+
+@pytest.mark.parametrize(("before", "is_refused"), [("2016-W29", True), ("2016-W28", False)])
+def test_a_preview_of_a_longer_period_asks_for_each_of_its_weeks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str, *, is_refused: bool
+) -> None:
+    """A window that ends with its first week was full, and only the ledger saw it."""
+    fortnights = {
+        'window_weeks: 52, rho: "48"': 'window_weeks: 2, rho: "7/6"',
+        'weekly_at: "10:00"}': 'weekly_at: "10:00", period_days: 14, first_day: 2016-07-25}',
+    }
+    state = _deployment(tmp_path, monkeypatch, fortnights)
+    ledger, period = open_ledger(state.settings), "2016-07-25..2016-08-07"
+    request = _asked_of_opal(state, ReleaseKey("opal", period))
+    ledger.reserve(replace(request, key=ReleaseKey("opal", before), week=before))
+    nobody = AirflowNow({}, {"opal": ()})
+    (preview,) = state.weeks_previewed("opal", {"first": period}, nobody).weeks
+    assert preview.is_refused == is_refused
+    asked = replace(request, week="2016-W31", first_week="2016-W30")
+    assert (ledger.refusal_of(asked) is not None) == is_refused
 
 
 @pytest.mark.parametrize("is_allowed", [True, False])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -15,7 +16,8 @@ from turnstile.operations.airflow_now import AirflowNow, RunNow, TaskNow, waitin
 from turnstile.operations.calendar_of_weeks import calendar_of, next_week
 from turnstile.operations.journal import Happening, Line
 from turnstile.operations.ledger_snapshot import LedgerFollower
-from turnstile.operations.watchdog.alerts import Alert
+from turnstile.operations.watchdog.alerts import Alert, Severity, of_run
+from turnstile.operations.watchdog.delivery import deliver
 from turnstile.operations.watchdog.watch import audited, of_unheard
 from turnstile.operations.week_states import Evidence
 from turnstile.programme.loading import load_programme
@@ -260,6 +262,25 @@ def test_a_week_that_is_known_to_have_stopped_is_not_reported_again_for_being_la
     assert alerts == {("week_stopped", "2016-W31"), ("release_overdue", "2016-W32")}
 
 
+@pytest.mark.parametrize("verdict", ["pass", "warn"])
+def test_a_week_that_stands_still_because_its_dag_is_paused_is_told_though_a_rule_warned(
+    verdict: str, place: Place
+) -> None:
+    """A warning of its input counted as word of its stop, for ever."""
+    place.publish("2016-W30")
+    place.say(Happening.BEGUN, "2016-W31")
+    place.say(Happening.JUDGED, "2016-W31", verdicts={"volume": verdict})
+    place.say(Happening.RESTATED, "2016-W31")
+    place.reserve("2016-W31")
+    place.clock.now = datetime(2016, 8, 10, tzinfo=UTC)
+    rules = {(alert.rule, alert.week) for alert in place.watched(paused=True)}
+    assert ("release_overdue", "2016-W31") in rules
+    place.say(Happening.FAILED, "2016-W31", step="draw", kind="InputError", sentence="bad")
+    rules = {(alert.rule, alert.week) for alert in place.watched("failed", paused=True)}
+    assert ("week_stopped", "2016-W31") in rules
+    assert not {("release_overdue", "2016-W31"), ("hold_stuck", "2016-W31")} & rules
+
+
 def test_a_failure_that_could_not_be_sent_is_sent_by_the_watchdog(place: Place) -> None:
     place.say(Happening.BEGUN, "2016-W30")
     place.say(Happening.FAILED, "2016-W30", step="draw", kind="BudgetExceeded", sentence="no")
@@ -275,6 +296,64 @@ def test_nobody_is_told_late_of_a_stop_that_is_over(place: Place) -> None:
     place.clock.now += timedelta(minutes=1)
     place.publish("2016-W30")
     assert _rules(place.watched("success")) == set()
+
+
+def _stops(place: Place, *steps_and_kinds: tuple[str, str], run_id: str = "run") -> None:
+    """A run that is taken up, and stops once for each pair, cleared in between."""
+    for step, kind in steps_and_kinds:
+        place.clock.now += timedelta(minutes=10)
+        place.say(Happening.RESUMED, "2016-W30", run_id, step=step)
+        place.clock.now += timedelta(minutes=10)
+        place.say(Happening.FAILED, "2016-W30", run_id, step=step, kind=kind, sentence="no")
+
+
+def _delivered(place: Place, alerts: Iterable[Alert]) -> list[str]:
+    """The sentences of what is sent now and was not before."""
+    addresses = dict.fromkeys(Severity, ("one",))
+    sent = deliver(alerts, addresses, place.journal, send=lambda *_: True, now=place.clock.now)
+    return [str(alert) for alert in sent]
+
+
+@pytest.mark.parametrize(
+    ("step", "kind"), [("draw", "DrawDied"), ("reserve", "BudgetExceeded"), ("wait", "NotArrived")]
+)
+@pytest.mark.parametrize("by", ["its run", "the watchdog"])
+def test_a_week_that_stops_once_more_in_the_same_way_is_told_once_more(
+    step: str, kind: str, by: str, place: Place
+) -> None:
+    """The second draw that dies is charged too; its alarm counted as the one that was sent."""
+
+    def told() -> list[str]:
+        lines = place.journal.of_week("opal", "2016-W30")
+        return _delivered(
+            place, of_run(lines, "run") if by == "its run" else place.watched("failed")
+        )
+
+    _stops(place, (step, kind))
+    (first,) = told()
+    assert told() == []
+    _stops(place, (step, kind))
+    (second,) = told()
+    assert second == f"{first}, once more at {instant(place.clock.now)}"
+    assert told() == []
+    _stops(place, (step, kind), (step, kind))
+    assert len(told()) == 1  # of what stopped it meanwhile nobody has to read
+    _stops(place, (step, kind), run_id="another")
+    assert len(_delivered(place, place.watched("failed"))) == 1
+
+
+def test_after_an_upgrade_nobody_is_told_of_a_stop_that_was_told_or_is_over(place: Place) -> None:
+    """Identities of what was sent stand in journals; stops of the same kind lie in the past."""
+    for step, kind in (("draw", "DrawDied"), ("publish", "IntegrityError")):
+        _stops(place, *[(step, kind)] * 3)
+    place.say(Happening.RESTATED, "2016-W30")
+    place.say(Happening.RESTATED, "2016-W30")
+    known = "week_stopped:step draw, DrawDied", "bytes_disagree:step publish, IntegrityError"
+    for identity in (*known, "files_restated:"):
+        place.say(Happening.NOTIFIED, "2016-W30", "", identity=identity, severity="error")
+    place.clock.now += timedelta(minutes=10)
+    place.publish("2016-W30")
+    assert _delivered(place, place.watched("success")) == []
 
 
 @pytest.mark.parametrize("state", [None, "failed", "running"])

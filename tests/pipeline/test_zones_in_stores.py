@@ -692,6 +692,30 @@ def test_a_recovery_knows_the_files_of_lost_releases_by_a_private_zone_in_a_stor
     assert "admit-family second_group" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("lost", ["rows", "files"])
+def test_what_a_private_store_has_lost_for_good_holds_up_neither_recovery_nor_retention(
+    assessed_week: StoredDeployment,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    lost: str,
+) -> None:
+    """A bucket was put back in part; who needs what is gone says so."""
+    place = assessed_week.fork(tmp_path / "copy")
+    index = json.loads(place.objects("private")[f"index/itms/{WEEK}.json"])["files"]
+    end = "part-000.parquet" if lost == "rows" else "r0/files"
+    gone = next(index[name][0] for name in index if name.endswith(end))
+    key = f"{place.prefix}/{gone}"
+    place.root.delete_object(Bucket=bucket_of("private"), Key=key)
+    (place.base / "ledger.sqlite").unlink()
+    said = ("--reason", "lost", "--family", "itms=itms_buses")
+    assert command(place, *RECOVER, *said, user="root") == 0, capsys.readouterr().err
+    unknown = f"itms/{WEEK}" if lost == "files" else "none"
+    assert f"delivered files not known of: {unknown}\n" in capsys.readouterr().out
+    assert command(place, "retention", "--delete", user="root") == 0, capsys.readouterr().err
+    assert command(place, "ledger", "verify", "--private", user="root") != 0
+    assert "which its index names, is not there" in capsys.readouterr().err
+
+
 def test_a_private_zone_that_was_a_folder_and_is_lost_is_said_to_be_by_an_empty_one(
     assessed_week: StoredDeployment, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -306,8 +306,11 @@ class World:
                 self.did["verified"] += 1
                 break
         else:
-            self.did["stuck"] += 1
-            self.said.append(said)
+            if self.is_plan_nowhere:
+                self.did["given up for a plan that is nowhere"] += 1
+            else:
+                self.did["stuck"] += 1
+                self.said.append(said)
         self.judge()
 
     # -- what the house does -----------------------------------------------------------------
@@ -681,13 +684,26 @@ class World:
                 moved_away = True
         return moved_away
 
-    def move_aside(self, said: str) -> None:
+    def restore_plan(self, place: Path) -> bool:
+        """Bring the plan of sealed bytes back from a backup, if one has it."""
+        below = place.relative_to(self.machines[0].home / "embargoed")
+        kept = [where / below for kind, where in self.backups if kind == "embargoed"]
+        whole = [copy for copy in kept if not self.has_stores and copy.is_file()]
+        self.is_plan_nowhere = not whole
+        if whole:
+            shutil.copy2(whole[-1], place)
+        return bool(whole)
+
+    is_plan_nowhere = False
+    """Ledger, witness, package and plan of sealed bytes are lost: nobody knows what they cost."""
+
+    def move_aside(self, said: str) -> bool:
         """Take a package that is not whole out of its zone; nothing of it is deleted."""
-        for place in map(Path, _PACKAGE.findall(said)):
-            if place.is_dir():
-                target = self.root / f"aside-{self.faulty.calls}"
-                place.rename(target)
-                self.did["moved aside"] += 1
+        there = [place for place in map(Path, _PACKAGE.findall(said)) if place.is_dir()]
+        for place in there:
+            place.rename(self.root / f"aside-{self.faulty.calls}")
+            self.did["moved aside"] += 1
+        return bool(there)
 
     def recover(self, at: Machine | None = None) -> None:
         """Look at the clock, as RUNBOOK says, then bring back what can be proven."""
@@ -704,6 +720,12 @@ class World:
         code, told = self.command("ledger", "recover", *_WHO, *families, at=at)
         if "take away its entries" in told:
             self.tear_off()
+            code, told = self.command("ledger", "recover", *_WHO, *families, at=at)
+        if "then recover again" in told:  # a disk that did not answer does now
+            code, told = self.command("ledger", "recover", *_WHO, *families, at=at)
+        while "move it out of the zone, then recover again" in told and self.move_aside(told):
+            code, told = self.command("ledger", "recover", *_WHO, *families, at=at)
+        if (lost := _PLAN_LOST.search(told)) and self.restore_plan(Path(lost[1])):
             code, told = self.command("ledger", "recover", *_WHO, *families, at=at)
         if "if the ledger is an old copy, move it away" in told:  # a witness is never put back here
             self._put_database(None)
@@ -1028,6 +1050,7 @@ _STATED = re.compile(
 _PLAN_GONE = re.compile(
     r"/([^/\s]+)/([^/\s]+)/r([0-9]+)/plan\.json is gone; restore it, or turnstile run"
 )
+_PLAN_LOST = re.compile(r"(/[^\s:;]+/plan\.json): plan: the plan is missing or is not")
 _NAMELESS = re.compile(r"witness ([0-9a-f]{8}) \([^)]*\) is not there")
 _SEALED = re.compile(r"(/[^\s:;]+/sealed-[0-9a-f]{16}\.parquet) (?:was altered|is gone); restore")
 _FLOCK = __import__("fcntl").flock

@@ -130,9 +130,13 @@ class Place:
         return programme_now(OPAL, marks, self.clock.now, airflow or self.airflow(), going_on)
 
     def watched(
-        self, state: str | None = "running", tasks: Mapping[str, str | None] | None = None
+        self,
+        state: str | None = "running",
+        tasks: Mapping[str, str | None] | None = None,
+        *,
+        paused: bool = False,
     ) -> list[Alert]:
-        airflow = self.airflow(state, tasks or {"draw": "running"})
+        airflow = self.airflow(state, tasks or {"draw": "running"}, paused=paused)
         of_opal = (self.now(airflow), self.marks(airflow), self.journal.of_programme("opal"))
         picture = LedgerFollower(self.ledger).now()
         differing = of_looks(self.journal)

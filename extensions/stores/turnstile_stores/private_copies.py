@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+from turnstile.errors import StoreObjectGone
 from turnstile.release.zone_copies import ASIDE, Unnamed, changed_here
 from turnstile.settings import Settings
-from turnstile_stores.zone_stores import plain_zone, refresh, unit_zone
+from turnstile_stores.zone_stores import plain_zone, refresh, tells_of_files, unit_zone
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +24,28 @@ class PrivateCopies:
         """Bring all of it here; return the periods that a step works on here, left as they are.
 
         Raises:
+            StoreObjectGone: the private store has lost something; all that it has is here.
             StoreError: a store is away.
         """
         if landing := plain_zone(self.settings, "landing"):
             with landing.alone():
                 landing.fetch(lambda _: lambda _: True)
-        private = unit_zone(self.settings, "private")
-        in_work = private.fetch((), lambda _: True) if private else frozenset[str]()
         refresh(self.settings)  # whether a release still has its bytes
-        return in_work
+        private = unit_zone(self.settings, "private")
+        return private.fetch((), lambda _: True) if private else frozenset()
+
+    def fetch_delivered(self) -> tuple[str, ...]:
+        """Bring what tells of which files releases are; return the periods of which it is lost.
+
+        Raises:
+            StoreError: the store is away.
+        """
+        if private := unit_zone(self.settings, "private"):
+            try:
+                private.fetch((), tells_of_files)
+            except StoreObjectGone as error:
+                return error.units
+        return ()
 
     def changed_at(self, path: Path) -> float:
         """Return when a file came, in seconds since 1970."""

@@ -28,7 +28,7 @@ from turnstile.durable_files import (
     sha256_of,
     sync_tree,
 )
-from turnstile.errors import IntegrityError, StoreConflict, StoreError
+from turnstile.errors import IntegrityError, StoreConflict, StoreError, StoreObjectGone
 from turnstile.release.zone_copies import ASIDE, SNAPSHOTS, Unnamed
 from turnstile_stores.bucket import AT_ONCE, Bucket, Listed
 from turnstile_stores.merging import digest_of, merged, require_written_once
@@ -95,10 +95,11 @@ class UnitZone:
             Units that are as another process has them, which works on them here.
 
         Raises:
+            StoreObjectGone: it has lost something of others' units; all that it has is here.
             StoreError: the store does not answer, or was written to meanwhile.
             IntegrityError: it does not hold what its own index says.
         """
-        in_work = set()
+        in_work, torn = set(), list[StoreObjectGone]()
         with exclusively(self._lock("")):
             listed = self.bucket.listed(_INDEX)
             there = {self._unit_named(name): entry.tag for name, entry in listed.items()}
@@ -121,6 +122,11 @@ class UnitZone:
                         self._fetch(unit, there[unit], wanted, is_own=False)
                 except BlockingIOError:
                     in_work.add(unit)
+                except StoreObjectGone as error:
+                    torn.append(error)
+        if torn:
+            units = tuple(unit for error in torn for unit in error.units)
+            raise StoreObjectGone(self.bucket.name, torn[0].problem, units)
         return frozenset(in_work)
 
     def bring_unnamed(self) -> None:
@@ -369,10 +375,18 @@ class UnitZone:
                 self._set_aside(unit, name)
         with ThreadPoolExecutor(AT_ONCE) as threads:
             done = threads.map(lambda name: self._bring(state.files[name], folder / name), missing)
-            for name, _ in zip(missing, done, strict=True):
+            brought = dict(zip(missing, done, strict=True))
+        for name in missing:
+            if brought[name]:
                 self._note(state, name, folder)
         if is_new or missing or was_here != state.here:
             state.write(self._state(unit))
+        if gone := [name for name in missing if not brought[name]]:
+            problem = (
+                f"{unit}: {gone[0]}, which its index names, is not there; where a repeat says so, "
+                "turnstile stores restore on a machine that has it, or bring it from a backup"
+            )
+            raise StoreObjectGone(self.bucket.name, problem, (unit,))
 
     def _left_by_dead_steps(self, unit: str, state: UnitState) -> frozenset[str]:
         """Return what no step that still goes on put, and the index names in another object.
@@ -494,21 +508,16 @@ class UnitZone:
         aside = self.folder / ASIDE / unit / secrets.token_hex(4) / name
         move_durably(self._place(unit) / name, aside)
 
-    def _bring(self, stored: Stored, target: Path) -> None:
-        """Write one file of a store here, whole or not at all."""
+    def _bring(self, stored: Stored, target: Path) -> bool:
+        """Write one file of a store here, whole or not at all; return whether it is there."""
         digest = self._fetched(stored.object, target, only=stored.sha256)
-        if digest is None:
-            problem = (
-                f"{target.name}, which its index names, is not there; where a repeat says so, "
-                "turnstile stores restore on a machine that has it, or bring it from a backup"
-            )
-            raise StoreError(self.bucket.name, problem)
-        if digest != stored.sha256:
+        if digest is not None and digest != stored.sha256:
             raise IntegrityError(
                 f"{self.bucket.name}: {target.name} is not what its index says; look for who "
                 "changed it, and restore it: turnstile stores restore on a machine that has "
                 "it, or from a backup"
             )
+        return digest is not None
 
     def _fetched(self, place: str, target: Path, *, only: str | None = None) -> str | None:
         """Write an object here, of one digest if that is named; return the digest that came."""

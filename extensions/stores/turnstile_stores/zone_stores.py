@@ -246,6 +246,11 @@ def is_trace(path: str) -> bool:
     return path.rpartition("/")[2].startswith((SEALED, KEPT_PLAN)) or path.endswith(_OF_TRACES)
 
 
+def tells_of_files(path: str) -> bool:
+    """Return whether a private file tells of which files a release is, or is the key to that."""
+    return path.endswith("/files") or "/" not in path
+
+
 def _is_proof(public: Path, path: str) -> bool:
     """Return whether a file under embargo is of a package that is not public."""
     release, _, name = path.partition("/package/")

@@ -210,7 +210,7 @@ def _recover(args: argparse.Namespace) -> int:
         raise InputError(where="ledger", field="--family", rule="write PROGRAMME=GROUP")
     aside, remains = set_damage_aside()
     ledger = open_to_write(new=True)
-    zones(settings).fetch_private()  # tells of which files lost releases are
+    unknown_files = zones(settings).fetch_delivered()
     done = ledger.recover(
         *_said(args),
         families=families,
@@ -233,6 +233,7 @@ def _recover(args: argparse.Namespace) -> int:
             "files_lost": list(done.lost),
             "files_set_aside": list(map(str, done.aside)),
             "sealed_bytes_in_this_home_alone": here_alone,
+            "delivered_files_not_known_of": list(unknown_files),
             "series_not_made": left,
         },
     )

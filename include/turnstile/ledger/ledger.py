@@ -69,6 +69,7 @@ from turnstile.ledger.tlog.merkle import Tree
 from turnstile.ledger.tlog.public_log import PublicLog, is_log_beyond
 from turnstile.ledger.verification import Scope, verify_store
 from turnstile.ledger.weeks import PUBLIC_KINDS
+from turnstile.service_calendar import ServicePeriod
 
 Clock = Callable[[], datetime]
 _ROWS_AT_ONCE = 200
@@ -160,9 +161,16 @@ class Ledger(ChargingLedger):
         """Say whether a key was published, or was declared so by a recovery; withdrawn ones too."""
         return self._store.read(lambda c: attempts.is_published(c, key))
 
-    def balance(self, family: str | None = None) -> tuple[AccountBalance, ...]:
-        """Return every account of a family (or of all), sorted, and the most spent windows."""
-        return self._store.read(lambda c: account_balances(c, family))
+    def balance(
+        self, family: str | None = None, around: ServicePeriod | None = None
+    ) -> tuple[AccountBalance, ...]:
+        """Return every account of a family (or of all), sorted, and the most spent windows.
+
+        Args:
+            family: accounts of accounts; None for all.
+            around: period whose weeks a window has to hold one of; None for windows of all history.
+        """
+        return self._store.read(lambda c: account_balances(c, family, around))
 
     def charged(self, family: str) -> tuple[ChargedRelease, ...]:
         """Return every charged attempt of a family with its draws, the burned ones too."""

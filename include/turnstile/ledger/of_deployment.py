@@ -28,7 +28,7 @@ def open_ledger(settings: Settings, *, read_only: bool = False, new: bool = Fals
         IntegrityError: it is gone, and what it released is there: an empty one would hide that.
     """
     is_needed = not (read_only or new)
-    if is_needed and not _may_hold(settings):
+    if is_needed and not may_hold(settings):
         require_not_lost(settings)
     if not read_only:
         _require_named(settings)
@@ -78,7 +78,7 @@ def _is_set_aside(settings: Settings) -> bool:
     return any((remains.entries, remains.attempts))
 
 
-def _may_hold(settings: Settings) -> bool:
+def may_hold(settings: Settings) -> bool:
     """Return whether a ledger can be asked: a server, or a file that is there and not empty."""
     file = settings.ledger_file
     return file is None or (file.exists() and file.stat().st_size > 0)
@@ -91,7 +91,7 @@ def _require_named(settings: Settings) -> None:
         InputError: so it is.
     """
     beside = settings.home / "ledger.sqlite"
-    if _may_hold(settings) or beside == settings.ledger_file or not beside.exists():
+    if may_hold(settings) or beside == settings.ledger_file or not beside.exists():
         return
     rule = (
         f"names no ledger, and {beside} is one: mend the setting; if that one is out of use, move "
@@ -105,7 +105,7 @@ def open_ledger_to_look(settings: Settings) -> Ledger:
 
     A mistyped home gets no ledger, which would verify and forget everything that was released.
     """
-    if _may_hold(settings):
+    if may_hold(settings):
         return open_ledger(settings)
     require_not_lost(settings)
     _log.warning(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnstile.errors import InputError
 from turnstile.ledger.balances.amounts import COORDINATES, AccountLoss, Cap
-from turnstile.ledger.balances.changes import week_names
+from turnstile.ledger.balances.changes import week_names, weeks_between
 from turnstile.ledger.states import CHARGED_STATES, OPEN_STATES, SEALED_STATES, ReleaseState
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.service_calendar import ServiceWeek
@@ -205,9 +205,7 @@ class Request:
     @property
     def weeks(self) -> str:
         """Week, or FIRST..LAST of a period that touches several."""
-        if self.first_week in (None, self.week):
-            return self.week
-        return f"{self.first_week}..{self.week}"
+        return weeks_between(self.first_week, self.week)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from turnstile.errors import InputError, TurnstileError
+from turnstile.errors import InputError, IntegrityError, TurnstileError
 from turnstile.ledger.balances.charged_releases import ChargedRelease
 from turnstile.ledger.ledger import Ledger
-from turnstile.ledger.of_deployment import require_not_lost
+from turnstile.ledger.of_deployment import may_hold, require_not_lost
 from turnstile.ledger.records import ReleaseKey
 from turnstile.operations.airflow_names import programme_of
 from turnstile.operations.airflow_now import AirflowNow, RunsAsked
@@ -42,6 +44,7 @@ from turnstile.operations.programme_now import (
 from turnstile.operations.watchdog.alerts import Alert
 from turnstile.operations.watchdog.last_verification import (
     LastVerification,
+    last_sound,
     last_verification,
     ledger_trouble,
 )
@@ -50,15 +53,16 @@ from turnstile.operations.watchdog.private_comparison import (
     private_differences,
     private_trouble,
 )
-from turnstile.operations.watchdog.watch import watched
+from turnstile.operations.watchdog.watch import of_lost, watched
 from turnstile.operations.week_states import LIVE, TURNS_AND_ENDS, Evidence, WeekMark
 from turnstile.pipeline.approvals import standing_of
 from turnstile.pipeline.ledger_preview import in_the_way
 from turnstile.pipeline.revision_in_force import revision_in_force
 from turnstile.programme.approval_rule import ApprovalStanding
 from turnstile.programme.calendar.release_schedule import period_containing, require_over
-from turnstile.programme.examples import example_programmes
+from turnstile.programme.examples import EXAMPLES_FILE, example_programmes
 from turnstile.programme.loading import load_programme, programme_files
+from turnstile.programme.people import PEOPLE_FILE, holders
 from turnstile.programme.spec import Programme
 from turnstile.release.plan import ReleasePlan
 from turnstile.service_calendar import ServicePeriod, parse_period
@@ -97,7 +101,9 @@ class DeploymentState:
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the deployment's programmes, those whose file is broken too."""
-        examples = example_programmes(self.settings.include) - self.settings.adopted
+        examples = frozenset[str]()
+        with suppress(InputError):  # which file that is, `broken` says
+            examples = example_programmes(self.settings.include) - self.settings.adopted
         examples -= self.snapshot().family_of.keys()
         files = (file.name for file in programme_files(self.settings.include))
         return tuple(name for name in files if name not in examples)
@@ -107,8 +113,12 @@ class DeploymentState:
         return frozenset(self.names()) | self.snapshot().family_of.keys()
 
     def broken(self, visible: frozenset[str]) -> tuple[BrokenProgramme, ...]:
-        """Return the programmes that this reader would see if their files could be read."""
-        programmes = [
+        """Return the programmes that this reader would see if their files could be read.
+
+        And, for every reader, the files beside them that cannot be read.
+        """
+        programmes = [*self._broken_beside()]
+        programmes += [
             BrokenProgramme(name, str(error), self._public_weeks(name))
             for name, error in self._read()
             if isinstance(error, TurnstileError) and name in visible
@@ -123,6 +133,18 @@ class DeploymentState:
             if any(week.live for week in self.snapshot().weeks_of(name).values())
         ]
         return tuple(programmes)
+
+    def _broken_beside(self) -> Iterator[BrokenProgramme]:
+        """Yield the files beside the programmes that cannot be read."""
+        readers: tuple[tuple[str, Callable[[Path], object]], ...] = (
+            (PEOPLE_FILE, partial(holders, "any role")),
+            (EXAMPLES_FILE, example_programmes),
+        )
+        for name, read in readers:
+            try:
+                read(self.settings.include)
+            except InputError as error:
+                yield BrokenProgramme(name, str(error))
 
     def _public_weeks(self, name: str) -> int:
         """Return how many weeks of a programme are public."""
@@ -249,8 +271,7 @@ class DeploymentState:
     def _followed(self) -> LedgerFollower | None:
         """Return the ledger; None before the first release."""
         if self._follower is None:
-            file = self.settings.ledger_file
-            if file is not None and not file.exists():
+            if not may_hold(self.settings):
                 return None
             ledger = Ledger.open(
                 self.settings.ledger_url,
@@ -286,11 +307,32 @@ class DeploymentState:
         return replace(state, attention=attention), marks, lines
 
     def watched(self, airflow: AirflowNow) -> tuple[Alert, ...]:
-        """Return everything that somebody should know, in the words of the page."""
-        followed = [self._judged(programme, airflow) for programme in self.programmes()]
-        broken = self.broken(self.ever_known())
+        """Return everything that somebody should know, in the words of the page.
+
+        Of a ledger that is lost or damaged it is that alone: it says of no week what became of it.
+        """
+        if lost := self.lost():
+            return lost
+        try:
+            followed = [self._judged(programme, airflow) for programme in self.programmes()]
+            broken = self.broken(self.ever_known())
+        except IntegrityError:
+            return self._alarm_of_damage()
         differing = of_looks(Journal.of(self.settings))
         return watched(self.snapshot(), followed, broken, differing, self.clock())
+
+    def lost(self) -> tuple[Alert, ...]:
+        """Return the alarm of a ledger that is gone, holds nothing or is damaged, if it is."""
+        try:
+            missing = self._missing(self.snapshot())
+        except IntegrityError:
+            return self._alarm_of_damage()
+        return (of_lost(missing, last_sound(Journal.of(self.settings))),) if missing else ()
+
+    def _alarm_of_damage(self) -> tuple[Alert, ...]:
+        """Return the alarm of a damaged ledger, without what the database says of its rows."""
+        problem = f"{self.settings.ledger_file or 'the database'}: the ledger is damaged"
+        return (of_lost(problem, last_sound(Journal.of(self.settings))),)
 
     def _going_on(
         self, programme: Programme, marks: Sequence[WeekMark], airflow: AirflowNow
@@ -313,11 +355,16 @@ class DeploymentState:
 
     def trouble(self, snapshot: LedgerSnapshot) -> str:
         """Say what is known to be wrong with the ledger; empty if nothing is."""
+        missing = self._missing(snapshot)
+        return missing or ledger_trouble(self.verified(snapshot), snapshot)
+
+    def _missing(self, snapshot: LedgerSnapshot) -> str:
+        """Say which ledger is gone, or holds nothing, though it released something."""
         try:
             require_not_lost(self.settings, len(snapshot.lines))
         except TurnstileError as error:
             return str(error)
-        return ledger_trouble(self.verified(snapshot), snapshot)
+        return ""
 
     def marks_of(self, programme: Programme, airflow: AirflowNow) -> tuple[WeekMark, ...]:
         """Return the calendar of a programme."""
@@ -363,9 +410,10 @@ class DeploymentState:
         for week in snapshot.weeks_of(programme.name).values():
             started = starters(line for line in lines if line.week == week.period)
             for attempt in week.withheld:
-                standings[str(attempt.key)] = standing_of(
-                    follower.ledger, attempt.key, programme, self.settings, started
-                )
+                with suppress(InputError):  # nobody can be read to hold the role: `broken` says it
+                    standings[str(attempt.key)] = standing_of(
+                        follower.ledger, attempt.key, programme, self.settings, started
+                    )
         return standings
 
     def mark_of(self, programme: Programme, week: str, airflow: AirflowNow) -> WeekMark:
@@ -393,13 +441,13 @@ class DeploymentState:
 
     def next_plans(self, visible: frozenset[str], airflow: AirflowNow) -> dict[str, Any]:
         """Return the plan of the next week of each programme."""
-        snapshot = self.snapshot()
-        plans = {}
+        follower, plans = self._followed(), {}
         for programme in self.seen_by(visible):
             week = next_week(programme, self.marks_of(programme, airflow))
-            if week is not None:
+            if week is not None and follower is not None:
                 planned = plan_of(programme, self.settings.include, week)
-                plans[programme.name] = plan_view(planned, snapshot.balances) | {
+                balances = follower.ledger.balance(programme.family, planned.week)
+                plans[programme.name] = plan_view(planned, balances) | {
                     "crash": crash_words(programme, self.settings.include, week)
                 }
         return plans

@@ -83,17 +83,17 @@ _HOLDS_UP = {
 
 @dataclass(frozen=True, slots=True)
 class BrokenProgramme:
-    """A programme whose file cannot be read.
+    """A programme whose file cannot be read, or a file beside all programmes.
 
     Args:
-        name: of the file.
+        name: of the programme, or of that file.
         problem: which line breaks which rule.
-        weeks_public: how many weeks of it are public.
+        weeks_public: how many weeks of it are public; None of a file beside them.
     """
 
     name: str
     problem: str
-    weeks_public: int
+    weeks_public: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,8 @@ def programme_now(
     """
     in_airflow = airflow.state_of(programme.name)
     public = [mark.week for mark in marks if mark.state in PUBLIC - {"withdrawn"}]
-    before = next(filter(partial(_holds_up, programme, airflow), reversed(marks)), None)
+    going = (mark.current for mark in reversed(marks))
+    before = next(filter(partial(_holds_up, programme, airflow), going), None)
     held_up = behind(programme, marks, now, before.week) if before else ""
     late = [
         *_overdue(programme, marks, now, in_airflow, before),
@@ -303,7 +304,8 @@ def _answer(
 def _next(programme: Programme, marks: Sequence[WeekMark], now: datetime) -> str:
     """Say what comes next: a week that people are asked about, one that is worked on, one due."""
     for state, words in _COMES_NEXT.items():
-        next_mark = next((mark for mark in marks if mark.state == state and mark.run_id), None)
+        going = (mark.current for mark in marks)
+        next_mark = next((mark for mark in going if mark.state == state and mark.run_id), None)
         if next_mark is not None and (state != "waiting" or next_mark.reason):
             far = f" ({next_mark.reason})" if state == "under_way" and next_mark.reason else ""
             return f"{words.format(week=next_mark.week, reason=next_mark.reason)}{far}"
@@ -453,7 +455,8 @@ def standing_still(
 
     if airflow.state_of(programme.name) != "paused":
         return ()
-    return tuple(m for m in marks if m.state in _STANDS_STILL and is_late(m) and lives(m))
+    going = (mark.current for mark in marks)
+    return tuple(m for m in going if m.state in _STANDS_STILL and is_late(m) and lives(m))
 
 
 _STANDS_STILL = frozenset({"held_up", "under_way", "waiting"})

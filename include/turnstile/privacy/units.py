@@ -122,7 +122,7 @@ VEHICLE_UNITS = units_of(Subject.BUS)
 
 
 class NeighboringRelation(StrEnum):
-    """Add/remove is canonical; replace-one is published beside it, at twice its loss."""
+    """Add/remove is canonical; replace-one stands beside it: twice the epsilon, four times rho."""
 
     ADD_REMOVE = "add_remove"
     REPLACE = "replace"

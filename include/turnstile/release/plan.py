@@ -13,6 +13,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from turnstile.errors import ProgrammeError
+from turnstile.ledger.balances.changes import weeks_between
 from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.promise import plan_digest
 from turnstile.privacy.accounts import Posting, loss_by_unit, postings
@@ -61,6 +62,11 @@ class ReleasePlan:
     def charged_in(self) -> ServiceWeek:
         """Last week of rolling windows that is charged; every week with a day of the period is."""
         return self.week.weeks[-1]
+
+    @property
+    def weeks(self) -> str:
+        """All of these weeks, as the ledger writes them: one, or FIRST..LAST."""
+        return weeks_between(str(self.week.weeks[0]), str(self.charged_in))
 
     @cached_property
     def postings(self) -> tuple[Posting, ...]:

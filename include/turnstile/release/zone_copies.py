@@ -108,7 +108,14 @@ class Zones(Protocol):
 
         Returns:
             Periods that a step works on here, `opal/2016-W30`: left as that has them.
+
+        Raises:
+            StoreObjectGone: the store has lost something; all that it has is here.
+            StoreError: it is away.
         """
+
+    def fetch_delivered(self) -> tuple[str, ...]:
+        """Bring what tells of which files releases are; return the periods of which it is lost."""
 
     def changed_at(self, path: Path) -> float:
         """Return when a private file came, in seconds since 1970."""
@@ -180,6 +187,9 @@ class _Folders:
 
     def fetch_private(self) -> frozenset[str]:
         return frozenset()
+
+    def fetch_delivered(self) -> tuple[str, ...]:
+        return ()
 
     def changed_at(self, path: Path) -> float:
         return changed_here(path)

@@ -43,7 +43,7 @@ def gate_results(
     evidence: Evidence | None = None,
     audits: Sequence[DrawAudit] | None = None,
 ) -> tuple[GateResult, ...]:
-    """Return what every gate found; only the first three if one of them fails.
+    """Return what every gate found; only the first ones where these leave nothing to compare.
 
     Args:
         drawn: the sealed release.

@@ -116,8 +116,12 @@ def weeks_in(reserved: Mapping[str, Any]) -> str:
 
     Version 0.1.0 charged a longer period in its last week alone; such entries keep that meaning.
     """
-    first = reserved.get("first_week")
-    return f"{first}..{reserved['week']}" if first else str(reserved["week"])
+    return weeks_between(reserved.get("first_week"), reserved["week"])
+
+
+def weeks_between(first: str | None, last: str) -> str:
+    """Name the weeks from the first to the last: one, or FIRST..LAST."""
+    return last if first in (None, last) else f"{first}..{last}"
 
 
 def rows_of(posting: Posting, weeks: str) -> tuple[AccountRow, ...]:

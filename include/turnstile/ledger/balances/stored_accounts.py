@@ -21,7 +21,7 @@ from turnstile.ledger.balances.changes import ALL_WEEKS, NOTHING, AccountRow, Am
 from turnstile.ledger.database.database_tables import ACCOUNT, AMOUNTS
 from turnstile.ledger.records import AccountBalance
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.service_calendar import ServiceWeek
+from turnstile.service_calendar import ServicePeriod, ServiceWeek
 
 _KEYS, _SIZE = len(AccountRow._fields), len(AMOUNTS)
 Taken = tuple[Amount, Amount]
@@ -29,17 +29,20 @@ Weeks = dict[str, Taken]
 
 
 def account_balances(
-    connection: Connection, family: str | None = None
+    connection: Connection, family: str | None = None, around: ServicePeriod | None = None
 ) -> tuple[AccountBalance, ...]:
     """Return every account of a family, or of all, sorted by unit and scope.
 
-    A lifetime unit has its account `ever`, and for each cap over a window the most spent window.
+    A lifetime unit has its account `ever`, and for each cap over a window the most spent window: of
+    all, or of those that hold a week of a period.
     """
     names = families(connection) if family is None else (family,)
-    return tuple(balance for name in names for balance in _of_family(connection, name))
+    return tuple(balance for name in names for balance in _of_family(connection, name, around))
 
 
-def _of_family(connection: Connection, family: str) -> Iterator[AccountBalance]:
+def _of_family(
+    connection: Connection, family: str, around: ServicePeriod | None
+) -> Iterator[AccountBalance]:
     caps = family_caps(connection, family)
     stated = caps_by_programme(connection, family)
     set_by = {id(cap): setters(stated, cap) for cap in caps}
@@ -59,7 +62,7 @@ def _of_family(connection: Connection, family: str) -> Iterator[AccountBalance]:
             yield AccountBalance(family, unit, scope, spent, held, cap, programmes)
         else:
             weeks[name][week] = (Amount(*row[_KEYS:middle]), Amount(*row[middle:]))
-    for balance in _windows(family, caps, weeks):
+    for balance in _windows(family, caps, weeks, around):
         yield replace(balance, cap_set_by=set_by.get(id(balance.cap), ()))
 
 
@@ -72,14 +75,33 @@ class _Losses(dict[tuple[int, ...], AccountLoss]):
         return loss
 
 
-def _windows(family: str, caps: Iterable[Cap], weeks: dict[str, Weeks]) -> Iterator[AccountBalance]:
+def _windows(
+    family: str, caps: Iterable[Cap], weeks: dict[str, Weeks], around: ServicePeriod | None
+) -> Iterator[AccountBalance]:
     """Yield the most spent window of each cap over a window."""
     for cap in caps:
         rows = weeks.get(cap.unit.value)
         if cap.window_weeks is None or not rows:
             continue
+        if around is not None:
+            rows = _near(rows, around, cap.window_weeks)
         scope, spent, held = _most_spent(rows, cap.window_weeks)
         yield AccountBalance(family, cap.unit, scope, spent.loss, held.loss, cap)
+
+
+def _near(rows: Weeks, period: ServicePeriod, window_weeks: int) -> Weeks:
+    """Return the weeks, and pairs of them, that share a window with a period, and its own weeks.
+
+    A window of these alone that holds no week of it has taken no more than one that does.
+    """
+    first = str(period.weeks[0].plus(1 - window_weeks))
+    last = str(period.weeks[-1].plus(window_weeks - 1))
+    near = {str(week): (NOTHING, NOTHING) for week in period.weeks}
+    for name, taken in rows.items():
+        week, _, neighbor = name.partition("..")
+        if first <= week and (neighbor or week) <= last:
+            near[name] = taken
+    return near
 
 
 def _most_spent(rows: Weeks, window_weeks: int) -> tuple[str, Amount, Amount]:

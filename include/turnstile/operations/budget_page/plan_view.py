@@ -43,7 +43,7 @@ def plan_view(planned: ReleasePlan, balances: tuple[AccountBalance, ...]) -> dic
 
     Args:
         planned: of the next week.
-        balances: every account of the family.
+        balances: every account of the family, with the most spent windows around the week.
     """
     draws = [
         {
@@ -87,8 +87,7 @@ def _left(planned: ReleasePlan, balances: tuple[AccountBalance, ...]) -> list[di
     """Return cap, taken, asked and left of the account that has least left, unit by unit.
 
     A unit of a day or a week meets a new week with fresh accounts, and a correction with those of
-    the week itself; a lifetime one with what is taken (in its most spent window, which is at least
-    that of the next).
+    the week itself; a lifetime one with what is taken (in its most spent window around the week).
     """
     lines: dict[tuple[str, str, int], dict[str, Any]] = {}
     for balance in balances if planned.revision else most_spent(balances):

@@ -192,8 +192,8 @@ def _outcome(gate: Mapping[str, Any]) -> str:
 
 
 def _left(release: Release) -> list[str]:
-    """Say what is left under each cap over weeks."""
-    balances = release.ledger.balance(release.plan.family)
+    """Say what is left under each cap over weeks, in the fullest window that holds the week."""
+    balances = release.ledger.balance(release.plan.family, release.plan.week)
     return [
         f"{balance.unit.value} over {balance.cap.window_weeks} weeks has {left_text(balance)} left"
         for balance in most_spent(balances)

@@ -92,7 +92,7 @@ def revision_question(release: Release) -> str:
         "| unit | of the cap | taken | the revision | left after |",
         "|---|---|---|---|---|",
     ]
-    balances = release.ledger.balance(planned.family)
+    balances = release.ledger.balance(planned.family, planned.week)
     for line in plan_view(planned, balances)["left"]:
         name = line["coordinate"]
         figures = [amount_text(name, line[part]) for part in ("cap", "taken", "asked")]

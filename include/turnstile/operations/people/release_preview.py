@@ -92,7 +92,7 @@ def preview(
     trial = copy.deepcopy(accounts) if accounts is not None else FoldedAccounts()
     trial.caps[programme.name] = tuple(ledger_cap(cap) for cap in programme.caps)
     for planned in before:
-        trial.apply(EntryKind.RESERVED, planned.postings, str(planned.charged_in))
+        trial.apply(EntryKind.RESERVED, planned.postings, planned.weeks)
     weeks, previews, last = snapshot.weeks_of(programme.name), [], None
     for planned in plans:
         week = str(planned.week)
@@ -127,8 +127,7 @@ def _week(
         return WeekPreview(week, state, "a run works on it or waits for it already", "")
     if not effect.charges:
         return WeekPreview(week, state, effect.sentence, "", is_refused=effect.is_refused)
-    charged_in = str(planned.charged_in)
-    excess = None if is_held else trial.excess(planned.postings, charged_in)
+    excess = None if is_held else trial.excess(planned.postings, planned.weeks)
     if excess is not None:
         name = excess.coordinate
         left = None if excess.taken is None else max(0, excess.limit - excess.taken)
@@ -138,13 +137,13 @@ def _week(
         )
         return WeekPreview(week, state, words, "", is_refused=True)
     if not is_held:
-        trial.apply(EntryKind.RESERVED, planned.postings, charged_in)
+        trial.apply(EntryKind.RESERVED, planned.postings, planned.weeks)
     return WeekPreview(week, state, effect.sentence, cost_in_words(planned))
 
 
 def _left(trial: FoldedAccounts, planned: ReleasePlan) -> Iterator[str]:
     """Say what is left, after all weeks, of the caps that fill up from week to week."""
-    for cap, taken in trial.most_taken(planned.postings, str(planned.charged_in)).items():
+    for cap, taken in trial.most_taken(planned.postings, planned.weeks).items():
         if not is_lifetime_unit(cap.unit):
             continue
         for name, amount in left_under(cap, taken.loss).items():

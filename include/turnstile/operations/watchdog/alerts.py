@@ -8,7 +8,7 @@ no id and no text of any other exception, because those may come from a row.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -62,6 +62,7 @@ RULES: dict[str, Rule] = {
     "people_asked": Rule(Severity.NOTICE, "people are asked"),
     "people_reminded": Rule(Severity.WARN, "people were asked and have not answered"),
     "weekly_digest": Rule(Severity.NOTICE, "how things stand"),
+    "ledger_lost": Rule(Severity.CRITICAL, "the ledger is lost or damaged; stop releasing"),
     "audit_failed": Rule(Severity.CRITICAL, "the daily audit found a difference; stop releasing"),
     "private_differs": Rule(Severity.CRITICAL, "private data are gone or altered; restore them"),
 }
@@ -78,6 +79,7 @@ class Alert:
         subject: what else distinguishes two alerts of a rule: a step, rules of the input, a cap.
         sentence: what happened, in the operator's words; empty where the rule says it all.
         run_id: of the run to look at; empty if there is none.
+        again: when the same stop of a week came once more; empty of its first.
     """
 
     rule: str
@@ -86,6 +88,7 @@ class Alert:
     subject: str = ""
     sentence: str = field(default="", compare=False)
     run_id: str = field(default="", compare=False)
+    again: str = ""
 
     @property
     def severity(self) -> Severity:
@@ -95,29 +98,41 @@ class Alert:
     @property
     def identity(self) -> str:
         """What is sent once: rule and subject; programme and week name the journal's file."""
-        return f"{self.rule}:{self.subject}"
+        return f"{self.rule}:{self.subject}" + (f", {self.again}" if self.again else "")
 
     def __str__(self) -> str:
         """Say what happened, in one line."""
         about = f" ({self.subject})" if self.subject else ""
         said = self.sentence or f"{RULES[self.rule].sentence}{about}"
-        return in_one_line(f"[{self.severity}] {self.programme} {self.week}: {said}")
+        once_more = f", once more at {self.again}" if self.again else ""
+        return in_one_line(f"[{self.severity}] {self.programme} {self.week}: {said}{once_more}")
 
 
 def of_run(lines: Sequence[Line], run_id: str) -> tuple[Alert, ...]:
-    """Return what one run gave cause to report, from the journal of its week."""
-    alerts: list[Alert] = []
+    """Return what one run gave cause to report, from the journal of its week.
+
+    Of stops of a week that are alike, by whichever of its runs, each is news; the run's last is
+    told. The first is known by what it is, as it always was: journals hold that.
+    """
+    alerts: dict[Alert, Alert] = {}
+    stops: set[Alert] = set()
     for line in lines:
-        if line.run_id != run_id:
-            continue
-        if line.happening is Happening.JUDGED:
-            alerts += _of_verdicts(line)
-        elif line.happening is Happening.FAILED:
-            alerts.append(_of_failure(line))
-        elif line.happening is Happening.RESTATED:
-            alert = Alert("files_restated", line.programme, line.week, run_id=line.run_id)
-            alerts.append(alert)
-    return tuple(dict.fromkeys(alerts))
+        if line.happening is Happening.FAILED:
+            stop = _of_failure(line)
+            if line.run_id == run_id:
+                alerts[stop] = replace(stop, again=line.at) if stop in stops else stop
+            stops.add(stop)
+        elif line.run_id == run_id:
+            alerts |= {alert: alert for alert in _of_input(line)}
+    return tuple(alerts.values())
+
+
+def _of_input(line: Line) -> Iterable[Alert]:
+    """Tell what is wrong with a week's files, as far as it stops no step."""
+    if line.happening is Happening.JUDGED:
+        yield from _of_verdicts(line)
+    elif line.happening is Happening.RESTATED:
+        yield Alert("files_restated", line.programme, line.week, run_id=line.run_id)
 
 
 def _of_verdicts(line: Line) -> Iterable[Alert]:

@@ -71,6 +71,11 @@ def last_verification(journal: Journal, lines: Sequence[EntryLine]) -> LastVerif
     )
 
 
+def last_sound(journal: Journal) -> str:
+    """Return when a verification that is told in the journal last found nothing; empty if never."""
+    return max((said.at for said in _in_journal(journal) if not said.differing), default="")
+
+
 def _in_journal(journal: Journal) -> Iterator[LastVerification]:
     """Yield what was said in the journal."""
     for line in journal.of_week(_PROGRAMME, _WEEK):

@@ -38,7 +38,12 @@ DRAW_LASTS_AT_MOST = timedelta(hours=1)
 RUN_LASTS_AT_MOST = timedelta(hours=6)
 _LATENESS = frozenset({"hold_stuck", "draw_stuck", "release_overdue"})
 _OF_A_STOP = frozenset({"week_stopped", "week_refused", "week_missing"})
-"""Rules of which nobody is told any more, late, once the week goes on or is public."""
+"""Rules of which nobody is told any more, late, once the week goes on or is public.
+
+Nor of what came once more, whatever its rule.
+"""
+_SAY_SO = _OF_A_STOP | {"run_died", "run_stalled"}
+"""Rules that tell of a week that it does not go on."""
 _RULE_OF = {"dead": "run_died", "overdue": "release_overdue", "stalled": "run_stalled"}
 
 
@@ -65,9 +70,10 @@ def watched(
         judged = [mark.current for mark in marks]
         troubled = {mark.week for mark in judged if mark.state in TROUBLE}
         for run_id in sorted({line.run_id for line in lines if _speaks(line)}):
-            told = of_run(lines, run_id)
             alerts += (
-                alert for alert in told if alert.rule not in _OF_A_STOP or alert.week in troubled
+                alert
+                for alert in of_run(lines, run_id)
+                if alert.week in troubled or not (alert.rule in _OF_A_STOP or alert.again)
             )
         asked = {(mark.week, mark.run_id) for mark in judged if mark.state in OF_PEOPLE}
         questions = of_questions(lines, now, partial(behind, state.programme, marks, now))
@@ -79,7 +85,7 @@ def watched(
             Alert("programme_broken", programme.name, "all", programme.problem, programme.problem)
         )
     # A week whose stop was reported is not reported once more for being late.
-    known = {(alert.programme, alert.week) for alert in alerts if alert.rule not in _LATENESS}
+    known = {(alert.programme, alert.week) for alert in alerts if alert.rule in _SAY_SO}
     late = [alert for alert in alerts if alert.rule in _LATENESS]
     alerts = [alert for alert in alerts if alert.rule not in _LATENESS]
     alerts += [alert for alert in late if (alert.programme, alert.week) not in known]
@@ -175,6 +181,17 @@ def of_unheard(
         "mend that, then release the week by name"
     )
     return (Alert("run_died", programme, period or "all", run_id, words, run_id),)
+
+
+def of_lost(problem: str, sound: str) -> Alert:
+    """Return the one alarm of a ledger by which nobody can go, until it is back.
+
+    Args:
+        problem: what is wrong with which.
+        sound: when it was verified last, so that its next loss is another alarm.
+    """
+    words = f"{problem}. Stop releasing, and do what turnstile doctor says"
+    return Alert("ledger_lost", "ledger", "all", f"sound {sound}", words)
 
 
 def audited(verify: Callable[[], tuple[object, ...]], settings: Settings) -> tuple[str, ...]:

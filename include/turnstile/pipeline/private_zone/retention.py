@@ -29,7 +29,7 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from turnstile.durable_files import delete_for_good, require_not_sealed
-from turnstile.errors import InputError, TurnstileError
+from turnstile.errors import InputError, StoreObjectGone, TurnstileError
 from turnstile.ledger.custody.custody import clock_known_until
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.ledger import Ledger
@@ -133,7 +133,8 @@ class Retention:
     def verdicts(self) -> tuple[Verdict, ...]:
         """Return what becomes of everything that is there, landing zone first."""
         programmes, copies = self.programmes, zones(self.settings)
-        copies.fetch_private()
+        with suppress(StoreObjectGone):  # what is lost keeps nothing else beyond its days
+            copies.fetch_private()
         landing, changed_at = self.settings.landing, copies.changed_at
         holdings = [*landing_data(programmes, landing, changed_at, self._read_before)]
         for programme in programmes:

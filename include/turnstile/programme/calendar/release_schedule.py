@@ -1,7 +1,7 @@
 """From an orchestrator's data interval to the service period it stands for, and when that is final.
 
-Pure: the present instant is an argument. A run's form or conf never names the period, so that
-nobody can point a scheduled run at another one.
+Pure: the present instant is an argument. The form of a run by hand names its period; a scheduled
+one goes by its interval, and nobody can point it at another.
 """
 
 from __future__ import annotations
