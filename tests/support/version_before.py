@@ -24,16 +24,15 @@ def version_before(folder: Path) -> bool:
     return _unpack(_git("log", "-1", "--format=%H", until).decode().strip(), folder)
 
 
-def version_of_fewer_kinds(folder: Path) -> bool:
-    """Unpack the last code that did not know every kind of ledger entry of this one.
+def version_of_fewer_kinds(folder: Path, kinds: set[str]) -> bool:
+    """Unpack the last code that did not know all of some kinds of ledger entries.
 
     Returns:
         False where this checkout has no history to take it from.
     """
-    now = _kinds((ROOT / KINDS).read_text(encoding="utf-8"))
     changes = _git("log", "--format=%H", "--", KINDS).decode().split()
     parents = (f"{commit}^" for commit in changes)
-    fewer = (p for p in parents if _kinds(_git("show", f"{p}:{KINDS}").decode()) < now)
+    fewer = (p for p in parents if not kinds <= _kinds(_git("show", f"{p}:{KINDS}").decode()))
     return _unpack(next(fewer, ""), folder)
 
 
