@@ -14,7 +14,9 @@ from small_deployment import WEEK, Deployment
 from turnstile.errors import NotApproved, ProgrammeError
 from turnstile.operations.airflow_now import AirflowNow
 from turnstile.operations.budget_page.page import BudgetPage
+from turnstile.operations.budget_page.plan_view import cost_in_words
 from turnstile.operations.people.approval import Answer, record_answer
+from turnstile.operations.people.correction_question import revision_cost, revision_question
 from turnstile.pipeline.context import open_release
 from turnstile.pipeline.steps import step_named
 from turnstile.programme.loading import bound_programme, load_programme, parse_programme
@@ -74,6 +76,25 @@ def test_a_sealed_week_is_issued_again_under_its_text_and_the_next_under_the_new
     assert card["guarantee"]["identity"].startswith("One card is one number of 16 digits")
     assert turnstile("ledger", "verify") == 0
     assert turnstile("package", "verify", site.public / f"opal/{AFTER}/r0") == 0
+
+
+def test_a_correction_is_asked_about_at_the_price_of_the_text_that_it_would_be_drawn_by(
+    site: Deployment,
+) -> None:
+    """People were shown the price of the text that the week had been sealed under."""
+    path = site.include / "programmes/opal.yaml"
+    text, digest = path.read_text(), load_programme("opal", site.include).digest
+    before = revision_cost(open_release("opal", WEEK, 0))
+    assert 'rho: "1/12"' in text
+    earlier = site.include / f"programmes/earlier/opal.{digest[:12]}.yaml"
+    earlier.parent.mkdir(exist_ok=True)
+    earlier.write_text(text)
+    path.write_text(text.replace('rho: "1/12"', 'rho: "1/24"'))
+    sealed = open_release("opal", WEEK, 0)
+    cost = cost_in_words(open_release("opal", WEEK, 1).plan)
+    assert revision_cost(sealed) == cost != before
+    assert cost in revision_question(sealed)
+    assert before not in revision_question(sealed)
 
 
 def rho_of(deployment: Deployment, programme: str, week: str, unit: str) -> float:
