@@ -23,7 +23,7 @@ from small_deployment import WEEK, Deployment
 
 from turnstile.counting import exact_store
 from turnstile.counting.exact_store import load_exact
-from turnstile.errors import IntegrityError, RefusedError, TurnstileError
+from turnstile.errors import InputError, IntegrityError, RefusedError, TurnstileError
 from turnstile.ledger.charging import ChargingLedger
 from turnstile.ledger.records import Attempt
 from turnstile.pipeline.code_version import code_version
@@ -100,6 +100,34 @@ def test_between_charge_and_seal_nothing_of_the_release_is_read(
     monkeypatch.setattr(ChargingLedger, "begin_draw", begin_and_lose)
     draw(release)
     assert release.sealed is not None
+
+
+@pytest.mark.usefixtures("counted")
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_a_ledger_that_is_away_at_the_seal_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, *, comes_back: bool
+) -> None:
+    """Its bytes were burned, and the week charged once more, for a server that began anew."""
+    release, real, asked = open_release("itms", WEEK), ChargingLedger.seal, list[str]()
+
+    def away_at_first(its: ChargingLedger, attempt_id: str, digest: str) -> Attempt:
+        asked.append(digest)
+        if not comes_back or len(asked) < 3:
+            raise InputError(where="postgresql", field="ledger", rule="connection refused")
+        return real(its, attempt_id, digest)
+
+    monkeypatch.setattr(ChargingLedger, "seal", away_at_first)
+    monkeypatch.setattr(charged_draw, "AGAIN_AFTER_S", 0.01)
+    if comes_back:
+        draw(release)
+        assert len({*asked}) == 1
+    else:
+        monkeypatch.setattr(charged_draw, "AFTER_A_CHARGE_S", 0.05)
+        with pytest.raises(TurnstileError, match="charged and drawn, and not sealed"):
+            draw(release)
+    kinds = [entry.kind.value for entry in release.ledger.entries()]
+    assert (kinds.count("sealed"), kinds.count("draw_begun")) == (int(comes_back), 1)
+    assert "burned" not in kinds
 
 
 @pytest.mark.usefixtures("counted")

@@ -339,7 +339,7 @@ def test_a_store_that_is_away_after_a_charge_is_waited_for(
     begin = Ledger.begin_draw
     monkeypatch.setattr(Ledger, "begin_draw", lambda *a, **k: (begin(*a, **k), seen.add("drew"))[0])
     monkeypatch.setattr(Bucket, "put_if", sometimes)
-    monkeypatch.setattr(zone_copies, "_AGAIN_AFTER_S", 0)
+    monkeypatch.setattr(zone_copies, "AGAIN_AFTER_S", 0)
     place.step("draw")
     assert not away
     assert (place.kinds().count("sealed"), place.kinds().count("burned")) == (1, 0)

@@ -915,6 +915,7 @@ class World:
             for module in (
                 turnstile.pipeline.before_charge,
                 turnstile.pipeline.draw.drawing,
+                sys.modules["turnstile.pipeline.draw.charged_draw"],
                 turnstile_stores.zone_copies,
             ):
                 enter(patch.object(module, "time", time))

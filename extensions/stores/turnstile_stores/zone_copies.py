@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from turnstile.errors import IntegrityError, StoreConflict, StoreError, TurnstileError
 from turnstile.ledger.records import ReleaseKey
 from turnstile.programme.source_spec import SourceSpec
-from turnstile.release.zones import bounding_secret
+from turnstile.release.zones import AFTER_A_CHARGE_S, AGAIN_AFTER_S, bounding_secret
 from turnstile.service_calendar import ServicePeriod
 from turnstile.settings import Settings
 from turnstile_stores.zone_stores import fetch_landing, fetch_public, is_trace, unit_zone
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 _Own = tuple["UnitZone", str, Callable[[str], bool]]
 _log = logging.getLogger("turnstile")
-_AFTER_A_CHARGE_S = 900  # a store that is away that long costs a draw
-_AGAIN_AFTER_S = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +106,7 @@ class ZoneCopies:
             StoreConflict: another worker made the same meanwhile.
         """
         zone = unit_zone(self.settings, "embargoed")
-        until = time.monotonic() + (_AFTER_A_CHARGE_S if is_charged else 0)
+        until = time.monotonic() + (AFTER_A_CHARGE_S if is_charged else 0)
         while zone is not None:
             try:
                 zone.put(str(self.key))
@@ -118,7 +116,7 @@ class ZoneCopies:
                 if time.monotonic() > until:
                     raise
                 _log.warning("%s; the bytes are kept here meanwhile", error)
-                time.sleep(_AGAIN_AFTER_S)
+                time.sleep(AGAIN_AFTER_S)
             else:
                 return
 

@@ -29,6 +29,9 @@ _KEY_BYTES = 32
 _NAME_DIGITS = 16
 BOUNDING_KEY = "bounding.key"
 """In the private zone."""
+AFTER_A_CHARGE_S = 900
+"""For how long a draw waits for a ledger or a store that is away: after that it is lost."""
+AGAIN_AFTER_S = 5
 
 
 @dataclass(frozen=True, slots=True)

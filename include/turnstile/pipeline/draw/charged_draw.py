@@ -7,6 +7,7 @@ nothing but the noise itself and one file.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,14 +16,20 @@ from threading import Event, Thread
 from typing import Protocol
 
 from turnstile.durable_files import SEALED, set_aside
-from turnstile.errors import RefusedError, TurnstileError
+from turnstile.errors import IntegrityError, RefusedError, TurnstileError
 from turnstile.ledger.charging import ChargingLedger
 from turnstile.ledger.leases import BEAT_S
 from turnstile.ledger.records import Attempt
 from turnstile.pipeline.draw.planned_release import PlannedRelease, Statement
 from turnstile.pipeline.draw.ready_to_draw import ReadyDraw
 from turnstile.release.sealed import Artefact, NoisyTable, day_of_draw, encode
-from turnstile.release.zones import digest_of, sealed_path, write_once
+from turnstile.release.zones import (
+    AFTER_A_CHARGE_S,
+    AGAIN_AFTER_S,
+    digest_of,
+    sealed_path,
+    write_once,
+)
 
 _DRAWING_THREADS = 2
 
@@ -98,12 +105,37 @@ def charged_draw(
         write_once(sealed, content)
         outside.copies.keep(is_charged=True)
         try:
-            ledger.seal(attempt.attempt_id, digest)
+            _seal(ready, ledger, attempt, digest)
         except RefusedError:  # burned meanwhile: another draw has the key
             _set_aside(ready, sealed)  # that draw may have moved it as a leftover
             raise
     ready.say("noise drawn once, bytes sealed")
     return digest
+
+
+def _seal(ready: ReadyDraw, ledger: ChargingLedger, attempt: Attempt, digest: str) -> None:
+    """Write the seal; a ledger that is away is waited for, since the draw would be lost.
+
+    Raises:
+        TurnstileError: it did not come back in time.
+    """
+    until = time.monotonic() + AFTER_A_CHARGE_S
+    while True:
+        try:
+            ledger.seal(attempt.attempt_id, digest)
+        except (RefusedError, IntegrityError):
+            raise
+        except TurnstileError as error:
+            if time.monotonic() > until:
+                raise TurnstileError(
+                    f"{ready.key}: charged and drawn, and not sealed, for the ledger did not come "
+                    "back in a quarter of an hour; mend it, then run the step again: if it does "
+                    "not find the seal, another draw is charged"
+                ) from error
+            ready.say("the ledger is away; the seal is written once it is back")
+            time.sleep(AGAIN_AFTER_S)
+        else:
+            return
 
 
 @contextlib.contextmanager
