@@ -140,7 +140,7 @@ def _between(text: bytes, *, is_first: bool) -> tuple[bytes, list[bytes]]:
     begin = borders[0].start() if borders and not is_first else 0
     beside = (piece for piece in (text[:begin], text[end:]) if piece.strip())
     read = ((piece, _read(b"<e>%s</e>" % piece, frozenset())) for piece in beside)
-    return text[begin:end], [piece for piece, found in read if isinstance(found[0], bytes)]
+    return text[begin:end], [piece for piece, texts in read if isinstance(texts[0], bytes)]
 
 
 def _read(record: bytes, wanted: frozenset[str]) -> list[Found]:
