@@ -143,6 +143,31 @@ def test_a_record_that_lacks_its_begin_or_its_end_costs_itself(lacks: str, place
         assert len(found) == len(others)
 
 
+@pytest.mark.parametrize("kept", ["", "<MonitoredVehicleJourney>"])
+def test_a_record_without_an_end_takes_nothing_of_one_without_a_begin(kept: str) -> None:
+    """They became one, of the first one's vehicle: each is what it is without the other."""
+    first, last = activity("unit 1"), activity("unit 2")
+    if kept:  # cut in the middle of the journey
+        halves = [first[: first.index("<VehicleLocation>")], last[last.index(kept) + len(kept) :]]
+    else:
+        halves = [first.removesuffix("</VehicleActivity>"), last[len("<VehicleActivity>") :]]
+    neither = last[len("<VehicleActivity>") : -len("</VehicleActivity>")]
+    several = [] if kept else [[halves[0], neither, halves[1]]]
+    for broken in (halves[:1], halves[1:], halves, *several):
+        text = document(activity("bus 0"), *broken, activity("bus 1"))
+        found = [*siri.records(iter([text]), WANTED)]
+        buses = [one[WANTED[1]] for one in found if not isinstance(one, bytes)]
+        assert buses == ["bus 0", "bus 1"]
+        assert [one for one in found if isinstance(one, bytes)] == [b.encode() for b in broken]
+
+
+def test_a_text_that_a_record_may_have_twice_is_read_from_the_first_one() -> None:
+    name = "MonitoredVehicleJourney.PublishedLineName"
+    names = "".join(f"<{name.split('.')[1]}>{n}</{name.split('.')[1]}>" for n in ("one", "two"))
+    found = [*siri.records(iter([document(activity("a", names))]), (*WANTED, name))]
+    assert [one[name] for one in found if not isinstance(one, bytes)] == ["one"]
+
+
 @pytest.mark.parametrize("place", range(3))
 @pytest.mark.parametrize(
     "text", ["<VehicleActivity/>A & B<VehicleActivity>", "</VehicleActivity>\x01<VehicleActivity>"]

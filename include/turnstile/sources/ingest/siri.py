@@ -3,11 +3,13 @@
 A column is called by the path of its element below it, without namespaces:
 `MonitoredVehicleJourney.VehicleLocation.Latitude`. Of an element that is there twice the first one
 is read, and what lies deeper than a record is. A record ends with the next end tag, and is parsed
-by itself, in a comment too: one that is not well-formed, or has no end, costs itself. What is
-left without the records is the frame; one that is broken or declares a type is refused: it could be
-a few lines that become gigabytes. What the first record lacks of its begin ends where its delivery
-begins, and what the last one lacks of its end where that ends. Between records the frame is the
-tags of deliveries; else it is nothing or, not well-formed, what is left of a record.
+by itself, in a comment too: one that is not well-formed, or has no end, costs itself. Where what a
+vehicle is in and when is there twice, a record without an end stands before what lacks its begin:
+neither is one. What is left without the records is the frame; one that is broken or declares a type
+is refused: it could be a few lines that become gigabytes. What the first record lacks of its begin
+ends where its delivery begins, and what the last one lacks of its end where that ends. Between
+records the frame is the tags of deliveries; else it is nothing or, not well-formed, what is left of
+a record.
 """
 
 from __future__ import annotations
@@ -22,6 +24,12 @@ from turnstile.sources.ingest.plain_text import xml_in_utf_8
 
 RECORD, _PREFIX = "VehicleActivity", rb"(?:[^\s<>/!?:]+:)?"
 _DEEPEST, _LONGEST = 12, 1 << 16  # elements within a record; characters of a text
+_JOURNEY = "MonitoredVehicleJourney"
+_PLACE = f"{_JOURNEY}.VehicleLocation"
+_ONCE = frozenset(
+    {"RecordedAtTime", "ValidUntilTime", _JOURNEY, f"{_JOURNEY}.VehicleRef", _PLACE}
+    | {f"{_PLACE}.Longitude", f"{_PLACE}.Latitude"}
+)  # of SIRI's elements: a record has one of each
 _TAG = _PREFIX + RECORD.encode()
 _BEGIN = re.compile(rb"<%s(?=[\s/>])" % _TAG)
 _END = re.compile(rb"</%s\s*>|<%s(?:\s[^<>]*)?/>" % (_TAG, _TAG))
@@ -32,10 +40,12 @@ _DELIVERY_END = re.compile(rb"</%s\s*>" % _DELIVERY)
 
 
 class _Texts:
-    """Collects the texts of the elements of one record."""
+    """Collects the texts of the elements of one record, and where another's begin."""
 
-    def __init__(self, wanted: frozenset[str]) -> None:
-        self._wanted = wanted
+    def __init__(self, wanted: frozenset[str], parser: expat.XMLParserType) -> None:
+        self._wanted, self._parser = wanted, parser
+        self._begun: set[str] = set()
+        self.others: list[int] = []
         self._path: list[str] = []  # the record's own name is the first
         self._text, self._size = [""], 0
         self.record: dict[str, str] = {}
@@ -43,6 +53,11 @@ class _Texts:
     def begin(self, name: str, _: object) -> None:
         self._path.append(name.rpartition(":")[2])
         self._text, self._size = [], 0
+        if len(self._path) <= _DEEPEST and (path := ".".join(self._path[1:])) in _ONCE:
+            if path in self._begun:
+                self.others.append(self._parser.CurrentByteIndex)
+                self._begun.clear()
+            self._begun.add(path)
 
     def characters(self, text: str) -> None:
         self._size += len(text)
@@ -71,7 +86,7 @@ def records(chunks: Iterator[bytes], wanted: tuple[str, ...]) -> Iterator[Found]
             frame.Parse(between)
             yield from halves
             if record:
-                yield _read(record, columns)
+                yield from _read(record, columns)
         frame.Parse(b"", True)
     except expat.ExpatError:
         raise EOFError from None
@@ -124,20 +139,23 @@ def _between(text: bytes, *, is_first: bool) -> tuple[bytes, list[bytes]]:
     end = borders[-1].end() if borders else len(text) if is_first else 0
     begin = borders[0].start() if borders and not is_first else 0
     beside = (piece for piece in (text[:begin], text[end:]) if piece.strip())
-    odd = [piece for piece in beside if isinstance(_read(b"<e>%s</e>" % piece, frozenset()), bytes)]
-    return text[begin:end], odd
+    read = ((piece, _read(b"<e>%s</e>" % piece, frozenset())) for piece in beside)
+    return text[begin:end], [piece for piece, texts in read if isinstance(texts[0], bytes)]
 
 
-def _read(record: bytes, wanted: frozenset[str]) -> Found:
-    """Return the texts of a record, or itself where it is not well-formed."""
-    texts, parser = _Texts(wanted), expat.ParserCreate("utf-8")
+def _read(record: bytes, wanted: frozenset[str]) -> list[Found]:
+    """Return the texts of a record; itself, not well-formed; or what several have left of it."""
+    parser = expat.ParserCreate("utf-8")
+    texts = _Texts(wanted, parser)
     parser.StartElementHandler, parser.EndElementHandler = texts.begin, texts.end
     parser.CharacterDataHandler = texts.characters
     try:
         parser.Parse(record, True)
     except expat.ExpatError:
-        return record
-    return texts.record
+        return [record]
+    if not texts.others:
+        return [texts.record]
+    return [record[a:b] for a, b in pairwise([0, *texts.others, len(record)])]
 
 
 def _refuse(*_: object) -> None:
