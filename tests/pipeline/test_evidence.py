@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from deployment_fixtures import BegunWeek
 from small_deployment import WEEK, Deployment
 
-from turnstile.errors import RefusedError, TurnstileError
+from turnstile.errors import ProgrammeError, RefusedError, TurnstileError
+from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.pipeline.steps import step_named
+from turnstile.programme.loading import load_programme
+from turnstile.publishing.explore.lines_of_map import public_lines
 
 Cli = Callable[..., int]
 FEED = {
@@ -100,3 +104,57 @@ def test_a_timetable_outside_of_the_public_folder_is_refused(
     landed.edit("itms", "  outside: drop", "  outside: drop\n  timetable: ../var/feed.zip")
     assert turnstile("run", "itms", "--week", WEEK) == 2
     assert "timetable" in capsys.readouterr().err
+    assert not [e for e in landed.ledger.entries() if e.kind is EntryKind.RESERVED]
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        ("feed.zip", "no feed", "feed.zip"),
+        ("holidays.csv", "service_date,holiday\n25 July,Market\n", "service_date"),
+    ],
+)
+def test_a_public_file_that_a_later_step_reads_is_tried_before_anything_is_held(
+    landed: Deployment,
+    turnstile: Cli,
+    capsys: pytest.CaptureFixture[str],
+    file: str,
+    text: str,
+    said: str,
+) -> None:
+    """A slip in it stopped a week that was charged, or one that was public already."""
+    place = landed.include / "domains" / file
+    if file == "feed.zip":
+        landed.edit("itms", "  outside: drop", f"  outside: drop\n  timetable: domains/{file}")
+    else:
+        landed.edit("itms", "publish:\n", f"publish:\n  holidays: domains/{file}\n")
+    place.write_text(text)
+    assert turnstile("check", "itms") == 2
+    assert said in capsys.readouterr().err
+    assert turnstile("run", "itms", "--week", WEEK) == 2
+    assert said in capsys.readouterr().err
+    assert not [e for e in landed.ledger.entries() if e.kind is EntryKind.RESERVED]
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_ways_of_a_map_that_lack_a_column_are_refused_in_a_sentence(
+    landed: Deployment, *, is_whole: bool
+) -> None:
+    itms = load_programme("itms", landed.include)
+    without_area = replace(itms.domain, service_area=None, timetable="domains/feed.zip")
+    programme = replace(itms, domain=without_area)
+    rows = (
+        "shape_id,shape_pt_lat,shape_pt_lon,shape_pt_sequence",
+        "S,21.1,72.1,1",
+        "S,21.2,72.2,2",
+    )
+    if not is_whole:
+        rows = tuple(row.rpartition(",")[0] for row in rows)
+    with zipfile.ZipFile(landed.include / "domains/feed.zip", "w") as packed:
+        for name, content in {**FEED, "shapes.txt": "\n".join(rows)}.items():
+            packed.writestr(name, content)
+    if is_whole:
+        assert public_lines(programme, landed.include) == [[(72.1, 21.1), (72.2, 21.2)]]
+        return
+    with pytest.raises(ProgrammeError, match="shape_pt_sequence"):
+        public_lines(programme, landed.include)

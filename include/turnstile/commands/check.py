@@ -15,6 +15,7 @@ from turnstile.ledger.of_deployment import open_ledger
 from turnstile.pipeline.landing.first_look import action_unsaid
 from turnstile.pipeline.ledger_preview import refusal_of_files
 from turnstile.pipeline.trials.gain import no_gain
+from turnstile.pipeline.trials.public_files import require_public_files
 from turnstile.pipeline.trials.room import shortage, tightest_room
 from turnstile.programme.calendar.release_schedule import period_containing
 from turnstile.programme.domain.files import load_domain
@@ -30,7 +31,6 @@ from turnstile.programme.reference import json_schema, reference
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
 from turnstile.publishing.package_size import large_package, package_size
-from turnstile.publishing.series.days import holidays_of
 from turnstile.quality.rules import shares_at_most
 from turnstile.release.plan import ReleasePlan, make_plan
 from turnstile.settings import Settings, system_clock
@@ -179,14 +179,13 @@ def _problem_of_cells(
         shares_at_most(programme)
         domain = load_domain(programme, include)
         read_calls(programme, include)
-        holidays_of(programme, include)
+        period = period_containing(system_clock().date(), programme.schedule)
+        require_public_files(programme, include, period.days)
         for address in programme.publish.to:
             brought(PORTALS, "address", asked_by="publish.to")(address)
         if is_complete:
             require_people(programme, include)
-            make_plan(
-                programme, domain, period_containing(system_clock().date(), programme.schedule)
-            )
+            make_plan(programme, domain, period)
             _check_small_worlds(programme)
     except TurnstileError as error:
         return error

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from datetime import date
 from itertools import islice
 
-from turnstile.assessment.attacks.timetable_feed import read_timetable
-from turnstile.assessment.attacks.timetable_view import TimetableView, view
+from turnstile.assessment.attacks.timetable_view import view
 from turnstile.assessment.audits.pipeline_copy import PipelineCopy
 from turnstile.assessment.cell_labels import labels_of_domain
 from turnstile.assessment.evidence import Evidence
@@ -21,8 +20,8 @@ from turnstile.ledger.custody.folders import release_folders
 from turnstile.ledger.records import ReleaseKey
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.preflight import trials
+from turnstile.pipeline.trials.public_files import timetable_of
 from turnstile.pipeline.trials.sampler_fits import misfits_of
-from turnstile.programme.domain.public_file import open_public_file
 from turnstile.release.numbers import Vector
 from turnstile.release.sealed import decode
 from turnstile.release.zones import digest_of
@@ -35,6 +34,7 @@ def evidence_of(release: Release) -> Evidence:
     """Return what a sealed release is judged by."""
     embargoed = release.folders.embargoed
     charged = release.ledger.charged(release.programme.family)
+    named = timetable_of(release.programme, release.settings.include, release.week.days)
     return Evidence(
         balances=tuple(release.ledger.balance(release.programme.family)),
         charged=charged,
@@ -46,7 +46,7 @@ def evidence_of(release: Release) -> Evidence:
             sorted(digest_of(path.read_bytes()) for path in embargoed.glob(f"{SEALED}*"))
         ),
         earlier=_earlier(release, charged),
-        timetable=_timetable(release),
+        timetable=None if named is None else view(named, labels_of_domain(release.domain)),
     )
 
 
@@ -77,14 +77,3 @@ def _age(name: str) -> tuple[date, int, str]:
     """Return when the period of a release begins, its revision and its programme, to sort by."""
     key = ReleaseKey.parse(name)
     return parse_period(key.period).first_day, key.revision, key.programme
-
-
-def _timetable(release: Release) -> TimetableView | None:
-    """Return what the timetable that the programme names shows of its public cells."""
-    named = release.programme.domain.timetable
-    if named is None:
-        return None
-    include = release.settings.include
-    open_public_file(release.programme, "domain.timetable", named, include)
-    timetable = read_timetable(include / named, release.week.days)
-    return view(timetable, labels_of_domain(release.domain))

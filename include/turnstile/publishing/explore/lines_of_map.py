@@ -18,13 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from turnstile.programme.domain.public_file import open_public_file
+from turnstile.programme.domain.public_file import open_public_file, refuse
 from turnstile.programme.spec import Programme
 from turnstile.publishing.week.geography import Feature, Position
 
 SIDE = 1000
 _TOLERANCE = 1.5  # units that a line may be off: less than the width of its stroke
 _GEOJSON = (".geojson", ".json")
+_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, zipfile.BadZipFile)
 Line = list[Position]
 
 
@@ -73,7 +74,7 @@ def lines_of(programme: Programme, include: Path, plane: Plane) -> list[list[flo
     from shapely import LineString
 
     lines = []
-    for line in _lines(programme, include):
+    for line in public_lines(programme, include):
         simple = LineString([plane.place(position) for position in line]).simplify(_TOLERANCE)
         lines.append([round(coordinate, 1) for xy in simple.coords for coordinate in xy])
     return lines
@@ -84,15 +85,27 @@ def corners_of(features: Iterable[Feature]) -> list[Position]:
     return [corner for feature in features for corner in feature.ring]
 
 
-def _lines(programme: Programme, include: Path) -> Iterator[Line]:
-    """Yield the lines of the first public file that has any, in degrees."""
+def public_lines(programme: Programme, include: Path) -> list[Line]:
+    """Return the lines of the first public file that has any, in degrees.
+
+    Raises:
+        ProgrammeError: no such file, or none whose lines can be read.
+    """
     area, timetable = programme.domain.service_area, programme.domain.timetable
     if area is not None and area.endswith(_GEOJSON):
         file = open_public_file(programme, "domain.service_area", area, include)
-        yield from _of_geojson(json.loads(file.content))
-    elif timetable is not None:
+        try:
+            return [*_of_geojson(json.loads(file.content))]
+        except _UNREADABLE:
+            refuse(area, "domain.service_area", "is no GeoJSON whose positions are numbers")
+    if timetable is not None:
         file = open_public_file(programme, "domain.timetable", timetable, include)
-        yield from _of_shapes(file.content)
+        try:
+            return [*_of_shapes(file.content)]
+        except _UNREADABLE:
+            rule = "shapes.txt needs shape_id, shape_pt_lat, shape_pt_lon and shape_pt_sequence"
+            refuse(timetable, "domain.timetable", f"{rule}, numbers in each row, or take it out")
+    return []
 
 
 def _of_geojson(content: Mapping[str, Any]) -> Iterator[Line]:
