@@ -30,6 +30,7 @@ OF_OPAL = (
     ("missing_day: refuse", "speed_at_most_kmh: 0", "source.speed_at_most_kmh"),
     ("missing_day: refuse", "mode_names: {B: buss}", "source.mode_names"),
     ("missing_day: refuse", "marker: opal/{week}/done", "source.marker"),
+    ("missing_day: refuse", "marker: opal/done", "source.marker"),
     ("missing_day: refuse", "files_at_least: many", "source.files_at_least"),
     ("missing_day: refuse", "timetable: domains/x.zip", "source.timetable"),
     ("{by: [tap_on_slot]}", "{by: [route]}", "tables.on_time.by"),
@@ -173,6 +174,21 @@ def test_a_file_in_order_has_no_problem(text: str) -> None:
 @pytest.mark.parametrize(("text", "old", "new", "field"), CASES, ids=[case[2] for case in CASES])
 def test_each_problem_is_found_alone(text: str, old: str, new: str, field: str) -> None:
     assert fields(text.replace(old, new, 1), file_of(text)) == [field]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field"),
+    [
+        ("contact:", "synthetic_rows: true\n  contact:", "publish.synthetic_rows"),
+        (" on_time:", ' "on/time":', "tables.on/time"),
+        (" on_time:", f" {'long' * 40}:", f"tables.{'long' * 40}"),
+    ],
+)
+def test_what_no_package_could_hold_is_refused_before_it_is_drawn(
+    old: str, new: str, field: str
+) -> None:
+    """It was charged, and failed where the package is made."""
+    assert fields(OPAL.replace(old, new), "opal.yaml") == [field]
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -38,6 +38,7 @@ from turnstile.service_calendar import DAYS_PER_WEEK
 ALARM_DAYS = 14
 """Data of a period without a release go this many days after somebody was told, at the earliest."""
 Rule = Callable[[Sections], Iterator[Fault]]
+_NAME_BYTES = 100
 _OF_FEEDS = {
     "without_action": (Feed.TAPS,),
     "status_names": (Feed.TAPS, Feed.HIRED_TRIPS),
@@ -134,6 +135,8 @@ def _files_and_cards(file: Sections) -> Iterator[Fault]:
     if marker and fnmatch(marker, source.landing) and not marker.rpartition("/")[2].startswith("."):
         rule = "would be read as data; narrow landing, or begin its name with a dot"
         yield ("source", "marker"), rule
+    if marker and "{week}" not in marker:
+        yield ("source", "marker"), "names no week, so that one file ends every wait; write {week}"
     if file.stated("source", "without_card"):
         if vehicles:
             yield ("source", "without_card"), "is for trips; remove it"
@@ -245,7 +248,15 @@ def _tables(file: Sections) -> Iterator[Fault]:
         rule = "has no table that counts the trips under units; add one without trips_at_most"
         yield ("tables",), rule
     for table in file.tables:
+        if not _is_file_name(table.name):
+            yield ("tables", table.name), "names files; write letters, digits and _, at most 100"
         yield from _table(file, table, ("tables", table.name))
+
+
+def _is_file_name(name: str) -> bool:
+    """Return whether files of a package can be called so."""
+    is_plain = name.isprintable() and not name.startswith(".") and "/" not in name
+    return is_plain and 0 < len(name.encode()) <= _NAME_BYTES
 
 
 def _table(file: Sections, table: TableSpec, loc: Loc) -> Iterator[Fault]:
@@ -459,6 +470,9 @@ def _publish(file: Sections) -> Iterator[Fault]:
     if file.publish.tides_shapes and (file.mechanism.kind.is_thresholded or not is_shaped):
         rule = "needs a dense table by slot and location of a tap, or of stop visits; add one"
         yield ("publish", "tides_shapes"), rule
+    if file.publish.synthetic_rows and not file.mechanism.kind.is_thresholded:
+        rule = "rows are made of thresholded counts (stability_histogram); remove it"
+        yield ("publish", "synthetic_rows"), rule
 
 
 def _meant_for(file: Sections) -> Iterator[Fault]:
