@@ -188,7 +188,7 @@ def test_what_no_package_could_hold_is_refused_before_it_is_drawn(
     old: str, new: str, field: str
 ) -> None:
     """It was charged, and failed where the package is made."""
-    assert fields(OPAL.replace(old, new), "opal.yaml") == [field]
+    assert field in fields(OPAL.replace(old, new), "opal.yaml")
 
 
 @pytest.mark.parametrize("seed", range(6))
