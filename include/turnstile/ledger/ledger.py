@@ -718,7 +718,7 @@ class Ledger(ChargingLedger):
             _log.log(logging.ERROR if answer.is_alarm else logging.INFO, "%s", answer.sentence)
             if answer.is_alarm and answer.name not in self.parties().disputed_by:
                 body = {"origin": log.begun.origin, "cosigner": answer.name}
-                with suppress(IntegrityError):  # it ends before a witness: nothing is charged here
+                with suppress(IntegrityError, InputError):  # before a witness, or only read here
                     self._write(partial(self._dispute, body))
         return answers
 
