@@ -22,6 +22,7 @@ from turnstile.settings import Settings, system_clock
 if TYPE_CHECKING:
     from turnstile.operations.airflow_now import AirflowNow
     from turnstile.operations.budget_page.page import BudgetPage
+    from turnstile.operations.deployment_state import DeploymentState
 
 
 def operations_dag(
@@ -61,6 +62,7 @@ def operations_dag(
 def audit_ledger() -> str:
     """Recompute chain, balances, signatures, manifests and every public byte; alert and fail."""
     from turnstile.ledger.of_deployment import open_ledger
+    from turnstile.operations.deployment_state import DeploymentState
     from turnstile.operations.journal import Journal
     from turnstile.operations.watchdog.last_verification import tell_verification
     from turnstile.operations.watchdog.private_comparison import of_looks
@@ -69,7 +71,7 @@ def audit_ledger() -> str:
 
     settings = Settings.from_environment()
     zones(settings).refresh()
-    if lost := _sent_of_loss(settings):
+    if lost := _sent_of_loss(DeploymentState(settings, system_clock)):
         raise AirflowFailException(lost)
     ledger = open_ledger(settings)
     sequence, head = ledger.head()
@@ -84,15 +86,13 @@ def audit_ledger() -> str:
     return f"{sequence} entries, head {head[:16]}: nothing differs"
 
 
-def _sent_of_loss(settings: Settings) -> str:
+def _sent_of_loss(state: DeploymentState) -> str:
     """Send the alarm of a ledger that is lost or damaged; return what it says, empty if it is not.
 
     What is looked at beside it would be told of weeks that nobody knows anything of.
     """
-    from turnstile.operations.deployment_state import DeploymentState
-
-    lost = DeploymentState(settings, system_clock).lost()
-    send_alerts(lost, settings)
+    lost = state.lost()
+    send_alerts(lost, state.settings)
     return "".join(alert.sentence for alert in lost)
 
 
@@ -102,9 +102,9 @@ def watch() -> str:
     from turnstile.operations.watchdog.gauges import gauges
 
     settings = Settings.from_environment()
-    if lost := _sent_of_loss(settings):
-        return lost
     page = BudgetPage(settings, system_clock)
+    if lost := _sent_of_loss(page):
+        return lost
     alerts = page.watched(_airflow_now(page))
     new = send_alerts(alerts, settings)
     for gauge in gauges(page.snapshot(), page.programmes(), system_clock()):
@@ -175,10 +175,10 @@ def weekly_digest() -> str:
     from turnstile.operations.watchdog.alerts import Alert
 
     settings, week = Settings.from_environment(), f"{system_clock():%G-W%V}"
-    if lost := _sent_of_loss(settings):
+    page = BudgetPage(settings, system_clock)
+    if lost := _sent_of_loss(page):
         send_alerts([Alert("weekly_digest", "ledger", week, sentence=lost)], settings)
         return lost
-    page = BudgetPage(settings, system_clock)
     airflow = _airflow_now(page)
     alerts = [
         Alert(

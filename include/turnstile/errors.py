@@ -13,6 +13,7 @@
     |   |-- NotApproved       3  a person has to say yes first
     |   `-- RevisionNeeded    3  the key is bound to other inputs or to another programme
     |-- StoreError            1  an object store is away: try again
+    |   |-- StoreObjectGone   1  what its index names is in it no more: restore it
     |   `-- StoreConflict     1  another worker was first: try again
     `-- IntegrityError        4  stop, and call a human
         `-- NoEntryError      4  a record of the ledger cannot be read

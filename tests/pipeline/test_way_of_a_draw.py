@@ -131,6 +131,22 @@ def test_a_ledger_that_is_away_at_the_seal_is_waited_for(
 
 
 @pytest.mark.usefixtures("counted")
+def test_a_seal_that_stands_is_not_waited_for_where_its_note_cannot_be_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    release, real = open_release("itms", WEEK), ChargingLedger.seal
+
+    def seal_without_a_note(its: ChargingLedger, attempt_id: str, digest: str) -> Attempt:
+        real(its, attempt_id, digest)
+        raise InputError(where="witness", field="folder", rule="make it writable")
+
+    monkeypatch.setattr(ChargingLedger, "seal", seal_without_a_note)
+    with pytest.raises(InputError, match="make it writable"):
+        draw(release)
+    assert release.sealed is not None
+
+
+@pytest.mark.usefixtures("counted")
 def test_what_cannot_be_read_is_not_charged() -> None:
     release = open_release("itms", WEEK)
     for exact in release.folders.private.glob("exact-*.bin"):

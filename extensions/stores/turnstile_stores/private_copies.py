@@ -11,6 +11,7 @@ from pathlib import Path
 from turnstile.errors import StoreObjectGone
 from turnstile.release.zone_copies import ASIDE, Unnamed, changed_here
 from turnstile.settings import Settings
+from turnstile_stores.unit_zone import ZONE
 from turnstile_stores.zone_stores import plain_zone, refresh, tells_of_files, unit_zone
 
 
@@ -38,12 +39,15 @@ class PrivateCopies:
         """Bring what tells of which files releases are; return the periods of which it is lost.
 
         Raises:
+            StoreObjectGone: a bounding key is lost, without which no file is known.
             StoreError: the store is away.
         """
         if private := unit_zone(self.settings, "private"):
             try:
                 private.fetch((), tells_of_files)
             except StoreObjectGone as error:
+                if ZONE in error.units:
+                    raise
                 return error.units
         return ()
 

@@ -375,13 +375,13 @@ class UnitZone:
                 self._set_aside(unit, name)
         with ThreadPoolExecutor(AT_ONCE) as threads:
             done = threads.map(lambda name: self._bring(state.files[name], folder / name), missing)
-            brought = dict(zip(missing, done, strict=True))
+            gone = [name for name, is_there in zip(missing, done, strict=True) if not is_there]
         for name in missing:
-            if brought[name]:
+            if name not in gone:
                 self._note(state, name, folder)
         if is_new or missing or was_here != state.here:
             state.write(self._state(unit))
-        if gone := [name for name in missing if not brought[name]]:
+        if gone:
             problem = (
                 f"{unit}: {gone[0]}, which its index names, is not there; where a repeat says so, "
                 "turnstile stores restore on a machine that has it, or bring it from a backup"

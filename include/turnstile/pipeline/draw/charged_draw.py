@@ -117,25 +117,38 @@ def _seal(ready: ReadyDraw, ledger: ChargingLedger, attempt: Attempt, digest: st
     """Write the seal; a ledger that is away is waited for, since the draw would be lost.
 
     Raises:
-        TurnstileError: it did not come back in time.
+        TurnstileError: it did not come back in time; or the seal stands, and its note could not be
+            written.
     """
-    until = time.monotonic() + AFTER_A_CHARGE_S
+    until, told = time.monotonic() + AFTER_A_CHARGE_S, False
     while True:
         try:
             ledger.seal(attempt.attempt_id, digest)
         except (RefusedError, IntegrityError):
             raise
         except TurnstileError as error:
+            if _is_sealed(ready, ledger, digest):
+                raise
             if time.monotonic() > until:
                 raise TurnstileError(
                     f"{ready.key}: charged and drawn, and not sealed, for the ledger did not come "
                     "back in a quarter of an hour; mend it, then run the step again: if it does "
-                    "not find the seal, another draw is charged"
+                    f"not find the seal, another draw is charged ({error})"
                 ) from error
-            ready.say("the ledger is away; the seal is written once it is back")
+            if not told:
+                ready.say(f"the ledger is away; the seal is written once it is back ({error})")
+                told = True
             time.sleep(AGAIN_AFTER_S)
         else:
             return
+
+
+def _is_sealed(ready: ReadyDraw, ledger: ChargingLedger, digest: str) -> bool:
+    """Return whether the ledger is there and says that these bytes are sealed."""
+    with contextlib.suppress(TurnstileError):
+        leading = ledger.find(ready.key)
+        return leading is not None and leading.artefact_digest == digest
+    return False
 
 
 @contextlib.contextmanager

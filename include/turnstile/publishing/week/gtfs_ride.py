@@ -101,9 +101,9 @@ def _board_alight(contents: Contents) -> pa.Table:
 def _feed(contents: Contents) -> pa.Table:
     """Return the one row about the files."""
     programme, plan = contents.drawn.programme, contents.drawn.plan
-    days = [f"{day:%Y%m%d}" for day in plan.week.days]
+    first, last = (f"{plan.week.days[at]:%Y%m%d}" for at in (0, -1))
     files = _FILES_THAT_HOLD[has_activities(programme), has_visits(programme)]
-    row = {"ride_files": files, "ride_start_date": days[0], "ride_end_date": days[-1]}
+    row = {"ride_files": files, "ride_start_date": first, "ride_end_date": last}
     return pa.Table.from_pylist([row | {"ride_feed_version": f"{plan.week}.r{plan.revision}"}])
 
 
