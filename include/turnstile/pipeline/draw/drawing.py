@@ -43,12 +43,16 @@ def reserve(release: Release) -> str:
         RefusedError: what needs no sealed byte would stop the release after its charge.
         RevisionNeeded: the key is bound to other inputs or to another programme.
         RefusedError: a week that its draws carry along was made under another promise, or is gone.
+        TurnstileError: a public file beside the cells cannot be read.
     """
+    from turnstile.pipeline.trials.public_files import require_public_files
+
     if release.sealed is not None:
         return "sealed"
     require_state(release)
     require_carried(release)
     require_people(release.programme, release.settings.include)
+    require_public_files(release.programme, release.settings.include, release.week.days)
     with alone(release) as holder:
         require_preflight(release)
         return _reserved(release, release.statement, holder).attempt_id

@@ -46,12 +46,8 @@ def require_place(release: Release) -> None:
         IntegrityError: an earlier package, from which estimates borrow, was altered.
         InputError: a folder cannot be written, or is full, or something lies in the way; or the
             key that signs what a publication writes is gone.
-        TurnstileError: a public file beside the cells cannot be read.
     """
-    from turnstile.pipeline.trials.public_files import require_public_files
-
     release.ledger.require_signers()
-    require_public_files(release.programme, release.settings.include, release.week.days)
     _require_kinds(release)
     require_space(package_space(release))
     _require_earlier(release)
