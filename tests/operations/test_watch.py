@@ -281,6 +281,38 @@ def test_a_week_that_stands_still_because_its_dag_is_paused_is_told_though_a_rul
     assert not {("release_overdue", "2016-W31"), ("hold_stuck", "2016-W31")} & rules
 
 
+def test_bytes_that_disagree_are_word_of_a_stop_while_the_week_stands(place: Place) -> None:
+    """A hold, or lateness, was told beside them, with advice of its own."""
+    place.publish("2016-W30")
+    place.say(Happening.BEGUN, "2016-W31")
+    place.reserve("2016-W31")
+    place.say(Happening.FAILED, "2016-W31", step="draw", kind="IntegrityError")
+    place.clock.now = datetime(2016, 8, 13, tzinfo=UTC)
+    assert _rules(place.watched("failed")) == {"bytes_disagree"}
+    place.say(Happening.RESUMED, "2016-W31", step="draw")  # and stands still, for another reason
+    assert {"bytes_disagree", "release_overdue"} <= _rules(place.watched(paused=True))
+
+
+def test_bytes_that_disagreed_are_told_though_they_did_so_twice_between_two_looks(
+    place: Place,
+) -> None:
+    """The second stop took the place of the first, and went with it once the week was public."""
+    for _ in range(2):
+        place.say(Happening.BEGUN, "2016-W30")
+        place.say(Happening.FAILED, "2016-W30", step="draw", kind="IntegrityError")
+        place.clock.now += timedelta(minutes=1)
+    place.say(Happening.RESUMED, "2016-W30", step="draw")
+    place.publish("2016-W30")
+    assert [alert.again for alert in place.watched("success")] == [""]
+
+
+def test_what_a_store_has_lost_is_not_told_as_an_outage(place: Place) -> None:
+    place.say(Happening.BEGUN, "2016-W30")
+    place.say(Happening.FAILED, "2016-W30", step="ingest", kind="StoreObjectGone")
+    (alert,) = place.watched("failed")
+    assert "no repeat helps" in alert.sentence
+
+
 def test_a_failure_that_could_not_be_sent_is_sent_by_the_watchdog(place: Place) -> None:
     place.say(Happening.BEGUN, "2016-W30")
     place.say(Happening.FAILED, "2016-W30", step="draw", kind="BudgetExceeded", sentence="no")

@@ -13,7 +13,7 @@ import pytest
 from small_deployment import WEEK, Deployment
 
 from turnstile.cli import main
-from turnstile.commands.ledger_opened import publish_series
+from turnstile.commands.ledger_opened import open_to_write, publish_series
 from turnstile.ledger.custody.zone_index import INDEX as LISTED
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
@@ -75,14 +75,14 @@ def test_a_package_is_read_once_and_again_where_its_file_is_not_as_it_was(
 
     monkeypatch.setattr(site, "week_of_places", counted)
     before = {p: p.read_bytes() for p in (public / "opal/explore").rglob("*.js")}
-    publish_series("opal")
+    publish_series(open_to_write(), "opal")
     assert read == []
     week = public / f"opal/explore/weeks/{WEEK}-r0.js"
     week.write_bytes(week.read_bytes().replace(b'"week":[[', b'"week":[[9'))
-    publish_series("opal")
+    publish_series(open_to_write(), "opal")
     assert read == [WEEK]
     (public / f"opal/explore/days/{WEEK}-r0-0.js").unlink()
-    publish_series("opal")
+    publish_series(open_to_write(), "opal")
     assert read == [WEEK, WEEK]
     assert {p: p.read_bytes() for p in (public / "opal/explore").rglob("*.js")} == before
 

@@ -17,7 +17,7 @@ import pytest
 from small_deployment import WEEK
 
 from turnstile.cli import main
-from turnstile.commands.ledger_opened import publish_series
+from turnstile.commands.ledger_opened import open_to_write, publish_series
 from turnstile.ledger.custody.custody import Custody
 from turnstile.ledger.custody.known_history import History
 from turnstile.ledger.custody.vouched_files import vouched_files
@@ -86,13 +86,13 @@ def test_every_table_of_a_release_is_in_the_dataset(published: Path) -> None:
 
 def test_a_second_time_nothing_is_written(public: Path) -> None:
     before = _state(public)
-    publish_series("opal")
+    publish_series(open_to_write(), "opal")
     assert _state(public) == before
     part = public / f"opal/series/data/slot/v1/{WEEK}-r0.parquet"
     whole = part.read_bytes()
     part.write_bytes(whole[:100])  # cut off
     (public / "opal/series/data/left_over.parquet").write_bytes(b"")
-    publish_series("opal")
+    publish_series(open_to_write(), "opal")
     assert part.read_bytes() == whole
     assert set(_state(public)) == set(before)
 
@@ -103,9 +103,11 @@ def test_a_damaged_index_is_made_again(public: Path, damage: bytes) -> None:
     signed = "zone-index.sig.json"  # says how long the ledger was
     before = {path: content for path, (content, _) in _state(public).items() if path != signed}
     (public / "opal/series/index.json").write_bytes(damage)
-    publish_series("itms")  # is in nobody's way, and not on the first page until it is mended
+    publish_series(
+        open_to_write(), "itms"
+    )  # is in nobody's way, and not on the first page until it is mended
     assert 'href="opal/' not in (public / "index.html").read_text()
-    publish_series("opal")
+    publish_series(open_to_write(), "opal")
     after = {path: content for path, (content, _) in _state(public).items() if path != signed}
     assert after == before
 
@@ -561,7 +563,7 @@ def test_holidays_are_named_from_the_public_file(public: Path) -> None:
     calendar = include / "domains/holidays_nsw.csv"
     calendar.write_text(calendar.read_text() + "2016-07-27,Made-up Day\n")
     whole = pd.read_csv(public / "opal/series/typical_weekday/day.csv")
-    publish_series("opal")
+    publish_series(open_to_write(), "opal")
     with (public / "opal/series/days.csv").open() as stream:
         named = {day["service_date"]: day["holiday"] for day in csv.DictReader(stream)}
     assert named["2016-07-27"] == "Made-up Day"
@@ -642,7 +644,7 @@ def test_a_package_is_read_once(public: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(
         packages, "schemas_of", lambda package: read.append(package) or schemas_of(package)
     )
-    publish_series("opal")
+    publish_series(open_to_write(), "opal")
     assert read == []
     kept = public / "opal/series/packages.json"
     for content in (
@@ -652,7 +654,7 @@ def test_a_package_is_read_once(public: Path, monkeypatch: pytest.MonkeyPatch) -
         kept.read_bytes().replace(b"[]", b'["2016-07-25"]'),
     ):
         kept.write_bytes(content)  # not what the index names: read again
-        publish_series("opal")
+        publish_series(open_to_write(), "opal")
         assert {name: content for name, (content, _) in _state(public).items()} == {
             name: content for name, (content, _) in before.items()
         }

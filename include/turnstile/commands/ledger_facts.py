@@ -192,7 +192,7 @@ def _no_release(args: argparse.Namespace) -> int:
     ledger = open_to_write()
     require_not_before(key, ledger)
     entry = ledger.declare_no_release(key, *_said(args))
-    publish_series(key.programme)
+    publish_series(ledger, key.programme)
     path = Settings.from_environment().public / key.programme / key.period
     shown = str(path / f"no-release-r{key.revision}.json")
     return _print(args, {"key": str(key), "entry": entry.sequence, "published": shown})

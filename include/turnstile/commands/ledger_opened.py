@@ -168,26 +168,25 @@ def require_not_before(key: ReleaseKey, ledger: Ledger) -> None:
         raise InputError(where=str(key), field="period", rule=rule)
 
 
-def publish_series(programme: str) -> None:
+def publish_series(ledger: Ledger, programme: str) -> None:
     """Bring index, pages and `latest` of a programme to what the ledger says now.
 
     Portals show it after `turnstile portal send` or the next publication, which is said.
 
     Args:
+        ledger: open to write, for what a cosigner may have seen. It is not fetched again: what a
+            command has written here is not in the store yet.
         programme: its name.
 
     Raises:
         InputError: no such programme.
     """
-    from turnstile.ledger.of_deployment import open_ledger
     from turnstile.programme.loading import load_programme
     from turnstile.publishing.series.writing import write_series
     from turnstile.release.zone_copies import zones
 
     settings = Settings.from_environment()
     spec = load_programme(programme, settings.include)
-    # Not fetched again: what a command has written here is not in the store yet.
-    ledger = open_ledger(settings, read_only=True)
     series = write_series(spec, ledger, settings.public, settings.include)
     zones(settings).send_public(lambda: ledger.sign_public_zone(series), programme, None, series)
     if spec.publish.to:
@@ -201,7 +200,7 @@ def publish_series_or_records(ledger: Ledger, programme: str) -> str:
         Why series stay as they were, where the programme's file is gone or broken; else nothing.
     """
     try:
-        publish_series(programme)
+        publish_series(ledger, programme)
     except InputError as error:
         from turnstile.publishing.series.writing import write_records
         from turnstile.release.zone_copies import zones

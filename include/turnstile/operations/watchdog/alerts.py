@@ -112,15 +112,19 @@ def of_run(lines: Sequence[Line], run_id: str) -> tuple[Alert, ...]:
     """Return what one run gave cause to report, from the journal of its week.
 
     Of stops of a week that are alike, by whichever of its runs, each is news; the run's last is
-    told. The first is known by what it is, as it always was: journals hold that.
+    told. The first is known by what it is, as it always was: journals hold that. Bytes that
+    disagreed are told of as they first were, too: the week may go on, and they still did.
     """
-    alerts: dict[Alert, Alert] = {}
+    alerts: dict[Alert | tuple[Alert, str], Alert] = {}
     stops: set[Alert] = set()
     for line in lines:
         if line.happening is Happening.FAILED:
             stop = _of_failure(line)
-            if line.run_id == run_id:
-                alerts[stop] = replace(stop, again=line.at) if stop in stops else stop
+            if line.run_id == run_id and stop in stops:
+                key = (stop, "again") if stop.rule == DISAGREE else stop
+                alerts[key] = replace(stop, again=line.at)
+            elif line.run_id == run_id:
+                alerts[stop] = stop
             stops.add(stop)
         elif line.run_id == run_id:
             alerts |= {alert: alert for alert in _of_input(line)}
@@ -144,17 +148,20 @@ def _of_verdicts(line: Line) -> Iterable[Alert]:
             yield Alert(rule, line.programme, line.week, ", ".join(names))
 
 
+DISAGREE = "bytes_disagree"
+"""The rule of a failure that is news even once its week goes on."""
 _OF_KIND = {
     "BudgetExceeded": ("week_refused", "a cap would be passed; nothing more was charged"),
     "DrawDied": ("week_stopped", "its drawing process died; what it had charged stays charged"),
     "InputError": ("week_stopped", "its input breaks a rule; nothing new is public"),
-    "IntegrityError": ("bytes_disagree", "bytes, chain or balances disagree; stop releasing"),
+    "IntegrityError": (DISAGREE, "bytes, chain or balances disagree; stop releasing"),
     "NotApproved": ("week_refused", "people have not approved it; it stays under embargo"),
     "NotArrived": ("week_missing", "it did not arrive; nothing was charged"),
     "NotFinal": ("week_refused", "it is not over, or not complete; nothing was charged"),
     "ProgrammeError": ("week_stopped", "its programme breaks a rule; nothing new is public"),
     "RefusedError": ("week_refused", "the ledger refused it; nothing new is public"),
     "RevisionNeeded": ("week_refused", "it is sealed under another promise; its bytes stand"),
+    "StoreObjectGone": ("week_stopped", "a store has lost what its index names; no repeat helps"),
     "StoreError": ("week_stopped", "a store did not answer; a repeat goes on where this stopped"),
     "TurnstileError": ("week_stopped", "a check failed; nothing new is public"),
 }
