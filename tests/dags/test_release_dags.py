@@ -164,6 +164,16 @@ def test_a_broken_list_of_people_is_reported_and_takes_no_dag_down(
     assert "people.yaml: role" in error
 
 
+def test_a_broken_list_of_examples_is_reported_and_takes_no_dag_down(
+    programmes: Path, parse: Callable[[Path], Any], bag: Any
+) -> None:
+    (programmes.parent / "examples.yaml").write_text("opal: yes\n", encoding="utf-8")
+    parsed_bag = parse(ROOT / "dags")
+    assert set(parsed_bag.dags) > {*bag.dags, "release_ferries"}
+    (error,) = parsed_bag.import_errors.values()
+    assert "write a list of programmes' names" in error
+
+
 def test_a_programme_with_a_file_of_its_own_is_not_made_twice(
     programmes: Path, parse: Callable[[Path], Any], tmp_path: Path
 ) -> None:
