@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 from step_task import of_run
 
-from turnstile.errors import TurnstileError
+from turnstile.errors import StoreError, TurnstileError
 from turnstile.pipeline.landing.fetching import address_of, fetch_new
 from turnstile.programme.loading import load_programme
 from turnstile.service_calendar import parse_period
@@ -26,7 +26,8 @@ _log = logging.getLogger("turnstile")
 class FetchNew(BaseOperator):
     """Copy what is new at the authority's server (`TURNSTILE_LANDING_FROM`) into the landing zone.
 
-    Each file comes whole or not at all. The wait after it looks there again, for what comes later.
+    Each file comes whole or not at all. The wait after it looks there again, for what comes later,
+    and waits for a server that is away. Settings that the server refuses stop the run at once.
     Of a sealed week it is what `ask_revision` then asks about. A week whose files retention has
     deleted is left alone.
     """
@@ -39,7 +40,12 @@ class FetchNew(BaseOperator):
         """Copy; return a sentence without a name of a file."""
 
         def act(run: RunOfWeek) -> str:
-            return fetched_words(fetch_for(run))
+            try:
+                return fetched_words(fetch_for(run))
+            except StoreError as away:
+                said = f"{away_words(away)}; the wait after this task asks again"
+            _log.warning("%s", said)
+            return said
 
         return of_run(self.programme, self.task_id, context, act)
 
@@ -50,9 +56,10 @@ def fetch_for(run: RunOfWeek) -> int | None:
     A sealed week needs no file: its bytes are re-issued whether the server answers or not.
 
     Raises:
-        TurnstileError: no address; of a week that is not sealed a missing provider, or an object
-            that is written to.
-        OSError: the server does not answer, and the week is not sealed.
+        StoreError: the server is away, or an object is written to, and the week is not sealed.
+        TurnstileError: no address; of a week that is not sealed a missing provider, or what the
+            server refuses.
+        OSError: a file cannot be written here, and the week is not sealed.
     """
     address = address_of(run.programme, run.settings)
     if address is None:
@@ -69,7 +76,7 @@ def fetch_for(run: RunOfWeek) -> int | None:
 
 def _fetched(run: RunOfWeek, address: Address) -> int:
     """Copy what is new at an address; return how many files that were."""
-    from landing_servers import server_of
+    from landing_servers import server_of, told_apart
 
     from turnstile.ledger.of_deployment import open_ledger
 
@@ -77,9 +84,15 @@ def _fetched(run: RunOfWeek, address: Address) -> int:
     period, landing = parse_period(run.week), run.settings.landing
     if run.is_sealed() and not has_files(landing, programme.source.landing, period):
         return 0  # somebody took them away: raw data of a sealed week do not come back by a click
-    source = (address, _asked(lambda: server_of(address)))
     ledger = open_ledger(run.settings)
-    return len(_asked(lambda: fetch_new(programme, period, landing, ledger, source)))
+    with told_apart(address):
+        source = address, server_of(address)
+        return len(fetch_new(programme, period, landing, ledger, source))
+
+
+def away_words(away: StoreError) -> str:
+    """Say that nobody can be asked for files now."""
+    return f"the server of the files is away, or writes to one ({away.problem})"
 
 
 def fetched_words(number: int | None) -> str:
@@ -87,18 +100,3 @@ def fetched_words(number: int | None) -> str:
     if number is None:
         return "nobody could be asked; the sealed bytes stand, and clearing this task asks again"
     return "no new file" if not number else f"{number} new file{'s' if number > 1 else ''}"
-
-
-def _asked(act: Any) -> Any:  # noqa: ANN401 - whatever it returns
-    """Do what a server takes part in; let what its library raises be a failure that is tried again.
-
-    Raises:
-        TurnstileError: our own.
-        ConnectionError: anything else.
-    """
-    try:
-        return act()
-    except (TurnstileError, OSError):
-        raise
-    except Exception as error:
-        raise ConnectionError(type(error).__name__) from error

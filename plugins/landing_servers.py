@@ -5,16 +5,36 @@ A hook belongs to a provider, which is installed where a connection needs it, an
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
 from importlib import import_module
+from socket import gaierror
 from stat import S_ISDIR
 from typing import TYPE_CHECKING, Any
 
-from turnstile.errors import InputError
+from turnstile.errors import InputError, StoreError, TurnstileError
 from turnstile.pipeline.landing.fetching import SETTING, Address, Elsewhere, Server
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+_NO_WAY = frozenset({errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH})
+_TRIED_AGAIN = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})
+_REFUSALS = frozenset(
+    {
+        "AirflowException",  # of a hook about its connection: none of the name, a field that lacks
+        "AuthenticationException",  # SSH
+        "BadHostKeyException",
+        "ClientAuthenticationError",  # Azure
+        "DefaultCredentialsError",  # Google
+        "NoCredentialsError",  # Amazon
+        "ParamValidationError",
+        "PartialCredentialsError",
+    }
+)
+"""Classes of the providers' libraries, none of which need be here."""
 
 
 class Sftp:
@@ -115,6 +135,62 @@ def server_of(address: Address) -> Server:
         rule = f"{address.kind!r} is no kind of server; use one of {', '.join(_SERVERS)}"
         raise InputError(where="environment", field=SETTING, rule=rule)
     return _SERVERS[address.kind](address.connection)
+
+
+@contextmanager
+def told_apart(address: Address) -> Iterator[None]:
+    """Tell a server that is away, which is waited for, from settings that no wait mends.
+
+    What is neither, as a full disk here, or a fault of a hook, is raised as it comes.
+
+    Raises:
+        StoreError: the server is away.
+        InputError: it refuses what the connection or the address says.
+    """
+    try:
+        yield
+    except TurnstileError:
+        raise
+    except Exception as error:
+        kind = type(error).__name__
+        if _is_refusal(error):
+            rule = (
+                f"what the connection {address.connection!r} ({address.kind}) says is refused "
+                f"({kind}); see in Admin, Connections, that there is one of this name and that its "
+                "credentials hold, and that they may read bucket and folder of the address; then "
+                "clear this task"
+            )
+            raise InputError(where="environment", field=SETTING, rule=rule) from None
+        if _is_away(error):
+            raise StoreError(f"{address.kind}://{address.connection}", kind) from None
+        raise
+
+
+def _is_refusal(error: Exception) -> bool:
+    """Return whether a server, or the hook before it asks one, refuses what it is told."""
+    if isinstance(error, OSError):  # of a file here it would name the file
+        return isinstance(error, PermissionError) and error.filename is None
+    status = _status(error)
+    if HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR:
+        return status not in _TRIED_AGAIN
+    return any(kind.__name__ in _REFUSALS for kind in type(error).__mro__)
+
+
+def _is_away(error: Exception) -> bool:
+    """Return whether nobody answers, or not to the end."""
+    if isinstance(error, OSError):
+        is_network = isinstance(error, ConnectionError | TimeoutError | gaierror)
+        return is_network or error.errno is None or error.errno in _NO_WAY
+    return isinstance(error, EOFError) or type(error).__module__ != "builtins"
+
+
+def _status(error: Exception) -> int:
+    """Return what a server answered, of HTTP, as Amazon's, Google's and Azure's libraries tell."""
+    response = getattr(error, "response", None)
+    of_amazon = response.get("ResponseMetadata", {}) if isinstance(response, dict) else {}
+    told = (getattr(error, "code", None), getattr(error, "status_code", None))
+    numbers = (of_amazon.get("HTTPStatusCode"), *told)
+    return next((number for number in numbers if isinstance(number, int)), 0)
 
 
 def _hook(provider: str, module: str, name: str) -> Any:  # noqa: ANN401 - a hook's class

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 from airflow.sdk import BaseOperator
-from fetch_task import fetch_for, fetched_words
+from fetch_task import away_words, fetch_for, fetched_words
 from run_reports import report_goes_on
 from step_task import of_run
 
-from turnstile.errors import NotArrived
+from turnstile.errors import NotArrived, StoreError
 from turnstile.programme.calendar.release_schedule import final_at, final_words
 from turnstile.programme.loading import load_programme
 from turnstile.service_calendar import parse_period
@@ -50,7 +50,7 @@ class WaitUntilFinal(BaseOperator):
         """Look again."""
 
         def look(run: RunOfWeek) -> str:
-            self._wait_until_complete(run)
+            self._wait_until_complete(run, context)
             report_goes_on(run, self.task_id)
             return "waited"
 
@@ -63,32 +63,45 @@ class WaitUntilFinal(BaseOperator):
         self.log.info(note)
         if refusal := run.refusal(dag_run):
             raise refusal
-        self._wait_until_complete(run)
+        self._wait_until_complete(run, context)
         return note
 
-    def _wait_until_complete(self, run: RunOfWeek) -> None:
+    def _wait_until_complete(self, run: RunOfWeek, context: Context) -> None:
         """Defer until the next moment to look, unless the week may be read.
+
+        A server that is away is waited for as long as files are, in a late run from its start on.
 
         Raises:
             NotArrived: the wait is over.
         """
         if run.is_sealed():
             return  # the sealed bytes stand, whatever the landing zone holds now
-        if came := fetch_for(run):
-            self.log.info("%s", fetched_words(came))
+        away, started = self._fetch(run), getattr(context.get("dag_run"), "start_date", None)
         programme = load_programme(self.programme, run.settings.include)
         period = parse_period(run.week)
         final, now = final_at(period, programme.schedule, programme.time), system_clock()
         if now < final:
             words = final_words(period, programme.schedule, programme.time)
             self._look_at(final, run, f"{period} is final on {words}")
-        arrived = run.arrival()
+        arrived, name = run.arrival(), "Week" if programme.schedule.first_day is None else "Period"
+        if away:  # what is here may lack what it has anew
+            if now >= max(final, started or final) + WAIT_FOR_FILES:
+                raise NotArrived(f"{name} {period} did not arrive: {away}")
+            self._look_at(now + LOOK_FOR_FILES, run, away)
         if arrived.is_complete(now):
             return
         if arrived.missing and now >= final + WAIT_FOR_FILES:
-            name = "Week" if programme.schedule.first_day is None else "Period"
             raise NotArrived(f"{name} {period} did not arrive: {arrived}")
         self._look_at(arrived.complete_at or now + LOOK_FOR_FILES, run, str(arrived))
+
+    def _fetch(self, run: RunOfWeek) -> str:
+        """Copy what is new; return in words that nobody can be asked, empty if somebody was."""
+        try:
+            if came := fetch_for(run):
+                self.log.info("%s", fetched_words(came))
+        except StoreError as away:
+            return away_words(away)
+        return ""
 
     def _look_at(self, moment: datetime, run: RunOfWeek, why: str) -> None:
         """Say what is waited for, and defer."""

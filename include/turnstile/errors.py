@@ -105,10 +105,12 @@ class StoreError(TurnstileError):
     Args:
         store: its name; never a credential.
         problem: what went wrong.
+        status: what it answered, of HTTP; 0: it did not answer, or answers in another way.
     """
 
-    def __init__(self, store: str, problem: str) -> None:
+    def __init__(self, store: str, problem: str, status: int = 0) -> None:
         super().__init__(f"{store}: {problem}; what is there stays, run the same command again")
+        self.store, self.problem, self.status = store, problem, status
 
 
 class StoreObjectGone(StoreError):  # noqa: N818
@@ -122,7 +124,7 @@ class StoreObjectGone(StoreError):  # noqa: N818
 
     def __init__(self, store: str, problem: str, units: tuple[str, ...]) -> None:
         super().__init__(store, problem)
-        self.problem, self.units = problem, units
+        self.units = units
 
 
 class StoreConflict(StoreError):  # noqa: N818

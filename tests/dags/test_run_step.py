@@ -6,8 +6,10 @@ import errno
 import importlib
 import json
 import os
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from socket import gaierror
 from types import ModuleType, SimpleNamespace
 from typing import Any
 from uuid import UUID
@@ -140,12 +142,17 @@ def test_a_run_that_stands_for_no_week_is_refused(
         step_task.run_step("ingest", "opal")
 
 
-def _wait(wait_task: ModuleType, now: datetime, monkeypatch: pytest.MonkeyPatch) -> Any:
+def _wait(
+    wait_task: ModuleType,
+    now: datetime,
+    monkeypatch: pytest.MonkeyPatch,
+    started: datetime | None = None,
+) -> Any:
     for name in ("wait_task", "period_of_run"):
         monkeypatch.setattr(importlib.import_module(name), "system_clock", lambda: now)
     task = wait_task.WaitUntilFinal(task_id="wait", programme="opal")
     context = {"data_interval_start": START, "data_interval_end": END, "run_id": "backfill__1"}
-    return task.execute(context)
+    return task.execute(context | {"dag_run": SimpleNamespace(start_date=started or END)})
 
 
 def test_a_week_that_is_over_but_not_final_waits_without_a_worker(
@@ -171,6 +178,107 @@ def test_a_final_week_without_files_waits_for_them_and_not_for_ever(
     with pytest.raises(exceptions.AirflowFailException, match=missing):
         _wait(wait_task, END + timedelta(days=3), monkeypatch)
     assert _journal(home)[-1]["told"]["kind"] == "NotArrived"
+
+
+def _server_raises(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    """Let the server of the files answer with an error, as the library of its hook raises it."""
+
+    def files(_: str) -> Any:
+        raise error
+
+    server = SimpleNamespace(files=files)
+    servers = importlib.import_module("landing_servers")
+    monkeypatch.setenv("TURNSTILE_LANDING_FROM", "opal=sftp://authority/out/{week}")
+    monkeypatch.setattr(servers, "server_of", lambda _: server)
+
+
+def _of_library(name: str, **told: Any) -> Exception:
+    """Return an error of a provider's library, which is not here, as far as it tells of itself."""
+    error = type(name, (Exception,), {"__module__": "library"})("10.0.0.1, user opal")
+    vars(error).update(told)
+    return error
+
+
+_AMAZON = {"ResponseMetadata": {"HTTPStatusCode": 403}, "Error": {"Code": "AccessDenied"}}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectionRefusedError(errno.ECONNREFUSED, "refused"),
+        TimeoutError("timed out"),
+        gaierror(-3, "Temporary failure in name resolution"),
+        OSError(errno.EHOSTUNREACH, "No route to host"),
+        EOFError(),
+        _of_library("SSHException"),
+        _of_library("EndpointConnectionError"),
+        _of_library("ServiceUnavailable", code=503),
+        _of_library("HttpResponseError", status_code=429),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_server_that_is_away_is_waited_for_and_not_for_ever(
+    wait_task: ModuleType,
+    exceptions: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    home: Path,
+    error: Exception,
+) -> None:
+    """The run failed within four minutes, of a server that was away over a night."""
+    _server_raises(monkeypatch, error)
+    landed = home / "landing/opal/2016-W30/opal.csv"
+    landed.parent.mkdir(parents=True)
+    landed.touch()  # what else it holds nobody knows
+    with pytest.raises(exceptions.TaskDeferred) as deferred:
+        _wait(wait_task, END + timedelta(days=1), monkeypatch)
+    assert deferred.value.trigger.moment == END + timedelta(days=1, minutes=10)
+    said = f"the server of the files is away, or writes to one ({type(error).__name__})"
+    assert _journal(home)[-1]["told"]["sentence"] == said
+    late = END + timedelta(days=30)
+    with pytest.raises(exceptions.TaskDeferred):
+        _wait(wait_task, late, monkeypatch, started=late - timedelta(days=1))
+    stopped = re.escape(f"Week 2016-W30 did not arrive: {said}")
+    with pytest.raises(exceptions.AirflowFailException, match=stopped):
+        _wait(wait_task, late, monkeypatch, started=late - timedelta(days=2))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        None,  # there is no such connection
+        PermissionError(errno.EACCES, "Permission denied"),
+        _of_library("AuthenticationException"),
+        _of_library("ClientError", response=_AMAZON),
+        _of_library("NoCredentialsError"),
+        _of_library("NotFound", code=404),
+        _of_library("ResourceNotFoundError", status_code=404),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_settings_that_a_server_refuses_stop_the_run_at_once_and_say_what_to_see_to(
+    wait_task: ModuleType,
+    exceptions: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception | None,
+) -> None:
+    error = error or exceptions.AirflowNotFoundException("The conn_id `10.0.0.1` isn't defined")
+    _server_raises(monkeypatch, error)
+    kind = type(error).__name__
+    fetch = importlib.import_module("fetch_task").FetchNew(task_id="fetch", programme="opal")
+    said = rf"connection 'authority' \(sftp\) says is refused \({kind}\); see in Admin, Connections"
+    with pytest.raises(exceptions.AirflowFailException, match=said) as refused:
+        fetch.execute(INTERVAL)
+    assert "10.0.0.1" not in str(refused.value)
+    with pytest.raises(exceptions.AirflowFailException, match=said):
+        _wait(wait_task, END + timedelta(days=1), monkeypatch)
+
+
+def test_a_full_disk_is_no_server_that_is_away(
+    wait_task: ModuleType, exceptions: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _server_raises(monkeypatch, OSError(errno.ENOSPC, "No space left on device"))
+    with pytest.raises(exceptions.AirflowException, match="OSError; an operator"):
+        _wait(wait_task, END + timedelta(days=1), monkeypatch)
 
 
 def test_a_final_week_with_files_goes_on_at_once_and_says_what_it_costs(

@@ -253,6 +253,6 @@ class Bucket:
             code = error.response["Error"]["Code"]
             if status in answers and code != "NoSuchBucket":
                 return meaning
-            raise self.ERROR(self.name, f"{path}: {status} {code}") from None
+            raise self.ERROR(self.name, f"{path}: {status} {code}", status) from None
         except (BotoCoreError, RecursionError) as error:  # sent on and on, by a page to log in
             raise self.ERROR(self.name, f"{path}: {type(error).__name__}") from None

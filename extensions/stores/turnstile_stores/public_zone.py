@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,7 +89,7 @@ def restore_public(settings: Settings) -> Iterator[str]:
                 try:
                     send_release(bucket, bucket.name, public / key, key)
                 except StoreError as error:
-                    if ": 403 " not in str(error):  # away, and not a matter of rights
+                    if error.status != HTTPStatus.FORBIDDEN:  # away, and not a matter of rights
                         raise
                     raise TurnstileError(f"{error}, as a user who {MAY_WRITE}") from None
                 yield key
