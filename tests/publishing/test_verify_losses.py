@@ -509,6 +509,11 @@ def _without_correction(card: Any) -> None:
         line[f"rho_{name}"] = f"{float(Fraction(line[f'rho_{name}']) - step):.9f}"
 
 
+_NOTHING_SPENT = {
+    f"{part}_{moment}": "0"
+    for part in ("epsilon", "rho", "delta")
+    for moment in ("before", "after")
+}
 _PLACES = ("terms", "tables", "places")
 EDITS: dict[str, tuple[Edit, int, str]] = {
     "nothing": (lambda _: None, 0, "3 cards agree with their terms and the ledger"),
@@ -629,6 +634,26 @@ EDITS: dict[str, tuple[Edit, int, str]] = {
         1,
         "card, 2016-W29..2016-W29: 52 weeks stated, 1 computed",
     ),
+    "no windows": (
+        _put([], "windows"),
+        1,
+        "card: 0 lines of the most spent 52 weeks stated, 1 computed",
+    ),
+    "a window stated twice": (
+        lambda card: card["windows"].append(card["windows"][0]),
+        1,
+        "card: 2 lines of the most spent 52 weeks stated, 1 computed",
+    ),
+    "an account left out": (
+        lambda card: card.update(cumulative=card["cumulative"][1:]),
+        1,
+        ": 0 lines of its most spent account stated, 1 computed",
+    ),
+    "an account that it does not touch": (
+        _line("cumulative", "card_day", scope="2014-01-01", **_NOTHING_SPENT),
+        1,
+        "card_day, 2014-01-01: an account stated that the release does not touch",
+    ),
     "another entry": (
         _put("0" * 64, "ledger", "head_sha256"),
         1,
@@ -654,6 +679,17 @@ def test_a_card_edited_by_hand_is_named(
     code, said = said_of([str(tmp_path), *honest.write()[1:]], capsys)
     assert sentence in said, said[-3000:]
     assert code == expected
+
+
+def test_an_account_that_a_card_leaves_out_is_named_by_the_card_alone(
+    honest: History, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (card, *_) = copy.deepcopy([*honest.cards.values()])
+    card["cumulative"] = [line for line in card["cumulative"] if line["unit"] != "card"]
+    (tmp_path / "card.json").write_text(json.dumps(card))
+    code, said = said_of([str(tmp_path / "card.json")], capsys)
+    assert code == 1
+    assert "card: 0 lines of its most spent account stated, 1 computed" in said
 
 
 def test_a_correction_left_out_of_its_own_account_is_named_by_the_cards_alone(
