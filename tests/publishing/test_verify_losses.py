@@ -6,6 +6,7 @@ import ast
 import copy
 import hashlib
 import json
+import os
 import re
 import subprocess
 import sys
@@ -752,7 +753,7 @@ def _run(*arguments: object) -> tuple[int, str]:
     source = Path(verify_losses.__file__)
     command = [sys.executable, "-I", "-S", str(source), *map(str, arguments)]
     done = subprocess.run(  # noqa: S603 - our own interpreter
-        command, capture_output=True, text=True, check=False
+        command, capture_output=True, text=True, check=False, timeout=60
     )
     return done.returncode, done.stdout + done.stderr
 
@@ -786,6 +787,13 @@ def test_a_card_made_before_its_terms_were_stated_is_said_to_be_so(tmp_path: Pat
     code, said = _run(tmp_path)
     assert code == 2
     assert "does not hold every term, because it was made before cards did" in said
+
+
+def test_a_pipe_in_the_place_of_a_card_is_named_and_not_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "release_card.json")
+    code, said = _run(tmp_path)
+    assert code == 2
+    assert "release_card.json: is no ordinary file, so it was not opened" in said
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"terms": 1}', "[" * 10**5])

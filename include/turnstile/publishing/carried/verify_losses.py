@@ -700,6 +700,8 @@ def main(arguments: list[str] | None = None) -> int:
         unread += [] if paths else [f"{place} holds no {CARD}"]
         for path in paths:
             try:
+                if path != place and not path.is_file():  # whoever opens a pipe waits for ever
+                    raise OSError("is no ordinary file, so it was not opened")
                 problems += held(releases, json.loads(path.read_bytes()))
             except UNREADABLE as error:
                 unread.append(f"{path}: {error or type(error).__name__}")
