@@ -6,6 +6,7 @@ import ast
 import copy
 import hashlib
 import json
+import os
 import re
 import subprocess
 import sys
@@ -509,6 +510,11 @@ def _without_correction(card: Any) -> None:
         line[f"rho_{name}"] = f"{float(Fraction(line[f'rho_{name}']) - step):.9f}"
 
 
+_NOTHING_SPENT = {
+    f"{part}_{moment}": "0"
+    for part in ("epsilon", "rho", "delta")
+    for moment in ("before", "after")
+}
 _PLACES = ("terms", "tables", "places")
 EDITS: dict[str, tuple[Edit, int, str]] = {
     "nothing": (lambda _: None, 0, "3 cards agree with their terms and the ledger"),
@@ -629,6 +635,26 @@ EDITS: dict[str, tuple[Edit, int, str]] = {
         1,
         "card, 2016-W29..2016-W29: 52 weeks stated, 1 computed",
     ),
+    "no windows": (
+        _put([], "windows"),
+        1,
+        "card: 0 lines of the most spent 52 weeks stated, 1 computed",
+    ),
+    "a window stated twice": (
+        lambda card: card["windows"].append(card["windows"][0]),
+        1,
+        "card: 2 lines of the most spent 52 weeks stated, 1 computed",
+    ),
+    "an account left out": (
+        lambda card: card.update(cumulative=card["cumulative"][1:]),
+        1,
+        ": 0 lines of its most spent account stated, 1 computed",
+    ),
+    "an account that it does not touch": (
+        _line("cumulative", "card_day", scope="2014-01-01", **_NOTHING_SPENT),
+        1,
+        "card_day, 2014-01-01: an account stated that the release does not touch",
+    ),
     "another entry": (
         _put("0" * 64, "ledger", "head_sha256"),
         1,
@@ -654,6 +680,17 @@ def test_a_card_edited_by_hand_is_named(
     code, said = said_of([str(tmp_path), *honest.write()[1:]], capsys)
     assert sentence in said, said[-3000:]
     assert code == expected
+
+
+def test_an_account_that_a_card_leaves_out_is_named_by_the_card_alone(
+    honest: History, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (card, *_) = copy.deepcopy([*honest.cards.values()])
+    card["cumulative"] = [line for line in card["cumulative"] if line["unit"] != "card"]
+    (tmp_path / "card.json").write_text(json.dumps(card))
+    code, said = said_of([str(tmp_path / "card.json")], capsys)
+    assert code == 1
+    assert "card: 0 lines of its most spent account stated, 1 computed" in said
 
 
 def test_a_correction_left_out_of_its_own_account_is_named_by_the_cards_alone(
@@ -716,7 +753,7 @@ def _run(*arguments: object) -> tuple[int, str]:
     source = Path(verify_losses.__file__)
     command = [sys.executable, "-I", "-S", str(source), *map(str, arguments)]
     done = subprocess.run(  # noqa: S603 - our own interpreter
-        command, capture_output=True, text=True, check=False
+        command, capture_output=True, text=True, check=False, timeout=60
     )
     return done.returncode, done.stdout + done.stderr
 
@@ -750,6 +787,13 @@ def test_a_card_made_before_its_terms_were_stated_is_said_to_be_so(tmp_path: Pat
     code, said = _run(tmp_path)
     assert code == 2
     assert "does not hold every term, because it was made before cards did" in said
+
+
+def test_a_pipe_in_the_place_of_a_card_is_named_and_not_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "release_card.json")
+    code, said = _run(tmp_path)
+    assert code == 2
+    assert "release_card.json: is no ordinary file, so it was not opened" in said
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"terms": 1}', "[" * 10**5])

@@ -7,6 +7,7 @@ import csv
 import hashlib
 import http.server
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -40,7 +41,11 @@ def _run(package: Path, *arguments: str) -> tuple[int, str]:
         str(package / "tools/verify_package.py"),
     ]  # no site-packages
     done = subprocess.run(  # noqa: S603 - our own interpreter
-        [*command, str(package), *arguments], capture_output=True, text=True, check=False
+        [*command, str(package), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
     )
     return done.returncode, done.stdout + done.stderr
 
@@ -203,6 +208,38 @@ def test_a_forged_package_whose_digests_agree_is_still_found(copied: Path, name:
     findings = verify_package.findings(copied)
     assert any(sentence in problem for problem in findings), findings
     assert any(STATEMENT in problem for problem in findings)  # what was signed is another file
+
+
+@pytest.mark.parametrize("place", [MANIFEST, "release_card.json", "extra/pipe", "a link to one"])
+def test_a_pipe_in_a_package_is_named_and_not_opened(
+    copied: Path, place: str, tmp_path: Path
+) -> None:
+    """Whoever opens one waits for ever."""
+    name = "a_link.csv" if place.startswith("a link") else place
+    path = copied / name
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
+    if name == place:
+        os.mkfifo(path)
+    else:
+        os.mkfifo(tmp_path / "pipe")
+        path.symlink_to(tmp_path / "pipe")
+    code, said = _run(copied)
+    assert code == 4
+    assert f"{name} is no ordinary file, so nothing was opened" in said
+
+
+@pytest.mark.parametrize("name", ["ledger.pub", "zone-index.txt", "opal/note.txt"])
+def test_a_pipe_in_the_zone_around_a_package_is_not_opened(copied_home: Path, name: str) -> None:
+    package = copied_home / "public/opal" / WEEK / "r0"
+    (copied_home / "public" / name).unlink(missing_ok=True)
+    os.mkfifo(copied_home / "public" / name)
+    code, said = _run(package)
+    if name.startswith("opal/"):
+        assert code == 4
+        assert f"{name}, in the zone of the package, is not what zone-index.txt lists" in said
+    else:  # as where it is not there
+        assert "alone: " in said or "signature not checked" in said
 
 
 def test_a_signature_of_another_key_is_found(copied: Path) -> None:

@@ -346,12 +346,16 @@ def names_beside(folder: Path, release: str) -> set[str]:
 
 
 def files_in(folder: Path) -> dict[str, bool]:
-    """Return the paths of all files below a folder, and of each whether it is a foreign link."""
+    """Return the paths of all below a folder that is no folder, without opening any.
+
+    Of each it says whether it is a foreign link, or no file: whoever opens a pipe waits for ever.
+    """
     files = {}
     for path in folder.rglob("*"):
         name, is_link = path.relative_to(folder).as_posix(), path.is_symlink()
         if is_link or not path.is_dir():
-            files[name] = is_link and not LATEST.fullmatch(f"{name} {path.readlink()}")
+            is_foreign = is_link and not LATEST.fullmatch(f"{name} {path.readlink()}")
+            files[name] = is_foreign or not (is_link or path.is_file())
     return files
 
 

@@ -18,7 +18,7 @@ import math
 import os
 import re
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from datetime import date, timedelta
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
@@ -489,8 +489,14 @@ def of_accounts(release: Release, books: list[list[Charge]], *, are_whole: bool)
         are_whole: False where charges may be missing: no less may be stated, but more.
     """
     lines = []
+    told = Counter(line["unit"] for line in release.card["cumulative"])
+    for unit in dict.fromkeys(unit for unit, _ in release.rounded):
+        if told[unit] != 1:
+            yield f"{unit}: {told[unit]} lines of its most spent account stated, 1 computed"
     for line in release.card["cumulative"]:
         account, said = (line["unit"], line["scope"]), stated(line, "_after")
+        if account not in release.rounded:
+            yield f"{', '.join(account)}: an account stated that the release does not touch"
         lines.append((", ".join(account), said, account, (0, EVER)))
         before = stated(line, "_before")
         yield from differing(
@@ -518,6 +524,7 @@ class Ledger:
         self.hashes, self.charges, self.problems = list[str](), list[Charge](), list[str]()
         self.published, self.opened, self.lost = dict[str, int](), dict[str, Any](), list[Any]()
         self.holds = dict[str, list[Any]]()  # family, first entry, and the one that ends it
+        self.caps = list[tuple[int, str, str, set[tuple[str, int]]]]()  # over windows, as they came
         path = place / ENTRIES if place.is_dir() else place
         for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
             written = json.loads(line)
@@ -544,6 +551,9 @@ class Ledger:
             self.charges.append(Charge(*named, weeks, asked.get("draws", 1), accounts))
         if kind == "published":
             self.published[body["key"]] = number
+        if kind == "cap_set":
+            over = {(c["unit"], c["window_weeks"]) for c in body["caps"] if c.get("window_weeks")}
+            self.caps.append((number, body["family"], body["programme"], over))
         if kind == "recovered":
             self.lost += body["superseded"]
 
@@ -579,6 +589,7 @@ class Ledger:
         books = [[c for c in book if c.at <= state] for state in states]
         yield from of_accounts(release, books, are_whole=True)
         yield from self.of_windows(release, books[0])
+        yield from self.of_missing_windows(release, books[0], end)
 
     def of_windows(self, release: Release, book: list[Charge]) -> Iterator[str]:
         """Hold a card's most spent windows against the charges up to its entry."""
@@ -591,6 +602,25 @@ class Ledger:
             said, most = stated(line).rho, [s.rho for s in sums if s.rho is not None]
             if said is not None and (len(most) < len(sums) or said < max(most)):
                 yield f"{line['unit']}, {line['window']}: rho {shown(said)} stated, more computed"
+
+    def of_missing_windows(self, release: Release, book: list[Charge], end: int) -> Iterator[str]:
+        """Name each window that a card has to state: of every cap over one that was in force.
+
+        Caps may be set while a card is made: asked for is what was in force all that while.
+        """
+        moments = [release.at, *(at for at, *_ in self.caps if release.at < at < end)]
+        in_force = set.intersection(*(self.capped(release.family, at) for at in moments))
+        spent = {unit for charge in book for unit, scope in charge.accounts if scope == "ever"}
+        told = Counter((line["unit"], line["weeks"]) for line in release.card["windows"])
+        for unit, weeks in sorted(in_force):
+            if unit in spent and told[unit, weeks] != 1:
+                lines = told[unit, weeks]
+                yield f"{unit}: {lines} lines of the most spent {weeks} weeks stated, 1 computed"
+
+    def capped(self, family: str, at: int) -> set[tuple[str, int]]:
+        """Return the units and weeks of a family's caps over windows, as an entry left them."""
+        newest = {of: over for n, name, of, over in self.caps if (name, n <= at) == (family, True)}
+        return set[tuple[str, int]]().union(*newest.values())
 
 
 # --- the command ---------------------------------------------------------------------------------
@@ -670,6 +700,8 @@ def main(arguments: list[str] | None = None) -> int:
         unread += [] if paths else [f"{place} holds no {CARD}"]
         for path in paths:
             try:
+                if path != place and not path.is_file():  # whoever opens a pipe waits for ever
+                    raise OSError("is no ordinary file, so it was not opened")
                 problems += held(releases, json.loads(path.read_bytes()))
             except UNREADABLE as error:
                 unread.append(f"{path}: {error or type(error).__name__}")

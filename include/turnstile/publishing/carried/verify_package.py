@@ -45,8 +45,7 @@ PRIME, ORDER = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
 CURVE = -121665 * pow(121666, -1, PRIME) % PRIME
 BASE_X = 0x216936D3CD6E53FEC0A4E231FDD6DC5C692CC7609525A7B2C9562D608F25D51A
 BASE = (BASE_X, 4 * pow(5, -1, PRIME) % PRIME, 1)
-MOVED = ("l0", "l1", "l2_squared")
-GRADED = ("usable", "value", "low_90", "high_90")
+MOVED, GRADED = ("l0", "l1", "l2_squared"), ("usable", "value", "low_90", "high_90")
 ROUNDED = 0.01  # of what is compared, which is published rounded
 READERS: dict[str, Any] = {"integer": int, "number": float, "string": str}
 READERS |= {"date": datetime.date.fromisoformat, "datetime": datetime.datetime.fromisoformat}
@@ -57,15 +56,18 @@ def findings(folder: Path, key: str | None = None) -> list[str]:
     """Return every difference of a package; empty if there is none."""
     problems: list[str] = []
     try:
+        there = sorted(program("sums.py")["files_in"](folder))
+        # Whoever opens a pipe waits for ever; a link may lead to one, or to nothing.
+        if odd := [name for name in there if not (folder / name).is_file()]:
+            return [f"{name} is no ordinary file, so nothing was opened" for name in odd]
         manifest = json.loads((folder / MANIFEST).read_bytes())
         listed = {file["path"]: file["sha256"] for file in manifest["files"]}
-        there = sorted(program("sums.py")["files_in"](folder).keys() - {MANIFEST})
+        there.remove(MANIFEST)
         digests = {n: hashlib.sha256((folder / n).read_bytes()).hexdigest() for n in there}
         problems += [f"{name} is missing" for name in sorted(listed.keys() - digests.keys())]
         problems += [f"{name} is not listed" for name in sorted(digests.keys() - listed.keys())]
-        problems += [
-            f"{n} was altered" for n, digest in digests.items() if listed.get(n, digest) != digest
-        ]
+        altered = (n for n, digest in digests.items() if listed.get(n, digest) != digest)
+        problems += [f"{name} was altered" for name in altered]
         if not problems:  # what follows would say it again
             plan, card = (json.loads((folder / name).read_bytes()) for name in (PLAN, CARD))
             problems += _statements(folder, digests, manifest, key)
@@ -191,8 +193,8 @@ def _is_said(said: str, value: str, low: str, high: str) -> bool:
 def _columns(path: Path) -> dict[str, list[str]]:
     """Read a CSV file by columns."""
     content = path.read_bytes()
-    text = gzip.decompress(content) if path.suffix == ".gz" else content
-    header, *rows = csv.reader(io.StringIO(text.decode(), newline=""))
+    content = gzip.decompress(content) if path.suffix == ".gz" else content
+    header, *rows = csv.reader(io.StringIO(content.decode(), newline=""))
     if any(len(row) != len(header) for row in rows):
         raise ValueError(f"{path.name} has a row of another length")
     return {name: [row[n] for row in rows] for n, name in enumerate(header)}
@@ -253,11 +255,10 @@ def _plan(plan: Any, card: Any, manifest: Any) -> Iterator[str]:
 
 def _losses(folders: list[Path]) -> list[str]:
     """Check what cards state of losses, each by its terms and all together; see `is_old`."""
-    accountant = program()
     releases, problems = dict[str, Any](), list[str]()
     for folder in (folder for folder in folders if not is_old(folder)):
-        problems += accountant["held"](releases, json.loads((folder / CARD).read_bytes()))
-    problems += accountant["differences"](releases, None)
+        problems += program()["held"](releases, json.loads((folder / CARD).read_bytes()))
+    problems += program()["differences"](releases, None)
     return [f"{CARD} of {problem}" for problem in problems]
 
 
@@ -296,10 +297,9 @@ def zone_findings(address: str, folder: Path, key: str) -> Iterator[str]:
         yield f"{ZONE}.txt is older than the log: a zone of before was put back, {WRITES}"
     names, links = {"/withdrawn-".join(release.rsplit("/", 1)) + ".json"}, set[str]()
     if not address.startswith(WEB):
-        zone = Path(address).resolve().parents[2]
-        there = program("sums.py")["files_in"](zone)
+        there = program("sums.py")["files_in"](Path(address).resolve().parents[2])
         names |= listed.keys() | there.keys()
-        links = {name for name, is_foreign in there.items() if is_foreign}
+        links = {name for name, is_odd in there.items() if is_odd}
     is_of_log, at = program("sums.py")["is_of_log"], partial(beside, address)
     for name in sorted(names):
         file_digest = None
@@ -427,9 +427,11 @@ def beside(address: str, name: str) -> str:
 
 
 def read(address: str, below: str = "") -> bytes:
-    """Read a file or a web address, or what lies below a folder."""
+    """Read a file or a web address, or what lies below a folder: only of files, no pipe there."""
     url = address if address.startswith(WEB) else Path(address).resolve().as_uri()
     url = parse.urljoin(f"{url.rstrip('/')}/", below) if below else url
+    if below and url[:5] == "file:" and not Path(parse.unquote(parse.urlsplit(url)[2])).is_file():
+        raise FileNotFoundError(f"{below} is no ordinary file")
     with request.urlopen(url, timeout=60) as answer:
         return bytes(answer.read())
 
@@ -514,9 +516,8 @@ def main(arguments: list[str] | None = None) -> int:
             problems += [f"{address}: {problem}" for problem in differences]
             signed = f"signed{around}" if key else "signature not checked: no key or no statement"
             signed += ", in a log that grew from yours" if kept else ""
-            more = "" if differences else noted(address, folder)
-            said = "differs" if differences else f"as published; {signed}{more}"
-            print(f"{address}: {said}")
+            as_published = "" if differences else f"as published; {signed}{noted(address, folder)}"
+            print(f"{address}: {as_published or 'differs'}")
         if args.series and not problems:
             problems += _losses(folders)
     sys.stderr.writelines(f"{problem}\n" for problem in problems)
