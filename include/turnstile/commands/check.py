@@ -30,6 +30,7 @@ from turnstile.programme.problems import Checked, problems_of
 from turnstile.programme.reference import json_schema, reference
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
+from turnstile.publishing.lost_tables import lost_tables
 from turnstile.publishing.package_size import large_package, package_size
 from turnstile.quality.rules import shares_at_most
 from turnstile.release.plan import ReleasePlan, make_plan
@@ -106,6 +107,8 @@ def _judged(file: ProgrammeFile, settings: Settings, trips: int | None) -> _Judg
         grains = tuple(tables.usable_grains(programme, domain, settings.include, trips))
         programme = replace(programme, typical_volume=trips)
     plan = make_plan(programme, domain, period)
+    if (lost := lost_tables(programme, domain, plan)) is not None:
+        return _Judged((lost,), warnings, grains)
     size = package_size(programme, domain, plan)
     large = large_package(size, programme, settings.include, plan)
     warnings = (*warnings, *filter(None, [large and f"{file.path.name}: {large}"]))
