@@ -206,6 +206,19 @@ def test_check_refuses_a_programme_without_room_and_says_how_much_smaller_it_has
     assert turnstile("check", "opal") == 2
 
 
+@pytest.mark.parametrize("redraws", ["", "redraws: 0\n"])
+def test_check_refuses_a_programme_whose_own_releases_pass_a_cap_whatever_may_die(
+    check_refuses: Callable[[str, str, str, str], None], deployment: Deployment, redraws: str
+) -> None:
+    deployment.edit("opal", "approval: {", f"{redraws}approval: {{")
+    check_refuses(
+        "opal",
+        'rho: "48"',
+        'rho: "10"',
+        "opal.yaml: caps: the promised releases pass the cap on",
+    )
+
+
 def test_check_warns_of_a_programme_that_has_a_sealed_week_and_goes_on(
     landed: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:
