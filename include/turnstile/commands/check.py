@@ -16,7 +16,7 @@ from turnstile.pipeline.landing.first_look import action_unsaid
 from turnstile.pipeline.ledger_preview import refusal_of_files
 from turnstile.pipeline.trials.gain import no_gain
 from turnstile.pipeline.trials.public_files import require_public_files
-from turnstile.pipeline.trials.room import shortage, tightest_room
+from turnstile.pipeline.trials.room import open_ended, shortage, tightest_room, uncapped
 from turnstile.programme.calendar.release_schedule import period_containing
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.gtfs.timetable import read_calls
@@ -111,8 +111,10 @@ def _judged(file: ProgrammeFile, settings: Settings, trips: int | None) -> _Judg
         return _Judged((lost,), warnings, grains)
     size = package_size(programme, domain, plan)
     large = large_package(size, programme, settings.include, plan)
-    warnings = (*warnings, *filter(None, [large and f"{file.path.name}: {large}"]))
+    further = [large and f"{file.path.name}: {large}", open_ended(programme)]
+    warnings = (*warnings, *filter(None, further))
     lacking = (
+        uncapped(programme),
         shortage(programme, tightest_room(programme, domain, period)),
         no_gain(programme, domain, settings.include),
         action_unsaid(programme),

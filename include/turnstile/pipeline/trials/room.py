@@ -14,6 +14,7 @@ from turnstile.ledger.balances.account_course import Course, filled
 from turnstile.ledger.balances.amounts import COORDINATES, Cap, amount_text, cap_text, word_of
 from turnstile.ledger.balances.forecast import costliest
 from turnstile.privacy.accounts import NANO, postings, rounded_up
+from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import Programme
 from turnstile.release.carried_weeks import rho_over_weeks, with_later_draws
@@ -158,6 +159,34 @@ def shortage(programme: Programme, room: Room | None) -> ProgrammeError | None:
         "redraws: 0 if a draw that dies may cost its period"
     )
     return ProgrammeError(where=where, field="redraws", rule=rule)
+
+
+def uncapped(programme: Programme) -> ProgrammeError | None:
+    """Return that nothing limits what releases cost together, where no cap is stated at all."""
+    if programme.caps:
+        return None
+    unit, amount = programme.mechanism.unit, programme.mechanism.kind.amount
+    rule = "is empty, so nothing limits what releases cost; write "
+    rule += f"- {{unit: {unit}, {amount}: AMOUNT}}"
+    return ProgrammeError(where=f"{programme.name}.yaml", field="caps", rule=rule)
+
+
+def open_ended(programme: Programme) -> str:
+    """Return that weeks add up without a limit for whoever comes again; empty where they do not.
+
+    A unit that is one record has nothing coarser that a cap could be on (`programme.rules`).
+    """
+    bounded = [bound.unit for bound in programme.units if not bound.unit.is_record]
+    if not programme.caps or not bounded or any(cap.unit.is_lifetime for cap in programme.caps):
+        return ""
+    unit = next(
+        unit for unit in ProtectionUnit if unit.is_lifetime and unit.subject is bounded[0].subject
+    )
+    return (
+        f"{programme.name}.yaml: caps: none is over weeks, so what the weeks cost one {unit} "
+        f"together has no limit; add - {{unit: {unit}, window_weeks: 52, "
+        f"{programme.mechanism.kind.amount}: AMOUNT}}"
+    )
 
 
 def _what_fits(room: Room, needed: int) -> str:
