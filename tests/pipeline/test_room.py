@@ -206,6 +206,46 @@ def test_check_refuses_a_programme_without_room_and_says_how_much_smaller_it_has
     assert turnstile("check", "opal") == 2
 
 
+@pytest.mark.parametrize("redraws", ["", "redraws: 0\n"])
+def test_check_refuses_a_programme_whose_own_releases_pass_a_cap_whatever_may_die(
+    check_refuses: Callable[[str, str, str, str], None], deployment: Deployment, redraws: str
+) -> None:
+    deployment.edit("opal", "approval: {", f"{redraws}approval: {{")
+    check_refuses(
+        "opal",
+        'rho: "48"',
+        'rho: "10"',
+        "opal.yaml: caps: the promised releases pass the cap on",
+    )
+
+
+def test_check_asks_for_a_cap_and_warns_where_none_is_over_weeks(
+    check_refuses: Callable[[str, str, str, str], None],
+    deployment: Deployment,
+    turnstile: Cli,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert turnstile("check") == 0
+    assert "none is over weeks" not in capsys.readouterr().err
+    for programme, cap in (
+        ("opal", '  - {unit: card, window_weeks: 52, rho: "48", delta: "1e-6"}\n'),
+        ("itms", '  - {unit: bus, window_weeks: 52, relation: add_remove, rho: "1368"}\n'),
+    ):
+        deployment.edit(programme, cap, "")
+        assert turnstile("check", programme) == 0
+        unit = cap.split()[2]
+        assert f"warning: {programme}.yaml: caps: none is over weeks" in (
+            said := capsys.readouterr().err
+        )
+        assert f"add - {{unit: {unit} window_weeks: 52, rho: AMOUNT}}" in said
+    check_refuses(
+        "opal",
+        'caps:\n  - {unit: card_day, rho: "1/4", delta: "1e-6"}\n',
+        "caps: []\n",
+        "opal.yaml: caps: is empty",
+    )
+
+
 def test_check_warns_of_a_programme_that_has_a_sealed_week_and_goes_on(
     landed: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:

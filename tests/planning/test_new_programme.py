@@ -22,7 +22,7 @@ from pyarrow import feather
 
 from turnstile.cli import main
 from turnstile.errors import InputError
-from turnstile.pipeline.trials.room import shortage, tightest_room
+from turnstile.pipeline.trials.room import open_ended, shortage, tightest_room
 from turnstile.privacy.accounts import MICRO, NANO, rounded_up
 from turnstile.programme.domain.building import Stop
 from turnstile.programme.domain.files import load_domain
@@ -301,6 +301,7 @@ def test_a_written_programme_leaves_room_to_fail_whatever_is_bounded(
         ]
 
     assert short_of_room(alone) == []
+    assert open_ended(load_programme("city", include)) == ""
     plain = re.sub(r'^  (rho|epsilon): ".*"', rf'  \1: "{third}"', alone, flags=re.MULTILINE)
     assert short_of_room(plain) != []  # the control: rounded up, three of them pass the cap
 

@@ -191,6 +191,14 @@ def test_what_no_package_could_hold_is_refused_before_it_is_drawn(
     assert field in fields(OPAL.replace(old, new), "opal.yaml")
 
 
+def test_the_begin_of_a_day_that_is_advised_is_one_of_its_slots() -> None:
+    time = 'slot_minutes: 180, day_starts: "04:00"'
+    text = OPAL.replace("slot_minutes: 15", time)
+    (problem,) = problems_of(text, "opal.yaml").problems
+    assert 'write "03:00"' in problem.rule
+    assert fields(text.replace("04:00", "03:00"), "opal.yaml") == []
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_all_problems_of_a_file_are_found_at_once(seed: int) -> None:
     text, expected = OPAL, set()

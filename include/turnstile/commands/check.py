@@ -16,7 +16,7 @@ from turnstile.pipeline.landing.first_look import action_unsaid
 from turnstile.pipeline.ledger_preview import refusal_of_files
 from turnstile.pipeline.trials.gain import no_gain
 from turnstile.pipeline.trials.public_files import require_public_files
-from turnstile.pipeline.trials.room import shortage, tightest_room
+from turnstile.pipeline.trials.room import open_ended, shortage, tightest_room, uncapped
 from turnstile.programme.calendar.release_schedule import period_containing
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.gtfs.timetable import read_calls
@@ -30,6 +30,7 @@ from turnstile.programme.problems import Checked, problems_of
 from turnstile.programme.reference import json_schema, reference
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
+from turnstile.publishing.lost_tables import lost_tables
 from turnstile.publishing.package_size import large_package, package_size
 from turnstile.quality.rules import shares_at_most
 from turnstile.release.plan import ReleasePlan, make_plan
@@ -106,10 +107,14 @@ def _judged(file: ProgrammeFile, settings: Settings, trips: int | None) -> _Judg
         grains = tuple(tables.usable_grains(programme, domain, settings.include, trips))
         programme = replace(programme, typical_volume=trips)
     plan = make_plan(programme, domain, period)
+    if (lost := lost_tables(programme, domain, plan)) is not None:
+        return _Judged((lost,), warnings, grains)
     size = package_size(programme, domain, plan)
     large = large_package(size, programme, settings.include, plan)
-    warnings = (*warnings, *filter(None, [large and f"{file.path.name}: {large}"]))
+    further = [large and f"{file.path.name}: {large}", open_ended(programme)]
+    warnings = (*warnings, *filter(None, further))
     lacking = (
+        uncapped(programme),
         shortage(programme, tightest_room(programme, domain, period)),
         no_gain(programme, domain, settings.include),
         action_unsaid(programme),

@@ -21,6 +21,7 @@ from turnstile.pipeline.trials.gain import no_gain
 from turnstile.pipeline.trials.publishable import require_columns, require_place
 from turnstile.pipeline.trials.sampler_fits import misfits_of
 from turnstile.privacy.units import ProtectionUnit
+from turnstile.publishing.lost_tables import lost_tables
 from turnstile.release.zones import write_atomically
 
 _NAME = "preflight.json"
@@ -40,10 +41,13 @@ def require_preflight(release: Release) -> None:
     require_place(release)
     if _known(release) is not None:
         return
+    for wrong in (
+        lost_tables(release.programme, release.domain, release.plan),
+        no_gain(release.programme, release.domain, release.settings.include),
+    ):
+        if wrong is not None:
+            raise RefusedError(f"{release.key}: {wrong}; nothing was charged")
     require_columns(release)
-    nothing = no_gain(release.programme, release.domain, release.settings.include)
-    if nothing is not None:
-        raise RefusedError(f"{release.key}: {nothing}; nothing was charged")
     programme, events = release.programme, release.plan.events
     misfits = misfits_of(events, release.settings.small_worlds)
     copy = PipelineCopy(observed=_tried(release), misfits=misfits)

@@ -212,8 +212,10 @@ def _periods(file: Sections) -> Iterator[Fault]:
 
 def _time(file: Sections) -> Iterator[Fault]:
     """A service day begins with a slot."""
-    if file.time.day_starts % file.time.slot_minutes:
-        rule = 'is no begin of a slot from 00:00 to 12:00; write "04:00"'
+    starts, length = file.time.day_starts, file.time.slot_minutes
+    if starts % length:
+        hour, minute = divmod(starts - starts % length, 60)
+        rule = f'is no begin of a slot of {length} minutes; write "{hour:02}:{minute:02}"'
         yield ("time", "day_starts"), rule
 
 

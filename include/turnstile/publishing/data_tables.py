@@ -165,6 +165,23 @@ class _Piece:
     limit: tuple[str, str] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A piece, and the table of the package that it is in.
+
+    Args:
+        grain: name of that table.
+        drawn: table that the piece is made from.
+        piece: of it.
+        is_of_grain: whether the table is called by its labels, so that both taps are in it.
+    """
+
+    grain: str
+    drawn: str
+    piece: _Piece
+    is_of_grain: bool = False
+
+
 def labels_of(names: Sequence[str]) -> list[str]:
     """Return the columns that say where, when or what a row is of."""
     labels = []
@@ -242,33 +259,63 @@ def _order(rows: pa.Table, sizes: Sequence[int]) -> pa.Array:
 
 def _grains(columns: Columns, events: Sequence[DrawEvent]) -> dict[str, list[_Piece]]:
     """Return the pieces of each table by its name; a tap's number is drawn where it can be."""
-    separate_tables = {event.table for event in events if event.own_records}
     grains: dict[str, list[_Piece]] = {}
-    for drawn in columns[MEASURED]:
-        _, sides = stripped(_labels(drawn, columns))
-        for name, piece in _pieces(drawn, columns):
-            grain, own_piece = name, piece
-            if len(sides) == 1 and (piece.number or piece.source.table or piece.source.estimates):
-                labels, _ = stripped(_labels(name, columns))
-                where = {TAP: sides[0], **piece.source.where}
-                own_piece = replace(piece, source=replace(piece.source, where=where))
-                if drawn not in separate_tables and piece.number != "count":
-                    grain = _name(labels, is_hourly=name.endswith(HOURLY))
-            beside = grains.setdefault(grain, [])
-            same = [
-                candidate
-                for candidate in beside
-                if candidate.source.where == own_piece.source.where
-            ]
-            if not same:
-                beside.append(own_piece)
-            elif own_piece.source.table and not same[0].source.table:
-                beside[beside.index(same[0])] = own_piece
+    for named in _named(columns, events):
+        beside = grains.setdefault(named.grain, [])
+        same = [
+            candidate for candidate in beside if candidate.source.where == named.piece.source.where
+        ]
+        if not same:
+            beside.append(named.piece)
+        elif named.piece.source.table and not same[0].source.table:
+            beside[beside.index(same[0])] = named.piece
     for pieces in grains.values():
         pieces.sort(
             key=lambda candidate: candidate.source.where.get(TAP) == "off"
         )  # a trip begins with on
     return {name: grains[name] for name in sorted(grains, key=lambda n: (n.count("_"), n))}
+
+
+def _named(columns: Columns, events: Sequence[DrawEvent]) -> Iterator[_Named]:
+    """Yield every piece of every drawn table with the name of the table that it is in."""
+    separate_tables = {event.table for event in events if event.own_records}
+    for drawn in columns[MEASURED]:
+        _, sides = stripped(_labels(drawn, columns))
+        for name, piece in _pieces(drawn, columns):
+            if len(sides) != 1 or not (
+                piece.number or piece.source.table or piece.source.estimates
+            ):
+                yield _Named(name, drawn, piece)
+                continue
+            labels, _ = stripped(_labels(name, columns))
+            where = {TAP: sides[0], **piece.source.where}
+            own_piece = replace(piece, source=replace(piece.source, where=where))
+            if drawn not in separate_tables and piece.number != "count":
+                grain = _name(labels, is_hourly=name.endswith(HOURLY))
+                yield _Named(grain, drawn, own_piece, is_of_grain=True)
+            else:
+                yield _Named(name, drawn, own_piece)
+
+
+def clashes(columns: Columns, events: Sequence[DrawEvent]) -> Iterator[tuple[str, list[str]]]:
+    """Yield names of tables in which rows of several drawn tables would lie over each other.
+
+    Args:
+        columns: of each table of each part.
+        events: draws of the plan.
+    """
+    by_grain: dict[str, list[_Named]] = {}
+    for named in _named(columns, events):
+        by_grain.setdefault(named.grain, []).append(named)
+    for grain, beside in by_grain.items():
+        clashing = beside
+        if all(named.is_of_grain for named in beside):  # a roll-up gives way to what was drawn
+            clashing = [named for named in beside if named.piece.source.table]
+            sides = {named.piece.source.where[TAP] for named in clashing}
+            if len(clashing) == len(sides):
+                continue
+        if len(tables := list(dict.fromkeys(named.drawn for named in clashing))) > 1:
+            yield grain, tables
 
 
 def _labels(name: str, columns: Columns) -> list[str]:

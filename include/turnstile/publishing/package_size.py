@@ -91,15 +91,7 @@ def package_size(programme: Programme, domain: PublicDomain, plan: ReleasePlan) 
         domain: public cells.
         plan: of the release.
     """
-    has_days = {event.table for event in plan.events if day_of_draw(event) is not None}
-    columns: dict[str, dict[str, list[str]]] = {MEASURED: {}, UNBIASED: {}, ESTIMATES: {}}
-    cells: dict[tuple[str, str], int] = {}
-    for source, table, part, numbers, table_domain in _tables(programme, domain):
-        is_daily = source.name in has_days and not (part == ESTIMATES and source.is_flow)
-        labels = [DAY] * is_daily + [MODE] * (len(domain.modes) > 1) + list(table.by)
-        columns[part][table.name] = [*labels, *numbers]
-        days = len(plan.week.days) if is_daily else 1
-        cells[part, table.name] = days * table_domain.cells(table)
+    columns, cells = columns_of(programme, domain, plan)
     table_layouts = layouts(columns, plan.events)
     rows = {
         name: sum(
@@ -110,6 +102,22 @@ def package_size(programme: Programme, domain: PublicDomain, plan: ReleasePlan) 
         if all(origin.estimates or origin.table for origin in layout.sources)
     }
     return PackageSize(rows)
+
+
+def columns_of(
+    programme: Programme, domain: PublicDomain, plan: ReleasePlan
+) -> tuple[dict[str, dict[str, list[str]]], dict[tuple[str, str], int]]:
+    """Return the telling columns of each table of each part of a release, and its rows."""
+    has_days = {event.table for event in plan.events if day_of_draw(event) is not None}
+    columns: dict[str, dict[str, list[str]]] = {MEASURED: {}, UNBIASED: {}, ESTIMATES: {}}
+    cells: dict[tuple[str, str], int] = {}
+    for source, table, part, numbers, table_domain in _tables(programme, domain):
+        is_daily = source.name in has_days and not (part == ESTIMATES and source.is_flow)
+        labels = [DAY] * is_daily + [MODE] * (len(domain.modes) > 1) + list(table.by)
+        columns[part][table.name] = [*labels, *numbers]
+        days = len(plan.week.days) if is_daily else 1
+        cells[part, table.name] = days * table_domain.cells(table)
+    return columns, cells
 
 
 def _tables(

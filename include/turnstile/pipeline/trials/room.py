@@ -14,6 +14,7 @@ from turnstile.ledger.balances.account_course import Course, filled
 from turnstile.ledger.balances.amounts import COORDINATES, Cap, amount_text, cap_text, word_of
 from turnstile.ledger.balances.forecast import costliest
 from turnstile.privacy.accounts import NANO, postings, rounded_up
+from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import Programme
 from turnstile.release.carried_weeks import rho_over_weeks, with_later_draws
@@ -52,6 +53,11 @@ class Room:
             return 0
         return max(0, self.limit - self.promised) // self.draw
 
+    @property
+    def is_passed(self) -> bool:
+        """Whether the promised releases alone pass the cap."""
+        return self.promised is None or self.promised > self.limit
+
     def __str__(self) -> str:
         """Say what is promised and what is allowed."""
         name = word_of(self.coordinate)
@@ -85,7 +91,9 @@ def tightest_room(programme: Programme, domain: PublicDomain, period: ServicePer
         if getattr(cap, coordinate) is not None
     ]
     return min(
-        (room for room in rooms if room.draw != 0), key=lambda room: room.draws, default=None
+        (room for room in rooms if room.draw != 0),
+        key=lambda room: (room.draws, not room.is_passed),
+        default=None,
     )
 
 
@@ -135,19 +143,50 @@ def _releases_of_an_account(cap: Cap, period: ServicePeriod) -> int:
 def shortage(programme: Programme, room: Room | None) -> ProgrammeError | None:
     """Return what is wrong with a programme whose cap lacks the room that it says there is.
 
-    That is room for the draws that may die and for one correction; none where it says on purpose
-    that a draw that dies costs its period.
+    That is room for its releases, and for the draws that may die and one correction; for these not
+    where it says on purpose that a draw that dies costs its period.
     """
     needed = programme.redraws + 1 if programme.redraws else 0
-    if room is None or room.draws >= needed:
+    if room is None or (room.draws >= needed and not room.is_passed):
         return None
+    where, fits = f"{programme.name}.yaml", _what_fits(room, needed)
+    if room.is_passed:  # as many as may die: none of them has to, and a week would have no release
+        return ProgrammeError(where=where, field="caps", rule=f"{room}; {fits}")
     die = "draw that dies" if programme.redraws == 1 else "draws that die"
     rule = (
         f"promises room for {programme.redraws} {die} and "
-        f"one correction in any window, and {room}; {_what_fits(room, needed)}, or write "
+        f"one correction in any window, and {room}; {fits}, or write "
         "redraws: 0 if a draw that dies may cost its period"
     )
-    return ProgrammeError(where=f"{programme.name}.yaml", field="redraws", rule=rule)
+    return ProgrammeError(where=where, field="redraws", rule=rule)
+
+
+def uncapped(programme: Programme) -> ProgrammeError | None:
+    """Return that nothing limits what releases cost together, where no cap is stated at all."""
+    if programme.caps:
+        return None
+    unit, amount = programme.mechanism.unit, programme.mechanism.kind.amount
+    rule = "is empty, so nothing limits what releases cost; write "
+    rule += f"- {{unit: {unit}, {amount}: AMOUNT}}"
+    return ProgrammeError(where=f"{programme.name}.yaml", field="caps", rule=rule)
+
+
+def open_ended(programme: Programme) -> str:
+    """Return that weeks add up without a limit for whoever comes again; empty where they do not.
+
+    A unit that is one record has nothing coarser that a cap could be on (`programme.rules`).
+    """
+    bounded = [bound.unit for bound in programme.units if not bound.unit.is_record]
+    if not programme.caps or not bounded or any(cap.unit.is_lifetime for cap in programme.caps):
+        return ""
+    unit = next(
+        unit for unit in ProtectionUnit if unit.is_lifetime and unit.subject is bounded[0].subject
+    )
+    return (
+        f"{programme.name}.yaml: caps: none is over weeks, so what the weeks cost one {unit} "
+        f"together has no limit; add - {{unit: {unit}, window_weeks: 52, "
+        f"{programme.mechanism.kind.amount}: AMOUNT}}"
+    )
 
 
 def _what_fits(room: Room, needed: int) -> str:
