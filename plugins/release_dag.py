@@ -10,9 +10,7 @@ clearing or skipping a task neither draws nor publishes.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from datetime import date, datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,9 +29,8 @@ from turnstile.operations.airflow_names import dag_of
 from turnstile.pipeline import steps
 from turnstile.pipeline.landing.fetching import address_of
 from turnstile.programme.calendar.release_schedule import period_containing, starts_at
-from turnstile.programme.examples import example_programmes
+from turnstile.programme.examples import broken_beside, readable_examples
 from turnstile.programme.loading import load_programme, programme_files
-from turnstile.programme.people import holders
 from turnstile.settings import Settings
 
 if TYPE_CHECKING:
@@ -125,11 +122,7 @@ def broken_programmes(file: str) -> str:
     wrong = [
         str(dag_or_error) for _, dag_or_error in _made(file) if not isinstance(dag_or_error, DAG)
     ]
-    for read in (partial(holders, "any role"), example_programmes):
-        try:
-            read(Settings.from_environment().include)
-        except TurnstileError as error:
-            wrong.append(str(error))
+    wrong += [str(error) for _, error in broken_beside(Settings.from_environment().include)]
     return "\n".join(wrong)
 
 
@@ -138,9 +131,7 @@ def _made(file: str) -> Iterator[tuple[str, DAG | str]]:
     wanted = get_parsing_context().dag_id  # in a task: its own DAG is enough
     settings = Settings.from_environment()
     include = settings.include
-    examples = frozenset[str]()
-    with suppress(TurnstileError):  # `broken_programmes` says it
-        examples = example_programmes(include) - settings.adopted
+    examples = readable_examples(include) - settings.adopted
     for programme in programme_files(include):
         if programme.name in examples:
             continue

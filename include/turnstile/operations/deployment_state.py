@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 from turnstile.errors import InputError, IntegrityError, TurnstileError
@@ -60,9 +58,8 @@ from turnstile.pipeline.ledger_preview import in_the_way
 from turnstile.pipeline.revision_in_force import revision_in_force
 from turnstile.programme.approval_rule import ApprovalStanding
 from turnstile.programme.calendar.release_schedule import period_containing, require_over
-from turnstile.programme.examples import EXAMPLES_FILE, example_programmes
+from turnstile.programme.examples import broken_beside, readable_examples
 from turnstile.programme.loading import load_programme, programme_files
-from turnstile.programme.people import PEOPLE_FILE, holders
 from turnstile.programme.spec import Programme
 from turnstile.release.plan import ReleasePlan
 from turnstile.service_calendar import ServicePeriod, parse_period
@@ -101,9 +98,7 @@ class DeploymentState:
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the deployment's programmes, those whose file is broken too."""
-        examples = frozenset[str]()
-        with suppress(InputError):  # which file that is, `broken` says
-            examples = example_programmes(self.settings.include) - self.settings.adopted
+        examples = readable_examples(self.settings.include) - self.settings.adopted
         examples -= self.snapshot().family_of.keys()
         files = (file.name for file in programme_files(self.settings.include))
         return tuple(name for name in files if name not in examples)
@@ -117,7 +112,10 @@ class DeploymentState:
 
         And, for every reader, the files beside them that cannot be read.
         """
-        programmes = [*self._broken_beside()]
+        programmes = [
+            BrokenProgramme(name, str(error))
+            for name, error in broken_beside(self.settings.include)
+        ]
         programmes += [
             BrokenProgramme(name, str(error), self._public_weeks(name))
             for name, error in self._read()
@@ -133,18 +131,6 @@ class DeploymentState:
             if any(week.live for week in self.snapshot().weeks_of(name).values())
         ]
         return tuple(programmes)
-
-    def _broken_beside(self) -> Iterator[BrokenProgramme]:
-        """Yield the files beside the programmes that cannot be read."""
-        readers: tuple[tuple[str, Callable[[Path], object]], ...] = (
-            (PEOPLE_FILE, partial(holders, "any role")),
-            (EXAMPLES_FILE, example_programmes),
-        )
-        for name, read in readers:
-            try:
-                read(self.settings.include)
-            except InputError as error:
-                yield BrokenProgramme(name, str(error))
 
     def _public_weeks(self, name: str) -> int:
         """Return how many weeks of a programme are public."""

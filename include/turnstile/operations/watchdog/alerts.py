@@ -115,19 +115,18 @@ def of_run(lines: Sequence[Line], run_id: str) -> tuple[Alert, ...]:
     told. The first is known by what it is, as it always was: journals hold that. Bytes that
     disagreed are told of as they first were, too: the week may go on, and they still did.
     """
-    alerts: dict[Alert | tuple[Alert, str], Alert] = {}
+    alerts: dict[tuple[Alert, bool], Alert] = {}
     stops: set[Alert] = set()
     for line in lines:
         if line.happening is Happening.FAILED:
             stop = _of_failure(line)
-            if line.run_id == run_id and stop in stops:
-                key = (stop, "again") if stop.rule == DISAGREE else stop
-                alerts[key] = replace(stop, again=line.at)
-            elif line.run_id == run_id:
-                alerts[stop] = stop
+            is_again = stop in stops
+            if line.run_id == run_id:
+                told = replace(stop, again=line.at) if is_again else stop
+                alerts[stop, is_again and stop.rule == DISAGREE] = told
             stops.add(stop)
         elif line.run_id == run_id:
-            alerts |= {alert: alert for alert in _of_input(line)}
+            alerts |= {(alert, False): alert for alert in _of_input(line)}
     return tuple(alerts.values())
 
 

@@ -65,29 +65,32 @@ def watched(
         now: the present instant, aware.
     """
     alerts, kept = [*of_budget(picture.forecasts)], [*of_burned(picture), *differing]
-    known = set[tuple[str, str]]()
+    troubled = set[tuple[str, str]]()
     for state, marks, lines in programmes:
         alerts += _of_attention(state)
         alerts += _lasting(state, marks, lines, now)
         judged = [mark.current for mark in marks]
-        troubled = {mark.week for mark in judged if mark.state in TROUBLE}
+        name = state.programme.name
+        troubled |= {(name, mark.week) for mark in judged if mark.state in TROUBLE}
         for run_id in sorted({line.run_id for line in lines if _speaks(line)}):
-            for alert in of_run(lines, run_id):
-                if alert.week in troubled or not (alert.rule in _OF_A_STOP or alert.again):
-                    alerts.append(alert)
-                if alert.week in troubled and alert.rule == DISAGREE:
-                    known.add((alert.programme, alert.week))
+            alerts += (
+                alert
+                for alert in of_run(lines, run_id)
+                if (name, alert.week) in troubled or not (alert.rule in _OF_A_STOP or alert.again)
+            )
         asked = {(mark.week, mark.run_id) for mark in judged if mark.state in OF_PEOPLE}
         questions = of_questions(lines, now, partial(behind, state.programme, marks, now))
         alerts += (question for question in questions if (question.week, question.run_id) in asked)
-        alerts += _stuck(picture, state.programme.name, marks, now)
+        alerts += _stuck(picture, name, marks, now)
         kept += of_retention(lines)
     for programme in broken:
         alerts.append(
             Alert("programme_broken", programme.name, "all", programme.problem, programme.problem)
         )
     # A week whose stop was reported is not reported once more for being late.
-    known |= {(alert.programme, alert.week) for alert in alerts if alert.rule in _SAY_SO}
+    disagree = {(alert.programme, alert.week) for alert in alerts if alert.rule == DISAGREE}
+    known = {(alert.programme, alert.week) for alert in alerts if alert.rule in _SAY_SO}
+    known |= disagree & troubled
     late = [alert for alert in alerts if alert.rule in _LATENESS]
     alerts = [alert for alert in alerts if alert.rule not in _LATENESS]
     alerts += [alert for alert in late if (alert.programme, alert.week) not in known]
