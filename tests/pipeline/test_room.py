@@ -246,6 +246,16 @@ def test_check_asks_for_a_cap_and_warns_where_none_is_over_weeks(
     )
 
 
+def test_check_plans_the_next_week_of_a_programme_that_rests_for_weeks(
+    turnstile: Cli, deployment: Deployment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It took the week of today whatever the programme says of it: no day of it had service."""
+    this_week = ServiceWeek.containing(datetime.now(UTC).date())
+    days = [str(day) for later in (0, 1) for day in this_week.plus(later).days]
+    deployment.edit("opal", "  landing:", f"  absent_days: [{', '.join(days)}]\n  landing:")
+    assert turnstile("check", "opal") == 0, capsys.readouterr().err
+
+
 def test_check_warns_of_a_programme_that_has_a_sealed_week_and_goes_on(
     landed: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:

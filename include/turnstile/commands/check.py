@@ -34,6 +34,7 @@ from turnstile.publishing.lost_tables import lost_tables
 from turnstile.publishing.package_size import large_package, package_size
 from turnstile.quality.rules import shares_at_most
 from turnstile.release.plan import ReleasePlan, make_plan
+from turnstile.service_calendar import ServicePeriod
 from turnstile.settings import Settings, system_clock
 from turnstile.sources.feeds.layout import names_in_source
 from turnstile.sources.feeds.registry import layout_of
@@ -99,7 +100,7 @@ def _judged(file: ProgrammeFile, settings: Settings, trips: int | None) -> _Judg
     warnings = tuple(filter(None, [_warning(file, programme)]))
     if problems or programme is None:
         return _Judged(problems, warnings)
-    period = period_containing(system_clock().date(), programme.schedule)
+    period = _next_with_service(programme)
     domain = load_domain(programme, settings.include)
     grains: tuple[str, ...] = ()
     if trips is not None and programme.source.feed.shape is RowShape.TRIPS:
@@ -124,6 +125,14 @@ def _judged(file: ProgrammeFile, settings: Settings, trips: int | None) -> _Judg
     if has_sealed:  # its weeks are promised already
         return _Judged(refusals, (*warnings, *map(str, errors)), grains)
     return _Judged((*errors, *refusals), warnings, grains)
+
+
+def _next_with_service(programme: Programme) -> ServicePeriod:
+    """Return the first period, of today's on, that has a day of service: the one to plan."""
+    period: ServicePeriod = period_containing(system_clock().date(), programme.schedule)
+    while not programme.days_of(period):
+        period = period.plus(1)
+    return period
 
 
 def _in_ledger(
@@ -184,7 +193,7 @@ def _problem_of_cells(
         shares_at_most(programme)
         domain = load_domain(programme, include)
         read_calls(programme, include)
-        period = period_containing(system_clock().date(), programme.schedule)
+        period = _next_with_service(programme)
         require_public_files(programme, include, period.days)
         for address in programme.publish.to:
             brought(PORTALS, "address", asked_by="publish.to")(address)

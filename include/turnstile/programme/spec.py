@@ -117,7 +117,7 @@ class DomainSpec:
         Annotated[int, whole(0, _H3_FINEST)] | None, Key("telemetry", "7", default="required")
     ]
     ring_cells: Annotated[
-        Whole, Key("telemetry: cells added around the service area, as rings", "1")
+        Whole, Key("telemetry, an area of stops: cells added around each, as rings", "1")
     ]
     first_minute: int
     last_minute: int
@@ -129,7 +129,9 @@ class DomainSpec:
             default="unknown for trips, drop for telemetry",
         ),
     ]
-    h3_coarsest: Annotated[Whole | None, Key("telemetry: coarser cells too", "5")] = None
+    h3_coarsest: Annotated[
+        Whole | None, Key("telemetry, a list of H3 cells: coarser ones too", "5")
+    ] = None
     service_hours: str | None = None
     timetable: Annotated[
         Text | None,

@@ -116,7 +116,7 @@ def _telemetry_domain(programme: Programme, include: Path) -> PublicDomain:
     file = open_public_file(programme, "domain.service_area", domain.service_area, include)
     if domain.h3_resolution is None:
         refuse(f"{programme.name}.yaml", "domain.h3_resolution", "is missing; write 7")
-    cells = _area_cells(file, domain, domain.h3_resolution)
+    cells = _area_cells(file, programme, domain.h3_resolution)
     more = public_lists(programme, include)
     slots, _ = slots_by_mode(programme, include)
     length = programme.time.slot_minutes
@@ -143,18 +143,24 @@ def _telemetry_domain(programme: Programme, include: Path) -> PublicDomain:
     return public_domain(version, cells_by_mode, (), more.listed)
 
 
-def _area_cells(file: PublicFile, domain: DomainSpec, resolution: int) -> tuple[str, ...]:
+def _area_cells(file: PublicFile, programme: Programme, resolution: int) -> tuple[str, ...]:
     """Return the cells of a service area, by the kind of its file."""
-    ring_cells = domain.ring_cells
-    if file.name.endswith((".geojson", ".json")):
+    domain, where = programme.domain, f"{programme.name}.yaml"
+    is_polygon = file.name.endswith((".geojson", ".json"))
+    columns = () if is_polygon else file.columns()
+    is_list = "cell" in columns
+    if domain.ring_cells and (is_polygon or is_list):
+        rule = f"is for an area of stops, and {file.name} states its cells; remove it"
+        refuse(where, "domain.ring_cells", rule)
+    if domain.h3_coarsest is not None and not is_list:
+        rule = f"is for a list of H3 cells, and {file.name} is none; remove it"
+        refuse(where, "domain.h3_coarsest", rule)
+    if is_polygon:
         return _polygon_cells(file, resolution)
-    columns = file.columns()
-    if "cell" in columns:
-        coarsest = resolution if domain.h3_coarsest is None else domain.h3_coarsest
-        return _listed_cells(file, resolution, coarsest)
-    if "stop_lat" in columns:
-        return _stop_cells(file, ("stop_lat", "stop_lon"), resolution, ring_cells)
-    return _stop_cells(file, ("latitude", "longitude"), resolution, ring_cells)
+    if is_list:
+        return _listed_cells(file, resolution, domain.h3_coarsest)
+    degrees = ("stop_lat", "stop_lon") if "stop_lat" in columns else ("latitude", "longitude")
+    return _stop_cells(file, degrees, resolution, domain.ring_cells)
 
 
 def _polygon_cells(file: PublicFile, resolution: int) -> tuple[str, ...]:
@@ -174,9 +180,10 @@ def _polygon_cells(file: PublicFile, resolution: int) -> tuple[str, ...]:
     return tuple(sorted({cell for part in parts for cell in part}))
 
 
-def _listed_cells(file: PublicFile, finest: int, coarsest: int) -> tuple[str, ...]:
+def _listed_cells(file: PublicFile, finest: int, coarsest: int | None) -> tuple[str, ...]:
     """Return the cells of a list, of one resolution or of several."""
     cells: set[str] = set()
+    coarsest = finest if coarsest is None else coarsest
     for where, (text,) in file.rows("cell"):
         try:
             cells.add(checked_cell(text, finest, coarsest))
