@@ -336,7 +336,9 @@ class SourceSpec:
     grid_decimals: Annotated[
         int, whole(0, _GRID_FINEST), Key("taps at coordinates: decimals of the grid", "2")
     ] = 1
-    extent: Annotated[Extent | None, Key("box in degrees: what lies outside is no position")] = None
+    extent: Annotated[
+        Extent | None, Key("box in degrees that holds the city: finds swapped coordinates")
+    ] = None
     without_card: Annotated[
         WithoutCard, Key("what happens to a row of a trip that names no card", "drop")
     ] = WithoutCard.DROP
