@@ -22,6 +22,7 @@ from turnstile.programme.spec import Programme
 from turnstile.release.ledger_caps import ledger_cap
 from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServicePeriod, ServiceWeek
+from turnstile.settings import system_clock
 
 INCLUDE = Path(__file__).parents[2] / "include"
 EARLIER = INCLUDE / "programmes/earlier"
@@ -250,7 +251,7 @@ def test_check_plans_the_next_week_of_a_programme_that_rests_for_weeks(
     turnstile: Cli, deployment: Deployment, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It took the week of today whatever the programme says of it: no day of it had service."""
-    this_week = ServiceWeek.containing(datetime.now(UTC).date())
+    this_week = ServiceWeek.containing(system_clock().date())
     days = [str(day) for later in (0, 1) for day in this_week.plus(later).days]
     deployment.edit("opal", "  landing:", f"  absent_days: [{', '.join(days)}]\n  landing:")
     assert turnstile("check", "opal") == 0, capsys.readouterr().err
