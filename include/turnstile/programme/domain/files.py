@@ -145,20 +145,18 @@ def _telemetry_domain(programme: Programme, include: Path) -> PublicDomain:
 
 def _area_cells(file: PublicFile, programme: Programme, resolution: int) -> tuple[str, ...]:
     """Return the cells of a service area, by the kind of its file."""
-    domain, where = programme.domain, f"{programme.name}.yaml"
-    is_polygon = file.name.endswith((".geojson", ".json"))
+    domain, is_polygon = programme.domain, file.name.endswith((".geojson", ".json"))
     columns = () if is_polygon else file.columns()
     is_list = "cell" in columns
-    if domain.ring_cells and (is_polygon or is_list):
-        rule = f"is for an area of stops, and {file.name} states its cells; remove it"
-        refuse(where, "domain.ring_cells", rule)
-    if domain.h3_coarsest is not None and not is_list:
-        rule = f"is for a list of H3 cells, and {file.name} is none; remove it"
-        refuse(where, "domain.h3_coarsest", rule)
+    rings, coarsest = domain.ring_cells and (is_polygon or is_list), domain.h3_coarsest
+    if rings or (coarsest is not None and not is_list):
+        key = "ring_cells" if rings else "h3_coarsest"
+        rule = f"is not for an area as {file.name} states it; remove it"
+        refuse(f"{programme.name}.yaml", f"domain.{key}", rule)
     if is_polygon:
         return _polygon_cells(file, resolution)
     if is_list:
-        return _listed_cells(file, resolution, domain.h3_coarsest)
+        return _listed_cells(file, resolution, resolution if coarsest is None else coarsest)
     degrees = ("stop_lat", "stop_lon") if "stop_lat" in columns else ("latitude", "longitude")
     return _stop_cells(file, degrees, resolution, domain.ring_cells)
 
@@ -180,10 +178,9 @@ def _polygon_cells(file: PublicFile, resolution: int) -> tuple[str, ...]:
     return tuple(sorted({cell for part in parts for cell in part}))
 
 
-def _listed_cells(file: PublicFile, finest: int, coarsest: int | None) -> tuple[str, ...]:
+def _listed_cells(file: PublicFile, finest: int, coarsest: int) -> tuple[str, ...]:
     """Return the cells of a list, of one resolution or of several."""
     cells: set[str] = set()
-    coarsest = finest if coarsest is None else coarsest
     for where, (text,) in file.rows("cell"):
         try:
             cells.add(checked_cell(text, finest, coarsest))
