@@ -49,6 +49,7 @@ POSITION = {"vehicle": VEHICLE | {"position": {"latitude": 1, "longitude": 2, "s
 TRIP = {"trip_id": "t1", "route_id": "r1", "direction_id": 0}
 ON_A_TRIP = {"vehicle": POSITION["vehicle"] | {"trip": TRIP}}
 FULL = {"vehicle": POSITION["vehicle"] | {"occupancy_status": "FULL"}}
+CALL = "FAHRT_BEZEICHNER,ANKUNFTSZEIT,AN_PROGNOSE,AN_PROGNOSE_STATUS,FAELLT_AUS_TF,BPUIC\n"
 EVENTS = (
     "passenger_event_id,service_date,event_timestamp,event_type,vehicle_id,stop_id,event_count,"
     "trip_stop_sequence\n"
@@ -355,6 +356,28 @@ def test_vehicles_are_measured_by_what_columns_and_feed_tell(
     assert written == lists
     assert main(["check", "city"]) == 0
     assert main(["plan", "city", "--week", "2026-W01"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "told", "not_told"),
+    [
+        ("x.json", json.dumps([POSITION]), "| mean speed, headway |", "every stop"),
+        ("x.json", json.dumps([{"vehicle": VEHICLE}]), "| headway |", "peed"),
+        ("x.csv", CALL, "| headway, delay |", "H3 cells"),
+    ],
+)
+def test_a_page_names_what_its_tables_tell_and_no_more(
+    new: Callable[..., int], tmp_path: Path, file: str, text: str, told: str, not_told: str
+) -> None:
+    answers = ("--gtfs", "HERE/gtfs.zip", "--protect", "day", *CLOCK)
+    assert new(file, text, answers=answers) == 0
+    programmes = tmp_path / "include/programmes"
+    page = (programmes / "city.decisions.md").read_text().partition("## What no column")[0]
+    assert told in page
+    assert not_told not in page
+    assert ("`clamp_kmh`" in page) == ("mean_speed" in measures_of(tmp_path / "include"))
+    description = load_programme("city", tmp_path / "include").description
+    assert ("speed" in description.lower()) == ("mean speed" in told)
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def _new(args: argparse.Namespace) -> int:
     print(f"{args.name}: feed {deliveries[0].feed}")
     print("\n".join(f"wrote {include / name}" for name, _ in new.files))
     if new.grain is not None:
-        print(f"begins with {new.grain.in_words(deliveries[0].feed.shape)}")
+        print(f"begins with {new.grain.in_words(deliveries[0].feed)}")
     if args.trips and (written := written_programme(args.name, include)):
         for line in usable_grains(*written, include, args.trips):
             print(line)

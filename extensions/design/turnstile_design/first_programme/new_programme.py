@@ -132,10 +132,10 @@ class Grain:
     is_whole: bool = False
     h3_resolution: int = 7
 
-    def in_words(self, shape: RowShape) -> str:
+    def in_words(self, feed: Feed) -> str:
         """Say how fine it is."""
         places = "all places of a mode in one" if self.is_whole else "every stop or station"
-        if shape is RowShape.TELEMETRY:
+        if feed.shape is RowShape.TELEMETRY and not feed.names_stops:
             places = f"H3 cells of resolution {self.h3_resolution}"
         return f"slots of {self.slot_minutes} minutes, {places}"
 
@@ -217,7 +217,7 @@ def new_programme(  # noqa: PLR0913 - the keyword-only rest is what the package 
             public.append((f"domains/{name}.zip", measures.timetable))
 
     def files(grain: Grain, values: dict[str, object]) -> tuple[tuple[str, bytes], ...]:
-        values = values | {"grain": grain, "how_fine": grain.in_words(delivery.feed.shape)}
+        values = values | {"grain": grain, "how_fine": grain.in_words(delivery.feed)}
         return (
             (f"domains/{name}{suffix}", _of_grain(built, grain).encode()),
             *public,
@@ -300,7 +300,6 @@ def _values(
         "asked": asked,
         "open": [key for key, value in asked.items() if value == UNDECIDED],
         "measures": measures,
-        "has_delays": measures is not None and measures.has_delays,
         "file": delivery.written,
         "sheet": delivery.sheet,
         "third": third_of_cap,

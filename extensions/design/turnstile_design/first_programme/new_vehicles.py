@@ -47,9 +47,11 @@ class VehicleMeasures:
     lists: tuple[tuple[str, str, str], ...]
 
     @property
-    def has_delays(self) -> bool:
-        """True if there is a table of them."""
-        return any("mean_delay" in table for table in self.tables)
+    def told(self) -> tuple[str, ...]:
+        """What the tables tell, in words."""
+        words = {"speed": "mean speed", "full": "occupancy"}
+        names = [table.partition(":")[0] for table in self.tables]
+        return tuple(words.get(name, name) for name in names)
 
 
 def vehicle_measures(delivery: Delivery, gtfs: Path | None, zone: str | None) -> VehicleMeasures:
