@@ -108,13 +108,13 @@ def _judged(file: ProgrammeFile, settings: Settings, trips: int | None) -> _Judg
         grains = tuple(tables.usable_grains(programme, domain, settings.include, trips))
         programme = replace(programme, typical_volume=trips)
     plan = make_plan(programme, domain, period)
-    if (lost := lost_tables(programme, domain, plan)) is not None:
-        return _Judged((lost,), warnings, grains)
-    size = package_size(programme, domain, plan)
-    large = large_package(size, programme, settings.include, plan)
+    lost = lost_tables(programme, domain, plan)
+    size = None if lost else package_size(programme, domain, plan)
+    large = size and large_package(size, programme, settings.include, plan)
     further = [large and f"{file.path.name}: {large}", open_ended(programme)]
     warnings = (*warnings, *filter(None, further))
     lacking = (
+        lost,
         uncapped(programme),
         shortage(programme, tightest_room(programme, domain, period)),
         no_gain(programme, domain, settings.include),
