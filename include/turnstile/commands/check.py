@@ -109,8 +109,10 @@ def _judged(file: ProgrammeFile, settings: Settings, trips: int | None) -> _Judg
         programme = replace(programme, typical_volume=trips)
     plan = make_plan(programme, domain, period)
     lost = lost_tables(programme, domain, plan)
-    size = None if lost else package_size(programme, domain, plan)
-    large = size and large_package(size, programme, settings.include, plan)
+    large = ""
+    if lost is None:  # of tables that would lie over each other nobody knows the size
+        size = package_size(programme, domain, plan)
+        large = large_package(size, programme, settings.include, plan)
     further = [large and f"{file.path.name}: {large}", open_ended(programme)]
     warnings = (*warnings, *filter(None, further))
     lacking = (
