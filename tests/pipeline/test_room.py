@@ -14,7 +14,7 @@ from turnstile.errors import BudgetExceeded
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Bindings, ReleaseKey, Request
 from turnstile.pipeline.steps import step_named
-from turnstile.pipeline.trials.room import crash_sentence, shortage, tightest_room
+from turnstile.pipeline.trials.room import crash_sentence, shortage, tightest_room, uncapped
 from turnstile.programme.calendar.periods import period_named
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme, parse_programme
@@ -245,6 +245,19 @@ def test_check_asks_for_a_cap_and_warns_where_none_is_over_weeks(
         "caps: []\n",
         "opal.yaml: caps: is empty",
     )
+
+
+def test_a_cap_that_is_advised_states_all_that_its_mechanism_spends(deployment: Deployment) -> None:
+    """A cap without a delta admits none: who wrote what was advised was refused again."""
+    text = (deployment.include / "programmes/opal_2017.yaml").read_text()
+    caps = text[text.index("caps:  ") :].partition("\n\n")[0]
+    programme = parse_programme(text.replace(caps, "caps: []"), "opal_2017.yaml")
+    advised = str(uncapped(programme)).partition("write ")[2]
+    assert advised == "- {unit: trip, epsilon: AMOUNT, delta: AMOUNT}"
+    followed = advised.replace("epsilon: AMOUNT", 'epsilon: "99"').replace("AMOUNT", '"1e-5"')
+    followed = parse_programme(text.replace(caps, f"caps:\n  {followed}"), "opal_2017.yaml")
+    domain = load_domain(followed, deployment.include)
+    assert make_plan(followed, domain, ServiceWeek.parse(WEEK))
 
 
 def test_check_plans_the_next_week_of_a_programme_that_rests_for_weeks(

@@ -165,9 +165,8 @@ def uncapped(programme: Programme) -> ProgrammeError | None:
     """Return that nothing limits what releases cost together, where no cap is stated at all."""
     if programme.caps:
         return None
-    unit, amount = programme.mechanism.unit, programme.mechanism.kind.amount
-    rule = "is empty, so nothing limits what releases cost; write "
-    rule += f"- {{unit: {unit}, {amount}: AMOUNT}}"
+    rule = "is empty, so nothing here limits what releases cost; write "
+    rule += f"- {{unit: {programme.mechanism.unit}, {_amounts(programme)}}}"
     return ProgrammeError(where=f"{programme.name}.yaml", field="caps", rule=rule)
 
 
@@ -183,10 +182,16 @@ def open_ended(programme: Programme) -> str:
         unit for unit in ProtectionUnit if unit.is_lifetime and unit.subject is bounded[0].subject
     )
     return (
-        f"{programme.name}.yaml: caps: none is over weeks, so what the weeks cost one {unit} "
-        f"together has no limit; add - {{unit: {unit}, window_weeks: 52, "
-        f"{programme.mechanism.kind.amount}: AMOUNT}}"
+        f"{programme.name}.yaml: caps: none is over weeks, so unless another programme of "
+        f"{programme.family} states one, what the weeks cost one {unit} together has no limit; "
+        f"add - {{unit: {unit}, window_weeks: 52, {_amounts(programme)}}}"
     )
+
+
+def _amounts(programme: Programme) -> str:
+    """Return what a cap has to state, for somebody to fill in."""
+    kind = programme.mechanism.kind  # a cap that states no delta admits none
+    return f"{kind.amount}: AMOUNT" + ", delta: AMOUNT" * kind.is_thresholded
 
 
 def _what_fits(room: Room, needed: int) -> str:
