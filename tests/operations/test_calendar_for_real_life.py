@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from watched_place import INCLUDE, Place
 
+from turnstile.cli import main
 from turnstile.operations.airflow_now import AirflowNow, RunNow
 from turnstile.operations.budget_page.page import BudgetPage
 from turnstile.settings import Settings
@@ -103,7 +104,12 @@ def test_a_file_that_cannot_be_opened_takes_no_page_with_it(page: BudgetPage) ->
     ],
 )
 def test_a_file_beside_the_programmes_that_cannot_be_read_is_told_and_the_programmes_go_on(
-    file: str, content: str | None, rule: str, page: BudgetPage
+    file: str,
+    content: str | None,
+    rule: str,
+    page: BudgetPage,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Whoever asked about any programme, page, watchdog or digest, was given an error alone."""
     _publish(page, "2026-W38")
@@ -129,6 +135,10 @@ def test_a_file_beside_the_programmes_that_cannot_be_read_is_told_and_the_progra
         assert "of its weeks" not in words
     (opal_now,) = [programme for programme in page.programmes() if programme.name == "opal"]
     assert "2026-W39" in page.in_one_sentence(opal_now, airflow)
+    monkeypatch.setenv("TURNSTILE_INCLUDE", str(page.settings.include))
+    capsys.readouterr()
+    assert main(["check", "opal"]) == 2  # as RUNBOOK, programme_broken, says
+    assert capsys.readouterr().err.count(rule) == 1
 
 
 def test_an_example_is_on_no_page_until_somebody_releases_from_it(page: BudgetPage) -> None:

@@ -19,6 +19,7 @@ from turnstile.pipeline.trials.public_files import require_public_files
 from turnstile.pipeline.trials.room import open_ended, shortage, tightest_room, uncapped
 from turnstile.programme.calendar.release_schedule import period_containing
 from turnstile.programme.domain.files import load_domain
+from turnstile.programme.examples import broken_beside
 from turnstile.programme.gtfs.timetable import read_calls
 from turnstile.programme.loading import (
     ProgrammeFile,
@@ -74,7 +75,9 @@ def _check(args: argparse.Namespace) -> int:
     judgements = [_judged(file, settings, args.trips) for file in files]
     for warning in (sentence for judgement in judgements for sentence in judgement.warnings):
         print(f"turnstile: warning: {warning}", file=sys.stderr)
-    problems = [problem for judgement in judgements for problem in judgement.problems]
+    found = [problem for judgement in judgements for problem in judgement.problems]
+    found += (error for _, error in broken_beside(settings.include))
+    problems = dict.fromkeys(map(str, found))  # who needs a broken file says so too
     for problem in problems:
         print(f"turnstile: {problem}", file=sys.stderr)
     for sentence in (grain for judged in judgements for grain in judged.grains):
