@@ -48,6 +48,7 @@ from turnstile.operations.watchdog.last_verification import (
 )
 from turnstile.operations.watchdog.private_comparison import (
     of_looks,
+    of_missing_looks,
     private_differences,
     private_trouble,
 )
@@ -304,8 +305,9 @@ class DeploymentState:
             broken = self.broken(self.ever_known())
         except IntegrityError:
             return self._alarm_of_damage()
-        differing = of_looks(Journal.of(self.settings))
-        return watched(self.snapshot(), followed, broken, differing, self.clock())
+        journal, snapshot, now = Journal.of(self.settings), self.snapshot(), self.clock()
+        looks = (*of_looks(journal), *of_missing_looks(journal, snapshot.began, now))
+        return watched(snapshot, followed, broken, looks, now)
 
     def lost(self) -> tuple[Alert, ...]:
         """Return the alarm of a ledger that is gone, holds nothing or is damaged, if it is."""

@@ -65,6 +65,7 @@ RULES: dict[str, Rule] = {
     "ledger_lost": Rule(Severity.CRITICAL, "the ledger is lost or damaged; stop releasing"),
     "audit_failed": Rule(Severity.CRITICAL, "the daily audit found a difference; stop releasing"),
     "private_differs": Rule(Severity.CRITICAL, "private data are gone or altered; restore them"),
+    "look_missing": Rule(Severity.ERROR, "a look of every day was not made for three days"),
 }
 
 
