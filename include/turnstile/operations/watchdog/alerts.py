@@ -239,9 +239,11 @@ def of_retention(lines: Iterable[Line]) -> tuple[Alert, ...]:
 
 
 def taken_pct(forecast: CapForecast) -> int:
-    """Return how much of a cap is spent or held so far, in whole percent, rounded down."""
-    past = [taken for week, taken in forecast.path if week < forecast.from_week]
-    return 100 * max(past, default=0) // max(1, forecast.limit)
+    """Return how much of a cap is spent or held now, in whole percent, rounded down.
+
+    A window long past, into which nobody charges, was as full as it was.
+    """
+    return 100 * forecast.taken // max(1, forecast.limit)
 
 
 def of_budget(forecasts: Iterable[CapForecast]) -> tuple[Alert, ...]:
