@@ -23,6 +23,7 @@ from turnstile.ledger.records import ReleaseKey, Request
 from turnstile.operations import airflow_api
 from turnstile.operations.airflow_now import AirflowNow
 from turnstile.operations.budget_page.page import BudgetPage
+from turnstile.operations.watchdog.alerts import of_budget
 from turnstile.service_calendar import parse_period
 from turnstile.settings import Settings, system_clock
 
@@ -270,6 +271,26 @@ def test_a_correction_of_the_newest_week_fits_up_to_its_cap_and_not_above(ledger
     published(ledger, ask(week_number(1), caps=low), "artefact-2")
     (trip,) = ledger.forecast("opal_cards")
     assert trip.correction_in is None
+
+
+def test_what_a_cap_has_taken_is_of_the_windows_that_a_release_of_today_touches(
+    ledger: Ledger,
+) -> None:
+    """A window that was full years ago kept the alarm of its cap, and the gauge, for ever."""
+    caps = (Cap(CARD, epsilon_micro=4 * LOSS_MICRO, window_weeks=4), Cap(CARD, epsilon_micro=10**9))
+    for number in range(4):
+        published(ledger, ask(week_number(number), caps=caps), f"artefact-{number}")
+    ever, window = ledger.forecast("opal_cards")
+    assert (window.taken, ever.taken) == (4 * LOSS_MICRO, 4 * LOSS_MICRO)
+    assert [alert.rule for alert in of_budget([window, ever])] == ["budget_90"]
+    published(ledger, ask(week_number(6), caps=caps), "artefact-6")
+    ever, window = ledger.forecast("opal_cards")
+    assert (window.taken, ever.taken) == (2 * LOSS_MICRO, 5 * LOSS_MICRO)
+    assert max(taken for _, taken in window.path) == 4 * LOSS_MICRO  # as the picture shows
+    published(ledger, ask(week_number(40), caps=caps), "artefact-40")
+    ever, window = ledger.forecast("opal_cards")
+    assert (window.taken, ever.taken) == (LOSS_MICRO, 6 * LOSS_MICRO)
+    assert of_budget([window, ever]) == ()
 
 
 def test_a_month_is_charged_to_each_of_its_weeks_and_counted_once_in_a_window(

@@ -167,7 +167,7 @@ def _forecast(taken: int, limit: int = 100) -> CapForecast:
     cap = Cap(ProtectionUnit.CARD, rho_nano=limit, window_weeks=52)
     path = (("2016-W30", taken), ("2016-W31", limit))
     return CapForecast(
-        "cards", cap, "rho_nano", limit, 1, 52, None, path, "2016-W31", 1, None, None
+        "cards", cap, "rho_nano", limit, taken, 1, 52, None, path, "2016-W31", 1, None, None
     )
 
 

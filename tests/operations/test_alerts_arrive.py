@@ -149,6 +149,15 @@ def _private_gone(place: Place, week: str) -> None:
     place.journal.write(Line(at, Happening.COMPARED, "ledger", "all", details=details))
 
 
+def _not_compared(place: Place, week: str) -> None:
+    place.are_looks_asked = True
+    if week == WEEK:
+        place.seal(week)
+    else:
+        _private_gone(place, week)  # it was made meanwhile
+    place.clock.now += timedelta(days=4)
+
+
 def _unreadable(place: Place, week: str) -> None:
     problem = f"include/programmes/opal.yaml: line 3: unit: choose trip ({week})"
     place.broken.append(BrokenProgramme("opal", problem, 1))
@@ -179,10 +188,11 @@ CAUSES: dict[str, Cause] = {
     "run_stalled": _stalls,
     "audit_failed": _altered,
     "private_differs": _private_gone,
+    "look_missing": _not_compared,
 }
 # What is sent of a cap, a programme or a stall is not sent once a week.
 OF_NO_WEEK = {rule for rule in RULES if rule.startswith("budget")}
-OF_NO_WEEK |= {"programme_broken", "run_stalled"}
+OF_NO_WEEK |= {"programme_broken", "run_stalled", "look_missing"}
 
 
 OF_AN_END = {"run_died", "week_stopped", "week_refused", "week_missing"}

@@ -232,6 +232,61 @@ def test_each_difference_is_one_alert_until_it_was_in_order_and_is_found_again(
     assert later.identity != first.identity
 
 
+def missing(place: Place) -> list[str]:
+    page = BudgetPage(Settings.from_environment(), place.clock)
+    alerts = [alert for alert in page.watched(AirflowNow()) if alert.rule == "look_missing"]
+    assert alerts == [alert for alert in place_alerts(place) if alert.rule == "look_missing"]
+    assert all((alert.programme, alert.week) == ("ledger", "all") for alert in alerts)
+    return [alert.subject for alert in alerts]
+
+
+def place_alerts(place: Place) -> list[Alert]:
+    place.journal, place.are_looks_asked = Journal.of(Settings.from_environment()), True
+    return place.watched()
+
+
+def test_a_look_of_every_day_that_nobody_makes_for_three_days_is_told_once(place: Place) -> None:
+    """Whoever paused `retention` or `audit_ledger`, or had one without an end, was told nothing."""
+    place.clock.now += timedelta(days=3)
+    assert missing(place) == []  # a deployment of three days
+    place.clock.now += timedelta(hours=1)
+    assert missing(place) == ["audit_ledger, last never", "retention, last never"]
+    tell(place)
+    assert missing(place) == ["retention, last never"]
+    compare(place, EXACT)
+    assert missing(place) == []
+    place.clock.now += timedelta(days=2)
+    tell(place, "chain")  # it looked, whatever it found
+    place.clock.now += timedelta(days=1, hours=1)
+    first = missing(place)
+    assert first == ["retention, last 2016-08-04T14:00:00+00:00"]
+    place.clock.now += timedelta(days=1)
+    assert missing(place) == first
+    place.clock.now += timedelta(days=1, hours=1)
+    assert len(missing(place)) == 2
+
+
+def test_a_clock_that_once_ran_ahead_ends_no_look_that_is_missing(place: Place) -> None:
+    now = place.clock.now
+    place.clock.now += timedelta(days=900)
+    tell(place)
+    compare(place)
+    place.clock.now = now
+    tell(place)
+    compare(place)
+    place.clock.now += timedelta(days=4)
+    assert len(missing(place)) == 2
+
+
+def test_where_nothing_was_ever_held_no_look_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TURNSTILE_HOME", str(tmp_path))
+    monkeypatch.setenv("TURNSTILE_INCLUDE", str(INCLUDE))
+    monkeypatch.delenv("TURNSTILE_LEDGER_URL", raising=False)
+    assert missing(Place.new(tmp_path)) == []
+
+
 @pytest.mark.parametrize(
     ("error", "told"),
     [

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from retention_days import (
@@ -107,6 +108,63 @@ def test_what_cannot_be_deleted_is_named_and_holds_up_nothing_else(
     assert sorted(deletions()) == sorted(stated), "stated once, however often it was tried"
     assert set(act(late + timedelta(days=2))) == {(WEEK, "files"), (WEEK, "rows")}
     assert sorted(deletions()) == sorted(stated)
+
+
+def lock(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """Let a folder be as of mode 000, or of a broken disk, to root as well."""
+
+    def refusing(act: Callable[..., Any], *, itself: bool) -> Callable[..., Any]:
+        def refuses(path: Any = ".", *words: Any, **options: Any) -> Any:
+            place = Path(os.fsdecode(path)) if isinstance(path, (str, bytes, Path)) else Path()
+            if folder in place.parents or (itself and place == folder):
+                raise PermissionError(13, "Permission denied", str(path))
+            return act(path, *words, **options)
+
+        return refuses
+
+    for name in ("listdir", "scandir"):
+        patch.setattr(os, name, refusing(getattr(os, name), itself=True))
+    patch.setattr(os, "stat", refusing(os.stat, itself=False))
+
+
+@pytest.mark.parametrize(
+    ("locked", "goes"),
+    [("", set()), ("r0", {(WEEK, "files"), (WEEK, "rows")})],
+)
+def test_a_folder_that_nobody_can_read_is_told_and_holds_up_nothing_else(
+    published: Deployment, monkeypatch: pytest.MonkeyPatch, locked: str, goes: set[tuple[str, str]]
+) -> None:
+    """The listing stopped at it: whatever else was due, of every programme, stayed.
+
+    A correction may have been begun in a folder of a week, so its delivered files stay, too.
+    """
+    late = NOW + timedelta(days=100)
+    folder = (published.home / "private/itms" / WEEK / locked).resolve()
+    others = by_name(day(late).verdicts(), "opal")
+    everything = {(WEEK, part) for part in ("files", "rows", "exact")}
+    with monkeypatch.context() as broken:
+        lock(folder, broken)
+        went = day(late).act()
+        waiting = by_name(day(late).waiting())
+    assert set(by_name(went)) == goes
+    assert set(by_name(went, "opal")) == {of for of, its in others.items() if its.may_go(late)}
+    assert waiting.keys() == everything - goes
+    path = folder.relative_to(published.home.resolve())
+    rule = f"{path} cannot be read (Permission denied); mend its rights or the disk"
+    assert {verdict.held for verdict in waiting.values()} == {rule}
+    assert {alert.subject for alert in tell(late)} == {rule}
+    assert set(act(late + timedelta(days=1))) == everything - goes
+
+
+def test_a_folder_that_nobody_can_read_is_told_when_it_is_due_and_not_before(
+    published: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as broken:
+        lock((published.home / "private/itms" / WEEK / "r0").resolve(), broken)
+        early = NOW - timedelta(days=60 * 365)
+        verdict = by_name(RetentionDay(Settings.from_environment(), early).verdicts())
+        assert "cannot be read" in verdict[WEEK, "exact"].held
+        assert not verdict[WEEK, "exact"].is_told_at_once
 
 
 def test_a_delivered_file_may_be_called_as_sealed_bytes_are(published: Deployment) -> None:

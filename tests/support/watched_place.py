@@ -24,7 +24,7 @@ from turnstile.operations.programme_now import (
     weeks_to_go_on_with,
 )
 from turnstile.operations.watchdog.alerts import Alert
-from turnstile.operations.watchdog.private_comparison import of_looks
+from turnstile.operations.watchdog.private_comparison import of_looks, of_missing_looks
 from turnstile.operations.watchdog.watch import watched
 from turnstile.operations.week_states import Evidence, WeekMark
 from turnstile.privacy.accounts import Posting
@@ -49,13 +49,17 @@ class Clock:
 
 @dataclass
 class Place:
-    """A ledger whose cap is 1000 millionths of epsilon a card, and a journal."""
+    """A ledger whose cap is 1000 millionths of epsilon a card, and a journal.
+
+    Whether somebody looks every day is asked where `are_looks_asked` says so: few tests play them.
+    """
 
     ledger: Ledger
     journal: Journal
     clock: Clock
     broken: list[BrokenProgramme] = field(default_factory=list)
     heard: datetime | None = None
+    are_looks_asked: bool = False
 
     @classmethod
     def new(cls, folder: Path) -> Self:
@@ -139,5 +143,8 @@ class Place:
         airflow = self.airflow(state, tasks or {"draw": "running"}, paused=paused)
         of_opal = (self.now(airflow), self.marks(airflow), self.journal.of_programme("opal"))
         picture = LedgerFollower(self.ledger).now()
-        differing = of_looks(self.journal)
-        return list(watched(picture, [of_opal], self.broken, differing, self.clock.now))
+        now = self.clock.now
+        looks = [*of_looks(self.journal)]
+        if self.are_looks_asked:
+            looks += of_missing_looks(self.journal, picture.began, now)
+        return list(watched(picture, [of_opal], self.broken, looks, now))

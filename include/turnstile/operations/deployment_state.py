@@ -14,6 +14,7 @@ from typing import Any
 
 from turnstile.errors import InputError, IntegrityError, TurnstileError
 from turnstile.ledger.balances.charged_releases import ChargedRelease
+from turnstile.ledger.database.damaged_database import damage_in
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import may_hold, require_not_lost
 from turnstile.ledger.records import ReleaseKey
@@ -48,6 +49,7 @@ from turnstile.operations.watchdog.last_verification import (
 )
 from turnstile.operations.watchdog.private_comparison import (
     of_looks,
+    of_missing_looks,
     private_differences,
     private_trouble,
 )
@@ -304,16 +306,24 @@ class DeploymentState:
             broken = self.broken(self.ever_known())
         except IntegrityError:
             return self._alarm_of_damage()
-        differing = of_looks(Journal.of(self.settings))
-        return watched(self.snapshot(), followed, broken, differing, self.clock())
+        journal, snapshot, now = Journal.of(self.settings), self.snapshot(), self.clock()
+        looks = (*of_looks(journal), *of_missing_looks(journal, snapshot.began, now))
+        return watched(snapshot, followed, broken, looks, now)
 
     def lost(self) -> tuple[Alert, ...]:
-        """Return the alarm of a ledger that is gone, holds nothing or is damaged, if it is."""
+        """Return the alarm of a ledger that is gone, holds nothing or is damaged, if it is.
+
+        A file is looked at whole, as doctor does: not every page of it is read by every look.
+        """
         try:
             missing = self._missing(self.snapshot())
         except IntegrityError:
             return self._alarm_of_damage()
-        return (of_lost(missing, last_sound(Journal.of(self.settings))),) if missing else ()
+        if missing:
+            return (of_lost(missing, last_sound(Journal.of(self.settings))),)
+        file = self.settings.ledger_file
+        is_damaged = file is not None and may_hold(self.settings) and damage_in(file)
+        return self._alarm_of_damage() if is_damaged else ()
 
     def _alarm_of_damage(self) -> tuple[Alert, ...]:
         """Return the alarm of a damaged ledger, without what the database says of its rows."""

@@ -61,6 +61,11 @@ class LedgerSnapshot:
     public: Sequence[Entry] = ()
     burned: Sequence[tuple[Attempt, tuple[Posting, ...]]] = ()
 
+    @property
+    def began(self) -> str:
+        """When the first fact was stated, ISO 8601; empty before."""
+        return self.lines[0].at if self.lines else ""
+
     def weeks_of(self, programme: str) -> Mapping[str, Week]:
         """Return what became of every period of a programme, by its name."""
         return weeks_of(programme, self.attempts, self.public)

@@ -38,6 +38,8 @@ class CapForecast:
         cap: in force, add/remove.
         coordinate: one of `COORDINATES`.
         limit: the cap's figure, in the unit of the coordinate.
+        taken: spent or held, in the most spent window of those that a release of today touches; 0
+            of an account that starts anew, or where a cost is infinite.
         weekly: cost of one more week of every programme of the family, of longer periods their
             share, rounded up; of an account that starts anew, of one release; None is infinite.
         year: what 52 further weeks cost one instance of the unit; None is infinite.
@@ -54,6 +56,7 @@ class CapForecast:
     cap: Cap
     coordinate: str
     limit: int
+    taken: int
     weekly: int | None
     year: int | None
     reached_in: str | None
@@ -140,6 +143,7 @@ def _forecast(
     limit, start = getattr(cap, coordinate), past.next_week
     weekly = year = correction = fits_in = refused_then = None
     path: tuple[tuple[str, int], ...] = ()
+    taken = 0
     reached: str | None = str(start)
     finite = {key: cost for key, cost in costs.items() if cost is not None}
     if len(finite) == len(costs):
@@ -154,6 +158,7 @@ def _forecast(
         ]
         year = sum(charged_until(*release, start.plus(YEAR_WEEKS)) for release in coming)
         weekly = -(-year // YEAR_WEEKS)
+        taken = past.going_on(coming).most_taken()
         path, reached = filled(past.going_on(coming), limit)
         fits_in, refused_then = next_correction(past.going_on(coming), correction, limit)
     return CapForecast(
@@ -161,6 +166,7 @@ def _forecast(
         cap,
         coordinate,
         limit,
+        taken,
         weekly,
         year,
         reached,

@@ -65,6 +65,7 @@ RULES: dict[str, Rule] = {
     "ledger_lost": Rule(Severity.CRITICAL, "the ledger is lost or damaged; stop releasing"),
     "audit_failed": Rule(Severity.CRITICAL, "the daily audit found a difference; stop releasing"),
     "private_differs": Rule(Severity.CRITICAL, "private data are gone or altered; restore them"),
+    "look_missing": Rule(Severity.ERROR, "a look of every day was not made for three days"),
 }
 
 
@@ -238,9 +239,11 @@ def of_retention(lines: Iterable[Line]) -> tuple[Alert, ...]:
 
 
 def taken_pct(forecast: CapForecast) -> int:
-    """Return how much of a cap is spent or held so far, in whole percent, rounded down."""
-    past = [taken for week, taken in forecast.path if week < forecast.from_week]
-    return 100 * max(past, default=0) // max(1, forecast.limit)
+    """Return how much of a cap is spent or held now, in whole percent, rounded down.
+
+    A window long past, into which nobody charges, was as full as it was.
+    """
+    return 100 * forecast.taken // max(1, forecast.limit)
 
 
 def of_budget(forecasts: Iterable[CapForecast]) -> tuple[Alert, ...]:

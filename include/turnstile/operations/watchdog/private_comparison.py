@@ -8,7 +8,7 @@ counts. It holds names of releases and kinds of data; why each is named stays wi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from turnstile.errors import StoreError, TurnstileError
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 _PROGRAMME, _WEEK = "ledger", "all"
 _LOOKS = {"audit_failed": Happening.VERIFIED, "private_differs": Happening.COMPARED}
+_DAG_OF = {Happening.VERIFIED: "audit_ledger", Happening.COMPARED: "retention"}
+LOOKS_COME_WITHIN = timedelta(days=3)
+"""Both are made every day; one day's failure, and a day on which all stood still, are no alarm."""
 
 
 def compared(
@@ -96,3 +99,20 @@ def of_looks(journal: Journal) -> Iterator[Alert]:
         for name, at in _differing(journal, looked).items():
             programme, week, what = name.split("/", 2)
             yield Alert(rule, programme, week, f"{what}, since {at}")
+
+
+def of_missing_looks(journal: Journal, began: str, now: datetime) -> Iterator[Alert]:
+    """Yield which look of every day was not made for days: paused, failing or without an end.
+
+    Args:
+        journal: of the deployment.
+        began: when the ledger's first entry was written; empty without one.
+        now: the present instant, aware.
+    """
+    lines = journal.of_week(_PROGRAMME, _WEEK)
+    for looked, dag in _DAG_OF.items():
+        said = [line.at for line in lines if line.happening is looked]
+        counted = said[-1] if said else began
+        if counted and now - datetime.fromisoformat(counted) > LOOKS_COME_WITHIN:
+            subject = f"{dag}, last {said[-1] if said else 'never'}"
+            yield Alert("look_missing", _PROGRAMME, _WEEK, subject)

@@ -52,7 +52,7 @@ def watched(
     picture: LedgerSnapshot,
     programmes: Sequence[tuple[ProgrammeNow, Sequence[WeekMark], Sequence[Line]]],
     broken: Sequence[BrokenProgramme],
-    differing: Iterable[Alert],
+    looks: Iterable[Alert],
     now: datetime,
 ) -> tuple[Alert, ...]:
     """Return everything that somebody should know, whether it was reported or not.
@@ -61,10 +61,10 @@ def watched(
         picture: of the ledger.
         programmes: where each stands, its calendar and its journal.
         broken: programmes that cannot be read.
-        differing: what was found of ledger, packages and private data, as `of_looks` yields it.
+        looks: what was found of ledger, packages and private data, and which look is missing.
         now: the present instant, aware.
     """
-    alerts, kept = [*of_budget(picture.forecasts)], [*of_burned(picture), *differing]
+    alerts, kept = [*of_budget(picture.forecasts)], [*of_burned(picture), *looks]
     troubled = set[tuple[str, str]]()
     for state, marks, lines in programmes:
         alerts += _of_attention(state)

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -52,6 +53,7 @@ class Kept:
         paths: files and folders.
         written_at: when anything of them was last written, by the system's own clock; aware.
         gone: names of programmes that read them and have no file any more.
+        unread: which folders of them cannot be read, and why; empty if all can.
     """
 
     part: Part
@@ -60,6 +62,7 @@ class Kept:
     paths: tuple[Path, ...]
     written_at: datetime
     gone: tuple[str, ...] = ()
+    unread: str = ""
 
 
 def private_data(
@@ -82,21 +85,52 @@ def private_data(
             period = parse_period(name)
         except InputError:
             continue
-        rows = tuple(path for folder in period_folders for path in folder.glob(SNAPSHOTS))
-        others = tuple(path for folder in period_folders for path in _others(folder))
-        for part, paths in ((Part.ROWS, rows), (Part.EXACT, others)):
+        for part, found in _found_in(period_folders).items():
+            paths = tuple(path for path, _ in found)
+            lost = (unread(str(path.relative_to(private)), why) for path, why in found if why)
             if paths:
                 users, written = ((programme, period),), _written(paths, changed_at)
-                yield Kept(part, name, users, paths, written)
+                yield Kept(part, name, users, paths, written, unread="; ".join(lost))
 
 
-def _others(folder: Path) -> Iterator[Path]:
-    """Yield everything of a period that is neither rows nor stays."""
-    for path in sorted(folder.iterdir()):
+def unread(place: str, error: OSError) -> str:
+    """Say that a folder of the private zone cannot be read.
+
+    Args:
+        place: in the zone.
+        error: what the system said.
+    """
+    why = error.strerror or type(error).__name__
+    return f"private/{place} cannot be read ({why}); mend its rights or the disk"
+
+
+Found = dict[Part, list[tuple[Path, OSError | None]]]
+"""What stays or goes by part, each with why it cannot be read; None if it can."""
+
+
+def _found_in(folders: Iterable[Path]) -> Found:
+    """Return rows and everything else that does not stay.
+
+    A folder that cannot be read may hold either, and keeps nothing else from being found.
+    """
+    found: Found = {Part.ROWS: [], Part.EXACT: []}
+    for path in [path for folder in folders for path in _children(folder, found, tuple(found))]:
         if revision_of(path.name) is not None and path.is_dir():
-            yield from (child for child in sorted(path.iterdir()) if child.name not in _STAYS)
-        elif path.name != SNAPSHOTS:
-            yield path
+            children = _children(path, found, (Part.EXACT,))
+            found[Part.EXACT] += ((child, None) for child in children if child.name not in _STAYS)
+        else:
+            found[Part.ROWS if path.name == SNAPSHOTS else Part.EXACT].append((path, None))
+    return found
+
+
+def _children(folder: Path, found: Found, parts: Iterable[Part]) -> list[Path]:
+    """Return what lies in a folder; note one that cannot be read."""
+    try:
+        return sorted(folder.iterdir())
+    except OSError as error:
+        for part in parts:
+            found[part].append((folder, error))
+        return []
 
 
 def landing_data(
@@ -160,7 +194,10 @@ def _periods_with(programme: Programme, week: str) -> Iterator[tuple[Programme, 
         yield programme, period
 
 
-def _written(paths: Iterable[Path], changed_at: ChangedAt) -> datetime:
-    """Return when anything was last written."""
-    entries = [entry for path in paths for entry in (path, *path.rglob("*"))]
+def _written(paths: Sequence[Path], changed_at: ChangedAt) -> datetime:
+    """Return when anything was last written, of what can be read."""
+    entries = [*paths]
+    for path in paths:
+        with suppress(OSError):
+            entries += path.rglob("*")
     return datetime.fromtimestamp(max(map(changed_at, entries)), UTC)

@@ -12,6 +12,7 @@ What decides is the calendar, the programmes and the ledger; no row is read. Dat
   been told of it for ANNOUNCED_DAYS;
 - a programme that read the same files until then has no file any more: until people have been told
   of it for ANNOUNCED_DAYS; one whose landing pattern was edited reads what it released from;
+- a folder of them cannot be read: nobody knows what is in it;
 - a day has taken as much as ever falls due by itself, the oldest first, and no person says more;
 - the clock jumped, or the ledger is so quiet that nobody can say whether the clock is right.
 
@@ -41,6 +42,7 @@ from turnstile.pipeline.private_zone.private_data import (
     ReadBefore,
     landing_data,
     private_data,
+    unread,
 )
 from turnstile.pipeline.private_zone.unfinished import is_unfinished
 from turnstile.programme.examples import example_programmes
@@ -356,13 +358,7 @@ class Retention:
         if not kept.users:
             why = f"{kept.gone[0]}.yaml is gone" if kept.gone else "no week is called so"
             return Verdict(kept, None, why, ())
-        unfinished = tuple(
-            (programme.name, str(period))
-            for programme, period in kept.users
-            if is_unfinished(
-                self.ledger, self.settings, programme.name, self._week(programme, period)
-            )
-        )
+        unfinished, lost = self._unfinished(kept)
         due = max(_due(programme, period, kept.part) for programme, period in kept.users)
         if unfinished or kept.part is Part.FILES:
             window = max(_spec(programme).backfill_days for programme, _ in kept.users)
@@ -370,7 +366,20 @@ class Retention:
         is_near = due - timedelta(days=ANNOUNCED_DAYS) - _SOONER <= self.now
         changed = self._changed_since(kept, due) if is_near else ""
         held = changed or next(self._holds(kept, unfinished, stays or []), "")
-        return Verdict(kept, due, held, unfinished, is_told_at_once=bool(changed))
+        is_told_at_once = bool(changed) or bool(lost and due <= self.now)
+        return Verdict(kept, due, lost or held, unfinished, is_told_at_once)
+
+    def _unfinished(self, kept: Kept) -> tuple[tuple[tuple[str, str], ...], str]:
+        """Return what could not be released without data, and which folder would have to say so."""
+        unfinished, lost = [], kept.unread
+        for programme, period in kept.users:
+            name, week = programme.name, self._week(programme, period)
+            try:
+                if is_unfinished(self.ledger, self.settings, name, week):
+                    unfinished.append((name, str(period)))
+            except OSError as error:  # nobody knows whether a correction was begun
+                lost = lost or unread(f"{name}/{period}", error)
+        return tuple(unfinished), lost
 
     def _changed_since(self, kept: Kept, due: datetime) -> str:
         """Return why people have to be told first that data go; empty where they need not.
