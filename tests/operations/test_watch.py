@@ -293,6 +293,20 @@ def test_bytes_that_disagree_are_word_of_a_stop_while_the_week_stands(place: Pla
     assert {"bytes_disagree", "release_overdue"} <= _rules(place.watched(paused=True))
 
 
+@pytest.mark.parametrize("kind", ["IntegrityError", "InputError"])
+def test_a_draw_that_died_after_a_stop_that_was_told_is_told_of_too(
+    place: Place, kind: str
+) -> None:
+    """A week that failed was released by the command line, and nobody heard that its draw died."""
+    place.say(Happening.BEGUN, "2016-W30")
+    place.say(Happening.FAILED, "2016-W30", step="reserve", kind=kind)
+    told = _rules(place.watched("failed"))
+    place.clock.now += timedelta(days=3)
+    place.ledger.begin_draw(place.reserve("2016-W30"), Bindings("p", "d", "s"))
+    place.clock.now += timedelta(hours=2)
+    assert _rules(place.watched("failed")) == told | {"draw_stuck"}
+
+
 def test_bytes_that_disagreed_are_told_though_they_did_so_twice_between_two_looks(
     place: Place,
 ) -> None:

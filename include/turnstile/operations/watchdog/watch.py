@@ -81,7 +81,8 @@ def watched(
         asked = {(mark.week, mark.run_id) for mark in judged if mark.state in OF_PEOPLE}
         questions = of_questions(lines, now, partial(behind, state.programme, marks, now))
         alerts += (question for question in questions if (question.week, question.run_id) in asked)
-        alerts += _stuck(picture, name, marks, now)
+        for is_later, alert in _stuck(picture, name, marks, lines, now):
+            (kept if is_later else alerts).append(alert)
         kept += of_retention(lines)
     for programme in broken:
         alerts.append(
@@ -123,9 +124,21 @@ def _speaks(line: Line) -> bool:
 
 
 def _stuck(
-    picture: LedgerSnapshot, programme: str, marks: Sequence[WeekMark], now: datetime
-) -> Iterator[Alert]:
-    """Yield holds and draws that nobody goes on with."""
+    picture: LedgerSnapshot,
+    programme: str,
+    marks: Sequence[WeekMark],
+    lines: Sequence[Line],
+    now: datetime,
+) -> Iterator[tuple[bool, Alert]]:
+    """Yield holds and draws that nobody goes on with; True for those begun after a stop was told.
+
+    No word of that stop is about them.
+    """
+    stopped = {
+        line.week: datetime.fromisoformat(line.at)
+        for line in lines
+        if line.happening is Happening.FAILED
+    }
     since = {
         (dict(line.particulars).get("attempt", ""), line.kind.value): datetime.fromisoformat(
             line.at
@@ -141,7 +154,8 @@ def _stuck(
             for attempt in () if week.period in live else attempts:
                 began = since.get((attempt.attempt_id, kind.value))
                 if began is not None and now - began > limit:
-                    yield Alert(rule, programme, week.period, attempt.attempt_id)
+                    alert = Alert(rule, programme, week.period, attempt.attempt_id)
+                    yield began > stopped.get(week.period, began), alert
 
 
 def _lasting(
