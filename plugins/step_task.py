@@ -156,12 +156,18 @@ def of_run(
         kind = type(error).__name__
         failure = failure_without_values(error, settings, f"{programme}-{task}")
     _log.error("%s", failure)  # the log view folds the error that is raised
-    if isinstance(failure, AirflowFailException):
+    if isinstance(failure, AirflowFailException) or _is_last_try(context):
         leave_sentence(context, f"{task}: {failure}")
         if run is not None:
             report_failure(run, task, kind, str(failure))
     # Raised here, not in a handler: otherwise the first exception would travel in __context__.
     raise failure
+
+
+def _is_last_try(context: Mapping[str, Any]) -> bool:
+    """Whether Airflow tries a task no more, so that an outage has stopped the run."""
+    task_instance = context.get("ti")
+    return task_instance is not None and task_instance.try_number > task_instance.max_tries
 
 
 def failure_without_values(error: Exception, settings: Settings, name: str) -> AirflowException:

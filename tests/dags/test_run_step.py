@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from small_deployment import Deployment
 
-from turnstile.errors import BudgetExceeded, TurnstileError
+from turnstile.errors import BudgetExceeded, StoreObjectGone, TurnstileError
 from turnstile.pipeline import steps
 
 CANARY = "3085220012345678"
@@ -133,6 +133,31 @@ def test_a_fault_of_the_infrastructure_is_tried_again(
         step_task.run_step("ingest", "opal", **INTERVAL)
     assert not isinstance(caught.value, exceptions.AirflowFailException)
     assert "10.0.0.1" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "error", [StoreObjectGone("bucket", "a unit is gone", ("a unit",)), OSError()]
+)
+@pytest.mark.parametrize(("try_number", "is_told"), [(3, False), (4, True)])
+def test_an_outage_that_outlasted_its_tries_is_told_by_its_kind(
+    step_task: ModuleType,
+    exceptions: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    home: Path,
+    error: Exception,
+    try_number: int,
+    *,
+    is_told: bool,
+) -> None:
+    """It was told as a run that died, without the step and without a word of the store."""
+    _step_that_raises(monkeypatch, error)
+    instance = SimpleNamespace(try_number=try_number, max_tries=3, xcom_push=lambda *_: None)
+    with pytest.raises(exceptions.AirflowException) as caught:
+        step_task.run_step("count", "opal", **INTERVAL, ti=instance)
+    assert not isinstance(caught.value, exceptions.AirflowFailException)
+    lines = _journal(home) if (home / "operations/journal/opal").exists() else []
+    said = [(line["happening"], line["told"]["kind"]) for line in lines]
+    assert said == [("failed", type(error).__name__)] * is_told
 
 
 def test_a_run_that_stands_for_no_week_is_refused(
