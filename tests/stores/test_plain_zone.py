@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -94,6 +95,30 @@ def test_no_fetch_removes_a_file_that_a_package_lost_in_its_bucket(filled: Plain
         _fetch(filled)
     assert (filled.folder / lost).read_bytes() == b"1"
     assert filled.packages_gone() == ["opal/2016-W30/r0"]
+
+
+def test_no_fetch_without_its_book_removes_a_package_that_its_bucket_lost(
+    filled: PlainZone,
+) -> None:
+    """The book is moved away where a disk damaged it, as its sentence says; a backup is older."""
+    (filled.folder / ".store/copies.json").unlink()
+    for name in list(filled.bucket.listed("opal/")):
+        filled.bucket.delete(name)
+    with pytest.raises(IntegrityError, match="turnstile stores restore"):
+        _fetch(filled)
+    assert (filled.folder / MANIFEST).exists()
+    assert filled.packages_gone() == ["opal/2016-W30/r0"]
+
+
+def test_a_package_of_a_publication_that_died_goes_though_nothing_ever_came(
+    filled: PlainZone, tmp_path: Path
+) -> None:
+    bucket = MemoryBucket("s3://empty", _quiet, lambda: datetime(2016, 8, 1, tzinfo=UTC))
+    zone = PlainZone(bucket, tmp_path / "empty", is_private=False, is_whole=True)
+    _fetch(zone)
+    shutil.copytree(filled.folder / "opal", zone.folder / "opal")
+    _fetch(zone)
+    assert not (zone.folder / MANIFEST).exists()
 
 
 @pytest.mark.parametrize("name", ["opal/2016-W30/r0/tables/day.csv", MANIFEST])

@@ -69,6 +69,10 @@ class PlainZone:
     is_private: bool
     is_whole: bool
 
+    @property
+    def _book(self) -> Path:
+        return self.folder / STATE / "copies.json"
+
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Keep other processes on this machine from the copies while the block runs."""
@@ -137,7 +141,7 @@ class PlainZone:
                 remove(self.folder, name, delivered=not self.is_whole)
                 copies.pop(name, None)
         finally:
-            if copies != before:
+            if copies != before or not self._book.exists():
                 self._write(copies)
 
     def packages_gone(self) -> list[str]:
@@ -235,14 +239,19 @@ class PlainZone:
         return Copy(entry.tag, entry.put_at.timestamp(), stamp or Stamp(-1, -1))
 
     def _copies(self) -> dict[str, Copy]:
-        """Read what came from the store."""
-        state = state_in(self.folder / STATE / "copies.json") or {}
+        """Read what came from the store.
+
+        Where the book is lost, whatever is here may have come from it, and be its last copy.
+        """
+        state = state_in(self._book)
+        if state is None:
+            here = files_here(self.folder) if self.is_whole else ()
+            return {name: Copy("", 0.0, Stamp(-1, -1)) for name in here}
         return {name: Copy(tag, at, Stamp(*stamp)) for name, (tag, at, stamp) in state.items()}
 
     def _write(self, copies: dict[str, Copy]) -> None:
         """Write down what came from the store."""
-        path = self.folder / STATE / "copies.json"
-        replace_durably(path, json.dumps(copies).encode(), OWNER_ONLY)
+        replace_durably(self._book, json.dumps(copies).encode(), OWNER_ONLY)
 
 
 def _digests_in(zone: Path, key: str) -> dict[str, str]:
