@@ -29,6 +29,7 @@ from answer_form import add_desk
 from asking_airflow import form_of
 from release_form import add_release_form
 
+from turnstile.errors import IntegrityError, TurnstileError
 from turnstile.operations.airflow_names import dag_of, programme_of
 
 if TYPE_CHECKING:
@@ -105,8 +106,6 @@ def _explain(app: "FastAPI", budget: "BudgetPage") -> None:
     from sqlalchemy.exc import DBAPIError
     from starlette.exceptions import HTTPException as StarletteException
 
-    from turnstile.errors import TurnstileError
-
     def answer(
         request: Request, sentence: str, status: int, kept: Mapping[str, str] | None = None
     ) -> Response:
@@ -118,7 +117,7 @@ def _explain(app: "FastAPI", budget: "BudgetPage") -> None:
 
     @app.exception_handler(TurnstileError)
     def ours(request: Request, error: TurnstileError) -> Response:
-        return answer(request, str(error), 404)
+        return answer(request, *_said(error))
 
     @app.exception_handler(RequestValidationError)
     def malformed(request: Request, _: RequestValidationError) -> Response:
@@ -150,6 +149,14 @@ def _explain(app: "FastAPI", budget: "BudgetPage") -> None:
                 "send what you wrote from here"
             )
         return answer(request, sentence, error.status_code, kept)
+
+
+def _said(error: TurnstileError) -> tuple[str, int]:
+    """Return what a person is told of an error of ours, and the status of the answer."""
+    if not isinstance(error, IntegrityError):
+        return str(error), 404
+    sentence = f"Nobody can say here where things stand: {error}. Stop releasing, and do what"
+    return f"{sentence} turnstile doctor says", 503
 
 
 def _add_pages(app: "FastAPI", budget: "BudgetPage", visible: "params.Depends") -> None:

@@ -161,6 +161,7 @@ def change_versions(story: Story, place: Containers, weeks: list[ServiceWeek]) -
     for tag, week in zip(("before", "1"), weeks, strict=True):
         story.start([week])
         time.sleep(UNDER_WAY_AFTER_S)
+        place.rest()
         place.use(tag)
         place.up()
         story.until(lambda week=week: story.has_ended([week]), "the week under way", 1800)

@@ -147,6 +147,11 @@ class Containers:
         """Run a service several times; `up` makes it one again."""
         self._asked("up", "--detach", "--no-recreate", "--scale", f"{service}={number}")
 
+    def rest(self) -> None:
+        """Stop all of it as before an upgrade: workers first, while the API server answers."""
+        self._asked("stop", "--timeout", "3600", "worker-private", "worker")
+        self._asked("stop")
+
     def down(self, *, removing: Sequence[str] = ()) -> None:
         """Stop everything; remove some volumes."""
         self._asked("stop")

@@ -4,68 +4,17 @@ from __future__ import annotations
 
 import importlib
 import json
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from datetime import timedelta
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from lost_ledgers import LOSSES, gone
 from pytest_httpserver import HTTPServer
 from small_deployment import Deployment
 
-from turnstile.ledger.of_deployment import open_ledger
-from turnstile.settings import Settings, system_clock
-
-PAGE = 4096
-
-
-def _gone(file: Path) -> None:
-    for path in file.parent.glob(f"{file.name}*"):
-        path.unlink()
-
-
-def _cut_to_nothing(file: Path) -> None:
-    _gone(file)
-    file.touch()
-
-
-def _new(file: Path) -> None:
-    _gone(file)
-    open_ledger(Settings.from_environment(), new=True)
-
-
-def _no_database(file: Path) -> None:
-    file.write_bytes(b"\xab" * file.stat().st_size)
-
-
-def _torn(table: str) -> Callable[[Path], None]:
-    """A disk that lost one page, the first of a table."""
-
-    def tear(file: Path) -> None:
-        with closing(sqlite3.connect(file)) as connection:
-            asked = "SELECT rootpage FROM sqlite_master WHERE name = ?"
-            (root,) = connection.execute(asked, (table,)).fetchone()
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        pages = bytearray(file.read_bytes())
-        pages[(root - 1) * PAGE : root * PAGE] = b"\xab" * PAGE
-        file.write_bytes(pages)
-
-    return tear
-
-
-LOSSES = {
-    "gone": _gone,
-    "cut to nothing": _cut_to_nothing,
-    "a new one": _new,
-    "no database": _no_database,
-    "its entries": _torn("entry"),
-    "its attempts": _torn("attempt"),  # which the judgement of weeks alone reads
-    "its accounts": _torn("account"),
-    "its leases": _torn("draw_lease"),
-}
+from turnstile.settings import system_clock
 
 
 @pytest.fixture
@@ -127,7 +76,7 @@ def test_a_lost_ledger_is_one_critical_alarm_until_it_is_back_and_no_week_is_to_
         word not in told + digest for word in ("elease it", "release the week", "is charged")
     )
 
-    _gone(file)
+    gone(file)
     for path, content in sound.items():
         path.write_bytes(content)
     tomorrow = system_clock() + timedelta(days=1)

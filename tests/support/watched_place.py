@@ -144,7 +144,7 @@ class Place:
         of_opal = (self.now(airflow), self.marks(airflow), self.journal.of_programme("opal"))
         picture = LedgerFollower(self.ledger).now()
         now = self.clock.now
-        looks = [*of_looks(self.journal)]
+        of_days = [*of_looks(self.journal)]
         if self.are_looks_asked:
-            looks += of_missing_looks(self.journal, picture.began, now)
-        return list(watched(picture, [of_opal], self.broken, looks, now))
+            of_days += of_missing_looks(self.journal, picture.began, now)
+        return list(watched(picture, [of_opal], self.broken, of_days, now))

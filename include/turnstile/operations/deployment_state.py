@@ -307,8 +307,8 @@ class DeploymentState:
         except IntegrityError:
             return self._alarm_of_damage()
         journal, snapshot, now = Journal.of(self.settings), self.snapshot(), self.clock()
-        looks = (*of_looks(journal), *of_missing_looks(journal, snapshot.began, now))
-        return watched(snapshot, followed, broken, looks, now)
+        of_days = (*of_looks(journal), *of_missing_looks(journal, snapshot.began, now))
+        return watched(snapshot, followed, broken, of_days, now)
 
     def lost(self) -> tuple[Alert, ...]:
         """Return the alarm of a ledger that is gone, holds nothing or is damaged, if it is.

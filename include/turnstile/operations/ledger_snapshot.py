@@ -90,11 +90,21 @@ class LedgerFollower:
     def now(self) -> LedgerSnapshot:
         """Return the present state of the ledger."""
         with self._lock:
-            entries = tuple(self.ledger.entries(after=len(self._lines)))
+            entries = self._new_entries()
             if entries or self._snapshot is None:
                 self._follow(entries)
                 self._snapshot = self._drawn()
             return self._snapshot
+
+    def _new_entries(self) -> tuple[Entry, ...]:
+        """Read what was appended; all of another ledger that lies in this one's place by now."""
+        last = self._lines[-1:]
+        entries = tuple(self.ledger.entries(after=len(self._lines) - len(last)))
+        if not last or (entries and entries[0].hash == last[0].hash):
+            return entries[len(last) :]
+        self._fold, self._lines, self._public, self._problems = Fold(), [], [], 0
+        self._snapshot = None
+        return tuple(self.ledger.entries())
 
     def _follow(self, entries: Sequence[Entry]) -> None:
         """Take new entries in."""

@@ -52,7 +52,7 @@ def watched(
     picture: LedgerSnapshot,
     programmes: Sequence[tuple[ProgrammeNow, Sequence[WeekMark], Sequence[Line]]],
     broken: Sequence[BrokenProgramme],
-    looks: Iterable[Alert],
+    of_days: Iterable[Alert],
     now: datetime,
 ) -> tuple[Alert, ...]:
     """Return everything that somebody should know, whether it was reported or not.
@@ -61,10 +61,10 @@ def watched(
         picture: of the ledger.
         programmes: where each stands, its calendar and its journal.
         broken: programmes that cannot be read.
-        looks: what was found of ledger, packages and private data, and which look is missing.
+        of_days: what was found of ledger, packages and private data, and which look is missing.
         now: the present instant, aware.
     """
-    alerts, kept = [*of_budget(picture.forecasts)], [*of_burned(picture), *looks]
+    alerts, kept = [*of_budget(picture.forecasts)], [*of_burned(picture), *of_days]
     troubled = set[tuple[str, str]]()
     for state, marks, lines in programmes:
         alerts += _of_attention(state)

@@ -85,9 +85,9 @@ def private_data(
             period = parse_period(name)
         except InputError:
             continue
-        for part, found in _found_in(period_folders).items():
-            paths = tuple(path for path, _ in found)
-            lost = (unread(str(path.relative_to(private)), why) for path, why in found if why)
+        for part, listed in _parts_of(period_folders).items():
+            paths = tuple(path for path, _ in listed)
+            lost = (unread(str(path.relative_to(private)), why) for path, why in listed if why)
             if paths:
                 users, written = ((programme, period),), _written(paths, changed_at)
                 yield Kept(part, name, users, paths, written, unread="; ".join(lost))
@@ -104,32 +104,32 @@ def unread(place: str, error: OSError) -> str:
     return f"private/{place} cannot be read ({why}); mend its rights or the disk"
 
 
-Found = dict[Part, list[tuple[Path, OSError | None]]]
+Listed = dict[Part, list[tuple[Path, OSError | None]]]
 """What stays or goes by part, each with why it cannot be read; None if it can."""
 
 
-def _found_in(folders: Iterable[Path]) -> Found:
+def _parts_of(folders: Iterable[Path]) -> Listed:
     """Return rows and everything else that does not stay.
 
     A folder that cannot be read may hold either, and keeps nothing else from being found.
     """
-    found: Found = {Part.ROWS: [], Part.EXACT: []}
-    for path in [path for folder in folders for path in _children(folder, found, tuple(found))]:
+    lists: Listed = {Part.ROWS: [], Part.EXACT: []}
+    for path in [path for folder in folders for path in _children(folder, lists, tuple(lists))]:
         if revision_of(path.name) is not None and path.is_dir():
-            children = _children(path, found, (Part.EXACT,))
-            found[Part.EXACT] += ((child, None) for child in children if child.name not in _STAYS)
+            children = _children(path, lists, (Part.EXACT,))
+            lists[Part.EXACT] += ((child, None) for child in children if child.name not in _STAYS)
         else:
-            found[Part.ROWS if path.name == SNAPSHOTS else Part.EXACT].append((path, None))
-    return found
+            lists[Part.ROWS if path.name == SNAPSHOTS else Part.EXACT].append((path, None))
+    return lists
 
 
-def _children(folder: Path, found: Found, parts: Iterable[Part]) -> list[Path]:
+def _children(folder: Path, lists: Listed, parts: Iterable[Part]) -> list[Path]:
     """Return what lies in a folder; note one that cannot be read."""
     try:
         return sorted(folder.iterdir())
     except OSError as error:
         for part in parts:
-            found[part].append((folder, error))
+            lists[part].append((folder, error))
         return []
 
 
