@@ -15,7 +15,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from turnstile.durable_files import sync_folder
+from turnstile.durable_files import draft_of, sync_folder
 from turnstile.errors import InputError, StoreError
 from turnstile.ledger.entries import EntryKind
 from turnstile.pipeline.private_zone.private_data import Part
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 SETTING = "TURNSTILE_LANDING_FROM"
 _WEEK = "{week}"
-_PART = ".part"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +170,7 @@ def _copied(server: Server, remote: str, remote_file: Elsewhere, target: Path) -
         if (here.st_size, int(here.st_mtime)) == (remote_file.size, remote_file.changed_at):
             return False
     target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_name(f".{target.name}{_PART}")  # hidden: on its way
+    draft = draft_of(target)  # hidden: on its way; another fetch has its own
     try:
         server.copy(remote, remote_file.name, draft)
         if draft.stat().st_size != remote_file.size:
