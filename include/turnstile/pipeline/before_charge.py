@@ -13,10 +13,10 @@ import secrets
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
-from turnstile.durable_files import SEALED
+from turnstile.durable_files import SEALED, delete_for_good, exclusively
 from turnstile.errors import InputError, NotFinal, TurnstileError
 from turnstile.ledger.custody.custody import clock_known_until
 from turnstile.ledger.custody.evidence_of_draws import earlier_plan
@@ -45,6 +45,7 @@ from turnstile.sources.ingest.week import ingest as ingest_files
 _log = logging.getLogger("turnstile")
 RESTATED = "restated"
 """Name of the note that the files are no longer those that were sealed."""
+_SPILLED = ".count-"
 _INCOMPLETE = {"days_present", "days_complete"}  # the week may yet become complete
 
 
@@ -178,14 +179,14 @@ def count(release: Release) -> str:
             f"{release.key}: these rows were not judged; run the step validate first"
         )
     _require_passed(release, report)
-    with tempfile.TemporaryDirectory(dir=release.folders.private, prefix="count-") as work:
+    with _room_to_spill(snapshot) as work:
         tables = engine_named(release.settings.counting_engine)(
             release.programme,
             release.domain,
             release.programme.days_of(release.week),
             snapshot.folder / "rows",
             secret=bounding_secret(release.settings),
-            work=Path(work),
+            work=work,
             progress=_log.info,
             memory=release.settings.memory_limit,
         )
@@ -196,6 +197,20 @@ def count(release: Release) -> str:
     write_atomically(note, digest.encode())
     release.say("rows counted into the public cells")
     return secrets.token_hex(16)  # the digest would tell whether a second count is the same
+
+
+@contextmanager
+def _room_to_spill(snapshot: Snapshot) -> Iterator[Path]:
+    """Make a folder beside the rows, with which it goes, for one count of a week at a time.
+
+    What a count that was killed left goes first.
+    """
+    beside = snapshot.folder.parent
+    with exclusively(beside / ".count.lock"):
+        for left in beside.glob(f"{_SPILLED}*"):
+            delete_for_good(left)
+        with tempfile.TemporaryDirectory(dir=beside, prefix=_SPILLED) as work:
+            yield Path(work)
 
 
 def _counted_before(release: Release) -> str:
