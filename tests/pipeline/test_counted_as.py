@@ -57,6 +57,34 @@ def test_a_programme_that_was_edited_after_the_count_charges_and_draws_nothing(
     _do(*BEFORE, "reserve", "draw")  # as the sentence says
 
 
+@pytest.mark.parametrize("steps", [("reserve",), ("validate", "count", "reserve")])
+def test_an_ingest_that_died_between_its_notes_charges_nothing(
+    begun_week: BegunWeek, monkeypatch: pytest.MonkeyPatch, steps: tuple[str, ...]
+) -> None:
+    """Somebody marks it: rows would be charged under the names of files that they are not of."""
+    deployment = begun_week("opal", "reserve")
+    file = min(deployment.landing("opal").iterdir())
+    original = file.read_bytes()
+    before, write = deployment.ledger.balance(), before_charge.write_atomically
+
+    def die(path: Path, content: bytes) -> None:
+        if path.name == "snapshot":
+            raise OSError("killed")
+        write(path, content)
+
+    file.write_bytes(original + original.splitlines(keepends=True)[-1])
+    with monkeypatch.context() as patches:
+        patches.setattr(before_charge, "write_atomically", die)
+        with pytest.raises(OSError, match="killed"):
+            _do("ingest")
+    with pytest.raises(TurnstileError, match="step ingest has not run"):
+        _do(*steps)
+    assert deployment.ledger.balance() == before
+    file.write_bytes(original)
+    _do("ingest", "reserve")
+    assert deployment.ledger.balance() != before
+
+
 def test_what_a_killed_count_spilled_goes_at_the_next_and_with_the_rows(
     reserved: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -69,11 +69,23 @@ def ingest(release: Release) -> str:
     require_known_key(release.settings, release.ledger)
     snapshot = _ingest(release)
     require_decided(release, snapshot)
-    digests = "\n".join(_digests_of_records(release, snapshot))
-    write_atomically(release.folders.private / "files", digests.encode())
-    write_atomically(release.folders.private / "snapshot", snapshot.digest.encode())
+    _note(release, snapshot)
     release.say("rows ingested")
     return commitment(bounding_secret(release.settings), snapshot.digest)
+
+
+def _note(release: Release, snapshot: Snapshot) -> None:
+    """Write down which rows a release is of, and of which files they are.
+
+    The note of rows decides: without it no step goes on. So it never stands beside files that it is
+    not of, wherever a step dies.
+    """
+    files, rows = (release.folders.private / name for name in ("files", "snapshot"))
+    digests = "\n".join(_digests_of_records(release, snapshot)).encode()
+    if not files.is_file() or files.read_bytes() != digests:
+        delete_for_good(rows)
+        write_atomically(files, digests)
+    write_atomically(rows, snapshot.digest.encode())
 
 
 def validate(release: Release) -> str:
