@@ -142,7 +142,8 @@ def test_a_correction_after_that_needs_its_files_again_and_keeps_them(
 def test_a_correction_that_was_begun_keeps_everything(published: Deployment) -> None:
     shutil.move(published.landing("itms"), published.home / "copy")
     correction = context.open_release("itms", WEEK, 1)
-    context.state_revision(correction, reason="a late file", approver="ada")
+    words = {"reason": "a late file", "approver": "ada"}
+    context.state_revision(correction, words, although_nothing_changed=False)
     assert act() == {}
     soon = NOW + WINDOW + timedelta(hours=1)
     assert act(soon) == {}

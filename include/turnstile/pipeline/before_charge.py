@@ -30,7 +30,7 @@ from turnstile.pipeline.draw.current_snapshot import current_snapshot
 from turnstile.pipeline.draw.planned_release import COUNTED_AS
 from turnstile.pipeline.landing.arrival import arrival_of
 from turnstile.pipeline.landing.first_look import require_decided
-from turnstile.pipeline.landing.redelivered_files import changed_files
+from turnstile.pipeline.landing.redelivered_files import changed_files, require_change
 from turnstile.pipeline.private_zone.bounding_key import require_known_key
 from turnstile.programme.calendar.release_schedule import final_at
 from turnstile.programme.gtfs.timetable import read_calls
@@ -57,8 +57,8 @@ def ingest(release: Release) -> str:
 
     Raises:
         NotFinal: the week is not over, not final yet, or has not arrived complete.
-        InputError: a file breaks a rule, no file is of a day of the week, or files of a first week
-            ask what nobody has decided.
+        InputError: a file breaks a rule, no file is of a day of the week, files of a first week
+            ask what nobody has decided, or a correction would be of what it corrects.
         ProgrammeError: no day of the week has service.
     """
     require_service(release.programme, release.week)
@@ -66,6 +66,8 @@ def ingest(release: Release) -> str:
     if release.sealed is not None:
         return _sealed_before(release, release.sealed)
     _require_arrived(release)
+    if release.key.revision and not release.may_change_nothing:
+        require_change(release)
     require_known_key(release.settings, release.ledger)
     snapshot = _ingest(release)
     require_decided(release, snapshot)
