@@ -427,3 +427,17 @@ def test_a_day_takes_its_most_over_all_calls_the_oldest_first_and_says_the_rest_
     last = tombstones()[-1]
     assert (last["person"], last["reason"]) == ("olga", "two years at once")
     assert published.home
+
+
+def test_a_day_looks_at_the_zones_once(
+    published: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "MOST_A_DAY", 1)
+    scans, look = [], retention.landing_data
+    monkeypatch.setattr(retention, "landing_data", lambda *of: scans.append(of) or look(*of))
+    today = day(NOW)
+    gone, waiting = today.act(), today.waiting()
+    assert (len(gone), len(waiting)) == (1, 1)
+    assert {*today.verdicts()} >= {*gone, *waiting}
+    assert len(scans) == 1
+    assert published.home

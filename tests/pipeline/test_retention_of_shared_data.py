@@ -87,7 +87,7 @@ def test_what_cannot_be_deleted_is_named_and_holds_up_nothing_else(
 ) -> None:
     late, stays = NOW + timedelta(days=100), ["itms.parquet", "late.csv"]
     (published.landing("itms") / "late.csv").write_text("x")
-    snapshot = next((published.home / "private/itms" / WEEK / "snapshots").iterdir())
+    snapshot = next((published.home / "private/itms" / WEEK / "snapshots").glob("[!.]*"))
     (snapshot / "itms.parquet").write_text("x")
     failures = published.home / "private/failures"
     failures.mkdir(exist_ok=True)
