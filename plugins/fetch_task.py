@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 from step_task import of_run
 
-from turnstile.errors import StoreError, TurnstileError
+from turnstile.errors import LandingAway, TurnstileError
 from turnstile.pipeline.landing.fetching import address_of, fetch_new
 from turnstile.programme.loading import load_programme
 from turnstile.service_calendar import parse_period
@@ -42,7 +42,7 @@ class FetchNew(BaseOperator):
         def act(run: RunOfWeek) -> str:
             try:
                 return fetched_words(fetch_for(run))
-            except StoreError as away:
+            except LandingAway as away:
                 said = f"{away_words(away)}; the wait after this task asks again"
             _log.warning("%s", said)
             return said
@@ -56,9 +56,10 @@ def fetch_for(run: RunOfWeek) -> int | None:
     A sealed week needs no file: its bytes are re-issued whether the server answers or not.
 
     Raises:
-        StoreError: the server is away, or an object is written to, and the week is not sealed.
-        TurnstileError: no address; of a week that is not sealed a missing provider, or what the
-            server refuses.
+        LandingAway: the server is away, or an object is written to or went, and the week is not
+            sealed.
+        TurnstileError: no address; of a week that is not sealed a missing provider, what the
+            server refuses, or a store of our own that is away.
         OSError: a file cannot be written here, and the week is not sealed.
     """
     address = address_of(run.programme, run.settings)
@@ -76,7 +77,7 @@ def fetch_for(run: RunOfWeek) -> int | None:
 
 def _fetched(run: RunOfWeek, address: Address) -> int:
     """Copy what is new at an address; return how many files that were."""
-    from landing_servers import server_of, told_apart
+    from landing_servers import asked_at
 
     from turnstile.ledger.of_deployment import open_ledger
 
@@ -85,12 +86,10 @@ def _fetched(run: RunOfWeek, address: Address) -> int:
     if run.is_sealed() and not has_files(landing, programme.source.landing, period):
         return 0  # somebody took them away: raw data of a sealed week do not come back by a click
     ledger = open_ledger(run.settings)
-    with told_apart(address):
-        source = address, server_of(address)
-        return len(fetch_new(programme, period, landing, ledger, source))
+    return len(fetch_new(programme, period, landing, ledger, (address, asked_at(address))))
 
 
-def away_words(away: StoreError) -> str:
+def away_words(away: LandingAway) -> str:
     """Say that nobody can be asked for files now."""
     return f"the server of the files is away, or writes to one ({away.problem})"
 

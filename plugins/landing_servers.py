@@ -8,13 +8,14 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from http import HTTPStatus
 from importlib import import_module
 from socket import gaierror
 from stat import S_ISDIR
 from typing import TYPE_CHECKING, Any
 
-from turnstile.errors import InputError, StoreError, TurnstileError
+from turnstile.errors import InputError, LandingAway, TurnstileError
 from turnstile.pipeline.landing.fetching import SETTING, Address, Elsewhere, Server
 
 if TYPE_CHECKING:
@@ -35,6 +36,14 @@ _REFUSALS = frozenset(
     }
 )
 """Classes of the providers' libraries, none of which need be here."""
+
+_NAMED_BY = {
+    "sftp": "host",
+    "s3": "endpoint_url or region_name",
+    "gs": "extra",
+    "wasb": "host or the login",
+}
+"""What of a connection the name of its server is made from."""
 
 
 class Sftp:
@@ -137,14 +146,47 @@ def server_of(address: Address) -> Server:
     return _SERVERS[address.kind](address.connection)
 
 
+def asked_at(address: Address) -> Server:
+    """Return the server of an address; what comes of asking it, and nothing else, is told apart.
+
+    Raises:
+        LandingAway: it is away, now or when it is asked.
+        InputError: it refuses what the connection or the address says, or its provider is missing.
+    """
+    with _told_apart(address, is_listed=False):
+        return _Asked(address, server_of(address))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A server whose failures are told apart."""
+
+    address: Address
+    server: Server
+
+    def files(self, folder: str) -> list[Elsewhere]:
+        """Return the objects of a folder."""
+        with _told_apart(self.address, is_listed=False):
+            return [*self.server.files(folder)]
+
+    def copy(self, folder: str, name: str, to: Path) -> None:
+        """Write the bytes of an object that was listed."""
+        with _told_apart(self.address, is_listed=True):
+            self.server.copy(folder, name, to)
+
+
 @contextmanager
-def told_apart(address: Address) -> Iterator[None]:
+def _told_apart(address: Address, *, is_listed: bool) -> Iterator[None]:
     """Tell a server that is away, which is waited for, from settings that no wait mends.
 
     What is neither, as a full disk here, or a fault of a hook, is raised as it comes.
 
+    Args:
+        address: of the server.
+        is_listed: whether an object is asked for that it has just named.
+
     Raises:
-        StoreError: the server is away.
+        LandingAway: the server is away, or the object went.
         InputError: it refuses what the connection or the address says.
     """
     try:
@@ -152,7 +194,10 @@ def told_apart(address: Address) -> Iterator[None]:
     except TurnstileError:
         raise
     except Exception as error:
-        kind = type(error).__name__
+        kind, name = type(error).__name__, f"{address.kind}://{address.connection}"
+        if is_listed and _is_gone(error):
+            changes = "what it had listed is gone; the delivery changes while it is read"
+            raise LandingAway(name, changes) from None
         if _is_refusal(error):
             rule = (
                 f"what the connection {address.connection!r} ({address.kind}) says is refused "
@@ -161,9 +206,33 @@ def told_apart(address: Address) -> Iterator[None]:
                 "clear this task"
             )
             raise InputError(where="environment", field=SETTING, rule=rule) from None
+        if _is_unresolved(error):
+            raise LandingAway(name, _unresolved_words(address)) from None
         if _is_away(error):
-            raise StoreError(f"{address.kind}://{address.connection}", kind) from None
+            raise LandingAway(name, kind) from None
         raise
+
+
+def _is_gone(error: Exception) -> bool:
+    """Return whether a server has no such object; of a file here it would name the file."""
+    if isinstance(error, OSError):
+        return isinstance(error, FileNotFoundError) and error.filename is None
+    return _status(error) == HTTPStatus.NOT_FOUND
+
+
+def _is_unresolved(error: BaseException | None) -> bool:
+    """Return whether the name of a server has no address, however deep a library wraps that."""
+    while error is not None and not isinstance(error, gaierror):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+def _unresolved_words(address: Address) -> str:
+    """Say where the name of a server is set."""
+    return (
+        "its name has no address: unless the name service is away, it is mistyped in the "
+        f"{_NAMED_BY[address.kind]} of the connection {address.connection!r}, in Admin, Connections"
+    )
 
 
 def _is_refusal(error: Exception) -> bool:
@@ -179,7 +248,7 @@ def _is_refusal(error: Exception) -> bool:
 def _is_away(error: Exception) -> bool:
     """Return whether nobody answers, or not to the end."""
     if isinstance(error, OSError):
-        is_network = isinstance(error, ConnectionError | TimeoutError | gaierror)
+        is_network = isinstance(error, ConnectionError | TimeoutError)
         return is_network or error.errno is None or error.errno in _NO_WAY
     return isinstance(error, EOFError) or type(error).__module__ != "builtins"
 

@@ -11,7 +11,7 @@ from fetch_task import away_words, fetch_for, fetched_words
 from run_reports import report_goes_on
 from step_task import of_run
 
-from turnstile.errors import NotArrived, StoreError
+from turnstile.errors import LandingAway, NotArrived
 from turnstile.programme.calendar.release_schedule import final_at, final_words
 from turnstile.programme.loading import load_programme
 from turnstile.service_calendar import parse_period
@@ -99,7 +99,7 @@ class WaitUntilFinal(BaseOperator):
         try:
             if came := fetch_for(run):
                 self.log.info("%s", fetched_words(came))
-        except StoreError as away:
+        except LandingAway as away:
             return away_words(away)
         return ""
 

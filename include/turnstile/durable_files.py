@@ -240,10 +240,15 @@ def sync_tree(folder: Path) -> None:
             os.close(descriptor)
 
 
+def draft_of(path: Path) -> Path:
+    """Return a name for what becomes a file when it is whole: hidden, and no other writer's."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+
+
 @contextmanager
 def _draft(path: Path, content: bytes, mode: int) -> Iterator[Path]:
     """Write content under a name beside the final one; whatever is left of it goes at the end."""
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    draft = draft_of(path)
     try:
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
             file.write(content)

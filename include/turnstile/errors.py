@@ -13,6 +13,7 @@
     |   |-- NotApproved       3  a person has to say yes first
     |   `-- RevisionNeeded    3  the key is bound to other inputs or to another programme
     |-- StoreError            1  an object store is away: try again
+    |   |-- LandingAway       1  the server of landing files is away, or they change: wait
     |   |-- StoreObjectGone   1  what its index names is in it no more: restore it
     |   `-- StoreConflict     1  another worker was first: try again
     `-- IntegrityError        4  stop, and call a human
@@ -111,6 +112,10 @@ class StoreError(TurnstileError):
     def __init__(self, store: str, problem: str, status: int = 0) -> None:
         super().__init__(f"{store}: {problem}; what is there stays, run the same command again")
         self.store, self.problem, self.status = store, problem, status
+
+
+class LandingAway(StoreError):  # noqa: N818
+    """The server of landing files is away, or what it has changes while it is read: wait for it."""
 
 
 class StoreObjectGone(StoreError):  # noqa: N818

@@ -12,14 +12,18 @@ from pathlib import Path
 from socket import gaierror
 from types import ModuleType, SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import pytest
 from small_deployment import Deployment
+from sqlalchemy.exc import OperationalError
 
-from turnstile.errors import BudgetExceeded, StoreObjectGone, TurnstileError
+from turnstile.errors import BudgetExceeded, StoreError, StoreObjectGone, TurnstileError
 from turnstile.pipeline import steps
+from turnstile.pipeline.landing import fetching
+from turnstile.pipeline.landing.fetching import Elsewhere
 
 CANARY = "3085220012345678"
 SYDNEY = ZoneInfo("Australia/Sydney")
@@ -205,13 +209,13 @@ def test_a_final_week_without_files_waits_for_them_and_not_for_ever(
     assert _journal(home)[-1]["told"]["kind"] == "NotArrived"
 
 
-def _server_raises(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+def _server_raises(monkeypatch: pytest.MonkeyPatch, error: Exception, **answers: Any) -> None:
     """Let the server of the files answer with an error, as the library of its hook raises it."""
 
     def files(_: str) -> Any:
         raise error
 
-    server = SimpleNamespace(files=files)
+    server = SimpleNamespace(**{"files": files} | answers)
     servers = importlib.import_module("landing_servers")
     monkeypatch.setenv("TURNSTILE_LANDING_FROM", "opal=sftp://authority/out/{week}")
     monkeypatch.setattr(servers, "server_of", lambda _: server)
@@ -232,7 +236,6 @@ _AMAZON = {"ResponseMetadata": {"HTTPStatusCode": 403}, "Error": {"Code": "Acces
     [
         ConnectionRefusedError(errno.ECONNREFUSED, "refused"),
         TimeoutError("timed out"),
-        gaierror(-3, "Temporary failure in name resolution"),
         OSError(errno.EHOSTUNREACH, "No route to host"),
         EOFError(),
         _of_library("SSHException"),
@@ -265,6 +268,104 @@ def test_a_server_that_is_away_is_waited_for_and_not_for_ever(
     stopped = re.escape(f"Week 2016-W30 did not arrive: {said}")
     with pytest.raises(exceptions.AirflowFailException, match=stopped):
         _wait(wait_task, late, monkeypatch, started=late - timedelta(days=2))
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        FileNotFoundError(errno.ENOENT, "No such file"),
+        _of_library("NotFound", code=404),
+        _of_library("ClientError", response={"ResponseMetadata": {"HTTPStatusCode": 404}}),
+        _of_library("ResourceNotFoundError", status_code=404),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_object_that_goes_between_list_and_copy_is_a_delivery_that_changes(
+    wait_task: ModuleType,
+    exceptions: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    home: Path,
+    gone: Exception,
+) -> None:
+    """It was told as a refusal of settings, and stopped the run."""
+
+    def copy(*_: object) -> None:
+        raise gone
+
+    _server_raises(monkeypatch, gone, files=lambda _: [Elsewhere("a.csv", 1, 0)], copy=copy)
+    with pytest.raises(exceptions.TaskDeferred):
+        _wait(wait_task, END + timedelta(days=1), monkeypatch)
+    said = "(what it had listed is gone; the delivery changes while it is read)"
+    assert _journal(home)[-1]["told"]["sentence"].endswith(said)
+    fetch = importlib.import_module("fetch_task").FetchNew(task_id="fetch", programme="opal")
+    assert said in fetch.execute(INTERVAL)
+
+
+def _wrapped(by: str) -> Exception:
+    """Return what a library makes of a name that has no address."""
+    try:
+        try:
+            raise gaierror(-2, "Name or service not known: 10.0.0.1")
+        except gaierror:
+            raise _of_library("NewConnectionError")  # noqa: B904 - as some do
+    except Exception as error:  # noqa: BLE001 - which has no class here
+        wrapped = _of_library(by)
+        wrapped.__cause__ = error
+        return wrapped
+
+
+@pytest.mark.parametrize(
+    ("address", "set_in", "error"),
+    [
+        ("sftp://authority/out/{week}", "host", gaierror(-2, "Name or service not known")),
+        (
+            "s3://authority/b/{week}",
+            "endpoint_url or region_name",
+            _wrapped("EndpointConnectionError"),
+        ),
+        ("wasb://authority/b/{week}", "host or the login", _wrapped("ServiceRequestError")),
+    ],
+)
+def test_a_name_without_an_address_is_told_at_once_with_where_it_is_set(
+    wait_task: ModuleType,
+    exceptions: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    address: str,
+    set_in: str,
+    error: Exception,
+) -> None:
+    """A mistyped host was two days of a server that is away."""
+    _server_raises(monkeypatch, error)
+    monkeypatch.setenv("TURNSTILE_LANDING_FROM", f"opal={address}")
+    said = (
+        "its name has no address: unless the name service is away, it is mistyped in the "
+        f"{set_in} of the connection 'authority', in Admin, Connections"
+    )
+    fetch = importlib.import_module("fetch_task").FetchNew(task_id="fetch", programme="opal")
+    assert said in fetch.execute(INTERVAL)
+    with pytest.raises(exceptions.TaskDeferred):
+        _wait(wait_task, END + timedelta(days=1), monkeypatch)
+    with pytest.raises(exceptions.AirflowFailException, match=re.escape(said)):
+        _wait(wait_task, END + timedelta(days=30), monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "ours",
+    [StoreError("s3://private", "is away"), OperationalError("", None, Exception("10.0.0.1"))],
+)
+def test_what_is_away_of_our_own_is_no_server_of_files(
+    wait_task: ModuleType, exceptions: ModuleType, monkeypatch: pytest.MonkeyPatch, ours: Exception
+) -> None:
+    """A ledger or a store that is away is tried again, and not said to be the authority's."""
+    _server_raises(monkeypatch, ours, files=lambda _: [])
+    monkeypatch.setattr(fetching, "is_deleted", Mock(side_effect=ours))
+    with pytest.raises(exceptions.AirflowException) as stopped:
+        _wait(wait_task, END + timedelta(days=30), monkeypatch)
+    assert not isinstance(stopped.value, exceptions.AirflowFailException)
+    assert "the server of the files" not in str(stopped.value)
+    fetch = importlib.import_module("fetch_task").FetchNew(task_id="fetch", programme="opal")
+    with pytest.raises(exceptions.AirflowException):
+        fetch.execute(INTERVAL)
 
 
 @pytest.mark.parametrize(

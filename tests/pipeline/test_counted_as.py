@@ -6,20 +6,26 @@ between any two of them.
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 from deployment_fixtures import BegunWeek
+from retention_days import files_of
 from small_deployment import WEEK, Deployment
 
 from turnstile.cli import main
+from turnstile.counting import engines
+from turnstile.durable_files import exclusively
 from turnstile.errors import RefusedError, RevisionNeeded, TurnstileError
 from turnstile.ledger.charging import ChargingLedger
 from turnstile.pipeline import before_charge
 from turnstile.pipeline.draw import drawing, planned_release
 from turnstile.pipeline.draw.planned_release import COUNTED_AS
 from turnstile.pipeline.steps import STEPS, step_named
+from turnstile.release.zone_copies import SNAPSHOTS
 
 BEFORE = STEPS[: STEPS.index("reserve")]
 
@@ -49,6 +55,76 @@ def test_a_programme_that_was_edited_after_the_count_charges_and_draws_nothing(
         _do(step)
     assert reserved.ledger.balance() == before
     _do(*BEFORE, "reserve", "draw")  # as the sentence says
+
+
+@pytest.mark.parametrize("steps", [("reserve",), ("validate", "count", "reserve")])
+def test_an_ingest_that_died_between_its_notes_charges_nothing(
+    begun_week: BegunWeek, monkeypatch: pytest.MonkeyPatch, steps: tuple[str, ...]
+) -> None:
+    """Somebody marks it: rows would be charged under the names of files that they are not of."""
+    deployment = begun_week("opal", "reserve")
+    file = min(deployment.landing("opal").iterdir())
+    original = file.read_bytes()
+    before, write = deployment.ledger.balance(), before_charge.write_atomically
+
+    def die(path: Path, content: bytes) -> None:
+        if path.name == "snapshot":
+            raise OSError("killed")
+        write(path, content)
+
+    file.write_bytes(original + original.splitlines(keepends=True)[-1])
+    with monkeypatch.context() as patches:
+        patches.setattr(before_charge, "write_atomically", die)
+        with pytest.raises(OSError, match="killed"):
+            _do("ingest")
+    with pytest.raises(TurnstileError, match="step ingest has not run"):
+        _do(*steps)
+    assert deployment.ledger.balance() == before
+    file.write_bytes(original)
+    _do("ingest", "reserve")
+    assert deployment.ledger.balance() != before
+
+
+def test_what_a_killed_count_spilled_goes_at_the_next_and_with_the_rows(
+    reserved: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    week = reserved.home / "private/opal" / WEEK
+    before = files_of(reserved, "private")
+
+    def spill(*_: object, work: Path, **__: object) -> None:
+        (work / "rows.tmp").write_text("a card")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with monkeypatch.context() as patches:
+        patches.setattr(engines, "engine_named", lambda _: spill)
+        if (child := os.fork()) == 0:
+            try:
+                _do("count")
+            finally:
+                os._exit(1)
+        assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+    (left,) = week.rglob("rows.tmp")
+    assert left.is_relative_to(week / SNAPSHOTS), "after the days of raw data at the latest"
+    assert any(part.startswith(".") for part in left.parts), "and in no store"
+    _do("count")
+    assert {*files_of(reserved, "private")} - {*before} <= {f"opal/{WEEK}/{SNAPSHOTS}/.count.lock"}
+
+
+def test_a_count_takes_nothing_from_one_that_goes_on(
+    reserved: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def other(*_: object, work: Path, **__: object) -> None:
+        with (
+            pytest.raises(BlockingIOError),
+            exclusively(work.parent / ".count.lock", waits=False),
+        ):
+            pass
+        raise TurnstileError("the first is over")
+
+    monkeypatch.setattr(engines, "engine_named", lambda _: other)
+    with pytest.raises(TurnstileError, match="the first is over"):
+        _do("count")
+    assert not [*(reserved.home / "private/opal" / WEEK / SNAPSHOTS).glob(".count-*")]
 
 
 @pytest.mark.parametrize("step", ["reserve", "draw"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from small_deployment import Deployment
 
+from turnstile.durable_files import DRAFT
 from turnstile.errors import InputError, StoreError
 from turnstile.pipeline.landing.fetching import Address, Elsewhere, address_of, fetch_new
 from turnstile.programme.loading import load_programme
@@ -96,6 +98,21 @@ def test_what_is_written_to_is_not_there_until_it_is_whole(
     assert list(deployment.landing("opal").iterdir()) == []
     server.growing.clear()
     assert fetched(server) == (f"opal/{WEEK}/a.csv",)
+
+
+def test_two_fetches_at_once_have_a_draft_each(
+    fetched: Callable[..., tuple[str, ...]], deployment: Deployment
+) -> None:
+    class Meeting(Shelf):
+        def copy(self, folder: str, name: str, to: Path) -> None:
+            super().copy(folder, name, to)
+            assert re.fullmatch(DRAFT, to.name)
+            if len(self.order) == 1:
+                assert fetched(self) == (f"opal/{WEEK}/a.csv",), "another one, from end to end"
+                assert to.read_bytes() == b"1", "what it wrote is its own"
+
+    assert fetched(Meeting({FOLDER: {"a.csv": (b"1", AT)}})) == (f"opal/{WEEK}/a.csv",)
+    assert [path.name for path in deployment.landing("opal").iterdir()] == ["a.csv"]
 
 
 def test_the_marker_of_a_week_comes_last_and_other_names_stay(

@@ -9,8 +9,12 @@ from pathlib import Path
 import pytest
 from small_deployment import WEEK, Deployment
 
+from turnstile.errors import InputError
+from turnstile.ledger.records import ReleaseKey
+from turnstile.ledger.revisions import RevisionDecision
 from turnstile.pipeline.context import Release, open_release
 from turnstile.pipeline.landing.redelivered_files import changed_files
+from turnstile.pipeline.steps import step_named
 from turnstile.sources.ingest import week as ingest
 
 
@@ -70,3 +74,22 @@ def test_without_the_record_of_the_snapshot_the_ledgers_commitment_decides(
     assert changed_files(release) is None
     file.write_bytes(file.read_bytes() + b"\n")
     assert changed_files(release) is not None
+
+
+def test_a_correction_for_files_that_were_taken_back_stops_before_its_charge(
+    release: Release, file: Path
+) -> None:
+    """Somebody said yes to files that came again, and the old ones were put back since."""
+    original = file.read_bytes()
+    file.write_bytes(original + original.splitlines(keepends=True)[-1])
+    about = str(changed_files(release))
+    key = ReleaseKey("itms", WEEK, 1)
+    for person in ("ada", "grace"):
+        release.ledger.decide_on_revision(
+            RevisionDecision(key, True, person, "release_officer", "late rows", about)
+        )
+    file.write_bytes(original)
+    with pytest.raises(InputError, match=f"charged in full.*no-release {key} --reason"):
+        step_named("ingest")("itms", WEEK, 1)
+    file.write_bytes(original + original.splitlines(keepends=True)[-1])
+    step_named("ingest")("itms", WEEK, 1)

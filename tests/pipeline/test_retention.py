@@ -142,7 +142,8 @@ def test_a_correction_after_that_needs_its_files_again_and_keeps_them(
 def test_a_correction_that_was_begun_keeps_everything(published: Deployment) -> None:
     shutil.move(published.landing("itms"), published.home / "copy")
     correction = context.open_release("itms", WEEK, 1)
-    context.state_revision(correction, reason="a late file", approver="ada")
+    words = {"reason": "a late file", "approver": "ada"}
+    context.state_revision(correction, words, although_nothing_changed=False)
     assert act() == {}
     soon = NOW + WINDOW + timedelta(hours=1)
     assert act(soon) == {}
@@ -425,4 +426,18 @@ def test_a_day_takes_its_most_over_all_calls_the_oldest_first_and_says_the_rest_
     assert deletions() == [(WEEK, "rows", 90), (WEEK, "exact", 120)]
     last = tombstones()[-1]
     assert (last["person"], last["reason"]) == ("olga", "two years at once")
+    assert published.home
+
+
+def test_a_day_looks_at_the_zones_once(
+    published: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "MOST_A_DAY", 1)
+    scans, look = [], retention.landing_data
+    monkeypatch.setattr(retention, "landing_data", lambda *of: scans.append(of) or look(*of))
+    today = day(NOW)
+    gone, waiting = today.act(), today.waiting()
+    assert (len(gone), len(waiting)) == (1, 1)
+    assert {*today.verdicts()} >= {*gone, *waiting}
+    assert len(scans) == 1
     assert published.home

@@ -7,6 +7,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -87,7 +88,7 @@ def test_what_cannot_be_deleted_is_named_and_holds_up_nothing_else(
 ) -> None:
     late, stays = NOW + timedelta(days=100), ["itms.parquet", "late.csv"]
     (published.landing("itms") / "late.csv").write_text("x")
-    snapshot = next((published.home / "private/itms" / WEEK / "snapshots").iterdir())
+    snapshot = next((published.home / "private/itms" / WEEK / "snapshots").glob("[!.]*"))
     (snapshot / "itms.parquet").write_text("x")
     failures = published.home / "private/failures"
     failures.mkdir(exist_ok=True)
@@ -247,6 +248,25 @@ def test_files_of_a_week_belong_to_both_periods_that_it_touches(landed: Deployme
         "2021-12-16..2022-01-15",
     ]
     assert data_by_name["2021-W99"].users == ()
+
+
+@pytest.mark.parametrize(
+    "pattern", ["itms/{week}/*.csv", "itms/{week}.csv", "itms/*/{week}*", "itms/a-{week}*.csv"]
+)
+def test_what_a_killed_fetch_left_is_of_its_week(landed: Deployment, pattern: str) -> None:
+    """Of a pattern that finds no hidden file; a client of a bucket adds an ending of its own."""
+    landing = landed.home / "landing"
+    name = pattern.replace("{week}", "2021-W50").replace("*", "late")
+    folder, _, last = name.rpartition("/")
+    left = {f"{folder}/.{last}.0123456789abcdef", f"{folder}/.{last}.0123456789abcdef.5aBc09Fe"}
+    (landing / folder).mkdir(parents=True, exist_ok=True)
+    for path in left:
+        (landing / path).write_text("a card")
+    (landing / name).write_text("a card")
+    programme = load_programme("itms", landed.include)
+    programme = replace(programme, source=replace(programme.source, landing=pattern))
+    found = {datum.name: datum.paths for datum in landing_data([programme], landing)}
+    assert {path.relative_to(landing).as_posix() for path in found["2021-W50"]} == {name, *left}
 
 
 def test_nothing_goes_through_a_link_that_leads_out(published: Deployment) -> None:

@@ -10,16 +10,10 @@ from contextlib import contextmanager, nullcontext
 
 from turnstile.commands.ledger_opened import who_asks
 from turnstile.errors import InputError
-from turnstile.pipeline.context import Release, open_release, state_revision
-from turnstile.pipeline.landing.redelivered_files import changed_files
+from turnstile.pipeline.context import open_release, state_revision
+from turnstile.pipeline.landing.redelivered_files import require_change
 from turnstile.pipeline.ledger_preview import refusal_before_reading
 from turnstile.pipeline.steps import STEPS, draw, step_named
-
-_UNCHANGED = "--although-nothing-changed"
-_SAME_COUNTS = (
-    "files, programme and public cells are those that it corrects: the same counts get new noise, "
-    f"charged in full; if bytes are lost, or the code counted wrongly, say {_UNCHANGED}"
-)
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -34,7 +28,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--public-note", default="", help="what the public is told; published")
     parser.add_argument("--approver", help="who approved the correction; you, by default")
     again = "draw the same counts once more: bytes are lost, or the code counted wrongly"
-    parser.add_argument(_UNCHANGED, action="store_true", help=again)
+    parser.add_argument("--although-nothing-changed", action="store_true", help=again)
     parser.set_defaults(command=_run)
 
 
@@ -54,11 +48,11 @@ def _run(args: argparse.Namespace) -> int:
         raise refusal
     if args.revision:
         approver = args.approver or who_asks("--approver")
-        with release.copies.in_step(raw=True):
-            if _changes_nothing(release) and not args.although_nothing_changed:
-                raise InputError(where="turnstile run", field="--revision", rule=_SAME_COUNTS)
-            note = args.public_note
-            state_revision(release, reason=args.reason, approver=approver, public_note=note)
+        words = {"reason": args.reason, "approver": approver, "public_note": args.public_note}
+        with release.copies.in_step(raw=True, files=True):
+            if not args.although_nothing_changed:
+                require_change(release)
+            state_revision(release, words, although_nothing_changed=args.although_nothing_changed)
     was_sealed = release.sealed is not None
     for place, name in enumerate(STEPS, start=1):
         print(f"[{place}/{len(STEPS)}] {name}", file=sys.stderr)
@@ -91,17 +85,3 @@ def _to_its_seal() -> Iterator[None]:
         finally:
             ASKED.reset(waited_for)
     require_asked()
-
-
-def _changes_nothing(release: Release) -> bool:
-    """Return whether a correction would be drawn from what it corrects, as if anew."""
-    if release.sealed is not None:
-        return False
-    before = open_release(release.programme.name, str(release.week), release.key.revision - 1)
-    if before.sealed is None or changed_files(before) is not None:
-        return False
-    bound = before.sealed.bindings
-    return (bound.programme_digest, bound.domain_digest) == (
-        release.programme.digest,
-        release.domain.digest,
-    )

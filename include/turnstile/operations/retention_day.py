@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from itertools import takewhile
 from typing import Any
 
@@ -22,9 +23,9 @@ _PATIENCE = timedelta(days=7)
 """How long data may stay beyond their days before somebody is told why."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: what becomes of everything is remembered in the instance
 class RetentionDay:
-    """Retention of a deployment at one moment.
+    """Retention of a deployment at one moment; the zones are looked at once, when first asked.
 
     Args:
         settings: of the deployment.
@@ -38,7 +39,7 @@ class RetentionDay:
 
     def verdicts(self) -> tuple[Verdict, ...]:
         """Return what becomes of all private data; changes nothing."""
-        return self._retention().verdicts()
+        return self._verdicts
 
     def waiting(self) -> tuple[Verdict, ...]:
         """Return what is due and waits for people: of a changed file, or more than a day takes."""
@@ -53,13 +54,13 @@ class RetentionDay:
         Raises:
             TurnstileError: something cannot be deleted; all else that may go is.
         """
-        retention = self._retention()
+        retention = self._retention
         for programme in retention.programmes:
             days = {"days": asdict(programme.retention)} if programme.retention else {}
             self._say_changed(programme.name, {"digest": programme.digest, **days})
         for name in retention.gone:
             self._say_changed(name, {"digest": NO_FILE})
-        verdicts = retention.verdicts()
+        verdicts = self._verdicts
         self._announce(verdicts)
         gone, failures = list[Verdict](), list[TurnstileError]()
         for verdict in verdicts:
@@ -74,8 +75,14 @@ class RetentionDay:
             raise kind("; and ".join(dict.fromkeys(map(str, failures))))
         return tuple(gone)
 
+    @cached_property
+    def _verdicts(self) -> tuple[Verdict, ...]:
+        """What becomes of everything that is there."""
+        return self._retention.verdicts()
+
+    @cached_property
     def _retention(self) -> Retention:
-        """Open what decides."""
+        """What decides."""
         return Retention(
             self.settings,
             open_ledger(self.settings),

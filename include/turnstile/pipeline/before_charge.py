@@ -13,10 +13,10 @@ import secrets
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
-from turnstile.durable_files import SEALED
+from turnstile.durable_files import SEALED, delete_for_good, exclusively
 from turnstile.errors import InputError, NotFinal, TurnstileError
 from turnstile.ledger.custody.custody import clock_known_until
 from turnstile.ledger.custody.evidence_of_draws import earlier_plan
@@ -30,7 +30,7 @@ from turnstile.pipeline.draw.current_snapshot import current_snapshot
 from turnstile.pipeline.draw.planned_release import COUNTED_AS
 from turnstile.pipeline.landing.arrival import arrival_of
 from turnstile.pipeline.landing.first_look import require_decided
-from turnstile.pipeline.landing.redelivered_files import changed_files
+from turnstile.pipeline.landing.redelivered_files import changed_files, require_change
 from turnstile.pipeline.private_zone.bounding_key import require_known_key
 from turnstile.programme.calendar.release_schedule import final_at
 from turnstile.programme.gtfs.timetable import read_calls
@@ -45,6 +45,7 @@ from turnstile.sources.ingest.week import ingest as ingest_files
 _log = logging.getLogger("turnstile")
 RESTATED = "restated"
 """Name of the note that the files are no longer those that were sealed."""
+_SPILLED = ".count-"
 _INCOMPLETE = {"days_present", "days_complete"}  # the week may yet become complete
 
 
@@ -56,8 +57,8 @@ def ingest(release: Release) -> str:
 
     Raises:
         NotFinal: the week is not over, not final yet, or has not arrived complete.
-        InputError: a file breaks a rule, no file is of a day of the week, or files of a first week
-            ask what nobody has decided.
+        InputError: a file breaks a rule, no file is of a day of the week, files of a first week
+            ask what nobody has decided, or a correction would be of what it corrects.
         ProgrammeError: no day of the week has service.
     """
     require_service(release.programme, release.week)
@@ -65,14 +66,28 @@ def ingest(release: Release) -> str:
     if release.sealed is not None:
         return _sealed_before(release, release.sealed)
     _require_arrived(release)
+    if release.key.revision and not release.may_change_nothing:
+        require_change(release)
     require_known_key(release.settings, release.ledger)
     snapshot = _ingest(release)
     require_decided(release, snapshot)
-    digests = "\n".join(_digests_of_records(release, snapshot))
-    write_atomically(release.folders.private / "files", digests.encode())
-    write_atomically(release.folders.private / "snapshot", snapshot.digest.encode())
+    _note(release, snapshot)
     release.say("rows ingested")
     return commitment(bounding_secret(release.settings), snapshot.digest)
+
+
+def _note(release: Release, snapshot: Snapshot) -> None:
+    """Write down which rows a release is of, and of which files they are.
+
+    The note of rows decides: without it no step goes on. So it never stands beside files that it is
+    not of, wherever a step dies.
+    """
+    files, rows = (release.folders.private / name for name in ("files", "snapshot"))
+    digests = "\n".join(_digests_of_records(release, snapshot)).encode()
+    if not files.is_file() or files.read_bytes() != digests:
+        delete_for_good(rows)
+        write_atomically(files, digests)
+    write_atomically(rows, snapshot.digest.encode())
 
 
 def validate(release: Release) -> str:
@@ -178,14 +193,14 @@ def count(release: Release) -> str:
             f"{release.key}: these rows were not judged; run the step validate first"
         )
     _require_passed(release, report)
-    with tempfile.TemporaryDirectory(dir=release.folders.private, prefix="count-") as work:
+    with _room_to_spill(snapshot) as work:
         tables = engine_named(release.settings.counting_engine)(
             release.programme,
             release.domain,
             release.programme.days_of(release.week),
             snapshot.folder / "rows",
             secret=bounding_secret(release.settings),
-            work=Path(work),
+            work=work,
             progress=_log.info,
             memory=release.settings.memory_limit,
         )
@@ -196,6 +211,20 @@ def count(release: Release) -> str:
     write_atomically(note, digest.encode())
     release.say("rows counted into the public cells")
     return secrets.token_hex(16)  # the digest would tell whether a second count is the same
+
+
+@contextmanager
+def _room_to_spill(snapshot: Snapshot) -> Iterator[Path]:
+    """Make a folder beside the rows, with which it goes, for one count of a week at a time.
+
+    What a count that was killed left goes first.
+    """
+    beside = snapshot.folder.parent
+    with exclusively(beside / ".count.lock"):
+        for left in beside.glob(f"{_SPILLED}*"):
+            delete_for_good(left)
+        with tempfile.TemporaryDirectory(dir=beside, prefix=_SPILLED) as work:
+            yield Path(work)
 
 
 def _counted_before(release: Release) -> str:

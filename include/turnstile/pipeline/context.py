@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,6 +22,8 @@ from turnstile.release.zone_copies import Copies, zones
 from turnstile.release.zones import write_atomically
 from turnstile.service_calendar import parse_period
 from turnstile.settings import Settings, system_clock
+
+_ALTHOUGH = "although_nothing_changed"
 
 
 @dataclass(frozen=True)  # without slots: the plan is remembered in the instance
@@ -65,6 +67,12 @@ class Release(PlannedRelease):
             raise InputError(where=str(key), field="revision", rule=rule)
         statement = json.loads(path.read_bytes())
         return statement["reason"], statement["approver"], statement.get("public_note", "")
+
+    @property
+    def may_change_nothing(self) -> bool:
+        """Whether whoever began a correction by hand said that it may be of what it corrects."""
+        path = self.folders.private / "revision.json"
+        return path.exists() and bool(json.loads(path.read_bytes()).get(_ALTHOUGH))
 
 
 def open_release(
@@ -134,8 +142,15 @@ def as_bound(present: Programme, sealed: Attempt | None, include: Path) -> Progr
     return present if bound is None else replace(bound, approval=present.approval)
 
 
-def state_revision(release: Release, *, reason: str, approver: str, public_note: str = "") -> None:
-    """Write down why a correction is made, who approved it and what the public is told of it."""
-    stated = {"reason": reason, "approver": approver, "public_note": public_note}
-    content = json.dumps(stated, sort_keys=True)
+def state_revision(
+    release: Release, words: Mapping[str, str], *, although_nothing_changed: bool
+) -> None:
+    """Write down a correction that is made by hand.
+
+    Args:
+        release: the correction.
+        words: `reason`, `approver`, and the `public_note` that the public is told.
+        although_nothing_changed: whether it may be of what it corrects.
+    """
+    content = json.dumps({**words, _ALTHOUGH: although_nothing_changed}, sort_keys=True)
     write_atomically(release.folders.private / "revision.json", content.encode())

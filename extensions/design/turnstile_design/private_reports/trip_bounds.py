@@ -50,7 +50,7 @@ def counts_under(release: Release, bound: UnitBound) -> Counts:
     other = replace(release.programme, units=(bound,))
     snapshot = current_snapshot(release)
     require_whole(snapshot)
-    with tempfile.TemporaryDirectory(dir=release.folders.private, prefix="report-") as work:
+    with tempfile.TemporaryDirectory(dir=snapshot.folder.parent, prefix=".report-") as work:
         tables = count(
             other,
             release.domain,

@@ -15,8 +15,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from turnstile.durable_files import sync_folder
-from turnstile.errors import InputError, StoreError
+from turnstile.durable_files import draft_of, sync_folder
+from turnstile.errors import InputError, LandingAway
 from turnstile.ledger.entries import EntryKind
 from turnstile.pipeline.private_zone.private_data import Part
 from turnstile.programme.source_spec import SourceSpec
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 SETTING = "TURNSTILE_LANDING_FROM"
 _WEEK = "{week}"
-_PART = ".part"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +116,8 @@ def fetch_new(
         source: where the objects are, and the connection.
 
     Raises:
-        StoreError: an object is not what its server said; nothing of it is there, a repeat goes on.
+        LandingAway: an object is not what its server said; nothing of it is there, a repeat goes
+            on.
     """
     address, server = source
     fetched: list[str] = []
@@ -164,18 +164,18 @@ def _copied(server: Server, remote: str, remote_file: Elsewhere, target: Path) -
     """Copy an object unless its file is here; return whether it was copied.
 
     Raises:
-        StoreError: it has another size than its server said: somebody writes to it.
+        LandingAway: it has another size than its server said: somebody writes to it.
     """
     if target.is_file():
         here = target.stat()
         if (here.st_size, int(here.st_mtime)) == (remote_file.size, remote_file.changed_at):
             return False
     target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_name(f".{target.name}{_PART}")  # hidden: on its way
+    draft = draft_of(target)  # hidden: on its way; another fetch has its own
     try:
         server.copy(remote, remote_file.name, draft)
         if draft.stat().st_size != remote_file.size:
-            raise StoreError(f"{remote}/{remote_file.name}", "is written to while it is fetched")
+            raise LandingAway(f"{remote}/{remote_file.name}", "is written to while it is fetched")
         os.utime(draft, (remote_file.changed_at, remote_file.changed_at))
         with draft.open("rb") as written:
             os.fsync(written.fileno())

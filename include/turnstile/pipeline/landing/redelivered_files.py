@@ -10,9 +10,10 @@ import hashlib
 import json
 from collections.abc import Callable
 
-from turnstile.errors import TurnstileError
+from turnstile.errors import InputError, TurnstileError
 from turnstile.ledger.records import Attempt
-from turnstile.pipeline.context import Release
+from turnstile.ledger.revisions import before
+from turnstile.pipeline.context import Release, open_release
 from turnstile.pipeline.private_zone.bounding_key import secret_as_sealed
 from turnstile.programme.gtfs.timetable import timetable_digest
 from turnstile.release.zones import bounding_secret, commitment
@@ -43,6 +44,33 @@ def changed_files(release: Release) -> str | None:
     return commitment(bounding_secret(release.settings), digest)
 
 
+def require_change(release: Release) -> None:
+    """Refuse a correction that would be drawn from what it corrects, as if anew.
+
+    Raises:
+        InputError: files, programme and public cells are the same.
+    """
+    if release.sealed is not None:
+        return
+    key = before(release.key)
+    corrected = open_release(
+        key.programme, key.period, key.revision, opened=lambda _: release.ledger
+    )
+    if corrected.sealed is None or changed_files(corrected) is not None:
+        return
+    bound = corrected.sealed.bindings
+    now = release.programme.digest, release.domain.digest
+    if (bound.programme_digest, bound.domain_digest) == now:
+        rule = (
+            "files, programme and public cells are those that it corrects: the same counts get new "
+            "noise, charged in full; if bytes are lost, or the code counted wrongly, say "
+            f"--although-nothing-changed (turnstile run {key.programme} --week {key.period} "
+            f"--revision {release.key.revision} --reason TEXT); else what people allowed is taken "
+            f"back by turnstile ledger no-release {release.key} --reason TEXT"
+        )
+        raise InputError(where=str(release.key), field="revision", rule=rule)
+
+
 def _is_same(release: Release, sealed: Attempt, landed_files: Fingerprints) -> bool:
     """Return whether files are those that a key was sealed with.
 
@@ -53,9 +81,9 @@ def _is_same(release: Release, sealed: Attempt, landed_files: Fingerprints) -> b
     def is_bound(digest: str) -> bool:
         return secret is None or commitment(secret, digest) == sealed.bindings.snapshot_digest
 
-    before = _files_of(release, is_bound)
-    if before is not None:
-        return sorted(before) == sorted(landed_files)
+    own_files = _files_of(release, is_bound)
+    if own_files is not None:
+        return sorted(own_files) == sorted(landed_files)
     held = timetable_digest(release.programme, release.settings.include)
     made = (
         snapshot_digest(

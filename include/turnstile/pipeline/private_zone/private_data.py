@@ -28,7 +28,7 @@ from turnstile.release.zone_copies import ASIDE, SNAPSHOTS, ChangedAt, changed_h
 from turnstile.service_calendar import ServicePeriod, ServiceWeek, parse_period
 
 _STAYS = frozenset({"revision.json", ".draw.lock"})
-_WEEK = re.compile(r"\d{4}-W\d{2}")
+_WEEK, _ANY_WEEK = re.compile(r"\d{4}-W\d{2}"), f"{'[0-9]' * 4}-W{'[0-9]' * 2}"
 _NO_END = "9999-W99"
 ReadBefore = Mapping[str, Mapping[str, str]]
 """Landing patterns by programme that it released from, each with the ISO week when it last did."""
@@ -177,11 +177,17 @@ def _reads(
 
 
 def _files_at(pattern: str, landing: Path) -> Iterator[tuple[str, Path]]:
-    """Yield week and path of each file that a landing pattern names."""
-    seen = (str(path) for path in landing.glob(pattern.replace("{week}", "*")))
+    """Yield week and path of each file that a landing pattern names, and of each of its drafts."""
+    seen = map(str, _found(pattern.replace("{week}", _ANY_WEEK), landing))
     for week in sorted({week for text in seen for week in _WEEK.findall(text)}):
-        paths = landing.glob(pattern.replace("{week}", week))
+        paths = _found(pattern.replace("{week}", week), landing)
         yield from ((week, path) for path in sorted(paths) if not path.is_dir())
+
+
+def _found(glob: str, landing: Path) -> set[Path]:
+    """Return what a glob finds, and drafts of it, whatever ending a client of a server added."""
+    folder, slash, name = glob.replace("**", "*").rpartition("/")
+    return {*landing.glob(glob), *landing.glob(f"{folder}{slash}.{name}.*")}
 
 
 def _periods_with(programme: Programme, week: str) -> Iterator[tuple[Programme, ServicePeriod]]:
