@@ -53,6 +53,7 @@ from sums import (  # noqa: E402
     Where,
     conditions,
     ended,
+    has_number,
     labels_of,
     marked,
     places_of,
@@ -199,8 +200,7 @@ class Weeks:
         self.package = package = Package(folder)
         package.require(table, column, (VALUE, MEASURED))
         self.every, self.column = package.rows(table), column
-        # Of a gap there is no value; of what was not drawn there is nothing measured.
-        self.rows: list[Row] = [row for row in self.every if row[column]]
+        self.rows: list[Row] = [row for row in self.every if has_number(row, column)]
         self.values = np.array([float(row[column]) for row in self.rows])
         self.deviations = np.zeros(self.values.shape)
         self.is_laplace = np.zeros(self.values.shape, bool)
@@ -239,7 +239,7 @@ class Weeks:
     def chosen(self, **labels: list[str]) -> NDArray[np.bool_]:
         """Mark the rows whose columns have one of the given labels; there must be some."""
         marks = zip(self.every, marked(self.every, labels))
-        chosen = np.array([mark for row, mark in marks if row[self.column]], bool)
+        chosen = np.array([mark for row, mark in marks if has_number(row, self.column)], bool)
         if not chosen.any():
             raise ValueError(NO_VALUE)
         return chosen

@@ -6,7 +6,8 @@
 
 or `Package(".").total("location", lambda row: row["tap"] == "on")`.
 
-Measured numbers carry independent noise, so variances add up. Unbiased numbers share noise: their
+Measured numbers carry independent noise, so variances add up; what was drawn of a day without input
+is noise alone, and in no sum. Unbiased numbers share noise: their
 errors do not, and adding them up would be wrong; the variance of their sum is worked out from the
 four parts (total, rows, columns, interaction) that least squares weighs. Values are estimates that
 borrow strength, so their errors go together: how far is stated in the release card, by place, day
@@ -43,6 +44,7 @@ ABOVE_90 = 1.2815516  # the same of the upper side alone: of an interval that be
 EXCESS_OF_LAPLACE = 3.0
 KEYS = ("service_date", "mode")
 VALUE, LOW_90, HIGH_90 = "value", "low_90", "high_90"
+USABLE, GAP = "usable", "gap"
 TAP, TIMES = "tap", ("slot", "hour")
 STRETCH_HOURS = 4
 WEEKEND = (5, 6)
@@ -294,6 +296,11 @@ def say_coarser(table: str) -> None:
 def _added(rows: list[Row]) -> float:
     """Return the sum of the values of rows, in tenths as they are published."""
     return round(sum(float(row[VALUE] or 0) for row in rows), 1)
+
+
+def has_number(row: Row, column: str) -> bool:
+    """Whether a row has a number of its trips: what was drawn of a gap is noise alone."""
+    return bool(row[column]) and row[USABLE] != GAP
 
 
 def places_of(row: Row) -> list[str]:
@@ -577,7 +584,7 @@ class Package:
 
     def measured(self, table: str, rows: list[Row]) -> Sum:
         """Sum numbers as they were drawn."""
-        seen = [row for row in rows if row["measured"]]  # none on a day without service
+        seen = [row for row in rows if has_number(row, "measured")]
         if not seen:
             return interval(0, math.nan, math.nan)._replace(no_interval=NO_VALUE)
         variance = fourth = 0.0
