@@ -16,7 +16,9 @@ from worked_examples import run_examples
 
 from turnstile.programme.field import PUBLIC_ROLES
 from turnstile.programme.field_registry import field_of
+from turnstile.programme.source_spec import Feed
 from turnstile.publishing.card import _estimated_errors
+from turnstile.publishing.describe.registry_entry import records_of
 from turnstile.publishing.files import FILES
 
 FILES_AT_MOST = 35
@@ -121,6 +123,46 @@ def test_the_registry_entry_is_valid_against_the_registrys_schema(
     assert loss["privacy_parameters"][name] == float(stated[name])
     entry["deployment"]["dp_variant"]["variant_name"] = "Perfect DP"
     assert list(validator.iter_errors(entry))
+
+
+def test_the_registry_entry_speaks_of_what_the_programme_holds(package: Path) -> None:
+    """One of buses said that several cards of one person are not one unit."""
+    deployment = yaml.safe_load((package / "metadata/registry_entry.yaml").read_text())[
+        "deployment"
+    ]
+    domain, unit = (
+        deployment["dp_variant"]["data_domain"],
+        deployment["privacy_loss"]["privacy_unit_details"],
+    )
+    if package.parts[-3] == "opal":
+        assert domain == (
+            "All finite sets of smart-card trips; records outside of the public domain are counted "
+            "as UNKNOWN where they have no public slot or place."
+        )
+        assert unit.endswith("Several cards of one person are not one unit.")
+    else:
+        assert domain == (
+            "All finite sets of positions of vehicles; records outside of the public domain are "
+            "left out of every table; how many is private."
+        )
+        assert "card" not in unit
+        assert unit.endswith("Several buses are not one unit.")
+
+
+@pytest.mark.parametrize(
+    ("feed", "records"),
+    [
+        ("ist_daten", "calls of vehicles at stops"),
+        ("gate_counts", "boardings and alightings that name nobody"),
+        ("taps", "smart-card taps"),
+        ("hired_trips", "hired trips"),
+    ],
+)
+def test_the_registry_entry_has_a_word_for_the_records_of_each_feed(
+    feed: str, records: str
+) -> None:
+    """Those of a counter at a gate were smart-card trips, calls at stops were speeds."""
+    assert records_of(Feed(feed)) == records
 
 
 def test_shapes_are_there_for_every_label_of_a_cell(package: Path) -> None:
