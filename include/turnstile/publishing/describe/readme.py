@@ -6,7 +6,7 @@ from typing import Any
 
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.field_registry import title_of
-from turnstile.publishing.contents import Contents
+from turnstile.publishing.contents import Contents, period_word
 from turnstile.publishing.data_tables import BUSES
 from turnstile.publishing.describe.licences import path_of
 from turnstile.publishing.pages import rendered
@@ -73,6 +73,7 @@ def _said(contents: Contents) -> dict[str, Any]:
     return {
         "title": programme.title,
         "period": str(plan.week),
+        "word": period_word(contents),
         "revision": plan.revision,
         "description": programme.description,
         "curator": programme.publish.curator,
