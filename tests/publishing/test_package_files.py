@@ -18,6 +18,8 @@ from turnstile.programme.field import PUBLIC_ROLES
 from turnstile.programme.field_registry import field_of
 from turnstile.programme.source_spec import Feed
 from turnstile.publishing.card import _estimated_errors
+from turnstile.publishing.data_tables import TRIPS, Layout, Source
+from turnstile.publishing.describe.readme import counts_other_trips
 from turnstile.publishing.describe.registry_entry import records_of
 from turnstile.publishing.files import FILES
 
@@ -78,6 +80,19 @@ def test_columns_have_the_units_of_their_table_and_slots_their_length(package: P
             "speed_buses in bus-days",
             "speeding in bus-days",
         ]
+
+
+def test_what_is_made_of_a_table_with_a_bound_of_its_own_adds_up_with_no_other() -> None:
+    """The guide said that sums of places over 13 weeks add up with hours and days."""
+    named = {"places": "places", "places_13_weeks": "", "places_year_to_date": "", "day": "on"}
+    others = [
+        name
+        for name, drawn in named.items()
+        if counts_other_trips(
+            Layout(name, *TRIPS, (Source({}, "", drawn or name, drawn, "count"),), ""), {"places"}
+        )
+    ]
+    assert others == ["places", "places_13_weeks", "places_year_to_date"]
 
 
 def test_the_first_example_lists_one_end_of_every_trip(published: Path) -> None:
