@@ -309,6 +309,24 @@ def places_of(row: Row) -> list[str]:
     return [name for name in names[: names.index(VALUE)] if name != "mode"]
 
 
+def axes_of_rows(source: Any, row: Row, axes: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Return tap, slot and location that rows are of, also where they were drawn for the other tap.
+
+    Then they are sums of cells of their own tap, and share the noise of these.
+
+    Raises:
+        ValueError: they are of other labels.
+    """
+    if "draw" in source:
+        return axes[source["draw"].partition("/")[0]]
+    tap = row.get(TAP, "")
+    known = {axis for drawn in axes.values() if drawn[:1] == (tap,) for axis in drawn[1:]}
+    by = {name for name in places_of(row) if name not in (TAP, *KEYS)}
+    if not by or not by <= known:
+        raise ValueError(f"no unbiased sums of tap={tap} here: it was drawn by other labels")
+    return (tap, *(axis for axis in AXES if axis in by))
+
+
 def labels_of(row: Row, names: list[str]) -> Row:
     """Return place, day, kind of day, slot, stretch of the day and mode of a row."""
     slot = next((row[name] for name in names if name in TIMES), "")
@@ -402,6 +420,13 @@ def elsewhere(folder: Path) -> str:
     return f"; it is {release}, and lies in the place of {place}" if is_other else ""
 
 
+def ordinary(path: Path) -> Path:
+    """Return the path of a file to open; refuse what is none: whoever opens a pipe waits for ever."""
+    if path.exists() and not path.is_file():
+        raise OSError(f"{path.name} is no ordinary file, so it was not opened")
+    return path
+
+
 class Package:
     """A package in a folder."""
 
@@ -415,19 +440,20 @@ class Package:
         release = str(self.card.get("release", ""))
         names, at = names_beside(self.folder, release), self.folder.resolve()
         with suppress(OSError, ValueError):
-            lines = (at / "../../../zone-index.txt").read_text("utf-8").splitlines()
+            lines = ordinary(at / "../../../zone-index.txt").read_text("utf-8").splitlines()
             names |= {line.partition("  ")[2] for line in lines}
         if said := standing(release, names):
             print(f"note: {said}", file=sys.stderr)
 
     def stated(self) -> Any:
         """Return the release card."""
-        return json.loads((self.folder / "release_card.json").read_bytes())
+        return json.loads(ordinary(self.folder / "release_card.json").read_bytes())
 
     def _opened(self, table: str) -> Any:
         """Open the CSV file of a table, unpacked."""
-        path = self.folder / f"data/{table}.csv"
-        return path.open("rb") if path.is_file() else gzip.open(f"{path}.gz")
+        path = ordinary(self.folder / f"data/{table}.csv")
+        packed = path.with_name(f"{path.name}.gz")
+        return path.open("rb") if path.is_file() else gzip.open(ordinary(packed))
 
     def content(self, table: str) -> bytes:
         """Return the CSV file of a table, unpacked."""
@@ -640,16 +666,16 @@ class Package:
         if not seen:
             return interval(0, math.nan, math.nan)._replace(no_interval=NO_VALUE)
         variance, axes = 0.0, self._axes()
-        name = sources[0][0].get("draw", "").partition("/")[0]
-        if not axes[name]:  # drawn by itself, and reconciled with nothing
+        by = axes_of_rows(sources[0][0], seen[0], axes)
+        if not by:  # drawn by itself, and reconciled with nothing
             variance = sum(float(row["unbiased_sd"]) ** 2 for row in seen)
         partitions: dict[tuple[str, ...], list[Row]] = defaultdict(list)
-        for row in seen if axes[name] else ():
+        for row in seen if by else ():
             partitions[tuple(row.get(key, "") for key in KEYS)].append(row)
         labels = self._labels(axes)
         for (_, mode), partition in partitions.items():
             precisions = self._precisions(partition[0][TAP], mode, axes, labels)
-            variance += self._variance(axes[name][1:], partition, precisions)
+            variance += self._variance(by[1:], partition, precisions)
         return interval(len(seen), sum(float(row["unbiased"]) for row in seen), variance)
 
     def _variance(
@@ -675,7 +701,7 @@ class Package:
         None for tables that are reconciled with no other: of other dimensions, or that count the
         trips of a bound of their own.
         """
-        events = json.loads((self.folder / "plan.json").read_bytes())["events"]
+        events = json.loads(ordinary(self.folder / "plan.json").read_bytes())["events"]
         separate_tables = {event["table"] for event in events if event.get("own_records")}
         table_axes = {}
         for table in self.tables.values():
