@@ -209,9 +209,7 @@ def test_rows_that_one_tap_draws_and_the_other_adds_up_have_the_error_of_what_th
     folder = tmp_path_factory.mktemp("mixed") / "root"
     shutil.copytree(published.parents[1], folder, symlinks=True)
     path = folder / "include/programmes/opal.yaml"
-    text, count = re.subn(
-        r"\n +(on_location|off_time|off_time_location): .*", "", path.read_text()
-    )
+    text, count = re.subn(r"\n +(on_location|off_time|off_time_location): .*", "", path.read_text())
     assert count == 6  # a table and its share each
     for old, new in (
         ('on_time: "1/8"', 'on_time: "1/4"'),

@@ -796,6 +796,14 @@ def test_a_pipe_in_the_place_of_a_card_is_named_and_not_opened(tmp_path: Path) -
     assert "release_card.json: is no ordinary file, so it was not opened" in said
 
 
+def test_a_pipe_in_the_place_of_entries_is_named_and_not_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "entries.jsonl")
+    (tmp_path / "release_card.json").write_text("{}")
+    code, said = _run(tmp_path, "--ledger", tmp_path)
+    assert code == 2
+    assert "entries.jsonl is no ordinary file, so it was not opened" in said
+
+
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"terms": 1}', "[" * 10**5])
 def test_what_is_no_card_is_said_to_be_none(
     content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -56,6 +56,7 @@ from sums import (  # noqa: E402
     has_number,
     labels_of,
     marked,
+    ordinary,
     places_of,
     refuse_both_taps,
     say_coarser,
@@ -372,7 +373,8 @@ def opened(asked: argparse.Namespace, folders: list[Path]) -> list[Weeks | Means
     tables: dict[bytes, Weeks | Means] = {}
     of_folders = []
     for folder in folders:
-        manifest, is_mean = (folder / "manifest.json").read_bytes(), asked.column == MEAN
+        manifest = ordinary(folder / "manifest.json").read_bytes()
+        is_mean = asked.column == MEAN
         if manifest not in tables:
             weeks = (folder, asked.table)
             tables[manifest] = Means(*weeks) if is_mean else Weeks(*weeks, asked.column)

@@ -421,7 +421,7 @@ def elsewhere(folder: Path) -> str:
 
 
 def ordinary(path: Path) -> Path:
-    """Return the path of a file to open; refuse what is none: whoever opens a pipe waits for ever."""
+    """Return the path of a file to open; refuse what is none: a pipe is waited for, for ever."""
     if path.exists() and not path.is_file():
         raise OSError(f"{path.name} is no ordinary file, so it was not opened")
     return path

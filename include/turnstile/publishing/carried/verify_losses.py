@@ -526,6 +526,8 @@ class Ledger:
         self.holds = dict[str, list[Any]]()  # family, first entry, and the one that ends it
         self.caps = list[tuple[int, str, str, set[tuple[str, int]]]]()  # over windows, as they came
         path = place / ENTRIES if place.is_dir() else place
+        if path != place and path.exists() and not path.is_file():
+            raise OSError(f"{path} is no ordinary file, so it was not opened")
         for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
             written = json.loads(line)
             entry, text = json.loads(written["record"]), written["record"].encode()
