@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 from functools import cache
+from itertools import combinations
 from typing import Any, cast
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from small_deployment import INCLUDE
 
 from turnstile.estimates.year_to_date import gaps_of_rows, year_tables
-from turnstile.privacy.year_to_date import multiples
+from turnstile.privacy.year_to_date import UNIT, multiples
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.release.drawn import Drawn
@@ -126,3 +127,23 @@ def test_the_days_without_input_of_all_weeks_in_a_sum_are_its_gaps() -> None:
     release = replace(CORRECTED, earlier=earlier)
     assert gaps_of_rows(release, "places_year_to_date") == (day,)
     assert gaps_of_rows(release, "places") == gaps_of_rows(release, "on_time") == ()
+
+
+@pytest.mark.parametrize("missing", [(), (3,), (0, 5), (1, 2, 3)])
+def test_errors_of_means_over_weeks_come_out_too_large_and_never_too_small(
+    missing: tuple[int, ...],
+) -> None:
+    """Means of a series take the noise of weeks as independent (`publishing/series/means.py`)."""
+    there = [week for week in range(52) if week not in missing]
+    read = np.zeros((len(there), len(there)))
+    for number, week in enumerate(there):
+        read[number, number] = 1.0
+        for earlier, other in enumerate(there[:number]):
+            read[number] -= multiples()[week - other] * read[earlier] / UNIT
+    ratios = []
+    for last in range(4, len(there)):
+        for size in (2, 3, 4):  # of the last four weeks those that had input on all days
+            for chosen in combinations(read[last - 3 : last + 1], size):
+                stated = np.linalg.norm(chosen)
+                ratios.append(float(stated / np.linalg.norm(np.sum(chosen, axis=0))))
+    assert 1.0 < min(ratios) < max(ratios) < 1.2

@@ -19,6 +19,7 @@ from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
 from turnstile.publishing.explore import site
 from turnstile.publishing.package import _earlier
+from turnstile.publishing.week.sums import sum_of
 from turnstile.settings import Settings
 
 CHANGED, GAP = "2016-W31", "2016-W32"
@@ -152,14 +153,34 @@ def test_a_change_from_a_week_with_a_gap_is_asked_over_the_days_that_both_have(
 
 
 def test_a_gap_is_called_one_by_both_tools(home: MadeHome) -> None:
+    """In each column: what was drawn of it is noise alone, and no number of its trips."""
     tools = home.home / f"public/opal/{GAP}/r0/tools"
     said = {
-        run(tools / name, "location", "tap=on", f"service_date={GAP_DAY}").stderr
+        run(
+            tools / name, "location", "tap=on", f"service_date={GAP_DAY}", "--column", column
+        ).stderr
         for name in ("sums.py", "draws.py")
+        for column in ("value", "measured")
     }
     assert said == {"there is no value of these cells: no row was chosen, or their days are gaps\n"}
     none = run(tools / "draws.py", "location", "tap=on", "service_date=2016-08-19").stderr
     assert "no row has service_date=2016-08-19" in none  # the negative control
+
+
+def test_what_was_drawn_of_a_gap_is_in_no_sum(home: MadeHome) -> None:
+    package = home.home / f"public/opal/{GAP}/r0"
+    rows = pd.read_csv(package / "data/location.csv").query("tap == 'on'")
+    known = rows[rows["usable"] != "gap"]
+    assert rows["measured"].notna().all()  # published as drawn
+    asked = ("location", "tap=on", "--column", "measured")
+    total = dict(
+        line.split(None, 1) for line in run(package / "tools/sums.py", *asked).stdout.splitlines()
+    )
+    assert int(total["cells"].replace(",", "")) == len(known) < len(rows)
+    assert float(total["value"].replace(",", "")) == known["measured"].sum()
+    drawn = run(package / "tools/draws.py", *asked).stdout
+    assert drawn.splitlines()[-1].split()[1] == total["cells"]
+    assert sum_of(package, "location", ["tap=on"]).unbiased == known["measured"].sum()
 
 
 def test_series_made_by_earlier_code_are_made_anew(

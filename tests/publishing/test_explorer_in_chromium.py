@@ -282,6 +282,43 @@ def test_a_week_whose_numbers_count_something_else_is_not_compared(
     assert "Not compared with " in visitor.text("#changed")
 
 
+@pytest.mark.parametrize("why", ["other slots", "no input", "withdrawn"])
+def test_a_sum_over_periods_leaves_out_those_that_do_not_add_up_and_names_them(
+    browser: Any, city: LongSeries, tmp_path: Path, why: str
+) -> None:
+    """Numbers of other slots were added up, and a period further back stood in for a withdrawn."""
+    series = replace(city, folder=tmp_path / "public/opal", weeks=6)
+    places = [(str(one[0]), str(one[1])) for one in handed(city.folder / site.INDEX)["places"]]
+    with pytest.MonkeyPatch.context() as patch:
+        series.write(patch, places[:20], {})
+    index = handed(series.folder / site.INDEX)
+    left, periods = index["weeks"][4]["period"], [week["period"] for week in index["weeks"]]
+    week, listed = series.folder / f"explore/weeks/{left}-r0.js", series.folder / site.INDEX
+    text = week.read_text()
+    if why == "other slots":
+        week.write_text(text.replace('"format":2', f'"format":2,"terms":"{why}"'))
+    elif why == "no input":
+        week.write_text(text.replace('"gaps":[]', '"gaps":["2007-02-01"]'))
+    else:
+        entry = f'{{"period":"{left}","release":"opal/{left}/r0"}},'
+        text = listed.read_text()
+        assert entry in text
+        text = text.replace(entry, "")
+        published = f'{{"period":"{left}","state":"published"}}'
+        listed.write_text(text.replace(published, published.replace("published", "withdrawn")))
+    visitor = Visitor(browser, (series.folder / EXPLORER_PAGE).as_uri())
+    visitor.view(1200)
+    visitor.open("#view=places&span=4")
+    said = visitor.text("#ranked")
+    assert f"Left out of the sum: {left}" in said
+    assert f"{periods[2]}, {periods[3]} and {periods[5]}" in said
+    assert periods[1] not in said
+    total = sum(
+        handed(series.folder / f"explore/weeks/{periods[n]}-r0.js")["test"][7][0] for n in (2, 3, 5)
+    )
+    assert float(visitor.rows("#table")[0][2].replace(",", "")) == pytest.approx(total, abs=0.1)
+
+
 def test_changes_of_a_week_are_few_by_chance_and_find_what_changed(
     at_city: Visitor, city: LongSeries
 ) -> None:

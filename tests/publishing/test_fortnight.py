@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -40,6 +41,11 @@ def test_a_fortnight_is_published_and_the_zone_agrees(
     latest = fortnight / "public/fortnight/latest"
     assert str(latest.readlink()) == f"{FORTNIGHT}/r0"
     assert main(["ledger", "verify"]) == 0
+    package = fortnight / f"public/fortnight/{FORTNIGHT}/r0"
+    for name in ("report.html", "README.md", "docs/GUIDE.md", "cells.geojson"):
+        text = (package / name).read_text().replace("four weeks", "").replace("plausible week", "")
+        assert not re.search(r"(the|this) (whole )?week\b", text), name  # of a fortnight
+    assert "bus-slots a day of the period" in (package / "report.html").read_text()
     for target in ("../r0", "./r0", f"{FORTNIGHT}/r0/data"):
         latest.unlink()
         latest.symlink_to(target)

@@ -16,7 +16,11 @@ from worked_examples import run_examples
 
 from turnstile.programme.field import PUBLIC_ROLES
 from turnstile.programme.field_registry import field_of
+from turnstile.programme.source_spec import Feed
 from turnstile.publishing.card import _estimated_errors
+from turnstile.publishing.data_tables import TRIPS, Layout, Source
+from turnstile.publishing.describe.readme import counts_other_trips
+from turnstile.publishing.describe.registry_entry import records_of
 from turnstile.publishing.files import FILES
 
 FILES_AT_MOST = 35
@@ -78,6 +82,19 @@ def test_columns_have_the_units_of_their_table_and_slots_their_length(package: P
         ]
 
 
+def test_what_is_made_of_a_table_with_a_bound_of_its_own_adds_up_with_no_other() -> None:
+    """The guide said that sums of places over 13 weeks add up with hours and days."""
+    named = {"places": "places", "places_13_weeks": "", "places_year_to_date": "", "day": "on"}
+    others = [
+        name
+        for name, drawn in named.items()
+        if counts_other_trips(
+            Layout(name, *TRIPS, (Source({}, "", drawn or name, drawn, "count"),), ""), {"places"}
+        )
+    ]
+    assert others == ["places", "places_13_weeks", "places_year_to_date"]
+
+
 def test_the_first_example_lists_one_end_of_every_trip(published: Path) -> None:
     for folder, is_of_taps in (("opal", True), ("itms", False)):
         first = next(published.glob(f"{folder}/*/r0/README.md")).read_text()
@@ -121,6 +138,46 @@ def test_the_registry_entry_is_valid_against_the_registrys_schema(
     assert loss["privacy_parameters"][name] == float(stated[name])
     entry["deployment"]["dp_variant"]["variant_name"] = "Perfect DP"
     assert list(validator.iter_errors(entry))
+
+
+def test_the_registry_entry_speaks_of_what_the_programme_holds(package: Path) -> None:
+    """One of buses said that several cards of one person are not one unit."""
+    deployment = yaml.safe_load((package / "metadata/registry_entry.yaml").read_text())[
+        "deployment"
+    ]
+    domain, unit = (
+        deployment["dp_variant"]["data_domain"],
+        deployment["privacy_loss"]["privacy_unit_details"],
+    )
+    if package.parts[-3] == "opal":
+        assert domain == (
+            "All finite sets of smart-card trips; records outside of the public domain are counted "
+            "as UNKNOWN where they have no public slot or place."
+        )
+        assert unit.endswith("Several cards of one person are not one unit.")
+    else:
+        assert domain == (
+            "All finite sets of positions of vehicles; records outside of the public domain are "
+            "left out of every table; how many is private."
+        )
+        assert "card" not in unit
+        assert unit.endswith("Several buses are not one unit.")
+
+
+@pytest.mark.parametrize(
+    ("feed", "records"),
+    [
+        ("ist_daten", "calls of vehicles at stops"),
+        ("gate_counts", "boardings and alightings that name nobody"),
+        ("taps", "smart-card taps"),
+        ("hired_trips", "hired trips"),
+    ],
+)
+def test_the_registry_entry_has_a_word_for_the_records_of_each_feed(
+    feed: str, records: str
+) -> None:
+    """Those of a counter at a gate were smart-card trips, calls at stops were speeds."""
+    assert records_of(Feed(feed)) == records
 
 
 def test_shapes_are_there_for_every_label_of_a_cell(package: Path) -> None:

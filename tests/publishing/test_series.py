@@ -496,6 +496,12 @@ def test_whom_the_machine_has_no_name_for_is_asked_for_one(
     assert public.exists()
 
 
+def test_a_total_of_buses_says_that_it_adds_up_slots_and_cells(public: Path) -> None:
+    """It was one of bus-days: a bus that is in nine cells in a slot counts nine times in it."""
+    totals = json.loads((public / "itms/series/index.json").read_bytes())["totals"]
+    assert {total["what"] for total in totals} == {"bus-slots by cell"}
+
+
 def test_a_gap_between_weeks_is_published_as_one(public: Path) -> None:
     command = ["ledger", "no-release", "opal/2016-W33/r0", "--reason", "strike"]
     assert main(command) == 0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -10,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from made_homes import MadeHomes
 
 from turnstile.estimates.fitting.reconciliation import Measured, Partition, reconcile_pair
 from turnstile.publishing.carried import sums
@@ -197,3 +200,33 @@ def test_a_sum_of_estimates_without_known_errors_has_no_interval(published: Path
     estimate = package.estimated("location", rows)
     assert estimate.no_interval == sums.NO_CELL_ERROR
     assert np.isnan([estimate.low_90, estimate.high_90, estimate.low_95, estimate.high_95]).all()
+
+
+def test_rows_that_one_tap_draws_and_the_other_adds_up_have_the_error_of_what_they_share(
+    published: Path, homes: MadeHomes, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Places of tap-ons are sums of cells there: their variances were added up."""
+    folder = tmp_path_factory.mktemp("mixed") / "root"
+    shutil.copytree(published.parents[1], folder, symlinks=True)
+    path = folder / "include/programmes/opal.yaml"
+    text, count = re.subn(r"\n +(on_location|off_time|off_time_location): .*", "", path.read_text())
+    assert count == 6  # a table and its share each
+    for old, new in (
+        ('on_time: "1/8"', 'on_time: "1/4"'),
+        ('off_location: "1/8"', 'off_location: "1/4"'),
+        ('on_time_location: "1/4"', 'on_time_location: "1/2"'),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    path.write_text(re.sub(r"meant_for:.*\n", "", text))
+    weeks = ("sample", "opal", "--weeks", "2016-W31:2016-W31", "--rows", "3000")
+    home = homes.get(folder, weeks, ("run", "opal", "--week", "2016-W31"))
+    package = sums.Package(home.home / "public/opal/2016-W31/r0")
+    errors = {}
+    for table, tap in (("location", "on"), ("location", "off"), ("location_slot", "on")):
+        total = package.total(table, lambda row, tap=tap: row["tap"] == tap, "unbiased")
+        errors[table, tap] = total.standard_deviation
+    assert list(errors.values()) == pytest.approx([errors["location_slot", "on"]] * 3, rel=1e-3)
+    row = next(row for row in package.rows("location") if row["tap"] == "on")
+    one = package.total("location", lambda candidate: candidate == row, "unbiased")
+    assert one.standard_deviation == pytest.approx(float(row["unbiased_sd"]), abs=0.01)

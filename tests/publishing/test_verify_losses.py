@@ -15,7 +15,8 @@ from dataclasses import replace
 from datetime import date, timedelta
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from cards_of_weeks import INCLUDE, History, shipped
@@ -693,6 +694,35 @@ def test_an_account_that_a_card_leaves_out_is_named_by_the_card_alone(
     assert "card: 0 lines of its most spent account stated, 1 computed" in said
 
 
+@pytest.mark.parametrize("are_whole", [True, False])
+def test_an_account_that_is_not_the_most_spent_is_named(*, are_whole: bool) -> None:
+    """Its own sums are right, and another that the release touches has lost more."""
+    one = verify_losses.Loss(None, Fraction(1, 4), Fraction(0))
+    days = [("card_day", f"2016-07-0{n}") for n in (4, 5, 6)]
+    weeks = (0, 0)
+    book = [
+        verify_losses.Charge(1, "opal/2016-W27/r0", "a", "f", weeks, 1, dict.fromkeys(days, one)),
+        verify_losses.Charge(2, "opal/2016-W27/r1", "b", "f", weeks, 1, {days[1]: one}),
+    ]
+
+    def said(scope: str, before: str, after: str) -> list[str]:
+        amounts = {"rho_before": before, "rho_after": after}
+        amounts |= {"epsilon_before": None, "epsilon_after": None}
+        amounts |= {"delta_before": "0", "delta_after": "0"}
+        card = {"cumulative": [{"unit": "card_day", "scope": scope, **amounts}], "windows": []}
+        release = SimpleNamespace(card=card, rounded=dict.fromkeys(days, one))
+        return list(
+            verify_losses.of_accounts(
+                cast("verify_losses.Release", release), [book], are_whole=are_whole
+            )
+        )
+
+    assert said("2016-07-05", "0.25", "0.5") == []
+    assert said("2016-07-04", "0", "0.25") == [
+        "card_day, 2016-07-04: stated as the most spent account, card_day, 2016-07-05 lost more"
+    ]
+
+
 def test_a_correction_left_out_of_its_own_account_is_named_by_the_cards_alone(
     honest: History, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -794,6 +824,14 @@ def test_a_pipe_in_the_place_of_a_card_is_named_and_not_opened(tmp_path: Path) -
     code, said = _run(tmp_path)
     assert code == 2
     assert "release_card.json: is no ordinary file, so it was not opened" in said
+
+
+def test_a_pipe_in_the_place_of_entries_is_named_and_not_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "entries.jsonl")
+    (tmp_path / "release_card.json").write_text("{}")
+    code, said = _run(tmp_path, "--ledger", tmp_path)
+    assert code == 2
+    assert "entries.jsonl is no ordinary file, so it was not opened" in said
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"terms": 1}', "[" * 10**5])

@@ -229,6 +229,47 @@ def test_a_pipe_in_a_package_is_named_and_not_opened(
     assert f"{name} is no ordinary file, so nothing was opened" in said
 
 
+def test_a_descriptor_that_leads_to_a_pipe_outside_is_named_and_not_followed(
+    copied: Path, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    path = copied / "datapackage.json"
+    stated = json.loads(path.read_bytes())
+    table = next(one for one in stated["resources"] if one["format"] == "csv" and "schema" in one)
+    table["path"] = os.path.relpath(tmp_path / "pipe.csv", copied)
+    path.write_text(json.dumps(stated))
+    _manifest_anew(copied)
+    code, said = _run(copied)
+    assert code == 4
+    assert f"datapackage.json names {table['path']}, which lies outside of the package" in said
+
+
+@pytest.mark.parametrize("tool", ["sums.py", "draws.py"])
+@pytest.mark.parametrize(
+    "name", ["release_card.json", "data/{}.csv", "data/{}.csv.gz", "../../../zone-index.txt"]
+)
+def test_no_program_of_a_package_opens_a_pipe(copied: Path, tool: str, name: str) -> None:
+    """They waited for ever."""
+    table = "location" if (copied / "data/location.csv").exists() else "speed_buses"
+    tap = ["tap=on"] if table == "location" else []
+    path = copied / name.format(table)
+    (copied / f"data/{table}.csv").unlink() if "data" in name else None
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    done = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-B", str(copied / "tools" / tool), table, *tap],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    if "zone-index" in name:  # as where it is not there
+        assert done.returncode == 0, done.stderr
+    else:
+        assert done.returncode == 2
+        assert f"{path.name} is no ordinary file, so it was not opened" in done.stderr
+
+
 @pytest.mark.parametrize("name", ["ledger.pub", "zone-index.txt", "opal/note.txt"])
 def test_a_pipe_in_the_zone_around_a_package_is_not_opened(copied_home: Path, name: str) -> None:
     package = copied_home / "public/opal" / WEEK / "r0"

@@ -19,6 +19,7 @@ from turnstile.publishing.package_reader import DATA, Tables, csv_of
 from turnstile.publishing.week.geography import Feature, features_of
 from turnstile.release.drawn import Drawn
 from turnstile.release.zones import digest_of
+from turnstile.service_calendar import ServiceWeek
 
 NORMAL_95 = 1.959964  # standard deviations, either way
 Sign = Callable[[str, bytes], tuple[str, bytes]]
@@ -166,6 +167,11 @@ def once(make: Callable[[Contents], Made]) -> Callable[[Contents], Made]:
         return thing
 
     return made
+
+
+def period_word(contents: Contents) -> str:
+    """Return what texts call the days of a package: a week, or any other period."""
+    return "week" if isinstance(contents.drawn.plan.week, ServiceWeek) else "period"
 
 
 def label_of(contents: Contents) -> str:

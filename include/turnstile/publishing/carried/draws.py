@@ -53,8 +53,10 @@ from sums import (  # noqa: E402
     Where,
     conditions,
     ended,
+    has_number,
     labels_of,
     marked,
+    ordinary,
     places_of,
     refuse_both_taps,
     say_coarser,
@@ -199,8 +201,7 @@ class Weeks:
         self.package = package = Package(folder)
         package.require(table, column, (VALUE, MEASURED))
         self.every, self.column = package.rows(table), column
-        # Of a gap there is no value; of what was not drawn there is nothing measured.
-        self.rows: list[Row] = [row for row in self.every if row[column]]
+        self.rows: list[Row] = [row for row in self.every if has_number(row, column)]
         self.values = np.array([float(row[column]) for row in self.rows])
         self.deviations = np.zeros(self.values.shape)
         self.is_laplace = np.zeros(self.values.shape, bool)
@@ -239,7 +240,7 @@ class Weeks:
     def chosen(self, **labels: list[str]) -> NDArray[np.bool_]:
         """Mark the rows whose columns have one of the given labels; there must be some."""
         marks = zip(self.every, marked(self.every, labels))
-        chosen = np.array([mark for row, mark in marks if row[self.column]], bool)
+        chosen = np.array([mark for row, mark in marks if has_number(row, self.column)], bool)
         if not chosen.any():
             raise ValueError(NO_VALUE)
         return chosen
@@ -372,7 +373,8 @@ def opened(asked: argparse.Namespace, folders: list[Path]) -> list[Weeks | Means
     tables: dict[bytes, Weeks | Means] = {}
     of_folders = []
     for folder in folders:
-        manifest, is_mean = (folder / "manifest.json").read_bytes(), asked.column == MEAN
+        manifest = ordinary(folder / "manifest.json").read_bytes()
+        is_mean = asked.column == MEAN
         if manifest not in tables:
             weeks = (folder, asked.table)
             tables[manifest] = Means(*weeks) if is_mean else Weeks(*weeks, asked.column)

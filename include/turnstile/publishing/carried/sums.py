@@ -6,7 +6,8 @@
 
 or `Package(".").total("location", lambda row: row["tap"] == "on")`.
 
-Measured numbers carry independent noise, so variances add up. Unbiased numbers share noise: their
+Measured numbers carry independent noise, so variances add up; what was drawn of a day without input
+is noise alone, and in no sum. Unbiased numbers share noise: their
 errors do not, and adding them up would be wrong; the variance of their sum is worked out from the
 four parts (total, rows, columns, interaction) that least squares weighs. Values are estimates that
 borrow strength, so their errors go together: how far is stated in the release card, by place, day
@@ -43,6 +44,7 @@ ABOVE_90 = 1.2815516  # the same of the upper side alone: of an interval that be
 EXCESS_OF_LAPLACE = 3.0
 KEYS = ("service_date", "mode")
 VALUE, LOW_90, HIGH_90 = "value", "low_90", "high_90"
+USABLE, GAP = "usable", "gap"
 TAP, TIMES = "tap", ("slot", "hour")
 STRETCH_HOURS = 4
 WEEKEND = (5, 6)
@@ -296,10 +298,33 @@ def _added(rows: list[Row]) -> float:
     return round(sum(float(row[VALUE] or 0) for row in rows), 1)
 
 
+def has_number(row: Row, column: str) -> bool:
+    """Whether a row has a number of its trips: what was drawn of a gap is noise alone."""
+    return bool(row[column]) and row[USABLE] != GAP
+
+
 def places_of(row: Row) -> list[str]:
     """Return the columns that say where, when or what a row is of."""
     names = list(row)
     return [name for name in names[: names.index(VALUE)] if name != "mode"]
+
+
+def axes_of_rows(source: Any, row: Row, axes: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Return tap, slot and location that rows are of, also where they were drawn for the other tap.
+
+    Then they are sums of cells of their own tap, and share the noise of these.
+
+    Raises:
+        ValueError: they are of other labels.
+    """
+    if "draw" in source:
+        return axes[source["draw"].partition("/")[0]]
+    tap = row.get(TAP, "")
+    known = {axis for drawn in axes.values() if drawn[:1] == (tap,) for axis in drawn[1:]}
+    by = {name for name in places_of(row) if name not in (TAP, *KEYS)}
+    if not by or not by <= known:
+        raise ValueError(f"no unbiased sums of tap={tap} here: it was drawn by other labels")
+    return (tap, *(axis for axis in AXES if axis in by))
 
 
 def labels_of(row: Row, names: list[str]) -> Row:
@@ -395,6 +420,13 @@ def elsewhere(folder: Path) -> str:
     return f"; it is {release}, and lies in the place of {place}" if is_other else ""
 
 
+def ordinary(path: Path) -> Path:
+    """Return the path of a file to open; refuse what is none: a pipe is waited for, for ever."""
+    if path.exists() and not path.is_file():
+        raise OSError(f"{path.name} is no ordinary file, so it was not opened")
+    return path
+
+
 class Package:
     """A package in a folder."""
 
@@ -408,19 +440,20 @@ class Package:
         release = str(self.card.get("release", ""))
         names, at = names_beside(self.folder, release), self.folder.resolve()
         with suppress(OSError, ValueError):
-            lines = (at / "../../../zone-index.txt").read_text("utf-8").splitlines()
+            lines = ordinary(at / "../../../zone-index.txt").read_text("utf-8").splitlines()
             names |= {line.partition("  ")[2] for line in lines}
         if said := standing(release, names):
             print(f"note: {said}", file=sys.stderr)
 
     def stated(self) -> Any:
         """Return the release card."""
-        return json.loads((self.folder / "release_card.json").read_bytes())
+        return json.loads(ordinary(self.folder / "release_card.json").read_bytes())
 
     def _opened(self, table: str) -> Any:
         """Open the CSV file of a table, unpacked."""
-        path = self.folder / f"data/{table}.csv"
-        return path.open("rb") if path.is_file() else gzip.open(f"{path}.gz")
+        path = ordinary(self.folder / f"data/{table}.csv")
+        packed = path.with_name(f"{path.name}.gz")
+        return path.open("rb") if path.is_file() else gzip.open(ordinary(packed))
 
     def content(self, table: str) -> bytes:
         """Return the CSV file of a table, unpacked."""
@@ -577,7 +610,7 @@ class Package:
 
     def measured(self, table: str, rows: list[Row]) -> Sum:
         """Sum numbers as they were drawn."""
-        seen = [row for row in rows if row["measured"]]  # none on a day without service
+        seen = [row for row in rows if has_number(row, "measured")]
         if not seen:
             return interval(0, math.nan, math.nan)._replace(no_interval=NO_VALUE)
         variance = fourth = 0.0
@@ -633,16 +666,16 @@ class Package:
         if not seen:
             return interval(0, math.nan, math.nan)._replace(no_interval=NO_VALUE)
         variance, axes = 0.0, self._axes()
-        name = sources[0][0].get("draw", "").partition("/")[0]
-        if not axes[name]:  # drawn by itself, and reconciled with nothing
+        by = axes_of_rows(sources[0][0], seen[0], axes)
+        if not by:  # drawn by itself, and reconciled with nothing
             variance = sum(float(row["unbiased_sd"]) ** 2 for row in seen)
         partitions: dict[tuple[str, ...], list[Row]] = defaultdict(list)
-        for row in seen if axes[name] else ():
+        for row in seen if by else ():
             partitions[tuple(row.get(key, "") for key in KEYS)].append(row)
         labels = self._labels(axes)
         for (_, mode), partition in partitions.items():
             precisions = self._precisions(partition[0][TAP], mode, axes, labels)
-            variance += self._variance(axes[name][1:], partition, precisions)
+            variance += self._variance(by[1:], partition, precisions)
         return interval(len(seen), sum(float(row["unbiased"]) for row in seen), variance)
 
     def _variance(
@@ -668,7 +701,7 @@ class Package:
         None for tables that are reconciled with no other: of other dimensions, or that count the
         trips of a bound of their own.
         """
-        events = json.loads((self.folder / "plan.json").read_bytes())["events"]
+        events = json.loads(ordinary(self.folder / "plan.json").read_bytes())["events"]
         separate_tables = {event["table"] for event in events if event.get("own_records")}
         table_axes = {}
         for table in self.tables.values():

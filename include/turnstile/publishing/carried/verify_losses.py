@@ -497,6 +497,7 @@ def of_accounts(release: Release, books: list[list[Charge]], *, are_whole: bool)
         account, said = (line["unit"], line["scope"]), stated(line, "_after")
         if account not in release.rounded:
             yield f"{', '.join(account)}: an account stated that the release does not touch"
+        yield from more_spent(release, account, said, books)
         lines.append((", ".join(account), said, account, (0, EVER)))
         before = stated(line, "_before")
         yield from differing(
@@ -516,6 +517,27 @@ def of_accounts(release: Release, books: list[list[Charge]], *, are_whole: bool)
             yield from differing(f"{what}, all", said, sums[0] if are_whole else raised)
 
 
+def more_spent(
+    release: Release, named: Account, said: Loss, books: list[list[Charge]]
+) -> Iterator[str]:
+    """Name an account that lost more than the one that a card states as the most spent.
+
+    By all charges that are known: where some are missing it may have lost more still.
+    """
+    for other in release.rounded:
+        is_of_unit = other[0] == named[0] and other != named
+        if is_of_unit and all(rank(total(book, other)) > rank(said) for book in books):
+            what = f"stated as the most spent account, {', '.join(other)} lost more"
+            yield f"{', '.join(named)}: {what}"
+            return
+
+
+def rank(loss: Loss) -> tuple[Any, ...]:
+    """Where an account stands among others: by rho, then epsilon and delta; None is infinite."""
+    parts = (loss.rho, loss.epsilon, loss.delta)
+    return tuple(entry for part in parts for entry in (part is None, part or 0))
+
+
 class Ledger:
     """What an export's entries say: charges, publications, and entries that a disaster took."""
 
@@ -526,6 +548,8 @@ class Ledger:
         self.holds = dict[str, list[Any]]()  # family, first entry, and the one that ends it
         self.caps = list[tuple[int, str, str, set[tuple[str, int]]]]()  # over windows, as they came
         path = place / ENTRIES if place.is_dir() else place
+        if path != place and path.exists() and not path.is_file():
+            raise OSError(f"{path} is no ordinary file, so it was not opened")
         for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
             written = json.loads(line)
             entry, text = json.loads(written["record"]), written["record"].encode()

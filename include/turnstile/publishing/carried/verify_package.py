@@ -158,6 +158,8 @@ def _tables(folder: Path, columns_of: Any) -> Iterator[str]:
         if resource["format"] != "csv" or "schema" not in resource:
             continue
         path, fields = resource["path"], resource["schema"]["fields"]
+        if not (folder / path).resolve().is_relative_to(folder.resolve()):
+            raise ValueError(f"datapackage.json names {path}, which lies outside of the package")
         columns = columns_of(folder / path)
         if list(columns) != [field["name"] for field in fields]:
             raise ValueError(f"{path} has other columns than its schema")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from turnstile.estimates.table_names import OF_COUNTS, QUARTER, YEAR
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.field_registry import title_of
-from turnstile.publishing.contents import Contents
-from turnstile.publishing.data_tables import BUSES
+from turnstile.publishing.contents import Contents, period_word
+from turnstile.publishing.data_tables import BUSES, Layout
 from turnstile.publishing.describe.licences import path_of
 from turnstile.publishing.pages import rendered
 from turnstile.publishing.week.numbers import opened, usable_tables
@@ -55,10 +56,9 @@ def write_guide(contents: Contents) -> bytes:
         measured=next((table for table in drawn if "measured" in sums_of(table.name)), None),
         valued=next((table for table in said["counts"] if "value" in sums_of(table.name)), None),
         separate=[
-            table.name
-            for table in contents.tables
-            if {source.table for source in table.layout.sources} & separate
+            table.name for table in contents.tables if counts_other_trips(table.layout, separate)
         ],
+        of_weeks=[table.name for table in contents.tables if table.name.endswith((QUARTER, YEAR))],
         gaps=[day for day in contents.card["gaps"] if day not in contents.card["absent_days"]],
         absent_days=contents.card["absent_days"],
         changes=contents.history,
@@ -73,6 +73,7 @@ def _said(contents: Contents) -> dict[str, Any]:
     return {
         "title": programme.title,
         "period": str(plan.week),
+        "word": period_word(contents),
         "revision": plan.revision,
         "description": programme.description,
         "curator": programme.publish.curator,
@@ -88,6 +89,17 @@ def _said(contents: Contents) -> dict[str, Any]:
         "has_measured": any("measured" in dict(table.columns) for table, _ in tables),
         "is_thresholded": any(draw.get("threshold") is not None for draw in contents.card["draws"]),
     }
+
+
+def counts_other_trips(layout: Layout, separate: set[str]) -> bool:
+    """Whether a table is one with a bound of its own, or made of one: its 13 weeks, its year.
+
+    Args:
+        layout: of the table.
+        separate: drawn tables with a bound of their own.
+    """
+    own = {name + suffix for name in separate for suffix in OF_COUNTS}
+    return any({source.table, source.unbiased} & own for source in layout.sources)
 
 
 def unit_text(unit: ProtectionUnit) -> str:

@@ -10,7 +10,8 @@ from fractions import Fraction
 from typing import Any
 
 from turnstile.privacy.mechanisms.registry import MechanismKind
-from turnstile.programme.source_spec import RowShape
+from turnstile.privacy.units import ProtectionUnit, Subject
+from turnstile.programme.source_spec import Feed, RowShape
 from turnstile.publishing.contents import Contents
 from turnstile.publishing.written_text import yaml_bytes
 
@@ -84,9 +85,27 @@ def registry_entry(contents: Contents) -> dict[str, Any]:
 
 def _data_domain(contents: Contents) -> str:
     """Say which data sets are possible."""
-    is_trips = contents.drawn.programme.source.feed.shape is RowShape.TRIPS
-    rows = "smart-card trips" if is_trips else "positions and speeds of buses"
-    return f"All finite sets of {rows}; {contents.card['domain']['rows_outside']}."
+    records = records_of(contents.drawn.programme.source.feed)
+    outside = f"records outside of the public domain are {contents.card['domain']['rows_outside']}"
+    return f"All finite sets of {records}; {outside}."
+
+
+def records_of(feed: Feed) -> str:
+    """Say what the records of a feed are."""
+    if feed.shape is RowShape.TELEMETRY:
+        return "calls of vehicles at stops" if feed.names_stops else "positions of vehicles"
+    if feed.names_nobody:
+        return "boardings and alightings that name nobody"
+    if feed is Feed.HIRED_TRIPS:
+        return "hired trips"
+    return "smart-card taps" if feed.joins_taps else "smart-card trips"
+
+
+def _several_of(unit: ProtectionUnit) -> str:
+    """Say of what several are not one unit."""
+    if unit.subject is Subject.BUS:
+        return "buses"
+    return "trips of one person" if unit.is_record else "cards of one person"
 
 
 def _privacy_loss(contents: Contents) -> dict[str, Any]:
@@ -104,7 +123,7 @@ def _privacy_loss(contents: Contents) -> dict[str, Any]:
     return {
         "privacy_unit": str(unit),
         "privacy_unit_details": f"Adjacent data sets differ in all records of {unit.noun}; "
-        f"{guarantee['neighboring']}. Several cards of one person are not one unit.",
+        f"{guarantee['neighboring']}. Several {_several_of(unit)} are not one unit.",
         "privacy_parameters": amounts,
         "privacy_parameters_details": "Of one release, for one unit, add or remove; other units "
         "and all releases together stand in release_card.json.",

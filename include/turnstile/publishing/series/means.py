@@ -2,6 +2,8 @@
 
 Noise of different days and weeks was drawn independently, so variances of numbers of one cell add
 up over days; the mean of n has the root of their sum over n. Post-processing: costs nothing.
+Weeks that are read from draws that carry their year along share noise, which takes more from
+their sum than it adds: taken as independent their error comes out too large, never too small.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from turnstile.publishing.series.totals import totals_of
 from turnstile.release.zones import digest_of
 
 PACKAGES = "series/packages.json"
+_OLD_WORD = "bus-days"  # of totals that add up slots; a package kept with it is read again
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,7 @@ def facts_of(
     for revision in revisions:
         record = known["packages"].get(str(revision.key))
         is_kept = record is not None and "version" in record  # of this form
+        is_kept = is_kept and all(total["what"] != _OLD_WORD for total in record["totals"])
         if is_kept and record["manifest_sha256"] == revision.manifest_sha256:
             facts[revision.key] = _facts(record, known["schemas"])
         else:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from turnstile.publishing.contents import NORMAL_95
+from turnstile.publishing.data_tables import labels_of
 from turnstile.publishing.package_reader import Tables
 
-_BUSES = "buses"
+_BUSES, _SLOTS = "buses", "bus-slots"  # a bus counts in each slot and place
 
 
 def totals_of(package: Tables, period: str) -> list[dict[str, object]]:
     """Return the totals of one package: `period`, `mode`, `what`, `total`, `half_width_95`.
 
-    Tap-ons by mode, or bus-days; none where it has neither.
+    Tap-ons by mode, or bus-days that are added up over slots; none where it has neither.
     """
     from turnstile.publishing.week.numbers import day_totals  # pandas, for a package that is new
 
@@ -27,9 +28,12 @@ def totals_of(package: Tables, period: str) -> list[dict[str, object]]:
         ]
     for draw in package.card["draws"]:
         if draw["statistic"] == _BUSES and draw["threshold"] is None:
-            buses = package.of_draw(draw["table"], _BUSES)["measured"].to_numpy()
+            rows = package.of_draw(draw["table"], _BUSES)
+            buses = rows["measured"].to_numpy()
             variance = buses.size * draw["standard_deviation"] ** 2
-            return [_total(period, "bus", "bus-days", int(np.sum(buses)), variance)]
+            places = [name for name in labels_of(rows.column_names) if name != "slot"]
+            what = f"{_SLOTS} by {' and '.join(places)}"
+            return [_total(period, "bus", what, int(np.sum(buses)), variance)]
     return []
 
 

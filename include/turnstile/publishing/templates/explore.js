@@ -317,10 +317,10 @@ function hoursShown(hours, beside, record, day) {
 
 // All places: by size over a period or four, all day or at a time; how sure the order is.
 async function placesView() {
-  const {week, span, slot} = state, from = Math.max(0, week - span + 1);
-  const records = await Promise.all(about.weeks.slice(from, week + 1).map((_, n) => weekFile(from + n)));
+  const {week, span, slot} = state, record = await weekFile(week);
+  const {asked, records, left} = span > 1 ? await upTo(week, span) : {asked: [about.weeks[week].period], records: [record], left: []};
   return () => {
-    const record = records.at(-1), at = record.slots.indexOf(slot);
+    const at = record.slots.indexOf(slot);
     $("slot").disabled = span > 1;
     const numberOf = (place) => {
       if (span > 1) return summed(records.map((each) => each.test[cellAt(each, place)]));
@@ -329,9 +329,15 @@ async function placesView() {
     };
     const entries = about.places.map((cell, place) => ({place, cell, number: numberOf(place)})).filter((one) => !state.mode || one.cell[0] === state.mode);
     const order = ranked(entries);
-    const when = `${span > 1 ? `${about.weeks[from].period} to ` : ""}${about.weeks[week].period}${at >= 0 && span === 1 ? ` from ${slot}, all its days together` : ""}`;
+    const periods = asked.filter((period) => !left.some(([each]) => each === period));
+    const periodWords = left.length || periods.length < 2 ? list(periods) || asked.at(-1) : `${periods[0]} to ${periods.at(-1)}`;
+    const when = `${periodWords}${at >= 0 && span === 1 ? ` from ${slot}, all its days together` : ""}`;
     const gaps = records.flatMap((each) => each.gaps);
-    said($("ranked"), [superlative(order, when), gaps.length ? `Without input: ${list(gaps)}; these days are in no sum.` : ""]);
+    said($("ranked"), [
+      superlative(order, when),
+      gaps.length ? `Without input: ${list(gaps)}; these days are in no sum.` : "",
+      ...left.map(([period, why]) => `Left out of the sum: ${period}, ${why}.`),
+    ]);
     const head = ["rank", "place", about.unit, "low_95", "high_95", "rank at best", "rank at worst"];
     const rows = order.map((one) => [one.rank, nameOf(one.place), ...threeOf(one.number), one.first, one.last]);
     shown = {name: `places ${when}`, head, rows};
@@ -340,6 +346,21 @@ async function placesView() {
     $("all").hidden = rows.length <= SHOWN;
     $("all").textContent = state.all ? `Show the first ${SHOWN}` : `Show all ${rows.length} places`;
   };
+}
+// Of the periods up to one those whose numbers add up to its own, and why others do not.
+async function upTo(week, span) {
+  const last = about.weeks[week].period, at = about.periods.findIndex((one) => one.period === last);
+  const asked = about.periods.slice(Math.max(0, at - span + 1), at + 1), records = [], left = [];
+  const weeks = asked.map(({period}) => about.weeks.findIndex((one) => one.period === period));
+  const found = await Promise.all(weeks.map((number) => number < 0 ? null : weekFile(number)));
+  asked.forEach(({period, state}, n) => {
+    const record = found[n];
+    if (!record) left.push([period, state === "published" ? "of whose places there are no numbers" : `of which this page has nothing (${state})`]);
+    else if (record.terms !== found.at(-1).terms) left.push([period, `which is of ${OTHERS}`]);
+    else if (record.gaps.length) left.push([period, `as ${list(record.gaps)} had no input`]);
+    else records.push(record);
+  });
+  return {asked: asked.map(({period}) => period), records, left};
 }
 function summed(tests) {
   const known = tests.filter(Boolean);

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isnan
 from typing import Any
 
-from turnstile.publishing.contents import Contents, label_of
+from turnstile.publishing.contents import Contents, label_of, period_word
 from turnstile.publishing.week import numbers as week_numbers
 from turnstile.publishing.week.geography import Numbers, geojson
 from turnstile.publishing.week.pictures import what_of
@@ -31,7 +31,7 @@ def _estimates(contents: Contents) -> Numbers:
             "value": round(row["value"], 1),
             "low_95": None if isnan(row["low"]) else round(row["low"], 1),
             "high_95": None if isnan(row["high"]) else round(row["high"], 1),
-            "of": f"{what_of(contents)} in the week",
+            "of": f"{what_of(contents)} in the {period_word(contents)}",
         }
         for row in rows
     }

@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from turnstile.publishing.contents import NORMAL_95, Contents, label_of, once
+from turnstile.publishing.contents import NORMAL_95, Contents, label_of, once, period_word
 from turnstile.publishing.week import numbers as week_numbers
 from turnstile.publishing.week.claims import how_many, in_one_sentence, not_told_from_first
 from turnstile.publishing.week.vega_lite import (
@@ -80,18 +80,24 @@ def what_of(contents: Contents) -> str:
     return _what(contents, is_estimate=week_numbers.has_estimates(contents))
 
 
-def _what(contents: Contents, *, is_estimate: bool) -> str:
-    """Name what is counted: estimates of buses add up the slots of a day."""
+def _what(contents: Contents, *, is_estimate: bool, is_of_slot: bool = False) -> str:
+    """Name what is counted: of buses the slots of a day are added up, unless one is shown."""
     if label_of(contents) == "location":
         return "published tap-ons" if week_numbers.is_thresholded(contents) else "tap-ons"
-    return "bus-slots a day" if is_estimate else "bus-days"
+    if is_of_slot:
+        return "buses a day" if is_estimate else "bus-days"
+    return "bus-slots a day" if is_estimate else "bus-slots"
 
 
-def _titled(contents: Contents, *, is_estimate: bool | None = None) -> str:
-    """Name what is counted, as an estimate where it is one."""
-    if is_estimate is None:
-        is_estimate = week_numbers.has_estimates(contents)
-    what = _what(contents, is_estimate=is_estimate)
+def _titled(contents: Contents, *, of_slots: bool | None = None) -> str:
+    """Name what is counted, as an estimate where it is one.
+
+    Args:
+        contents: of the package.
+        of_slots: whether numbers of single slots are estimates; None where slots are added up.
+    """
+    is_estimate = week_numbers.has_estimates(contents) if of_slots is None else of_slots
+    what = _what(contents, is_estimate=is_estimate, is_of_slot=of_slots is not None)
     if week_numbers.is_thresholded(contents):
         return what
     return f"{what}, estimate" if is_estimate else f"{what}, unbiased"
@@ -136,11 +142,11 @@ def _map(contents: Contents) -> Picture | None:
         "height": _WIDTH * 0.7,
     }
     text = (
-        f"A map of {len(shown)} places by their {what_of(contents)} in the week; the most are at "
-        f"{largest(numbers)}. Pale places are uncertain: their error may be as "
-        "large as their number."
+        f"A map of {len(shown)} places by their {what_of(contents)} in the "
+        f"{period_word(contents)}; the most are at {largest(numbers)}. Pale places are "
+        "uncertain: their error may be as large as their number."
     )
-    return Picture("map", f"Where: {what_of(contents)} of the week", text, chart)
+    return Picture("map", f"Where: {what_of(contents)} of the {period_word(contents)}", text, chart)
 
 
 def _speeds(contents: Contents) -> Picture | None:
@@ -171,12 +177,13 @@ def _speeds(contents: Contents) -> Picture | None:
         "width": _WIDTH,
         "height": _WIDTH * 0.7,
     }
+    word = period_word(contents)
     text = (
-        f"Mean speed of buses in {len(speeds)} of {len(rings)} hexagons, the whole week together; "
-        f"the slowest is {slowest(speeds)}. Pale hexagons are "
+        f"Mean speed of buses in {len(speeds)} of {len(rings)} hexagons, the whole {word} "
+        f"together; the slowest is {slowest(speeds)}. Pale hexagons are "
         "uncertain; where too few buses passed nothing is drawn."
     )
-    return Picture("speeds", "How fast: mean speed of buses in the week", text, chart)
+    return Picture("speeds", f"How fast: mean speed of buses in the {word}", text, chart)
 
 
 def speed_text(row: pd.Series) -> str:
@@ -238,7 +245,7 @@ def _hours(contents: Contents) -> Picture | None:
             "y": name("label", sort=labels, title=None),
             "color": quantity(
                 "value",
-                title=_titled(contents, is_estimate=bool(is_estimate.any())),
+                title=_titled(contents, of_slots=bool(is_estimate.any())),
                 scale={"scheme": "cividis", "reverse": True},
             ),
         },
@@ -248,8 +255,8 @@ def _hours(contents: Contents) -> Picture | None:
     named = shown.assign(label=shown["label"] + " from " + shown["time"])
     text = (
         f"When: {shown['label'].nunique()} of the {len(labels)} busiest places by time of day, all "
-        f"days of the week together. The most are at {largest(named)}. White is what "
-        f"{_missing(contents, is_estimate)}."
+        f"days of the {period_word(contents)} together. The most are at "
+        f"{largest(named)}. White is what {_missing(contents, is_estimate)}."
     )
     return Picture("hours", "When: the busiest places by time of day", text, chart)
 
@@ -272,9 +279,10 @@ def _change(contents: Contents) -> Picture | None:
     table = table.assign(
         low=table["value"] - table["half_width"], high=table["value"] + table["half_width"]
     ).round(1)
+    word = period_word(contents)
     chart = _bars(
         table[["mode", "value", "low", "high"]],
-        quantity("value", title="change against the week before"),
+        quantity("value", title=f"change against the {word} before"),
         name("mode", title=None, sort=None),
         height=50 * len(table),
     )
@@ -282,8 +290,10 @@ def _change(contents: Contents) -> Picture | None:
         f"{row['mode']} {row['value']:+,.0f} ± {row['half_width']:,.0f}"
         for row in table.to_dict("records")
     ]
-    text = f"Change of tap-ons against the week before, on days that both have: {'; '.join(parts)}."
-    return Picture("change", "What changed against the week before", text, chart)
+    text = (
+        f"Change of tap-ons against the {word} before, on days that both have: {'; '.join(parts)}."
+    )
+    return Picture("change", f"What changed against the {word} before", text, chart)
 
 
 def _places(contents: Contents) -> Picture | None:
@@ -300,15 +310,16 @@ def _places(contents: Contents) -> Picture | None:
         low=shown["value"] - shown["half_width"],
         high=shown["value"] + shown["half_width"],
     )[["name", "value", "low", "high"]]
+    word = period_word(contents)
     chart = _bars(
         shown.round(1),
-        quantity("value", title="change against the week before"),
+        quantity("value", title=f"change against the {word} before"),
         name("name", sort=list(shown["name"]), title=None),
         height=22 * len(shown),
     )
     parts = [f"{row['name']} {row['value']:+,.0f}" for row in shown.head(5).to_dict("records")]
-    text = f"Against the week before {said}. The surest: {'; '.join(parts)}."
-    return Picture("places", "Where it changed against the week before", text, chart)
+    text = f"Against the {word} before {said}. The surest: {'; '.join(parts)}."
+    return Picture("places", f"Where it changed against the {word} before", text, chart)
 
 
 def _bars(table: pd.DataFrame, x: Values, y: Values, height: int) -> Values:

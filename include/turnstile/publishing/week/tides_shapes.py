@@ -2,8 +2,9 @@
 
 Made from `data/` alone, so it costs nothing: values in whole numbers. A stop is a location over
 all modes. Slots and places that are UNKNOWN have no period or stop, and stay in `data/`, as do
-slots that the clock skips on their day. The schema has no columns of errors and allows no others,
-so they stand beside it, in a file of the same rows: unbiased numbers and their errors.
+slots that the clock skips on their day; one that it passes twice holds the taps of both times, and
+lasts from its first begin to its last end. The schema has no columns of errors and allows no
+others, so they stand beside it, in a file of the same rows: unbiased numbers and their errors.
 """
 
 from __future__ import annotations
@@ -149,7 +150,7 @@ def _periods(contents: Contents, clock: TimeSpec, table: pa.Table) -> pa.Table:
                 _instant(clock, day, minute) for (day, _), minute in zip(pairs, starts, strict=True)
             ],
             "time_period_end": [
-                _instant(clock, day, minute + clock.slot_minutes)
+                _end(clock, day, minute + clock.slot_minutes)
                 for (day, _), minute in zip(pairs, starts, strict=True)
             ],
         }
@@ -170,6 +171,15 @@ def _instant(clock: TimeSpec, day: date, minute: int) -> str:
         return moment.isoformat()
     begins = moment.astimezone(UTC) + timedelta(minutes=1)
     return begins.astimezone(clock.zone).isoformat()
+
+
+def _end(clock: TimeSpec, day: date, minute: int) -> str:
+    """Return the end of a slot; one that the clock passes twice ends when it is passed again."""
+    last = datetime.combine(day, time(), clock.zone) + timedelta(minutes=minute - 1)
+    again = last.replace(fold=1)
+    if (last.utcoffset() or timedelta()) <= (again.utcoffset() or timedelta()):
+        return _instant(clock, day, minute)
+    return (again.astimezone(UTC) + timedelta(minutes=1)).astimezone(clock.zone).isoformat()
 
 
 def _moment(clock: TimeSpec, local: datetime) -> datetime:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from turnstile.publishing.contents import NORMAL_95, Contents, label_of
+from turnstile.publishing.contents import NORMAL_95, Contents, label_of, period_word
 from turnstile.publishing.describe.readme import cumulative_sentence, guarantee_sentence, unit_text
 from turnstile.publishing.pages import rendered
 from turnstile.publishing.week import numbers as week_numbers
@@ -36,6 +36,7 @@ def write(contents: Contents) -> bytes | None:
         "report.html.j2",
         title=programme.title,
         period=str(plan.week),
+        word=period_word(contents),
         first_day=plan.week.days[0],
         last_day=plan.week.days[-1],
         curator=programme.publish.curator,
@@ -62,7 +63,9 @@ def _sentences(contents: Contents) -> list[str]:
     if not days.empty:
         value = days["value"].sum()
         half = NORMAL_95 * float((days["deviation"] ** 2).sum()) ** 0.5
-        sentences.append(f"About {value:,.0f} tap-ons in the week (± {half:,.0f}).")
+        sentences.append(
+            f"About {value:,.0f} tap-ons in the {period_word(contents)} (± {half:,.0f})."
+        )
         total = days.assign(variance=days["deviation"] ** 2).groupby("service_date")
         sums = total[["value", "variance"]].sum().reset_index()
         busiest = most_in_words(sums)
@@ -76,7 +79,7 @@ def _sentences(contents: Contents) -> list[str]:
     places_changed = week_numbers.changed_places(contents)
     if not places_changed.empty:
         said = how_many(places_changed["is_listed"].to_numpy())
-        sentences.append(f"Since the week before {said}.")
+        sentences.append(f"Since the {period_word(contents)} before {said}.")
     if week_numbers.has_estimates(contents):
         sentences.append(_ABOUT_ESTIMATES)
     if places["low"].isna().any():
