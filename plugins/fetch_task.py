@@ -67,7 +67,7 @@ def fetch_for(run: RunOfWeek) -> int | None:
         return 0
     try:
         return _fetched(run, address)
-    except (TurnstileError, OSError) as error:
+    except Exception as error:
         if not run.is_sealed():
             raise
         why = error if isinstance(error, TurnstileError) else type(error).__name__

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -23,6 +24,22 @@ if TYPE_CHECKING:
 
 _NO_WAY = frozenset({errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH})
 _TRIED_AGAIN = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})
+_TRIED_AGAIN_OF_AMAZON = frozenset({"RequestTimeout", "Throttling", "ThrottlingException"})  # 400
+_CHANGES = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.PRECONDITION_FAILED})
+_AWAY = frozenset(
+    {
+        "ConnectionError",  # Amazon, of botocore's own
+        "HTTPClientError",
+        "IncompleteReadError",
+        "HTTPError",  # urllib3
+        "HTTPException",  # http.client
+        "RetryError",  # Google
+        "TransportError",
+        "SSHException",
+        "ServiceRequestError",  # Azure
+        "ServiceResponseError",
+    }
+)
 _REFUSALS = frozenset(
     {
         "AirflowException",  # of a hook about its connection: none of the name, a field that lacks
@@ -30,12 +47,18 @@ _REFUSALS = frozenset(
         "BadHostKeyException",
         "ClientAuthenticationError",  # Azure
         "DefaultCredentialsError",  # Google
-        "NoCredentialsError",  # Amazon
+        "RefreshError",
+        "InvalidRegionError",  # Amazon
+        "NoCredentialsError",
+        "NoRegionError",
         "ParamValidationError",
         "PartialCredentialsError",
+        "ProfileNotFound",
     }
 )
-"""Classes of the providers' libraries, none of which need be here."""
+"""Classes of the providers' libraries, none of which need be here; what is in no list fails."""
+_OF_KEYS = ("known_hosts", "private key", "key file", "host key", "authentication methods")
+"""What a plain SSHException says where settings are refused."""
 
 _NAMED_BY = {
     "sftp": "host",
@@ -196,7 +219,7 @@ def _told_apart(address: Address, *, is_listed: bool) -> Iterator[None]:
     except Exception as error:
         kind, name = type(error).__name__, f"{address.kind}://{address.connection}"
         if is_listed and _is_gone(error):
-            changes = "what it had listed is gone; the delivery changes while it is read"
+            changes = "what it had listed is gone or other; the delivery changes while it is read"
             raise LandingAway(name, changes) from None
         if _is_refusal(error):
             rule = (
@@ -214,10 +237,10 @@ def _told_apart(address: Address, *, is_listed: bool) -> Iterator[None]:
 
 
 def _is_gone(error: Exception) -> bool:
-    """Return whether a server has no such object; of a file here it would name the file."""
+    """Return whether a server has no such object, or another; of a file here it names the file."""
     if isinstance(error, OSError):
         return isinstance(error, FileNotFoundError) and error.filename is None
-    return _status(error) == HTTPStatus.NOT_FOUND
+    return _status(error) in _CHANGES
 
 
 def _is_unresolved(error: BaseException | None) -> bool:
@@ -239,10 +262,12 @@ def _is_refusal(error: Exception) -> bool:
     """Return whether a server, or the hook before it asks one, refuses what it is told."""
     if isinstance(error, OSError):  # of a file here it would name the file
         return isinstance(error, PermissionError) and error.filename is None
-    status = _status(error)
-    if HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR:
-        return status not in _TRIED_AGAIN
-    return any(kind.__name__ in _REFUSALS for kind in type(error).__mro__)
+    if HTTPStatus.MULTIPLE_CHOICES <= _status(error) < HTTPStatus.INTERNAL_SERVER_ERROR:
+        return not _is_tried_again(error)
+    if getattr(error, "retryable", False):  # Google, of a refusal that is none
+        return False
+    is_of_keys = any(word in str(error) for word in _OF_KEYS) and _is_a(error, {"SSHException"})
+    return is_of_keys or _is_a(error, _REFUSALS)
 
 
 def _is_away(error: Exception) -> bool:
@@ -250,7 +275,21 @@ def _is_away(error: Exception) -> bool:
     if isinstance(error, OSError):
         is_network = isinstance(error, ConnectionError | TimeoutError)
         return is_network or error.errno is None or error.errno in _NO_WAY
-    return isinstance(error, EOFError) or type(error).__module__ != "builtins"
+    is_told = _status(error) >= HTTPStatus.INTERNAL_SERVER_ERROR or _is_tried_again(error)
+    return is_told or isinstance(error, EOFError) or _is_a(error, _AWAY)
+
+
+def _is_tried_again(error: Exception) -> bool:
+    """Return whether an answer asks for patience."""
+    response = getattr(error, "response", None)
+    of_amazon = response.get("Error", {}) if isinstance(response, dict) else {}
+    is_late = getattr(error, "retryable", False) or of_amazon.get("Code") in _TRIED_AGAIN_OF_AMAZON
+    return is_late or _status(error) in _TRIED_AGAIN
+
+
+def _is_a(error: Exception, names: AbstractSet[str]) -> bool:
+    """Return whether an error is of one of some classes, by name."""
+    return any(kind.__name__ in names for kind in type(error).__mro__)
 
 
 def _status(error: Exception) -> int:

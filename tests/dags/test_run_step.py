@@ -224,10 +224,16 @@ def _server_raises(monkeypatch: pytest.MonkeyPatch, error: Exception, **answers:
 def _of_library(name: str, **told: Any) -> Exception:
     """Return an error of a provider's library, which is not here, as far as it tells of itself."""
     error = type(name, (Exception,), {"__module__": "library"})("10.0.0.1, user opal")
+    error.args = told.pop("args", error.args)
     vars(error).update(told)
     return error
 
 
+_AMAZON_LATE = {"ResponseMetadata": {"HTTPStatusCode": 400}, "Error": {"Code": "RequestTimeout"}}
+_AMAZON_MOVED = {
+    "ResponseMetadata": {"HTTPStatusCode": 301},
+    "Error": {"Code": "PermanentRedirect"},
+}
 _AMAZON = {"ResponseMetadata": {"HTTPStatusCode": 403}, "Error": {"Code": "AccessDenied"}}
 
 
@@ -239,8 +245,10 @@ _AMAZON = {"ResponseMetadata": {"HTTPStatusCode": 403}, "Error": {"Code": "Acces
         OSError(errno.EHOSTUNREACH, "No route to host"),
         EOFError(),
         _of_library("SSHException"),
-        _of_library("EndpointConnectionError"),
+        _of_library("HTTPClientError"),
+        _of_library("RefreshError", retryable=True),
         _of_library("ServiceUnavailable", code=503),
+        _of_library("ClientError", response=_AMAZON_LATE),
         _of_library("HttpResponseError", status_code=429),
     ],
     ids=lambda error: type(error).__name__,
@@ -277,6 +285,7 @@ def test_a_server_that_is_away_is_waited_for_and_not_for_ever(
         _of_library("NotFound", code=404),
         _of_library("ClientError", response={"ResponseMetadata": {"HTTPStatusCode": 404}}),
         _of_library("ResourceNotFoundError", status_code=404),
+        _of_library("ResourceModifiedError", status_code=412),
     ],
     ids=lambda error: type(error).__name__,
 )
@@ -295,7 +304,7 @@ def test_an_object_that_goes_between_list_and_copy_is_a_delivery_that_changes(
     _server_raises(monkeypatch, gone, files=lambda _: [Elsewhere("a.csv", 1, 0)], copy=copy)
     with pytest.raises(exceptions.TaskDeferred):
         _wait(wait_task, END + timedelta(days=1), monkeypatch)
-    said = "(what it had listed is gone; the delivery changes while it is read)"
+    said = "(what it had listed is gone or other; the delivery changes while it is read)"
     assert _journal(home)[-1]["told"]["sentence"].endswith(said)
     fetch = importlib.import_module("fetch_task").FetchNew(task_id="fetch", programme="opal")
     assert said in fetch.execute(INTERVAL)
@@ -376,6 +385,10 @@ def test_what_is_away_of_our_own_is_no_server_of_files(
         _of_library("AuthenticationException"),
         _of_library("ClientError", response=_AMAZON),
         _of_library("NoCredentialsError"),
+        _of_library("NoRegionError"),
+        _of_library("RefreshError"),
+        _of_library("SSHException", args=("Server '10.0.0.1' not found in known_hosts",)),
+        _of_library("ClientError", response=_AMAZON_MOVED),
         _of_library("NotFound", code=404),
         _of_library("ResourceNotFoundError", status_code=404),
     ],
