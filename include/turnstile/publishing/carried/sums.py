@@ -300,7 +300,7 @@ def _added(rows: list[Row]) -> float:
 
 def has_number(row: Row, column: str) -> bool:
     """Whether a row has a number of its trips: what was drawn of a gap is noise alone."""
-    return bool(row[column]) and row[USABLE] != GAP
+    return bool(row[column]) and row.get(USABLE) != GAP
 
 
 def places_of(row: Row) -> list[str]:

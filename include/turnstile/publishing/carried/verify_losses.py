@@ -522,11 +522,12 @@ def more_spent(
 ) -> Iterator[str]:
     """Name an account that lost more than the one that a card states as the most spent.
 
-    By all charges that are known: where some are missing it may have lost more still.
+    By all charges that are known, more than is stated of that one and than it is charged.
     """
+    known = [(book, max(rank(said), rank(total(book, named)))) for book in books]
     for other in release.rounded:
         is_of_unit = other[0] == named[0] and other != named
-        if is_of_unit and all(rank(total(book, other)) > rank(said) for book in books):
+        if is_of_unit and all(rank(total(book, other)) > most for book, most in known):
             what = f"stated as the most spent account, {', '.join(other)} lost more"
             yield f"{', '.join(named)}: {what}"
             return
