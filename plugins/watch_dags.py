@@ -144,7 +144,7 @@ def delete_what_is_due() -> str:
     from turnstile.pipeline.private_zone.retention import RETENTION
 
     settings = Settings.from_environment()
-    gone: list[str] = []
+    gone, failed = list[str](), dict[str, str]()
 
     def delete() -> None:
         day = RetentionDay(settings, system_clock())
@@ -154,7 +154,10 @@ def delete_what_is_due() -> str:
     def compare() -> None:
         look = partial(private_findings, settings, open_ledger(settings))
         journal = Journal.of(settings)
-        findings = compared(look, lambda names: tell_comparison(journal, system_clock(), names))
+        undeleted = failed.get(delete.__name__, "")
+        findings = compared(
+            look, lambda names: tell_comparison(journal, system_clock(), names, undeleted)
+        )
         for finding in findings:
             raise IntegrityError(str(finding))
 
@@ -163,6 +166,7 @@ def delete_what_is_due() -> str:
         try:
             act()
         except Exception as error:  # noqa: BLE001 - its text may hold a name that somebody chose
+            failed[act.__name__] = type(error).__name__
             failures.append(failure_without_values(error, settings, f"{RETENTION}-{act.__name__}"))
     if failures:
         raise type(failures[0])("; and ".join(dict.fromkeys(map(str, failures))))

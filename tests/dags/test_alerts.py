@@ -299,6 +299,31 @@ def test_the_day_of_retention_fails_where_the_private_zone_is_not_as_it_was_rese
         watch.delete_what_is_due()
 
 
+def test_data_that_a_day_of_retention_could_not_delete_are_told_of_once_until_it_can(
+    published: Deployment, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The task failed every day, and only its log said so."""
+    _connect_to(httpserver, monkeypatch, "WARN")
+    watch = importlib.import_module("watch_dags")
+    published.make_siblings_examples("itms")
+
+    def fails(*_: object) -> None:
+        raise InputError(where="itms.yaml", field="retention", rule="cannot be read")
+
+    for _ in range(2):  # each day
+        with monkeypatch.context() as patch:
+            patch.setattr("turnstile.operations.retention_day.RetentionDay.act", fails)
+            with pytest.raises(Exception, match="cannot be read"):
+                watch.delete_what_is_due()
+        watch.watch()
+    said = [json.loads(r.get_data(as_text=True))["message"] for r, _ in httpserver.log]
+    (told,) = [text for text in said if "could not be deleted (InputError)" in text]
+    assert "docs/RUNBOOK.md#retention_held" in told
+    watch.delete_what_is_due()
+    page = BudgetPage(Settings.from_environment(), system_clock)
+    assert not [a for a in page.watched(AirflowNow(runs={})) if a.programme == "ledger"]
+
+
 def test_what_the_day_of_retention_finds_is_mailed_once_and_on_the_page_until_it_is_restored(
     published: Deployment, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,15 +52,18 @@ def compared(
     return findings
 
 
-def tell_comparison(journal: Journal, now: datetime, names: Iterable[str]) -> None:
-    """Write what differs.
+def tell_comparison(
+    journal: Journal, now: datetime, names: Iterable[str], undeleted: str = ""
+) -> None:
+    """Write what differs, and whether what was due on that day went.
 
     Args:
         journal: of the deployment.
         now: when the comparison ended.
         names: programme, week and what of it, as `PrivateFinding` has them.
+        undeleted: kind of the error that kept data beyond their days; empty if none did.
     """
-    details = {"found": sorted(set(names))}
+    details = {"found": sorted(set(names))} | ({"undeleted": undeleted} if undeleted else {})
     journal.write(Line(instant(now), Happening.COMPARED, _PROGRAMME, _WEEK, details=details))
 
 
@@ -99,6 +102,19 @@ def of_looks(journal: Journal) -> Iterator[Alert]:
         for name, at in _differing(journal, looked).items():
             programme, week, what = name.split("/", 2)
             yield Alert(rule, programme, week, f"{what}, since {at}")
+    yield from _of_retention_that_fails(journal)
+
+
+def _of_retention_that_fails(journal: Journal) -> Iterator[Alert]:
+    """Yield that the newest day of retention could not delete what was due, and since when."""
+    kind = since = ""
+    for line in journal.of_week(_PROGRAMME, _WEEK):
+        if line.happening is Happening.COMPARED:
+            kind = str(line.details.get("undeleted", ""))
+            since = (since or line.at) if kind else ""
+    if since:
+        subject = f"what was due {FAILED} deleted ({kind}), since {since}"
+        yield Alert("retention_held", _PROGRAMME, _WEEK, subject)
 
 
 def of_missing_looks(journal: Journal, began: str, now: datetime) -> Iterator[Alert]:
