@@ -19,7 +19,7 @@ from turnstile.look.fields_found import OF_INSTANTS, OWN_DATES, is_named_as_mode
 from turnstile.look.file_form import FoundForm, found_form, instants_and_numbers, yaml_of
 from turnstile.programme.fields import categories
 from turnstile.programme.source_spec import Feed, FileSpec
-from turnstile.sources.feeds.layout import ColumnMissing, FeedLayout
+from turnstile.sources.feeds.layout import ColumnMissing, FeedLayout, require_two_ends
 from turnstile.sources.feeds.registry import LAYOUTS
 from turnstile.sources.ingest.landing import FileForm, RawFile, form_of, unpack
 from turnstile.sources.ingest.plain_text import opened
@@ -116,6 +116,7 @@ def look_at(
 
     Raises:
         InputError: it is not there, has no header, or fits no layout.
+        ProgrammeError: one column is named for both ends of a gate.
     """
     _require_known(renamed, path.name)
     file, columns, form = _columns(path, renamed, private)
@@ -153,6 +154,7 @@ def look_at(
         raise InputError(where=file, field="columns", rule=rule)
     _, best_feed, fields = max(fits, key=lambda fit: fit[0])
     feed_names = dict(LAYOUTS[best_feed].names)
+    require_two_ends(feed_names | _by_field(LAYOUTS[best_feed], renamed))
     used = {column for column, _ in fields}
     field_of = {field: column for column, field in fields}
     instants, numbers = instants_and_numbers(best_feed, field_of)

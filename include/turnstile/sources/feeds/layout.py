@@ -143,7 +143,8 @@ def names_in_source(layout: FeedLayout, programme: Programme) -> dict[str, str]:
     """Return the column name of each field, the programme's own names included.
 
     Raises:
-        ProgrammeError: `source.columns` renames a field that the feed does not have.
+        ProgrammeError: `source.columns` renames a field that the feed does not have, or names one
+            column for both ends of a gate.
     """
     source = programme.source
     names = {name: name for name in _of_columns(layout, programme.carried)} | dict(layout.names)
@@ -157,7 +158,20 @@ def names_in_source(layout: FeedLayout, programme: Programme) -> dict[str, str]:
             rule = f"{field_name!r} is no field of {source.feed}; it has {', '.join(names)}"
             raise ProgrammeError(where="programme", field="source.columns", rule=rule)
         names[field_name] = column
+    require_two_ends(names)
     return names
+
+
+def require_two_ends(names: Mapping[str, str]) -> None:
+    """Refuse one column for who goes in and who comes out; gate and place may share theirs.
+
+    Raises:
+        ProgrammeError: these names do.
+    """
+    if "exits" in names and names["entries"] == names["exits"]:
+        rule = "one column is named for entries and for exits, so that each entry would be an "
+        rule += "alighting too; name a column for each (docs/FEEDS.md says what to do without one)"
+        raise ProgrammeError(where="programme", field="source.columns", rule=rule)
 
 
 def fields_in(
