@@ -173,3 +173,23 @@ def test_times_with_a_zones_short_name_have_the_line_that_reads_them(city: Any) 
     columns["momento"] = [column.replace("CDT", "PDT") for column in columns["momento"]]
     _deliver(city, "a.csv", columns)
     assert city.look()[0] == 2  # no name of that zone's: nobody guesses which
+
+
+@pytest.mark.parametrize("form", ["YYYY-MM-DD", "DD/MM/YYYY", "MM/DD/YYYY"])
+def test_a_form_that_nobody_decided_is_proposed_as_dates_are_written(city: Any, form: str) -> None:
+    columns = _columns(taps(), Form())
+    stamps = [datetime.fromisoformat(stamp) for stamp in columns.pop("momento")]
+    pattern = form.replace("YYYY", "%Y").replace("MM", "%m").replace("DD", "%d")
+    columns["fecha"] = [f"{stamp:{pattern}}" for stamp in stamps]
+    columns["hora"] = [f"{stamp:%H:%M:%S}" for stamp in stamps]
+    pairs = tuple(pair for pair in TAPS if not pair.startswith("tapped_at"))
+    file = _deliver(city, "a.csv", columns)
+    said = _new(city, file, "taps", (*pairs, "tap_date=fecha", "tap_time=hora"))
+    assert "to decide: source.date_form" in said
+    said = city.look()[1]
+    assert "source.date_form: nobody has decided how dates are written" in said
+    assert "in another form" not in said
+    line = city.lines()["source.date_form"]
+    assert line == f"date_form: {form}"
+    city.adopt(line)
+    assert city.look()[0] == 0

@@ -278,9 +278,7 @@ def of_rows(asked: Asked, seen: Seen) -> Iterator[Decision]:
         line = f"modes: {json.dumps(seen.programme.source.modes, ensure_ascii=False)}"
         why = f"the public list of modes, and what each word stands for; {_PUBLIC}"
         yield Decision(_MODES, line, why, must=True)
-    if "source.date_form" in asked.undecided or _other_dates(asked, seen):
-        line = f"date_form: {seen.programme.source.date_form}"
-        yield Decision("source.date_form", line, "dates are written in another form", must=True)
+    yield from _of_dates(asked, seen)
     yield from _of_findings(seen)
 
 
@@ -290,9 +288,13 @@ def left_open(asked: Asked) -> Iterator[Decision]:
         yield Decision(key, "", f"is not decided yet: {_OPEN.get(key, 'see the page')}", must=True)
 
 
-def _other_dates(asked: Asked, seen: Seen) -> bool:
-    """Return whether files write dates otherwise than a programme says."""
-    return asked.programme.source.date_form is not seen.programme.source.date_form
+def _of_dates(asked: Asked, seen: Seen) -> Iterator[Decision]:
+    """Yield the form of dates, where nobody has decided it or files have another one."""
+    form, is_open = seen.programme.source.date_form, "source.date_form" in asked.undecided
+    why = "nobody has decided how dates are written; the files tell"
+    if is_open or form is not asked.programme.source.date_form:
+        why = why if is_open else "dates are written in another form"
+        yield Decision("source.date_form", f"date_form: {form}", why, must=True)
 
 
 def _of_units(asked: Asked, seen: Seen) -> Iterator[Decision]:

@@ -17,7 +17,7 @@ from turnstile.programme.gtfs.timetable import read_calls
 from turnstile.programme.key import UNDECIDED
 from turnstile.programme.loading import programme_file
 from turnstile.programme.problems import problems_of
-from turnstile.programme.source_spec import Feed
+from turnstile.programme.source_spec import DateForm, Feed
 from turnstile.programme.spec import Programme
 from turnstile.programme.yaml_text import compose, values_of
 from turnstile.service_calendar import ServiceWeek, parse_period
@@ -130,7 +130,8 @@ def _mended(text: str, file: str) -> tuple[Programme, frozenset[str]]:
     source = checked.programme.source  # where a column is not decided, an example stands for it
     columns = tuple(pair for pair in source.columns if f"source.columns.{pair[0]}" not in undecided)
     mode = None if "source.without_mode" in undecided else source.without_mode
-    mended = replace(source, columns=columns, without_mode=mode)
+    form = DateForm.ISO if "source.date_form" in undecided else source.date_form
+    mended = replace(source, columns=columns, without_mode=mode, date_form=form)
     return replace(checked.programme, source=mended), undecided
 
 
