@@ -64,3 +64,26 @@ def test_files_of_some_hours_are_of_no_other_clock(city: Any) -> None:
         test_files = [tap for tap in taps(CARDS) if tap.at.astimezone(ZONE).hour in hours]
         city.deliver(test_files, Form(), f"{name}.csv")
     assert city.look()[0] == 0
+
+
+def _of_instants(city: Any, times: str, *given: str) -> tuple[str, str]:
+    """Look at taps that name instants; return what is said and the page."""
+    file = city.deliver(taps(CARDS), Form(times=times))
+    pairs = ("card_id=id_tarjeta", "place=parada", "tapped_at=momento", "mode=modo", "action=tipo")
+    named = [f"--column={pair}" for pair in pairs]
+    said = city.tells("look", "--from", file, "--feed", "taps", *named, *given)[1]
+    return str(said), (city.home / "private/looks/a/look.md").read_text()
+
+
+@pytest.mark.parametrize("times", ["offset", "epoch_s"])
+def test_no_clock_is_judged_before_somebody_says_of_which_zone(city: Any, times: str) -> None:
+    said, page = _of_instants(city, times)
+    assert "time.zone: is not decided yet" in said
+    for wrong in ("source.file.zone", "zone: UTC", "`clock`"):
+        assert wrong not in said + page
+
+
+def test_instants_since_1970_have_no_zone_of_their_own_to_state(city: Any) -> None:
+    said, page = _of_instants(city, "epoch_s", "--zone", "Australia/Sydney")
+    assert "to decide: time.zone: clock: the quietest hours" in said
+    assert "zone: UTC" not in page

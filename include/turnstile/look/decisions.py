@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from turnstile.duckdb_engine import number_of, one_file
 from turnstile.look.asked import Asked
 from turnstile.look.fields_found import (
+    OF_INSTANTS,
     OWN_DATES,
     Word,
     action_like,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _MODES = "source.modes"
+_CLOCK, _ZONE = "clock", "time.zone"
 _SHARES_KEY = "source.set_aside_at_most"
 _NEAR = 0.15  # of the ratio of two units
 _SINGLE_BYTE = (Encoding.LATIN_1, Encoding.WINDOWS_1252)
@@ -67,7 +69,7 @@ _MENDS = {
         "missing_day: publish_with_gap   # or absent_days: [...]",
     ),
     "days_complete": ("source.rows_per_day_at_least", ""),
-    "clock": ("source.file.zone", "file: {zone: UTC}   # or quiet_hours, or another time.zone"),
+    _CLOCK: ("source.file.zone", "file: {zone: UTC}   # or quiet_hours, or another time.zone"),
     "dates": ("source.date_form", ""),
     "numbers": (
         "source.feed",
@@ -105,7 +107,7 @@ _CONSEQUENCES = frozenset({"rows_present", "days_present", "days_complete", "qua
 _OPEN = {
     "source.feed": "what one row is: the feed that the files are of",
     "mechanism.unit": "who is protected",
-    "time.zone": "the agency's time zone",
+    _ZONE: "the agency's time zone",
     "source.speed_unit": "the unit of speeds",
     "source.date_form": "how dates are written",
     "typical_volume": "tap-ons a week of the mode with the most places, or vehicles a day",
@@ -216,6 +218,14 @@ def as_said(
         modes = tuple(word.text for word in words if word.may_be_named)
         source = replace(source, modes=modes or source.modes)
     return replace(programme, source=source)
+
+
+def as_far_as_decided(report: QualityReport, asked: Asked) -> QualityReport:
+    """Return findings without that of the clock, where nobody has decided of which zone it is."""
+    if _ZONE not in asked.undecided:
+        return report
+    kept = tuple(finding for finding in report.findings if finding.rule != _CLOCK)
+    return replace(report, findings=kept)
 
 
 def of_form(
@@ -446,13 +456,17 @@ def _of_findings(seen: Seen) -> Iterator[Decision]:
     ]
     are_aside = any(finding.rule.endswith("_many") for finding in stopping)
     said = _SAID_BY_OTHERS | (_CONSEQUENCES if are_aside else frozenset())
-    if asks_for_status(seen.programme.source.feed):
+    source = seen.programme.source
+    is_instant = source.feed in OF_INSTANTS or source.written.times is not TimeForm.WRITTEN
+    if asks_for_status(source.feed):
         said |= {"unknown_status_many"}
     for finding in (finding for finding in stopping if finding.rule not in said):
         key, line = _MENDS.get(finding.rule, (finding.rule, ""))
         rule = finding.rule.removesuffix("_many")
-        if rule == "unparsable_timestamp" and seen.programme.source.feed in DATED_BY_STANDARD:
+        if rule == "unparsable_timestamp" and source.feed in DATED_BY_STANDARD:
             key = "source.columns"
+        if rule == _CLOCK and is_instant:  # of such times no zone is stated
+            key, line = _ZONE, ""
         if rule in shares_at_most(seen.programme) and finding.rule not in _MENDS:
             key, line = _SHARES_KEY, _share_of(seen, rule)
         yield Decision(key, line, f"{finding.rule}: {finding.sentence}", must=True)

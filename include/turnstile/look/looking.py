@@ -279,9 +279,8 @@ class _Looking:
             timetable=self.asked.timetable,
         )
         domain = self.asked.domain
-        return snapshot, validate(
-            programme, week, snapshot, private=private, domain=domain, memory=memory
-        )
+        report = validate(programme, week, snapshot, private=private, domain=domain, memory=memory)
+        return snapshot, decisions.as_far_as_decided(report, self.asked)
 
     def _refused(self, error: TurnstileError) -> None:
         """Remember why files cannot be read; the sentence holds no value."""
