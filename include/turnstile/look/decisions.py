@@ -42,7 +42,7 @@ from turnstile.programme.spec import Programme
 from turnstile.quality.findings import QualityReport
 from turnstile.quality.kinds_set_aside import CARDS_AT_LEAST
 from turnstile.quality.plausible import DATED, said_by_covered
-from turnstile.quality.rules import shares_at_most
+from turnstile.quality.rules import shares_at_most, shown_by
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.feeds.layout import names_in_source
 from turnstile.sources.feeds.registry import layout_of
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _MODES = "source.modes"
+_ABOVE = "examples stand on the page of this look, under Rules"
 _CLOCK, _ZONE = "clock", "time.zone"
 _SHARES_KEY = "source.set_aside_at_most"
 _NEAR = 0.15  # of the ratio of two units
@@ -220,12 +221,18 @@ def as_said(
     return replace(programme, source=source)
 
 
-def as_far_as_decided(report: QualityReport, asked: Asked) -> QualityReport:
-    """Return findings without that of the clock, where nobody has decided of which zone it is."""
-    if _ZONE not in asked.undecided:
-        return report
-    kept = tuple(finding for finding in report.findings if finding.rule != _CLOCK)
-    return replace(report, findings=kept)
+def for_page(report: QualityReport, asked: Asked) -> QualityReport:
+    """Return findings as a page of a look says them: examples stand on it.
+
+    Without that of the clock, where nobody has decided of which zone it is.
+    """
+    shown, is_open = shown_by(report.programme, report.period), _ZONE in asked.undecided
+    said = (
+        replace(finding, sentence=finding.sentence.replace(shown, _ABOVE))
+        for finding in report.findings
+        if not (is_open and finding.rule == _CLOCK)
+    )
+    return replace(report, findings=tuple(said))
 
 
 def of_form(

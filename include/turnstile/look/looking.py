@@ -280,7 +280,7 @@ class _Looking:
         )
         domain = self.asked.domain
         report = validate(programme, week, snapshot, private=private, domain=domain, memory=memory)
-        return snapshot, decisions.as_far_as_decided(report, self.asked)
+        return snapshot, decisions.for_page(report, self.asked)
 
     def _refused(self, error: TurnstileError) -> None:
         """Remember why files cannot be read; the sentence holds no value."""

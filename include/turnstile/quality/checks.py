@@ -58,7 +58,7 @@ def validate(  # noqa: PLR0913 - the keyword-only rest is where it runs
     }
     # A rule of which nothing is learned yet gives no verdict: neither pass nor warn.
     learned = (rule for rule in learned_rules() if rule.frame in frames)
-    rules = (*rules_of(programme, len(programme.days_of(week))), *learned)
+    rules = (*rules_of(programme, len(programme.days_of(week)), str(week)), *learned)
     findings = tuple(
         replace(finding, sentence=finding.sentence + _seen_in(finding, programme, snapshot, memory))
         for finding in _findings(zip(rules, judge(rules, frames), strict=True))

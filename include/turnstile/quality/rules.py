@@ -79,12 +79,15 @@ class Rule:
     arguments: Mapping[str, object] = field(default_factory=dict)
 
 
-def rules_of(programme: Programme, service_days: int | None = None) -> tuple[Rule, ...]:
+def rules_of(
+    programme: Programme, service_days: int | None = None, week: str = "WEEK"
+) -> tuple[Rule, ...]:
     """Return every rule that a week of a programme is held to.
 
     Args:
         programme: says what is right.
         service_days: of the week, those without service left out; None: all days of a period.
+        week: whose rows are judged, as commands name it.
     """
     shape = programme.source.feed.shape
     shape_rules = _trip_rules(programme) if shape is RowShape.TRIPS else _telemetry_rules(programme)
@@ -96,7 +99,7 @@ def rules_of(programme: Programme, service_days: int | None = None) -> tuple[Rul
         *_rules_of_feed(programme),
         *_meaning_rules(),
         *shape_rules,
-        *_quarantine_rules(programme),
+        *_quarantine_rules(programme, week),
     )
 
 
@@ -441,10 +444,15 @@ def unlisted_at_most(programme: Programme) -> dict[str, float]:
     return {name: float(stated.get(f"unknown_{name}", most)) for name, most in usual.items()}
 
 
-def _quarantine_rules(programme: Programme) -> tuple[Rule, ...]:
+def shown_by(programme: str, week: str) -> str:
+    """Say which command shows rows that were set aside."""
+    return f"turnstile look {programme} --week {week} shows them in the private zone"
+
+
+def _quarantine_rules(programme: Programme, period: str) -> tuple[Rule, ...]:
     """One rule for each that rows may break, under the same name, and limits on how many may."""
     week, at_most, rules = Frame.WEEK, shares_at_most(programme), []
-    look = f"turnstile look {programme.name} shows them in the private zone"
+    look = shown_by(programme.name, period)
     for rule in rules_broken(programme.source.feed):
         sentence = f"rows went to quarantine as {rule}; {look}"
         rules.append(_ranged(rule, Severity.WARN, week, (f"share_{rule}", None, 0), sentence))
