@@ -157,6 +157,9 @@ def test_grains_are_held_against_the_volume_that_the_programme_plans_for(
     deployment.edit("itms", "\ntitle:", "\ntypical_volume: 40\ntitle:")
     assert buses() == "A made city of 40 vehicles a day"
     assert buses("--buses", 30) == "A made city of 30 vehicles a day"
+    capsys.readouterr()
+    assert turnstile("plan", "itms", "--week", "2020-W10") == 0
+    assert "A city of 40 vehicles (another: turnstile plan itms" in capsys.readouterr().out
 
 
 def test_a_smaller_bound_has_less_noise_and_leaves_out_more(

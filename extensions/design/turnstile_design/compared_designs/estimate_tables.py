@@ -126,10 +126,10 @@ def nothing_learned(
 
 
 def written_grain(release: Release) -> Iterator[str]:
-    """Yield what a mid-size city learns from the programme's own grain of bus speeds."""
+    """Yield what a city as large as is planned learns from the programme's own grain of speeds."""
     programme = release.programme
     if _has_speeds_of_hexagons(programme):
-        buses = MID_SIZE_BUSES
+        buses = programme.typical_volume or MID_SIZE_BUSES
         rows = bus_grains(programme, release.domain, buses, only_written=True)
         another = f"turnstile plan {programme.name} --grains --buses N"
         yield f"A city of {buses} vehicles (another: {another}):"
