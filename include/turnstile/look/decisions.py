@@ -58,7 +58,8 @@ _SHARES_KEY = "source.set_aside_at_most"
 _NEAR = 0.15  # of the ratio of two units
 _SINGLE_BYTE = (Encoding.LATIN_1, Encoding.WINDOWS_1252)
 _SHARES = ("1/50", "1/20", "1/10", "1/5", "1/3", "1/2", "2/3", "3/4", "9/10", "1")
-_PUBLIC = f"its words become public; it names none that fewer than {CARDS_AT_LEAST} cards have"
+_PUBLIC = "its words become public; it names none that fewer than "
+_PUBLIC += f"{CARDS_AT_LEAST} cards or vehicles have"
 _RARE = (
     f"words of fewer than {CARDS_AT_LEAST} cards are left: a person in the private zone decides "
     "what they are, and asks the sender; do not write them anywhere public"

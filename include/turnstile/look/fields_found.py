@@ -13,8 +13,9 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from turnstile.duckdb_engine import name, number_of
+from turnstile.programme.fields import categories
 from turnstile.programme.rules import DATED_BY_STANDARD
-from turnstile.programme.source_spec import DateForm, Feed, TapAction
+from turnstile.programme.source_spec import DateForm, Feed, RowShape, TapAction
 from turnstile.quality.kinds_set_aside import CARDS_AT_LEAST
 from turnstile.quality.plausible import DATED
 from turnstile.sources.feeds.zoned import ORDERS, day_sql
@@ -27,6 +28,7 @@ OF_INSTANTS = (Feed.GTFS_VEHICLE_POSITIONS, Feed.GTFS_TRIP_UPDATES, Feed.HFP, Fe
 OWN_DATES = (*OF_INSTANTS, *DATED_BY_STANDARD)
 """Feeds whose standard says how dates are written."""
 WORDS = ("action", "mode", "direction", "route", "fare_product", "vehicle_trip", "occupancy")
+_BY_LISTS = {category.name for shape in RowShape for category in categories(shape)}
 _TIMES = (
     *("tapped_at", "observed_at", "tap_date", "tap_time", "service_date", "start_date"),
     *("tap_on_date", "tap_on_time", "tap_off_date", "tap_off_time"),
@@ -121,21 +123,23 @@ def lines_of_fields(
             continue
         yield f"- `{field}`: {_share(total - filled, total)} empty"
         if field in WORDS:
-            yield from _words(words_of(connection, "said", field, unit), filled)
+            words = words_of(connection, "said", field, unit)
+            yield from _words(words, filled, unit, is_listed=field in _BY_LISTS)
         elif field in _TIMES or field == unit:
             yield from _forms(connection, field, filled)
         elif field in _NUMBERS:
             yield from _numbers(connection, field, filled)
 
 
-def _words(words: list[Word], filled: int) -> Iterator[str]:
+def _words(words: list[Word], filled: int, unit: str, *, is_listed: bool) -> Iterator[str]:
     """Yield words with their shares, those of few cards too: this is the private zone."""
+    units = f"{unit.removesuffix('_id')}s"
+    instead = "not from here, by the public list" if is_listed else "name it nowhere"
     for word in words[:_LISTED]:
-        rare = (
-            "" if word.may_be_named else f", of fewer than {CARDS_AT_LEAST} cards: name it nowhere"
-        )
+        few = f", of fewer than {CARDS_AT_LEAST} {units}: {instead}"
         share = _share(word.records, filled)
-        yield f"  - {word.text!r}: {share} of records, {word.cards} cards{rare}"
+        rare = "" if word.may_be_named else few
+        yield f"  - {word.text!r}: {share} of records, {word.cards} {units}{rare}"
     if len(words) > _LISTED:
         yield f"  - and {len(words) - _LISTED} more"
 
