@@ -13,6 +13,7 @@ from turnstile.errors import InputError
 from turnstile.pipeline.context import open_release, state_revision
 from turnstile.pipeline.landing.redelivered_files import require_change
 from turnstile.pipeline.ledger_preview import refusal_before_reading
+from turnstile.pipeline.public_package import of_withdrawn
 from turnstile.pipeline.steps import STEPS, draw, step_named
 
 
@@ -53,13 +54,14 @@ def _run(args: argparse.Namespace) -> int:
             if not args.although_nothing_changed:
                 require_change(release)
             state_revision(release, words, although_nothing_changed=args.although_nothing_changed)
-    was_sealed = release.sealed is not None
+    sealed = release.sealed
     for place, name in enumerate(STEPS, start=1):
         print(f"[{place}/{len(STEPS)}] {name}", file=sys.stderr)
         with _to_its_seal() if name == draw.__name__ else nullcontext():
             step_named(name)(args.programme, args.week, args.revision)
-    if was_sealed:
-        print("sealed before: the same bytes, 0 charged", file=sys.stderr)
+    if sealed is not None:
+        said = f"{of_withdrawn(release, sealed)}sealed before: the same bytes, 0 charged"
+        print(said, file=sys.stderr)
     print(release.folders.public)
     return 0
 
