@@ -54,13 +54,13 @@ def _run(args: argparse.Namespace) -> int:
             if not args.although_nothing_changed:
                 require_change(release)
             state_revision(release, words, although_nothing_changed=args.although_nothing_changed)
-    sealed = release.sealed
+    was_sealed = release.sealed is not None
     for place, name in enumerate(STEPS, start=1):
         print(f"[{place}/{len(STEPS)}] {name}", file=sys.stderr)
         with _to_its_seal() if name == draw.__name__ else nullcontext():
             step_named(name)(args.programme, args.week, args.revision)
-    if sealed is not None:
-        said = f"{of_withdrawn(release, sealed)}sealed before: the same bytes, 0 charged"
+    if was_sealed:
+        said = f"{of_withdrawn(release)}sealed before: the same bytes, 0 charged"
         print(said, file=sys.stderr)
     print(release.folders.public)
     return 0

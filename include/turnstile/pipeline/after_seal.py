@@ -73,7 +73,7 @@ def _publish(release: Release, attempt: Attempt) -> str:
     """Go on from whatever stands already, alone."""
     if is_public(release, attempt):
         _write_series(release)
-        release.say(f"{of_withdrawn(release, attempt)}re-issued, 0 charged")
+        release.say(f"{of_withdrawn(release)}re-issued, 0 charged")
         return str(attempt.manifest_digest)
     staged = release.folders.embargoed / STAGED
     written = attempt.manifest_digest
