@@ -391,7 +391,7 @@ class Retention:
             since = f"since {self.in_force_since(name, NO_FILE):%Y-%m-%d}"
             words = f"{name}.yaml, by which these files were read too, is gone {since}"
             if not all(self._is_told(kept, user, words) for user in kept.users):
-                return f"{words}; they go when the watchdog has told that for a week, or put it back"
+                return f"{words}; they go when the watchdog told that for a week, or put it back"
         is_exact = kept.part is Part.EXACT
         for programme, period in kept.users:
             week = self._week(programme, period)
