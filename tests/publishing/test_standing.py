@@ -11,7 +11,9 @@ import pytest
 from small_deployment import WEEK
 
 from turnstile.cli import main
+from turnstile.ledger.of_deployment import open_ledger
 from turnstile.publishing.carried import sums
+from turnstile.settings import Settings
 
 PERIOD = f"itms/{WEEK}"
 TOOLS = {
@@ -41,6 +43,26 @@ def said_of(package: Path) -> dict[str, str]:
 @pytest.fixture
 def package(copied_home: Path) -> Path:
     return copied_home / f"public/{PERIOD}/r0"
+
+
+@pytest.mark.parametrize("is_taken_down", [True, False])
+def test_who_runs_a_withdrawn_week_again_brings_no_package_back(
+    package: Path, capsys: pytest.CaptureFixture[str], *, is_taken_down: bool
+) -> None:
+    """RUNBOOK says to take it down, and a cleared run or a backfill made it public again."""
+    assert main(["ledger", "withdraw", f"{PERIOD}/r0", "--person", "ada", "--reason", "x"]) == 0
+    if is_taken_down:
+        shutil.rmtree(package)
+    ledger = open_ledger(Settings.from_environment(), read_only=True)
+    before = ledger.balance()
+    capsys.readouterr()
+    assert main(["run", "itms", "--week", WEEK]) == 0
+    said = capsys.readouterr()
+    where = "is taken down, and stays so" if is_taken_down else "stays public"
+    assert f"withdrawn: its package {where}" in said.out + said.err
+    assert package.exists() != is_taken_down
+    assert ledger.balance() == before
+    assert main(["ledger", "verify"]) == 0
 
 
 def test_every_tool_says_that_a_release_was_withdrawn(

@@ -75,9 +75,9 @@ def _check(args: argparse.Namespace) -> int:
     judgements = [_judged(file, settings, args.trips) for file in files]
     for warning in (sentence for judgement in judgements for sentence in judgement.warnings):
         print(f"turnstile: warning: {warning}", file=sys.stderr)
-    found = [problem for judgement in judgements for problem in judgement.problems]
-    found += (error for _, error in broken_beside(settings.include))
-    problems = dict.fromkeys(map(str, found))  # who needs a broken file says so too
+    wrong = [problem for judgement in judgements for problem in judgement.problems]
+    wrong += (error for _, error in broken_beside(settings.include))
+    problems = dict.fromkeys(map(str, wrong))  # who needs a broken file says so too
     for problem in problems:
         print(f"turnstile: {problem}", file=sys.stderr)
     for sentence in (grain for judged in judgements for grain in judged.grains):

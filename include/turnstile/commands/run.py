@@ -13,6 +13,7 @@ from turnstile.errors import InputError
 from turnstile.pipeline.context import open_release, state_revision
 from turnstile.pipeline.landing.redelivered_files import require_change
 from turnstile.pipeline.ledger_preview import refusal_before_reading
+from turnstile.pipeline.public_package import of_withdrawn
 from turnstile.pipeline.steps import STEPS, draw, step_named
 
 
@@ -59,7 +60,8 @@ def _run(args: argparse.Namespace) -> int:
         with _to_its_seal() if name == draw.__name__ else nullcontext():
             step_named(name)(args.programme, args.week, args.revision)
     if was_sealed:
-        print("sealed before: the same bytes, 0 charged", file=sys.stderr)
+        said = f"{of_withdrawn(release)}sealed before: the same bytes, 0 charged"
+        print(said, file=sys.stderr)
     print(release.folders.public)
     return 0
 

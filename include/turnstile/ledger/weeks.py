@@ -86,6 +86,11 @@ class Revision:
         return next((attempt for attempt in self.attempts if attempt.is_sealed), None)
 
     @property
+    def was_withdrawn(self) -> bool:
+        """Whether people took back what was public of it."""
+        return any(attempt.is_withdrawn for attempt in self.attempts)
+
+    @property
     def drawn(self) -> tuple[Attempt, ...]:
         """Attempts that were charged."""
         return tuple(attempt for attempt in self.attempts if attempt.is_charged)

@@ -23,7 +23,7 @@ from turnstile.pipeline.assessing import assess, is_assessed
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.draw.drawn_release import drawn_of
 from turnstile.pipeline.draw.sealed_release import sealed_attempt
-from turnstile.pipeline.public_package import is_public, require_intact, require_own
+from turnstile.pipeline.public_package import is_public, of_withdrawn, require_intact, require_own
 from turnstile.programme.loading import load_programme
 from turnstile.release.zone_copies import zones
 from turnstile.release.zones import write_atomically
@@ -73,7 +73,7 @@ def _publish(release: Release, attempt: Attempt) -> str:
     """Go on from whatever stands already, alone."""
     if is_public(release, attempt):
         _write_series(release)
-        release.say("re-issued, 0 charged")
+        release.say(f"{of_withdrawn(release)}re-issued, 0 charged")
         return str(attempt.manifest_digest)
     staged = release.folders.embargoed / STAGED
     written = attempt.manifest_digest

@@ -15,12 +15,16 @@ from turnstile.release.zones import digest_of
 def is_public(release: Release, attempt: Attempt) -> bool:
     """Return whether the package of a published key stands where it belongs, byte by byte.
 
+    That of a withdrawn one belongs nowhere once somebody took it down.
+
     Raises:
         IntegrityError: a package stands there, and is not the one that the ledger names.
     """
     public = release.folders.public
-    if attempt.manifest_digest is None or not public.exists():
+    if attempt.manifest_digest is None:
         return False
+    if not public.exists():
+        return _is_withdrawn(release)
     read_sealed_bytes(release, attempt)  # the seal and the package stand or fall together
     if require_intact(public) != attempt.manifest_digest:
         raise IntegrityError(
@@ -28,6 +32,16 @@ def is_public(release: Release, attempt: Attempt) -> bool:
             "move it out of the public zone, then run the step publish again"
         )
     return True
+
+
+def of_withdrawn(release: Release) -> str:
+    """Return what begins a sentence about a release that was withdrawn; empty if it was not."""
+    where = "stays public" if release.folders.public.exists() else "is taken down, and stays so"
+    return f"withdrawn: its package {where}; " if _is_withdrawn(release) else ""
+
+
+def _is_withdrawn(release: Release) -> bool:
+    return release.ledger.revision(release.key).was_withdrawn
 
 
 def require_intact(package: Path, written: str | None = None) -> str:

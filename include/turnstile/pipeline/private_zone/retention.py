@@ -391,7 +391,7 @@ class Retention:
             since = f"since {self.in_force_since(name, NO_FILE):%Y-%m-%d}"
             words = f"{name}.yaml, by which these files were read too, is gone {since}"
             if not all(self._is_told(kept, user, words) for user in kept.users):
-                return f"{words}; they go when that was told for a week, or put it back"
+                return f"{words}; they go when the watchdog told that for a week, or put it back"
         is_exact = kept.part is Part.EXACT
         for programme, period in kept.users:
             week = self._week(programme, period)
@@ -411,7 +411,7 @@ class Retention:
             words = f"{programme.name}.yaml, {programme.digest[:12]} {since}, {what}"
             if not self._is_told(kept, (programme, period), words):
                 at = "since its release" if is_exact else "at their release"
-                return f"{words} {at}; they go when that was told for a week"
+                return f"{words} {at}; they go when the watchdog has told that for a week"
         return ""
 
     def _is_told(self, kept: Kept, user: tuple[Programme, ServicePeriod], words: str) -> bool:

@@ -98,8 +98,8 @@ def counts_other_trips(layout: Layout, separate: set[str]) -> bool:
         layout: of the table.
         separate: drawn tables with a bound of their own.
     """
-    own = {name + suffix for name in separate for suffix in OF_COUNTS}
-    return any({source.table, source.unbiased} & own for source in layout.sources)
+    apart = {name + suffix for name in separate for suffix in OF_COUNTS}
+    return any({source.table, source.unbiased} & apart for source in layout.sources)
 
 
 def unit_text(unit: ProtectionUnit) -> str:
