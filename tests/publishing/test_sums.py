@@ -16,6 +16,7 @@ from made_homes import MadeHomes
 
 from turnstile.estimates.fitting.reconciliation import Measured, Partition, reconcile_pair
 from turnstile.publishing.carried import sums
+from turnstile.publishing.contents import ends_in_words
 
 _TRIALS = 1_000
 _ON, _OFF = (24, 15), (24, 16)
@@ -99,6 +100,51 @@ def test_a_sum_of_all_cells_has_the_error_of_the_total_not_more(published: Path)
     assert totals == pytest.approx([totals[0]] * 4, rel=1e-3)
     with pytest.raises(ValueError, match="tap=on and in tap=off"):
         package.total("slot", bool, "unbiased")
+
+
+def _of_rides(package: Path, to: Path) -> sums.Package:
+    """A copy whose card says that no boarding is joined to an alighting."""
+    shutil.copytree(package, to)
+    card = json.loads((to / "release_card.json").read_bytes())
+    card["terms"] |= {"records": "rides", "rows_outside": "drop"}
+    card["domain"]["rows_outside"] = "left out of every table; how many is private"
+    (to / "release_card.json").write_text(json.dumps(card))
+    return sums.Package(to)
+
+
+def test_entries_and_exits_that_nothing_joins_add_up(published: Path, tmp_path: Path) -> None:
+    """They were refused as one trip in both taps, of gates as well."""
+    package = _of_rides(next(published.glob("opal/*/r0")), tmp_path / "r0")
+    for column in ("measured", "unbiased", "value"):
+        taps = ("on", "off")
+        on, off = (
+            package.total("location_slot", lambda row, tap=tap: row["tap"] == tap, column)
+            for tap in taps
+        )
+        both = package.total("location_slot", column=column)
+        assert (both.cells, both.no_interval) == (on.cells + off.cells, "")
+        assert both.value == pytest.approx(on.value + off.value)
+        errors = on.standard_deviation, off.standard_deviation
+        # How far values of both go together is not stated: at most wholly.
+        error = sum(errors) if column == "value" else np.hypot(*errors)
+        assert both.standard_deviation == pytest.approx(error)
+        assert both.low_90 < both.value < both.high_90
+    command = [sys.executable, "-B", str(tmp_path / "r0/tools/draws.py"), "location_slot"]
+    for column, words in (("measured", "low_90"), ("value", "--column measured")):
+        done = subprocess.run(  # noqa: S603 - our own interpreter
+            [*command, "--column", column], capture_output=True, text=True, check=False
+        )
+        assert words in done.stdout + done.stderr, done
+
+
+def test_the_ends_of_trips_are_said_to_go_together_as_they_do(published: Path) -> None:
+    """Programmes of gates, and of tap-ons alone, said that every trip is in both."""
+    assert ends_in_words({"on", "off"}, "trips") == "Every trip is in both: do not add them up."
+    assert ends_in_words({"on", "off"}, "rides").startswith("Boardings and alightings are counted")
+    assert ends_in_words({"on"}, "trips") == ends_in_words({"off"}, "rides") == ""
+    of_trips = next(published.glob("opal/*/r0"))
+    for name in ("README.md", "docs/GUIDE.md", "datapackage.json", "../../index.html"):
+        assert "very trip is in both" in (of_trips / name).read_text()
 
 
 def test_the_file_in_the_package_runs_alone_and_refuses_what_has_no_error(package: Path) -> None:

@@ -18,6 +18,7 @@ from turnstile.privacy.year_to_date import multiples
 from turnstile.programme.bounding_rule import rule_of
 from turnstile.programme.source_spec import Feed, RowShape
 from turnstile.programme.spec import Programme, TableSpec
+from turnstile.publishing.carried.sums import RIDES
 from turnstile.release.carried_weeks import age_in_year
 from turnstile.release.plan import ReleasePlan
 
@@ -50,7 +51,7 @@ def _records(feed: Feed) -> str:
     if feed.shape is RowShape.TELEMETRY:
         return "buses"
     if feed.names_nobody:
-        return "rides"
+        return RIDES
     return "pairs of taps" if feed.joins_taps else "trips"
 
 

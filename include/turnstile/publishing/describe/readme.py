@@ -84,6 +84,7 @@ def _said(contents: Contents) -> dict[str, Any]:
         "tables": tables,
         "lead": lead,
         "share": share,
+        "ends": contents.ends,
         "counts": [table for table, _ in tables if table.layout.is_count],
         "has_unbiased": any("unbiased" in dict(table.columns) for table, _ in tables),
         "has_measured": any("measured" in dict(table.columns) for table, _ in tables),
