@@ -9,6 +9,7 @@ from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.field_registry import title_of
 from turnstile.publishing.contents import Contents, period_word
 from turnstile.publishing.data_tables import BUSES, Layout
+from turnstile.publishing.describe.card_terms import has_days
 from turnstile.publishing.describe.licences import path_of
 from turnstile.publishing.pages import rendered
 from turnstile.publishing.week.numbers import opened, usable_tables
@@ -59,6 +60,7 @@ def write_guide(contents: Contents) -> bytes:
             table.name for table in contents.tables if counts_other_trips(table.layout, separate)
         ],
         of_weeks=[table.name for table in contents.tables if table.name.endswith((QUARTER, YEAR))],
+        has_days=has_days(contents.card),
         gaps=[day for day in contents.card["gaps"] if day not in contents.card["absent_days"]],
         absent_days=contents.card["absent_days"],
         changes=contents.history,
