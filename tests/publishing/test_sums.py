@@ -221,6 +221,42 @@ def test_a_sum_is_not_less_exact_than_numbers_that_err_alike(share: float, times
     assert variance == pytest.approx(times * alone)
 
 
+def test_what_to_take_where_an_error_is_unknown_is_there(
+    published: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Buses have no table that adds up the cells of others, and one was named."""
+    for name, table, advice in (
+        ("itms", "speed_buses", "; sum the column measured"),
+        ("opal", "day", ""),  # not drawn: it has none
+    ):
+        package = sums.Package(next(published.glob(f"{name}/*/r0")))
+        of_unknown = sums.Together([sums.Way([], 0.1, 100.0)], 1.0)
+        monkeypatch.setattr(sums.Package, "together", lambda _self, _name, of=of_unknown: of)
+        first, *others = package.rows(table)
+        same = [row for row in others if all(row.get(n) == first.get(n) for n in ("tap", "mode"))]
+        rows = [first, same[0]]
+        ends = {"value": "40", "low_90": "23.6", "high_90": "56.4"}
+        said = package.estimated(table, [row | ends for row in rows]).no_interval
+        assert said == sums.NO_SUM_ERROR + advice
+        assert "table" not in said
+
+
+def test_the_guide_names_columns_for_changes_that_tables_have(published: Path) -> None:
+    """Means of a city or of an hour have none without what they borrow."""
+    package = next(published.glob("itms/*/r0"))
+    guide = (package / "docs/GUIDE.md").read_text()
+    said = guide.partition("For changes take ")[2].partition(".")[0]
+    told = {}
+    for part in said.split("; "):
+        column, _, names = part.partition(" of ")
+        told |= dict.fromkeys(names.split(", "), column.strip("`"))
+    columns = {
+        path.stem: path.read_text().partition("\n")[0] for path in package.glob("data/*.csv")
+    }
+    assert told.keys() == {name for name, header in columns.items() if "measured" in header}
+    assert all(f'"{column}"' in columns[name] for name, column in told.items())
+
+
 def test_labels_with_commas_are_those_that_there_are_and_a_column_is_named_once() -> None:
     rows = [
         {"location": label, "value": "1"} for label in ("Gate 1", "Gate 1, North", "Hay", "A,B,C")

@@ -53,10 +53,7 @@ NO_CELL_ERROR = "most of these cells have no interval of their own: they carry t
 NO_VALUE = "there is no value of these cells: no row was chosen, or their days are gaps"
 LESS = 0.99  # of an error: what is as exact answers nothing more exactly
 SHOWN = 5  # labels that a refusal names
-NO_SUM_ERROR = (
-    "how far these errors go together is not known well enough; take a table whose numbers "
-    "already add up these cells, or sum the column measured"
-)
+NO_SUM_ERROR = "how far these errors go together is not known well enough"
 BOTH_TAPS = "every trip is in tap=on and in tap=off: choose one"
 RIDES = "rides"  # records of the card, of which nothing joins a boarding to an alighting
 AXES = ("slot", "location")
@@ -659,6 +656,8 @@ class Package:
         for source, source_rows in sources:
             variance, unknown = self.together(source["estimates"]).error(source_rows)
             deviation, no_interval = deviation + math.sqrt(variance), no_interval or unknown
+        if no_interval == NO_SUM_ERROR and "measured" in self.sums_of(table):
+            no_interval += "; sum the column measured"
         value = sum(float(row[VALUE]) for row in seen)
         estimate = interval(len(seen), value, deviation**2)
         return estimate._replace(
