@@ -14,7 +14,8 @@ borrow strength, so their errors go together: how far is stated in the release c
 and slot, and is added to what each interval says. Where it is not known well enough, no interval
 is given, and `no_interval` says why. The truth lies between `low_95` and `high_95` in 95 of 100
 releases; sums of values are biased towards the usual, as their parts are, and their intervals end
-at 0. Buses are counted anew in each row, so over slots they add up to bus-slots.
+at 0. Buses are counted anew in each row, so over slots they add up to bus-slots. Boardings and
+alightings that nothing joins add up, and their values as if errors of both were all the same.
 """
 
 from __future__ import annotations
