@@ -166,7 +166,7 @@ def test_a_sum_of_measured_cells_has_the_least_integer_half_width(
         middle = distribution.size // 2
         distribution = distribution[max(0, middle - 1500) : middle + 1501]
     middle = distribution.size // 2
-    error = integer_sum_error(Noise(LAPLACE, scale), terms)
+    error = integer_sum_error((Noise(LAPLACE, scale), terms))
     for width, inside in ((error.half_width_90, 0.90), (error.half_width_95, 0.95)):
         reach = int(width)
         assert distribution[middle - reach : middle + reach + 1].sum() >= inside

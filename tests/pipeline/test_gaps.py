@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import date
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -55,6 +54,7 @@ def test_every_row_of_a_day_without_input_says_that_it_is_a_gap(
         if "measured" in rows[0]:
             drawn = {str(row["service_date"]) for row in rows if row["measured"] is not None}
             assert drawn == days - {TUESDAY}
+    assert f"No input on {MONDAY}: rows of that day" in (package / "docs/GUIDE.md").read_text()
     card = json.loads((package / "release_card.json").read_bytes())
     assert (card["gaps"], card["absent_days"]) == ([MONDAY, TUESDAY], [TUESDAY])
     assert len(card["built_at"]) == len("2016-08-01")  # nobody reads the hour of a run off it
@@ -68,10 +68,9 @@ def test_every_row_of_a_day_without_input_says_that_it_is_a_gap(
     assert spent[f"card_day:{MONDAY}"]  # a gap that only the data tell of costs as any day does
     assert f"card_day:{TUESDAY}" not in spent
     assert turnstile("estimates", "verify", package) == 0
-    # sums are of what was drawn
+    # sums are of what was drawn of days with input
     rows = pq.read_table(package / "data/location.parquet").to_pandas()
-    tuesday = (rows["tap"] == "on") & (rows["service_date"] == date(2016, 7, 26))
-    drawn = rows[(rows["tap"] == "on") & ~tuesday]["measured"]
+    drawn = rows[(rows["tap"] == "on") & (rows["usable"] != "gap")]["measured"]
     capsys.readouterr()
     asked = ("--table", "location", "--where", "tap=on")
     assert turnstile("estimates", "sum", package, *asked) == 0
@@ -90,6 +89,11 @@ def test_a_week_of_buses_is_of_the_days_with_input(landed: Deployment, turnstile
     rows = pq.read_table(package / "data/speed_buses.parquet").to_pylist()
     assert all(abs(row["unbiased"] - row["measured"] / 5) < 0.06 for row in rows)
     assert f"bus_day:{TUESDAY}" not in landed.spent()
+    for name in ("docs/GUIDE.md", "report.html", "release_card.md"):
+        said = (package / name).read_text()  # no row is of a day, and each holds trips of others
+        assert f"o input on {MONDAY}: the numbers are of the other days." in said
+        assert "noise alone" not in said.partition(f"input on {MONDAY}")[2].partition("\n")[0]
+        assert "rows of that day" not in said
     assert turnstile("estimates", "verify", package) == 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 import sqlite3
 import struct
 from collections import defaultdict
@@ -11,6 +12,8 @@ from contextlib import closing
 from pathlib import Path
 
 import h3
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from shapely import from_wkt, to_geojson, to_wkb
 
@@ -181,6 +184,26 @@ def test_hexagons_of_buses_roll_up_by_their_centre(published: Path, tmp_path: Pa
         values[h3.cell_to_parent(row["cell"], 5), ""] += int(row["measured"])
     assert {key: float(row["value"]) for key, row in regions.items()} == values
     assert main(["package", "regions", str(itms), *options[:-1], "8"]) == 2  # finer than published
+
+
+def test_regions_by_mode_of_a_package_of_one_mode_are_those_of_that_mode(
+    opal: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its tables have no column of modes, and the command of the docs was refused."""
+    alone = tmp_path / "r0"
+    shutil.copytree(opal, alone)
+    card = json.loads((alone / "release_card.json").read_bytes())
+    card["terms"]["modes"] = ["train"]
+    (alone / "release_card.json").write_text(json.dumps(card))
+    rows = pq.read_table(alone / "data/location.parquet").to_pandas()
+    rows = rows[rows["mode"] == "train"].drop(columns="mode")
+    pq.write_table(pa.Table.from_pandas(rows), alone / "data/location.parquet")
+    rows.to_csv(alone / "data/location.csv", index=False)
+    options = ["--table", "location", "--h3", "6"]
+    by_mode = _regions(alone, tmp_path / "by.csv", *options, "--by", "mode", "--by", "service_date")
+    assert by_mode == _regions(alone, tmp_path / "of.csv", *options, "--by", "service_date")
+    assert main(["package", "regions", str(alone), *options, "--by", "slot"]) == 2
+    assert "and slot; name another table" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from made_homes import MadeHomes
 
 from turnstile.estimates.fitting.reconciliation import Measured, Partition, reconcile_pair
 from turnstile.publishing.carried import sums
+from turnstile.publishing.contents import ends_in_words
 
 _TRIALS = 1_000
 _ON, _OFF = (24, 15), (24, 16)
@@ -101,6 +102,51 @@ def test_a_sum_of_all_cells_has_the_error_of_the_total_not_more(published: Path)
         package.total("slot", bool, "unbiased")
 
 
+def _of_rides(package: Path, to: Path) -> sums.Package:
+    """A copy whose card says that no boarding is joined to an alighting."""
+    shutil.copytree(package, to)
+    card = json.loads((to / "release_card.json").read_bytes())
+    card["terms"] |= {"records": "rides", "rows_outside": "drop"}
+    card["domain"]["rows_outside"] = "left out of every table; how many is private"
+    (to / "release_card.json").write_text(json.dumps(card))
+    return sums.Package(to)
+
+
+def test_entries_and_exits_that_nothing_joins_add_up(published: Path, tmp_path: Path) -> None:
+    """They were refused as one trip in both taps, of gates as well."""
+    package = _of_rides(next(published.glob("opal/*/r0")), tmp_path / "r0")
+    for column in ("measured", "unbiased", "value"):
+        taps = ("on", "off")
+        on, off = (
+            package.total("location_slot", lambda row, tap=tap: row["tap"] == tap, column)
+            for tap in taps
+        )
+        both = package.total("location_slot", column=column)
+        assert (both.cells, both.no_interval) == (on.cells + off.cells, "")
+        assert both.value == pytest.approx(on.value + off.value)
+        errors = on.standard_deviation, off.standard_deviation
+        # How far values of both go together is not stated: at most wholly.
+        error = sum(errors) if column == "value" else np.hypot(*errors)
+        assert both.standard_deviation == pytest.approx(error)
+        assert both.low_90 < both.value < both.high_90
+    command = [sys.executable, "-B", str(tmp_path / "r0/tools/draws.py"), "location_slot"]
+    for column, words in (("measured", "low_90"), ("value", "--column measured")):
+        done = subprocess.run(  # noqa: S603 - our own interpreter
+            [*command, "--column", column], capture_output=True, text=True, check=False
+        )
+        assert words in done.stdout + done.stderr, done
+
+
+def test_the_ends_of_trips_are_said_to_go_together_as_they_do(published: Path) -> None:
+    """Programmes of gates, and of tap-ons alone, said that every trip is in both."""
+    assert ends_in_words({"on", "off"}, "trips") == "Every trip is in both: do not add them up."
+    assert ends_in_words({"on", "off"}, "rides").startswith("Boardings and alightings are counted")
+    assert ends_in_words({"on"}, "trips") == ends_in_words({"off"}, "rides") == ""
+    of_trips = next(published.glob("opal/*/r0"))
+    for name in ("README.md", "docs/GUIDE.md", "datapackage.json", "../../index.html"):
+        assert "very trip is in both" in (of_trips / name).read_text()
+
+
 def test_the_file_in_the_package_runs_alone_and_refuses_what_has_no_error(package: Path) -> None:
     card = json.loads((package / "release_card.json").read_bytes())
     table = next(entry["name"] for entry in card["data"] if "draw" in entry["sources"][0])
@@ -173,6 +219,42 @@ def test_a_sum_is_not_less_exact_than_numbers_that_err_alike(share: float, times
     alone = 2 * together.deviation(rows[0]) ** 2
     variance, _ = together.error(rows)
     assert variance == pytest.approx(times * alone)
+
+
+def test_what_to_take_where_an_error_is_unknown_is_there(
+    published: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Buses have no table that adds up the cells of others, and one was named."""
+    for name, table, advice in (
+        ("itms", "speed_buses", "; sum the column measured"),
+        ("opal", "day", ""),  # not drawn: it has none
+    ):
+        package = sums.Package(next(published.glob(f"{name}/*/r0")))
+        of_unknown = sums.Together([sums.Way([], 0.1, 100.0)], 1.0)
+        monkeypatch.setattr(sums.Package, "together", lambda _self, _name, of=of_unknown: of)
+        first, *others = package.rows(table)
+        same = [row for row in others if all(row.get(n) == first.get(n) for n in ("tap", "mode"))]
+        rows = [first, same[0]]
+        ends = {"value": "40", "low_90": "23.6", "high_90": "56.4"}
+        said = package.estimated(table, [row | ends for row in rows]).no_interval
+        assert said == sums.NO_SUM_ERROR + advice
+        assert "table" not in said
+
+
+def test_the_guide_names_columns_for_changes_that_tables_have(published: Path) -> None:
+    """Means of a city or of an hour have none without what they borrow."""
+    package = next(published.glob("itms/*/r0"))
+    guide = (package / "docs/GUIDE.md").read_text()
+    said = guide.partition("For changes take ")[2].partition(".")[0]
+    told = {}
+    for part in said.split("; "):
+        column, _, names = part.partition(" of ")
+        told |= dict.fromkeys(names.split(", "), column.strip("`"))
+    columns = {
+        path.stem: path.read_text().partition("\n")[0] for path in package.glob("data/*.csv")
+    }
+    assert told.keys() == {name for name, header in columns.items() if "measured" in header}
+    assert all(f'"{column}"' in columns[name] for name, column in told.items())
 
 
 def test_labels_with_commas_are_those_that_there_are_and_a_column_is_named_once() -> None:

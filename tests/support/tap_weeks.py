@@ -136,6 +136,12 @@ def door_counters(deployment: Deployment, real: Path) -> Story:
     assert {*ride.record_use, *ride.source} == {0, 3}
     total = Package(package).total("visit", lambda row: row["tap"] == "on", "unbiased")
     assert total.value == pytest.approx(errors.boarding_1_reconciled.sum())
+    both = Package(package).total("visit", column="unbiased")
+    assert both.value == pytest.approx(total.value + errors.alighting_1_reconciled.sum())
+    for path in ("README.md", "docs/GUIDE.md", "datapackage.json", "../../index.html"):
+        said = (package / path).read_text().lower()
+        assert "boardings and alightings are counted apart" in said
+        assert "every trip is in both" not in said
     routes = pd.read_csv(package / "data/by_route.csv")
     by_stop = routes[routes.route.astype(str) == "1"].groupby("location").unbiased.sum()
     assert by_stop[[f"Stop {n}" for n in range(6)]].mean() > 5 * by_stop.iloc[6:].abs().mean()

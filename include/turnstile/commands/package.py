@@ -73,6 +73,7 @@ def _regions(args: argparse.Namespace) -> int:
         polygon_regions,
         sums_by_region,
         sums_csv,
+        without_one_mode,
     )
 
     require_package(args.package)
@@ -84,7 +85,7 @@ def _regions(args: argparse.Namespace) -> int:
     sums = sums_by_region(
         args.package, args.table, region_of, args.by, column=args.column, tap=args.tap
     )
-    content = sums_csv(sums, args.by)
+    content = sums_csv(sums, without_one_mode(args.package, args.by))
     if args.out is None:
         sys.stdout.write(content.decode())
     else:

@@ -30,6 +30,7 @@ from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Outside, Programme
 from turnstile.publishing.allowed_contents import LIBRARIES
 from turnstile.publishing.describe.card_terms import (
+    has_days,
     ledger_text,
     stated_charges,
     stated_terms,
@@ -295,6 +296,7 @@ def card_markdown(card: dict[str, Any]) -> str:
         "release_card.md.j2",
         card=card,
         said=[guarantee[name] for name in _SAID if name in guarantee],
+        has_days=has_days(card),
         above_noise=sentences(card["above_noise"]),
         estimated_errors=_estimated_errors(card),
     )

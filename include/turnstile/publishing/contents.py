@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, wraps
@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 
 from turnstile.programme.field_registry import field_of
 from turnstile.programme.source_spec import RowShape
-from turnstile.publishing.data_tables import Layout, labels_of
+from turnstile.publishing.carried.sums import RIDES
+from turnstile.publishing.data_tables import TAP, Layout, labels_of
 from turnstile.publishing.package_reader import DATA, Tables, csv_of
 from turnstile.publishing.week.geography import Feature, features_of
 from turnstile.release.drawn import Drawn
@@ -131,8 +132,16 @@ class Contents:
     def about(self, column: str) -> str:
         """Say what a column is, slots with their length; empty where the registry has none."""
         known, minutes = field_of(column), self.drawn.programme.time.slot_minutes
-        slots = f" A slot has {minutes} minutes." * column.endswith("slot")
-        return known.description + slots if known else ""
+        more = f"A slot has {minutes} minutes." * column.endswith("slot")
+        more = self.ends if column == TAP else more
+        return f"{known.description} {more}".rstrip() if known else ""
+
+    @property
+    def ends(self) -> str:
+        """What both ends of a trip have to do with each other, in words."""
+        sources = [source for table in self.tables for source in table.layout.sources]
+        taps = {source.where[TAP] for source in sources if TAP in source.where}
+        return ends_in_words(taps, self.card["terms"]["records"])
 
     @cached_property
     def features(self) -> tuple[Feature, ...]:
@@ -154,6 +163,20 @@ class Contents:
         """Return every file that is written so far, in order."""
         paths = (path for path in sorted(self.folder.rglob("*")) if path.is_file())
         return tuple(self.record(path.relative_to(self.folder).as_posix()) for path in paths)
+
+
+def ends_in_words(taps: Collection[str], records: str) -> str:
+    """Say whether both ends of a trip may be added up; nothing where tables have one end alone.
+
+    Args:
+        taps: that rows are of.
+        records: of the release card.
+    """
+    if len(taps) <= 1:
+        return ""
+    if records == RIDES:
+        return "Boardings and alightings are counted apart: nothing says which two are one ride."
+    return "Every trip is in both: do not add them up."
 
 
 def once(make: Callable[[Contents], Made]) -> Callable[[Contents], Made]:

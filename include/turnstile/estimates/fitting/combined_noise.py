@@ -99,10 +99,11 @@ def error_of(terms: Sequence[Weighted]) -> SumError:
     return SumError(deviation, *widths)
 
 
-def integer_sum_error(noise: Noise, terms: int) -> SumError:
-    """Return the error of a plain sum of so many drawn numbers: integers, at least 90 and 95 %."""
-    deviation = math.sqrt(terms * noise.variance)
-    return SumError(deviation, *(half_width([noise.term(terms)], level) for level in CONFIDENCES))
+def integer_sum_error(*drawn: tuple[Noise, int]) -> SumError:
+    """Return the error of a plain sum of so many numbers of each noise: at least 90 and 95 %."""
+    deviation = math.sqrt(sum(terms * noise.variance for noise, terms in drawn))
+    noises = [noise.term(terms) for noise, terms in drawn]
+    return SumError(deviation, *(half_width(noises, level) for level in CONFIDENCES))
 
 
 def _influence(estimate: Reconciled, chosen: NDArray[np.bool_]) -> Floats:

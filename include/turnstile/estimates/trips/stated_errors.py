@@ -48,7 +48,7 @@ def _estimates(
     events = {event.table: event for event in plan.events if event.own_records and event.step == 1}
     for mode in domain.modes:
         for event in events.values():
-            error = integer_sum_error(Noise(event.noise, event.scale), 1)
+            error = integer_sum_error((Noise(event.noise, event.scale), 1))
             yield {"table": event.table, "mode": mode, **_figures(error)}
         for table in programme.shared_tables:
             error = errors_of[mode, axes_of(table.by)].of_table(table.by)
@@ -70,7 +70,7 @@ def _sums(plan: ReleasePlan) -> Iterator[dict[str, Any]]:
     """Yield the error of any sum of so many measured cells of each table."""
     for event in {event.table: event for event in plan.events if event.step == 1}.values():
         for cells in SUMS_OF_CELLS:
-            error = integer_sum_error(Noise(event.noise, event.scale), cells)
+            error = integer_sum_error((Noise(event.noise, event.scale), cells))
             yield {"table": event.table, "cells": cells, **_figures(error)}
 
 

@@ -54,11 +54,11 @@ from sums import (  # noqa: E402
     conditions,
     ended,
     has_number,
+    is_of_both_taps,
     labels_of,
     marked,
     ordinary,
     places_of,
-    refuse_both_taps,
     say_coarser,
 )
 
@@ -69,6 +69,10 @@ ENDS = (0.05, 0.95, 0.025, 0.975)
 NO_PLACE, DAY = "UNKNOWN", "service_date"
 MEAN, MEASURED = "mean", "measured"
 LEAST_BUS_DAYS = 5.0  # of their noise: below, plausible means are of next to no bus
+BOTH_VALUES = (
+    "how far values of both taps err together is not stated: choose one, take --column measured "
+    "of a table that was drawn, or tools/sums.py"
+)
 FEW_BUSES = "these rows have too few bus-days for a mean that was drawn: choose more rows"
 
 
@@ -419,7 +423,10 @@ def number(table: Weeks | Means, week: Floats, chosen: NDArray[np.bool_]) -> flo
 def refuse(table: Weeks | Means, marks: list[NDArray[np.bool_]]) -> None:
     """Refuse rows that hold every trip twice, shares of nothing and means of next to no bus."""
     for chosen in marks:
-        refuse_both_taps(table.rows[n] for n in np.flatnonzero(chosen))
+        ends = [table.rows[n] for n in np.flatnonzero(chosen)]
+        table.package.refuse_twice(ends)
+        if isinstance(table, Weeks) and table.column == VALUE and is_of_both_taps(ends):
+            raise ValueError(BOTH_VALUES)
         if len(marks) > 1 and number(table, table.values, marks[1]) <= 0:
             raise ValueError("the rows after --of do not add up to more than 0: no share of them")
         rows = np.flatnonzero(chosen)

@@ -14,7 +14,8 @@ borrow strength, so their errors go together: how far is stated in the release c
 and slot, and is added to what each interval says. Where it is not known well enough, no interval
 is given, and `no_interval` says why. The truth lies between `low_95` and `high_95` in 95 of 100
 releases; sums of values are biased towards the usual, as their parts are, and their intervals end
-at 0. Buses are counted anew in each row, so over slots they add up to bus-slots.
+at 0. Buses are counted anew in each row, so over slots they add up to bus-slots. Boardings and
+alightings that nothing joins add up, and their values as if errors of both were all the same.
 """
 
 from __future__ import annotations
@@ -53,11 +54,9 @@ NO_CELL_ERROR = "most of these cells have no interval of their own: they carry t
 NO_VALUE = "there is no value of these cells: no row was chosen, or their days are gaps"
 LESS = 0.99  # of an error: what is as exact answers nothing more exactly
 SHOWN = 5  # labels that a refusal names
-NO_SUM_ERROR = (
-    "how far these errors go together is not known well enough; take a table whose numbers "
-    "already add up these cells, or sum the column measured"
-)
+NO_SUM_ERROR = "how far these errors go together is not known well enough"
 BOTH_TAPS = "every trip is in tap=on and in tap=off: choose one"
+RIDES = "rides"  # records of the card, of which nothing joins a boarding to an alighting
 AXES = ("slot", "location")
 COUNTED_IN = ("service_date", "mode", TAP)  # labels that no public cell decides
 BOUNDS = ("bounded", "records_at_most", "limits", "range")
@@ -242,10 +241,9 @@ def with_commas(cut: list[str], known: set[str]) -> set[str]:
     return labels
 
 
-def refuse_both_taps(rows: Iterable[Row]) -> None:
-    """Refuse rows that hold every trip twice."""
-    if len({row.get(TAP) for row in rows}) > 1:
-        raise ValueError(BOTH_TAPS)
+def is_of_both_taps(rows: Iterable[Row]) -> bool:
+    """Whether rows are of both ends of trips."""
+    return len({row.get(TAP) for row in rows}) > 1
 
 
 def terms_of(card: Any, labels: Iterable[str], made_of: Iterable[str]) -> dict[str, str]:
@@ -524,9 +522,14 @@ class Package:
         self.require(table, column)
         return self.total_of(table, list(filter(chosen, self.rows(table))), column)
 
+    def refuse_twice(self, rows: Iterable[Row]) -> None:
+        """Refuse rows that hold every trip twice; boardings that nothing joins are others."""
+        if self.card.get("terms", {}).get("records") != RIDES and is_of_both_taps(rows):
+            raise ValueError(BOTH_TAPS)
+
     def total_of(self, table: str, rows: list[Row], column: str) -> Sum:
         """Return the same of rows of a table that were read."""
-        refuse_both_taps(rows)
+        self.refuse_twice(rows)
         of = {VALUE: self.estimated, "unbiased": self.reconciled, "measured": self.measured}
         return of[column](table, rows)
 
@@ -642,17 +645,22 @@ class Package:
         return Together([Way(**way) for way in ways], most**2, beyond)
 
     def estimated(self, table: str, rows: list[Row]) -> Sum:
-        """Sum values; errors as those of `together`."""
-        sources = self.by_source(table, rows) or [(self.tables[table]["sources"][0], [])]
-        if len(sources) > 1:
-            raise ValueError(BOTH_TAPS if TAP in rows[0] else NO_SUM_ERROR)
-        error_model = self.together(sources[0][0]["estimates"])
+        """Sum values; errors as those of `together`, of both taps as if they were all the same."""
+        self.refuse_twice(rows)
         seen = [row for row in rows if row[VALUE]]  # none on a gap
         if not seen:
             return interval(0, math.nan, math.nan)._replace(no_interval=NO_VALUE)
+        sources = self.by_source(table, seen)
+        if len(sources) > 1 and TAP not in seen[0]:
+            raise ValueError(NO_SUM_ERROR)
+        deviation, no_interval = 0.0, ""
+        for source, source_rows in sources:
+            variance, unknown = self.together(source["estimates"]).error(source_rows)
+            deviation, no_interval = deviation + math.sqrt(variance), no_interval or unknown
+        if no_interval == NO_SUM_ERROR and "measured" in self.sums_of(table):
+            no_interval += "; sum the column measured"
         value = sum(float(row[VALUE]) for row in seen)
-        variance, no_interval = error_model.error(seen)
-        estimate = interval(len(seen), value, variance)
+        estimate = interval(len(seen), value, deviation**2)
         return estimate._replace(
             low_90=max(estimate.low_90, 0.0) if not no_interval else math.nan,
             low_95=max(estimate.low_95, 0.0) if not no_interval else math.nan,
@@ -661,21 +669,21 @@ class Package:
 
     def reconciled(self, table: str, rows: list[Row]) -> Sum:
         """Sum unbiased numbers; partitions (a mode on a day) are independent."""
-        sources = self.by_source(table, rows)
         seen = [row for row in rows if row["unbiased"]]
         if not seen:
             return interval(0, math.nan, math.nan)._replace(no_interval=NO_VALUE)
         variance, axes = 0.0, self._axes()
-        by = axes_of_rows(sources[0][0], seen[0], axes)
-        if not by:  # drawn by itself, and reconciled with nothing
-            variance = sum(float(row["unbiased_sd"]) ** 2 for row in seen)
-        partitions: dict[tuple[str, ...], list[Row]] = defaultdict(list)
-        for row in seen if by else ():
-            partitions[tuple(row.get(key, "") for key in KEYS)].append(row)
         labels = self._labels(axes)
-        for (_, mode), partition in partitions.items():
-            precisions = self._precisions(partition[0][TAP], mode, axes, labels)
-            variance += self._variance(by[1:], partition, precisions)
+        for source, source_rows in self.by_source(table, seen):
+            by = axes_of_rows(source, source_rows[0], axes)
+            if not by:  # drawn by itself, and reconciled with nothing
+                variance += sum(float(row["unbiased_sd"]) ** 2 for row in source_rows)
+            partitions: dict[tuple[str, ...], list[Row]] = defaultdict(list)
+            for row in source_rows if by else ():
+                partitions[tuple(row.get(key, "") for key in KEYS)].append(row)
+            for (_, mode), partition in partitions.items():
+                precisions = self._precisions(partition[0][TAP], mode, axes, labels)
+                variance += self._variance(by[1:], partition, precisions)
         return interval(len(seen), sum(float(row["unbiased"]) for row in seen), variance)
 
     def _variance(

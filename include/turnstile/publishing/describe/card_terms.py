@@ -18,9 +18,11 @@ from turnstile.privacy.year_to_date import multiples
 from turnstile.programme.bounding_rule import rule_of
 from turnstile.programme.source_spec import Feed, RowShape
 from turnstile.programme.spec import Programme, TableSpec
+from turnstile.publishing.carried.sums import RIDES
 from turnstile.release.carried_weeks import age_in_year
 from turnstile.release.plan import ReleasePlan
 
+_BUSES = "buses"  # rows of theirs are of all service days together
 _OPENING = (EntryKind.RESERVED, EntryKind.LOSS_DECLARED)
 
 
@@ -48,10 +50,15 @@ def stated_terms(programme: Programme, plan: ReleasePlan) -> dict[str, Any]:
 def _records(feed: Feed) -> str:
     """Say what a record is: it decides how far one can move a table (PRIVACY 4.3, 4.9, 4.13)."""
     if feed.shape is RowShape.TELEMETRY:
-        return "buses"
+        return _BUSES
     if feed.names_nobody:
-        return "rides"
+        return RIDES
     return "pairs of taps" if feed.joins_taps else "trips"
+
+
+def has_days(card: dict[str, Any]) -> bool:
+    """Whether rows of a release are of one service day each, by its card."""
+    return bool(card["terms"]["records"] != _BUSES)
 
 
 def _table(programme: Programme, table: TableSpec, plan: ReleasePlan) -> dict[str, Any]:

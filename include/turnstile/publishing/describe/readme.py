@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from turnstile.estimates.table_names import OF_COUNTS, QUARTER, YEAR
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.field_registry import title_of
-from turnstile.publishing.contents import Contents, period_word
+from turnstile.publishing.contents import Contents, TableFile, period_word
 from turnstile.publishing.data_tables import BUSES, Layout
+from turnstile.publishing.describe.card_terms import has_days
 from turnstile.publishing.describe.licences import path_of
 from turnstile.publishing.pages import rendered
 from turnstile.publishing.week.numbers import opened, usable_tables
@@ -59,6 +61,8 @@ def write_guide(contents: Contents) -> bytes:
             table.name for table in contents.tables if counts_other_trips(table.layout, separate)
         ],
         of_weeks=[table.name for table in contents.tables if table.name.endswith((QUARTER, YEAR))],
+        for_changes=_for_changes(contents.tables),
+        has_days=has_days(contents.card),
         gaps=[day for day in contents.card["gaps"] if day not in contents.card["absent_days"]],
         absent_days=contents.card["absent_days"],
         changes=contents.history,
@@ -84,11 +88,22 @@ def _said(contents: Contents) -> dict[str, Any]:
         "tables": tables,
         "lead": lead,
         "share": share,
+        "ends": contents.ends,
         "counts": [table for table, _ in tables if table.layout.is_count],
         "has_unbiased": any("unbiased" in dict(table.columns) for table, _ in tables),
         "has_measured": any("measured" in dict(table.columns) for table, _ in tables),
         "is_thresholded": any(draw.get("threshold") is not None for draw in contents.card["draws"]),
     }
+
+
+def _for_changes(tables: Sequence[TableFile]) -> str:
+    """Say which column of which tables borrows nothing: the unbiased one, or as drawn."""
+    names: dict[str, list[str]] = {}
+    for table in tables:
+        known = dict(table.columns)
+        if column := next((name for name in ("unbiased", "measured") if name in known), ""):
+            names.setdefault(column, []).append(table.name)
+    return "; ".join(f"`{column}` of {', '.join(of)}" for column, of in names.items())
 
 
 def counts_other_trips(layout: Layout, separate: set[str]) -> bool:

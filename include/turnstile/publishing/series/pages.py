@@ -13,7 +13,10 @@ from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
 
+from turnstile.programme.field import Field
 from turnstile.programme.field_registry import field_of, title_of
+from turnstile.publishing.contents import ends_in_words
+from turnstile.publishing.data_tables import TAP
 from turnstile.publishing.pages import rendered
 from turnstile.publishing.series.index import EXPLORER_PAGE, FOLDER, INDEX
 from turnstile.publishing.series.means import Mean
@@ -89,7 +92,7 @@ def _page(about: Index, folder: Path, means: Means) -> bytes:
             for path, mean in sorted(means.items())
         ],
         columns=[
-            (name, title_of(name), known.description)
+            (name, title_of(name), _about(name, known, about, means))
             for name in dict.fromkeys(
                 name for mean in means.values() for name in mean.rows.column_names
             )
@@ -99,6 +102,17 @@ def _page(about: Index, folder: Path, means: Means) -> bytes:
         if any(file["path"] == EXPLORER_PAGE for file in about["files"])
         else "",
     ).encode()
+
+
+def _about(name: str, known: Field, about: Index, means: Means) -> str:
+    """Say what a column of the means is; of the two ends of a trip what they have in common."""
+    if name != TAP:
+        return known.description
+    of_taps = [mean.rows[TAP] for mean in means.values() if TAP in mean.rows.column_names]
+    taps = {str(tap) for column in of_taps for tap in column.unique().to_pylist()}
+    versions = [version for table in about["tables"] for version in table["versions"]]
+    records = versions[-1]["terms"].get("records", "")
+    return f"{known.description} {ends_in_words(taps, records)}".rstrip()
 
 
 def _entry(about: Index, period: Mapping[str, Any]) -> dict[str, str] | None:

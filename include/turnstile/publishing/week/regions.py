@@ -16,6 +16,8 @@ from pathlib import Path
 from turnstile.errors import InputError
 from turnstile.programme.domain.csv_text import csv_text
 from turnstile.publishing.carried.sums import TAP, Row, Sum
+from turnstile.publishing.data_tables import MODE
+from turnstile.publishing.package_reader import Tables
 from turnstile.publishing.week.boundaries import polygons_of
 from turnstile.publishing.week.geography import Place, keys_of_rows
 from turnstile.publishing.week.sums import Sums
@@ -89,7 +91,7 @@ def sums_by_region(  # noqa: PLR0913 - what a sum is of
         folder: package.
         table: name of a table with one column of places.
         region_of: names the region of a position.
-        by: further columns of labels, `tap`, `mode` or `service_date`.
+        by: further columns of labels, `tap`, `mode` or `service_date` (`without_one_mode`).
         column: `measured`, or another that `sums.py` adds up.
         tap: end of the trip that is counted, of a table that has both, unless asked `by` it.
 
@@ -98,7 +100,7 @@ def sums_by_region(  # noqa: PLR0913 - what a sum is of
     """
     package = Sums(folder)
     rows = package.rows(table)
-    columns = rows[0].keys() if rows else ()
+    columns, by = rows[0].keys() if rows else (), without_one_mode(folder, by)
     if TAP in columns and TAP not in by:
         rows = [row for row in rows if row[TAP] == tap]
     places = [name for name in columns if name in ("location", "cell")]
@@ -118,6 +120,12 @@ def sums_by_region(  # noqa: PLR0913 - what a sum is of
         ]
     except ValueError as error:
         raise InputError(where=str(folder), field="--table", rule=str(error)) from None
+
+
+def without_one_mode(folder: Path, by: Sequence[str]) -> list[str]:
+    """Leave out the mode where a package has one alone: no table of it names that."""
+    modes = Tables(folder).card.get("terms", {}).get("modes", ())
+    return [name for name in by if name != MODE or len(modes) != 1]
 
 
 def sums_csv(sums: Sequence[tuple[tuple[str, ...], Sum]], by: Sequence[str]) -> bytes:

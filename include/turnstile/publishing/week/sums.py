@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from turnstile.errors import InputError
 from turnstile.estimates.fitting.combined_noise import Noise, SumError, integer_sum_error
 from turnstile.privacy.events import one_of_each_label
-from turnstile.publishing.carried.sums import Package, Row, Sum, conditions, marked
+from turnstile.publishing.carried.sums import Package, Row, Sum, conditions, has_number, marked
 from turnstile.publishing.data_tables import labels_of
 from turnstile.publishing.package_reader import Tables, texts_of
 
@@ -85,7 +85,7 @@ def sum_of(folder: Path, table: str, where: list[str]) -> CellSum:
         where: `COLUMN=LABEL,LABEL`, as `sums.py` takes it.
 
     Raises:
-        InputError: no such table, column or cell, or both ends of the trip.
+        InputError: no such table, column or cell, or both ends of trips.
     """
     sums = Sums(folder)
     draws = {draw.label: draw for draw in one_of_each_label(sums.published.events)}
@@ -111,7 +111,8 @@ def sum_of(folder: Path, table: str, where: list[str]) -> CellSum:
         estimate = sums.estimated(table, chosen)
     except ValueError:
         estimate = None
-    (source, _), *_ = sums.by_source(table, chosen)
-    event = draws[source["draw"]]
-    sum_error = integer_sum_error(Noise(event.noise, event.scale), unbiased.cells)
+    seen = [row for row in chosen if has_number(row, _MEASURED)]
+    drawn = [(draws[source["draw"]], len(rows)) for source, rows in sums.by_source(table, seen)]
+    terms = [(Noise(event.noise, event.scale), cells) for event, cells in drawn]
+    sum_error = integer_sum_error(*terms)
     return CellSum(unbiased.cells, estimate, int(unbiased.value), sum_error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from turnstile.publishing.contents import NORMAL_95, Contents, label_of, period_word
+from turnstile.publishing.describe.card_terms import has_days
 from turnstile.publishing.describe.readme import cumulative_sentence, guarantee_sentence, unit_text
 from turnstile.publishing.pages import rendered
 from turnstile.publishing.week import numbers as week_numbers
@@ -51,6 +52,7 @@ def write(contents: Contents) -> bytes | None:
         unit=unit_text(programme.mechanism.unit),
         guarantee=guarantee_sentence(contents.card, programme.mechanism.unit),
         cumulative=cumulative_sentence(contents.card),
+        has_days=has_days(contents.card),
         gaps=[day for day in contents.card["gaps"] if day not in contents.card["absent_days"]],
         absent_days=contents.card["absent_days"],
     ).encode()
