@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from turnstile.errors import ProgrammeError
+from turnstile.estimates.table_names import SUFFIXES
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import Programme
 from turnstile.publishing.data_tables import clashes
-from turnstile.publishing.package_size import columns_of, made_tables
+from turnstile.publishing.package_size import columns_of
 from turnstile.release.plan import ReleasePlan
 
 
@@ -37,10 +38,11 @@ def _lost(programme: Programme, domain: PublicDomain, plan: ReleasePlan) -> Iter
             if first.measure.kind.is_of_trips and first.by == second.by:
                 yield f"{first.name} and {second.name} count the same; {lost}: remove one"
     names = {table.name for table in programme.tables}
-    for made, source in made_tables(programme, domain):
-        if made in names:
-            rule = f"{made} is what the package calls a table made from {source}"
-            yield f"{rule}; {lost}: rename one"
+    for name in sorted(names):
+        for end in SUFFIXES:
+            if end and name + end in names:
+                rule = f"{name + end} is what the package may call a table made from {name}"
+                yield f"{rule}; {lost}: rename one"
     columns, _ = columns_of(programme, domain, plan)
     for name, tables in clashes(columns, plan.events):
         rule = f"{' and '.join(tables)} would both be called {name} in the package"

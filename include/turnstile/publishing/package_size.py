@@ -12,7 +12,7 @@ from pathlib import Path
 
 from turnstile.errors import TurnstileError
 from turnstile.estimates.roll_ups import roll_ups_of
-from turnstile.estimates.table_names import BESIDE_MEANS, QUARTER, ROWS, YEAR, means_of
+from turnstile.estimates.table_names import BESIDE_MEANS, means_of
 from turnstile.measures.buses import BusesOver, Headway, Mean
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.domain.public_domain import PublicDomain
@@ -118,17 +118,6 @@ def columns_of(
         days = len(plan.week.days) if is_daily else 1
         cells[part, table.name] = days * table_domain.cells(table)
     return columns, cells
-
-
-def made_tables(programme: Programme, domain: PublicDomain) -> Iterator[tuple[str, str]]:
-    """Yield names of the tables that are made from drawn ones, and which one each is made from."""
-    for source, table, *_ in _tables(programme, domain):
-        if table.name != source.name:
-            yield table.name, source.name
-    for table in programme.tables:
-        ends = [ROWS] * programme.publish.synthetic_rows
-        ends += [QUARTER, YEAR] * (table.year_from is not None)
-        yield from ((table.name + end, table.name) for end in ends)
 
 
 def _tables(
