@@ -229,13 +229,6 @@ def test_a_year_that_cannot_hold_is_refused(old: str, new: str, said: str) -> No
         parse_programme(text.replace(old, new, 1), "opal_year.yaml")
 
 
-def test_a_share_of_a_cap_is_for_a_unit_that_lasts_a_week() -> None:
-    """A card has seven of its days in a week: they spent 49 shares, and nothing said so."""
-    text = FILE.with_name("opal.yaml").read_text().replace('rho: "1/12"', 'share_of_cap: "1/9000"')
-    with pytest.raises(ProgrammeError, match="costs a card, and the day of a card is less"):
-        parse_programme(text, "opal.yaml")
-
-
 @pytest.mark.long
 def test_a_week_is_published_and_verifies(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]

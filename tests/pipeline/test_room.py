@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 
+import h3
 import pytest
 from small_deployment import WEEK, Deployment
 
@@ -258,6 +259,36 @@ def test_a_cap_that_is_advised_states_all_that_its_mechanism_spends(deployment: 
     followed = parse_programme(text.replace(caps, f"caps:\n  {followed}"), "opal_2017.yaml")
     domain = load_domain(followed, deployment.include)
     assert make_plan(followed, domain, ServiceWeek.parse(WEEK))
+
+
+@pytest.mark.parametrize(
+    ("area", "key"),
+    [
+        ("domains/surat_area.geojson", "ring_cells"),
+        ("domains/surat_area.geojson", "h3_coarsest"),
+        ("domains/cells.csv", "ring_cells"),
+        ("domains/stops.csv", "h3_coarsest"),
+    ],
+)
+def test_check_refuses_a_key_that_the_service_area_does_not_go_by(
+    check_refuses: Callable[[str, str, str, str], None],
+    deployment: Deployment,
+    turnstile: Cli,
+    area: str,
+    key: str,
+) -> None:
+    """It counted without rings, or without coarser cells; what was sealed so is still read."""
+    center = h3.latlng_to_cell(21.17, 72.83, 7)
+    (deployment.include / "domains/cells.csv").write_text(f"cell\n{center}\n")
+    (deployment.include / "domains/stops.csv").write_text("latitude,longitude\n21.17,72.83\n")
+    deployment.edit("itms", "domains/surat_area.geojson", area)
+    assert turnstile("check", "itms") == 0
+    check_refuses("itms", f"  service_area: {area}", f"  service_area: {area}\n  {key}: 1", key)
+    programme = load_programme("itms", deployment.include)
+    assert load_domain(programme, deployment.include).cells_by_mode
+    heeded = {"ring_cells": "domains/stops.csv", "h3_coarsest": "domains/cells.csv"}[key]
+    deployment.edit("itms", area, heeded)
+    assert turnstile("check", "itms") == 0
 
 
 def test_check_plans_the_next_week_of_a_programme_that_rests_for_weeks(

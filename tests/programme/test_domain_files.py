@@ -267,25 +267,6 @@ def test_a_broken_service_area_is_one_sentence_with_file_and_field(
     assert error.value.where.startswith(f"domains/{name}")
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "key"),
-    [
-        ("a.geojson", json.dumps(polygon()), "ring_cells"),
-        ("a.csv", f"cell\n{CENTER}\n", "ring_cells"),
-        ("a.geojson", json.dumps(polygon()), "h3_coarsest"),
-        ("a.csv", "latitude,longitude\n21.17,72.83\n", "h3_coarsest"),
-    ],
-)
-def test_a_key_that_an_area_would_not_go_by_is_refused(
-    include: Path, name: str, text: str, key: str
-) -> None:
-    write(include, name, text)
-    assert load_domain(itms(name), include).dimension("bus", "cell").labels
-    with pytest.raises(ProgrammeError, match="remove it") as error:
-        load_domain(itms(name, **{key: 1}), include)
-    assert error.value.field == f"domain.{key}"
-
-
 def test_telemetry_without_an_area_or_a_resolution_is_refused(include: Path) -> None:
     write(include, "area.csv", f"cell\n{CENTER}\n")
     spec = DomainSpec(None, None, 7, 0, 540, 1260, Outside.DROP)

@@ -15,7 +15,7 @@ from turnstile.ledger.of_deployment import open_ledger
 from turnstile.pipeline.landing.first_look import action_unsaid
 from turnstile.pipeline.ledger_preview import refusal_of_files
 from turnstile.pipeline.trials.gain import no_gain
-from turnstile.pipeline.trials.public_files import require_public_files
+from turnstile.pipeline.trials.public_files import require_public_files, unheeded
 from turnstile.pipeline.trials.room import open_ended, shortage, tightest_room, uncapped
 from turnstile.programme.calendar.release_schedule import period_containing
 from turnstile.programme.domain.files import load_domain
@@ -120,6 +120,7 @@ def _judged(file: ProgrammeFile, settings: Settings, trips: int | None) -> _Judg
     warnings = (*warnings, *filter(None, further))
     lacking = (
         lost,
+        unheeded(programme, settings.include),
         uncapped(programme),
         shortage(programme, tightest_room(programme, domain, period)),
         no_gain(programme, domain, settings.include),

@@ -453,10 +453,6 @@ def _share_of_cap(file: Sections) -> Iterator[Fault]:
     windows, key = _windows(file.caps), filled.kind.amount
     if len(windows) != 1 or getattr(windows[0], key) is None:
         yield loc, f"needs one cap over window_weeks, stated in {key}; add it"
-    elif filled.unit.days_max in {0, 1}:
-        cap = windows[0].unit
-        rule = f"is what a week costs {cap.noun}, and {filled.unit.noun} is less; write {key}"
-        yield loc, rule
     elif filled.share_of_cap * (windows[0].window_weeks or 1) > 1:
         weeks = windows[0].window_weeks
         rule = f'{filled.share_of_cap} of {weeks} weeks is above 1; write at most "1/{weeks}"'

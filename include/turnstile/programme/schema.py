@@ -126,7 +126,7 @@ _WEEK_STARTS = Annotated[
     Key("monday: a service week is an ISO week", "monday"),
 ]
 _ANY_SLOTS = 'all_day, a stretch "HH:MM-HH:MM", or a file of service hours by mode'
-_SHARE = "in place of rho or epsilon: the share of the cap over window_weeks that a week spends"
+_SHARE = "in place of rho or epsilon, of a unit of a week: the share of the cap over window_weeks"
 
 
 def _mechanism_key(kind: Any, meaning: str, example: str = "") -> tuple[Any, None]:  # noqa: ANN401

@@ -10,6 +10,7 @@ from datetime import date
 from pathlib import Path
 
 from turnstile.assessment.attacks.timetable_feed import Timetable, read_timetable
+from turnstile.errors import ProgrammeError
 from turnstile.programme.domain.public_file import open_public_file
 from turnstile.programme.spec import Programme
 from turnstile.publishing.explore.lines_of_map import public_lines
@@ -27,6 +28,27 @@ def timetable_of(programme: Programme, include: Path, days: Sequence[date]) -> T
         return None
     open_public_file(programme, "domain.timetable", named, include)
     return read_timetable(include / named, days)
+
+
+def unheeded(programme: Programme, include: Path) -> ProgrammeError | None:
+    """Return which key its service area does not go by; None if it goes by all that are stated.
+
+    What was sealed under it was counted without, so this stops no week that can be read.
+
+    Raises:
+        TurnstileError: there is no such file, or none that can be read.
+    """
+    domain = programme.domain
+    if domain.service_area is None:
+        return None
+    file = open_public_file(programme, "domain.service_area", domain.service_area, include)
+    columns = () if file.name.endswith((".geojson", ".json")) else file.columns()
+    goes_by = "h3_coarsest" if "cell" in columns else "ring_cells" if columns else ""
+    stated = {"ring_cells": domain.ring_cells > 0, "h3_coarsest": domain.h3_coarsest is not None}
+    for key in (key for key, is_stated in stated.items() if is_stated and key != goes_by):
+        rule = f"is not for an area as {file.name} states it; remove it"
+        return ProgrammeError(where=f"{programme.name}.yaml", field=f"domain.{key}", rule=rule)
+    return None
 
 
 def require_public_files(programme: Programme, include: Path, days: Sequence[date]) -> None:

@@ -116,7 +116,7 @@ def _telemetry_domain(programme: Programme, include: Path) -> PublicDomain:
     file = open_public_file(programme, "domain.service_area", domain.service_area, include)
     if domain.h3_resolution is None:
         refuse(f"{programme.name}.yaml", "domain.h3_resolution", "is missing; write 7")
-    cells = _area_cells(file, programme, domain.h3_resolution)
+    cells = _area_cells(file, domain, domain.h3_resolution)
     more = public_lists(programme, include)
     slots, _ = slots_by_mode(programme, include)
     length = programme.time.slot_minutes
@@ -143,22 +143,18 @@ def _telemetry_domain(programme: Programme, include: Path) -> PublicDomain:
     return public_domain(version, cells_by_mode, (), more.listed)
 
 
-def _area_cells(file: PublicFile, programme: Programme, resolution: int) -> tuple[str, ...]:
+def _area_cells(file: PublicFile, domain: DomainSpec, resolution: int) -> tuple[str, ...]:
     """Return the cells of a service area, by the kind of its file."""
-    domain, is_polygon = programme.domain, file.name.endswith((".geojson", ".json"))
-    columns = () if is_polygon else file.columns()
-    is_list = "cell" in columns
-    rings, coarsest = domain.ring_cells and (is_polygon or is_list), domain.h3_coarsest
-    if rings or (coarsest is not None and not is_list):
-        key = "ring_cells" if rings else "h3_coarsest"
-        rule = f"is not for an area as {file.name} states it; remove it"
-        refuse(f"{programme.name}.yaml", f"domain.{key}", rule)
-    if is_polygon:
+    ring_cells = domain.ring_cells
+    if file.name.endswith((".geojson", ".json")):
         return _polygon_cells(file, resolution)
-    if is_list:
-        return _listed_cells(file, resolution, resolution if coarsest is None else coarsest)
-    degrees = ("stop_lat", "stop_lon") if "stop_lat" in columns else ("latitude", "longitude")
-    return _stop_cells(file, degrees, resolution, domain.ring_cells)
+    columns = file.columns()
+    if "cell" in columns:
+        coarsest = resolution if domain.h3_coarsest is None else domain.h3_coarsest
+        return _listed_cells(file, resolution, coarsest)
+    if "stop_lat" in columns:
+        return _stop_cells(file, ("stop_lat", "stop_lon"), resolution, ring_cells)
+    return _stop_cells(file, ("latitude", "longitude"), resolution, ring_cells)
 
 
 def _polygon_cells(file: PublicFile, resolution: int) -> tuple[str, ...]:
