@@ -7,13 +7,15 @@ import shutil
 import sqlite3
 import time
 from contextlib import closing
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnstile.ledger.database.damaged_database import Remains, remains_of
+from turnstile.ledger.database.damaged_database import Remains, damage_in, remains_of
 from turnstile.ledger.database.pages_of_a_file import rows_in
 from turnstile.ledger.encoding import digest_of
 
@@ -181,3 +183,42 @@ def test_pages_without_schema_tree_and_end_are_read(tmp_path: Path) -> None:
         rows = _of_t(file)
         assert all(a == c and set(str(b)) <= {"x"} for a, b, c in rows)
         assert len(rows) >= left
+
+
+def test_a_write_and_its_checkpoint_while_a_file_is_looked_at_are_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A look at a file without a log takes no locks; each round told people to stop releasing."""
+    file, connect = tmp_path / "made.sqlite", sqlite3.connect
+    with closing(_made(file, [])) as connection:
+        connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        connection.execute("CREATE UNIQUE INDEX of_t ON t (a)")
+        connection.executemany(_INSERT, [(f"{n}", n, "x" * 900) for n in range(90)])
+
+    class Looked(sqlite3.Connection):
+        """Has read some pages when another process writes."""
+
+        def execute(self, sql: str, *given: Any) -> sqlite3.Cursor:
+            super().execute("SELECT a, b, c FROM t").fetchall()
+            with closing(connect(file, isolation_level=None)) as writer:
+                rows = [(random.random(), 0, "y" * 900) for _ in range(90)]  # noqa: S311
+                writer.executemany(_INSERT, rows)
+                writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            return super().execute(sql, *given)
+
+    monkeypatch.setattr(sqlite3, "connect", partial(connect, factory=Looked))
+    assert damage_in(file) == ""
+    monkeypatch.undo()
+    with file.open("r+b") as damaged:
+        damaged.seek(4096)
+        damaged.write(bytes(4096))
+    assert damage_in(file)
+
+
+def test_a_look_at_a_sound_file_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    """What another login's look left beside a ledger might keep its own from writing."""
+    file = tmp_path / "made.sqlite"
+    with closing(_made(file, [("a", 1, None)])) as connection:
+        connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    assert damage_in(file) == ""
+    assert [*tmp_path.iterdir()] == [file]

@@ -111,8 +111,8 @@ def test_what_cannot_be_deleted_is_named_and_holds_up_nothing_else(
     assert sorted(deletions()) == sorted(stated)
 
 
-def lock(folder: Path, patch: pytest.MonkeyPatch) -> None:
-    """Let a folder be as of mode 000, or of a broken disk, to root as well."""
+def lock(folder: Path, patch: pytest.MonkeyPatch, *, lists: bool = False) -> None:
+    """Let a folder be as of mode 000, or of a broken disk, to root as well; 600 if it lists."""
 
     def refusing(act: Callable[..., Any], *, itself: bool) -> Callable[..., Any]:
         def refuses(path: Any = ".", *words: Any, **options: Any) -> Any:
@@ -124,8 +124,9 @@ def lock(folder: Path, patch: pytest.MonkeyPatch) -> None:
         return refuses
 
     for name in ("listdir", "scandir"):
-        patch.setattr(os, name, refusing(getattr(os, name), itself=True))
-    patch.setattr(os, "stat", refusing(os.stat, itself=False))
+        patch.setattr(os, name, refusing(getattr(os, name), itself=not lists))
+    for name in ("stat", "lstat"):
+        patch.setattr(os, name, refusing(getattr(os, name), itself=False))
 
 
 @pytest.mark.parametrize(
@@ -155,6 +156,43 @@ def test_a_folder_that_nobody_can_read_is_told_and_holds_up_nothing_else(
     assert {verdict.held for verdict in waiting.values()} == {rule}
     assert {alert.subject for alert in tell(late)} == {rule}
     assert set(act(late + timedelta(days=1))) == everything - goes
+
+
+@pytest.mark.parametrize(
+    ("locked", "lists", "goes"),
+    [
+        (f"{WEEK}/r0", True, {"files", "rows"}),
+        (f"{WEEK}/snapshots", True, {"files", "exact"}),
+        (WEEK, True, set()),
+        ("", True, set()),
+        ("", False, set()),
+    ],
+)
+def test_a_folder_that_only_lists_or_of_a_programme_is_told_and_holds_up_nothing_else(
+    published: Deployment,
+    monkeypatch: pytest.MonkeyPatch,
+    locked: str,
+    lists: bool,  # noqa: FBT001 - of a case
+    goes: set[str],
+) -> None:
+    """A traceback stopped all retention, or of a whole programme nothing was due."""
+    late = NOW + timedelta(days=100)
+    folder = (published.home / "private/itms" / locked).resolve()
+    others = by_name(day(late).verdicts(), "opal")
+    parts = {"files", "rows", "exact"}
+    with monkeypatch.context() as broken:
+        lock(folder, broken, lists=lists)
+        went = day(late).act()
+        waiting = by_name(day(late).waiting())
+    assert set(by_name(went)) == {(WEEK, part) for part in goes}
+    assert set(by_name(went, "opal")) == {of for of, its in others.items() if its.may_go(late)}
+    assert waiting.keys() == {(WEEK, part) for part in parts - goes}
+    path = folder.relative_to(published.home.resolve())
+    rules = {verdict.held for verdict in waiting.values()}
+    assert all(rule.startswith(str(path)) for rule in rules)
+    assert all(rule.count("cannot be read (Permission denied)") == 1 for rule in rules)
+    assert {alert.subject for alert in tell(late)} == rules
+    assert set(act(late + timedelta(days=1))) == waiting.keys()
 
 
 def test_a_folder_that_nobody_can_read_is_told_when_it_is_due_and_not_before(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -40,13 +40,26 @@ class Remains:
 
 
 def damage_in(file: Path) -> str:
-    """Return the first thing that is wrong with a database; empty if it is sound or not there."""
+    """Return the first thing that is wrong with a database; empty if it is sound or not there.
+
+    A look without locks takes a write and its checkpoint for damage, so what it finds is told if
+    one with locks, where the folder takes what SQLite keeps beside the file, finds damage as well.
+    """
     if not file.exists():
         return ""
     if not file.stat().st_size:
         return "it is empty"
+    found = _found(file, locks=False)
+    if found:
+        with suppress(sqlite3.OperationalError):  # a full disk takes no file of locks
+            return _found(file, locks=True)
+    return found
+
+
+def _found(file: Path, *, locks: bool) -> str:
+    """Return the first thing that one look finds wrong with a database."""
     try:
-        with closing(_opened(file)) as connection:
+        with closing(_opened(file, locks=locks)) as connection:
             (report,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # of a name in its schema
         if not is_damage(error):
@@ -126,5 +139,5 @@ def set_aside(file: Path, aside: Path) -> None:
             beside.rename(aside.with_name(aside.name + ending))
 
 
-def _opened(file: Path) -> sqlite3.Connection:
-    return sqlite3.connect(reading_uri(file.resolve()), uri=True)
+def _opened(file: Path, *, locks: bool = False) -> sqlite3.Connection:
+    return sqlite3.connect(reading_uri(file.resolve(), locks=locks), uri=True)

@@ -220,11 +220,16 @@ def is_damage(cause: object) -> bool:
     return _DAMAGE.match(f"{getattr(cause, 'sqlite_errorname', '')} {cause}") is not None
 
 
-def reading_uri(path: Path) -> str:
-    """Return the address under which SQLite reads a file and makes none beside it."""
-    # Without a write-ahead log nobody writes, and SQLite would make the log's files to read.
+def reading_uri(path: Path, *, locks: bool = False) -> str:
+    """Return the address under which SQLite reads a file and makes none beside it.
+
+    Args:
+        path: of the file.
+        locks: whether it makes what it locks by, where it can, in case somebody begins to write.
+    """
+    # Without a write-ahead log nobody writes yet, and SQLite would make the log's files to read.
     log = path.with_name(f"{path.name}-wal")
-    alone = not log.exists() or not os.access(path.parent, os.W_OK)
+    alone = not (locks or log.exists()) or not os.access(path.parent, os.W_OK)
     return f"file:{quote(str(path))}?{'mode=ro&immutable=1' if alone else 'mode=ro'}"
 
 

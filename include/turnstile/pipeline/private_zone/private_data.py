@@ -42,6 +42,9 @@ class Part(StrEnum):
     EXACT = "exact"  # tables, figures, reports
 
 
+_PRIVATE = (Part.ROWS, Part.EXACT)
+
+
 @dataclass(frozen=True, slots=True)
 class Kept:
     """Private data that stay or go together.
@@ -66,7 +69,7 @@ class Kept:
 
 
 def private_data(
-    programme: Programme, private: Path, changed_at: ChangedAt = changed_here
+    programme: Programme, private: Path, changed_at: ChangedAt = changed_here, first: str = ""
 ) -> Iterator[Kept]:
     """Yield rows and exact data of a programme, by period.
 
@@ -74,23 +77,20 @@ def private_data(
         programme: whose.
         private: private zone.
         changed_at: says when a file was last written, in seconds since 1970.
+        first: its first period, by which it is told if nobody can see of which there are data.
     """
-    folders: defaultdict[str, list[Path]] = defaultdict(list)
-    aside = f"{ASIDE}/{programme.name}/*/*"
-    for folder in sorted((*(private / programme.name).glob("*"), *private.glob(aside))):
-        name = folder.parent.name if folder.is_relative_to(private / ASIDE) else folder.name
-        folders[name].append(folder)
-    for name, period_folders in folders.items():
+    for name, lists in _periods_of(programme, private, first).items():
         try:
             period = parse_period(name)
         except InputError:
             continue
-        for part, listed in _parts_of(period_folders).items():
-            paths = tuple(path for path, _ in listed)
-            lost = (unread(str(path.relative_to(private)), why) for path, why in listed if why)
-            if paths:
-                users, written = ((programme, period),), _written(paths, changed_at)
-                yield Kept(part, name, users, paths, written, unread="; ".join(lost))
+        for part, listed in lists.items():
+            if listed:
+                paths = tuple(path for path, _ in listed)
+                written, lost = _written(paths, changed_at)
+                lost |= {path: why for path, why in listed if why}
+                users = ((programme, period),)
+                yield Kept(part, name, users, paths, written, unread=_told(lost, private))
 
 
 def unread(place: str, error: OSError) -> str:
@@ -104,31 +104,55 @@ def unread(place: str, error: OSError) -> str:
     return f"private/{place} cannot be read ({why}); mend its rights or the disk"
 
 
+def _told(lost: Mapping[Path, OSError], private: Path) -> str:
+    """Say what cannot be read, of folders in each other the outermost alone."""
+    outermost = {path: why for path, why in lost.items() if lost.keys().isdisjoint(path.parents)}
+    return "; ".join(unread(str(path.relative_to(private)), why) for path, why in outermost.items())
+
+
 Listed = dict[Part, list[tuple[Path, OSError | None]]]
 """What stays or goes by part, each with why it cannot be read; None if it can."""
 
 
-def _parts_of(folders: Iterable[Path]) -> Listed:
-    """Return rows and everything else that does not stay.
+def _periods_of(programme: Programme, private: Path, first: str) -> Mapping[str, Listed]:
+    """Return what lies in a programme's folders by name of its period, or of what is none.
+
+    A folder of the programme that cannot be read itself counts to its first period.
+    """
+    lists = defaultdict[str, Listed](lambda: {part: [] for part in _PRIVATE})
+    for folder in _children(private / programme.name, lists[first], _PRIVATE):
+        _sort(folder, lists[folder.name])
+    for period in _children(private / ASIDE / programme.name, lists[first], _PRIVATE):
+        for folder in _children(period, lists[period.name], _PRIVATE):
+            _sort(folder, lists[period.name])
+    return lists
+
+
+def _sort(folder: Path, lists: Listed) -> None:
+    """Add rows and everything else of a period that does not stay.
 
     A folder that cannot be read may hold either, and keeps nothing else from being found.
     """
-    lists: Listed = {Part.ROWS: [], Part.EXACT: []}
-    for path in [path for folder in folders for path in _children(folder, lists, tuple(lists))]:
-        if revision_of(path.name) is not None and path.is_dir():
+    for path in _children(folder, lists, _PRIVATE):
+        try:
+            is_revision = revision_of(path.name) is not None and path.is_dir()
+        except OSError as error:
+            lists[Part.EXACT].append((path, error))
+            continue
+        if is_revision:
             children = _children(path, lists, (Part.EXACT,))
             lists[Part.EXACT] += ((child, None) for child in children if child.name not in _STAYS)
         else:
             lists[Part.ROWS if path.name == SNAPSHOTS else Part.EXACT].append((path, None))
-    return lists
 
 
 def _children(folder: Path, lists: Listed, parts: Iterable[Part]) -> list[Path]:
-    """Return what lies in a folder; note one that cannot be read."""
+    """Return what lies in a folder, if there is one; note one that cannot be read."""
     try:
         return sorted(folder.iterdir())
     except OSError as error:
-        for part in parts:
+        is_there = not isinstance(error, FileNotFoundError) or folder.is_symlink()
+        for part in parts if is_there else ():
             lists[part].append((folder, error))
         return []
 
@@ -160,7 +184,10 @@ def landing_data(
         known = (by_name[name] for name in of if name in by_name)
         users = tuple(user for programme in known for user in _periods_with(programme, week))
         gone = tuple(name for name in of if name not in by_name)
-        yield Kept(Part.FILES, week, users, tuple(paths), _written(paths, changed_at), gone)
+        written, lost = _written(paths, changed_at)
+        for error in lost.values():  # delivered files are nobody's to guess at
+            raise error
+        yield Kept(Part.FILES, week, users, tuple(paths), written, gone)
 
 
 def _reads(
@@ -200,10 +227,15 @@ def _periods_with(programme: Programme, week: str) -> Iterator[tuple[Programme, 
         yield programme, period
 
 
-def _written(paths: Sequence[Path], changed_at: ChangedAt) -> datetime:
-    """Return when anything was last written, of what can be read."""
-    entries = [*paths]
+def _written(paths: Sequence[Path], changed_at: ChangedAt) -> tuple[datetime, dict[Path, OSError]]:
+    """Return when anything was last written, of what can be read, and which folders cannot."""
+    entries, lost, last = [*paths], dict[Path, OSError](), 0.0
     for path in paths:
         with suppress(OSError):
             entries += path.rglob("*")
-    return datetime.fromtimestamp(max(map(changed_at, entries)), UTC)
+    for entry in entries:
+        try:
+            last = max(last, changed_at(entry))
+        except OSError as error:
+            lost.setdefault(entry.parent, error)
+    return datetime.fromtimestamp(last, UTC), lost

@@ -140,7 +140,8 @@ class Retention:
         landing, changed_at = self.settings.landing, copies.changed_at
         holdings = [*landing_data(programmes, landing, changed_at, self._read_before)]
         for programme in programmes:
-            holdings += private_data(programme, self.settings.private, changed_at)
+            first = min(self._weeks[programme.name], default="")
+            holdings += private_data(programme, self.settings.private, changed_at, first)
         raw = [self._verdict(holding) for holding in holdings if holding.part is not Part.EXACT]
         stays = self._stays(raw)
         exact = [
