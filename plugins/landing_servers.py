@@ -25,15 +25,31 @@ if TYPE_CHECKING:
 _NO_WAY = frozenset({errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH})
 _TRIED_AGAIN = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})
 _TRIED_AGAIN_OF_AMAZON = frozenset({"RequestTimeout", "Throttling", "ThrottlingException"})  # 400
-_CHANGES = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.PRECONDITION_FAILED})
+_CHANGES_OF_AN_OBJECT = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT})
+_OF_AN_OBJECT = frozenset(
+    {
+        "",  # Google
+        "404",  # Amazon, asked without an answer's body
+        "NoSuchKey",
+        "NoSuchVersion",
+        "ConditionalRequestConflict",
+        "OperationAborted",
+        "BlobNotFound",  # Azure
+        "BlobOverwritten",
+        "ConditionNotMet",
+    }
+)
+"""Codes of 404 and 409 about an object; others are of its bucket, or of one in an archive."""
 _AWAY = frozenset(
     {
         "ConnectionError",  # Amazon, of botocore's own
         "HTTPClientError",
         "IncompleteReadError",
+        "RetriesExceededError",
         "HTTPError",  # urllib3
         "HTTPException",  # http.client
-        "RetryError",  # Google
+        "DataCorruption",  # Google
+        "RetryError",
         "TransportError",
         "SSHException",
         "ServiceRequestError",  # Azure
@@ -45,6 +61,7 @@ _REFUSALS = frozenset(
         "AirflowException",  # of a hook about its connection: none of the name, a field that lacks
         "AuthenticationException",  # SSH
         "BadHostKeyException",
+        "IncompatiblePeer",
         "ClientAuthenticationError",  # Azure
         "DefaultCredentialsError",  # Google
         "RefreshError",
@@ -57,6 +74,8 @@ _REFUSALS = frozenset(
     }
 )
 """Classes of the providers' libraries, none of which need be here; what is in no list fails."""
+_OF_CERTIFICATES = "CERTIFICATE_VERIFY_FAILED"
+"""What each library hands on of OpenSSL's words, in an error that else says that nobody answers."""
 _OF_KEYS = ("known_hosts", "private key", "key file", "host key", "authentication methods")
 """What a plain SSHException says where settings are refused."""
 
@@ -225,8 +244,8 @@ def _told_apart(address: Address, *, is_listed: bool) -> Iterator[None]:
             rule = (
                 f"what the connection {address.connection!r} ({address.kind}) says is refused "
                 f"({kind}); see in Admin, Connections, that there is one of this name and that its "
-                "credentials hold, and that they may read bucket and folder of the address; then "
-                "clear this task"
+                "credentials hold, that this worker trusts the server's certificate or keys, and "
+                "that they may read bucket and folder of the address; then clear this task"
             )
             raise InputError(where="environment", field=SETTING, rule=rule) from None
         if _is_unresolved(error):
@@ -240,7 +259,10 @@ def _is_gone(error: Exception) -> bool:
     """Return whether a server has no such object, or another; of a file here it names the file."""
     if isinstance(error, OSError):
         return isinstance(error, FileNotFoundError) and error.filename is None
-    return _status(error) in _CHANGES
+    if _status(error) in _CHANGES_OF_AN_OBJECT:
+        return _code(error) in _OF_AN_OBJECT
+    is_other = _status(error) == HTTPStatus.PRECONDITION_FAILED
+    return is_other or _is_a(error, {"S3DownloadFailedError"})  # Amazon's, of the same answer
 
 
 def _is_unresolved(error: BaseException | None) -> bool:
@@ -260,6 +282,8 @@ def _unresolved_words(address: Address) -> str:
 
 def _is_refusal(error: Exception) -> bool:
     """Return whether a server, or the hook before it asks one, refuses what it is told."""
+    if _OF_CERTIFICATES in str(error):
+        return True
     if isinstance(error, OSError):  # of a file here it would name the file
         return isinstance(error, PermissionError) and error.filename is None
     if HTTPStatus.MULTIPLE_CHOICES <= _status(error) < HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -281,15 +305,21 @@ def _is_away(error: Exception) -> bool:
 
 def _is_tried_again(error: Exception) -> bool:
     """Return whether an answer asks for patience."""
-    response = getattr(error, "response", None)
-    of_amazon = response.get("Error", {}) if isinstance(response, dict) else {}
-    is_late = getattr(error, "retryable", False) or of_amazon.get("Code") in _TRIED_AGAIN_OF_AMAZON
+    is_late = getattr(error, "retryable", False) or _code(error) in _TRIED_AGAIN_OF_AMAZON
     return is_late or _status(error) in _TRIED_AGAIN
 
 
 def _is_a(error: Exception, names: AbstractSet[str]) -> bool:
     """Return whether an error is of one of some classes, by name."""
     return any(kind.__name__ in names for kind in type(error).__mro__)
+
+
+def _code(error: Exception) -> str:
+    """Return the word that a server answered, as Amazon's and Azure's libraries tell it."""
+    response = getattr(error, "response", None)
+    of_amazon = response.get("Error", {}) if isinstance(response, dict) else {}
+    told = of_amazon.get("Code") or getattr(error, "error_code", None) or ""
+    return str(getattr(told, "value", told))  # Azure's is a member of an enumeration
 
 
 def _status(error: Exception) -> int:

@@ -8,8 +8,10 @@ import json
 import os
 import re
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from pathlib import Path
 from socket import gaierror
+from ssl import SSLCertVerificationError
 from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -234,6 +236,21 @@ _AMAZON_MOVED = {
     "ResponseMetadata": {"HTTPStatusCode": 301},
     "Error": {"Code": "PermanentRedirect"},
 }
+_AMAZON_NO_BUCKET = {
+    "ResponseMetadata": {"HTTPStatusCode": 404},
+    "Error": {"Code": "NoSuchBucket"},
+}
+_AMAZON_NO_KEY = {"ResponseMetadata": {"HTTPStatusCode": 404}, "Error": {"Code": "NoSuchKey"}}
+_UNTRUSTED = "SSL validation failed for 10.0.0.1 [SSL: CERTIFICATE_VERIFY_FAILED] self-signed"
+
+
+class _OfAzure(StrEnum):
+    """Codes as Azure's library tells them."""
+
+    OBJECT = "BlobNotFound"
+    ARCHIVED = "BlobArchived"
+
+
 _AMAZON = {"ResponseMetadata": {"HTTPStatusCode": 403}, "Error": {"Code": "AccessDenied"}}
 
 
@@ -246,6 +263,8 @@ _AMAZON = {"ResponseMetadata": {"HTTPStatusCode": 403}, "Error": {"Code": "Acces
         EOFError(),
         _of_library("SSHException"),
         _of_library("HTTPClientError"),
+        _of_library("RetriesExceededError"),
+        _of_library("DataCorruption", response=object()),
         _of_library("RefreshError", retryable=True),
         _of_library("ServiceUnavailable", code=503),
         _of_library("ClientError", response=_AMAZON_LATE),
@@ -285,7 +304,10 @@ def test_a_server_that_is_away_is_waited_for_and_not_for_ever(
         _of_library("NotFound", code=404),
         _of_library("ClientError", response={"ResponseMetadata": {"HTTPStatusCode": 404}}),
         _of_library("ResourceNotFoundError", status_code=404),
+        _of_library("ClientError", response=_AMAZON_NO_KEY),
+        _of_library("ResourceNotFoundError", status_code=404, error_code=_OfAzure.OBJECT),
         _of_library("ResourceModifiedError", status_code=412),
+        _of_library("S3DownloadFailedError"),
     ],
     ids=lambda error: type(error).__name__,
 )
@@ -308,6 +330,30 @@ def test_an_object_that_goes_between_list_and_copy_is_a_delivery_that_changes(
     assert _journal(home)[-1]["told"]["sentence"].endswith(said)
     fetch = importlib.import_module("fetch_task").FetchNew(task_id="fetch", programme="opal")
     assert said in fetch.execute(INTERVAL)
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        _of_library("ClientError", response=_AMAZON_NO_BUCKET),
+        _of_library("ResourceExistsError", status_code=409, error_code=_OfAzure.ARCHIVED),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_copy_that_no_wait_makes_possible_is_no_delivery_that_changes(
+    wait_task: ModuleType,
+    exceptions: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    refused: Exception,
+) -> None:
+    """A bucket that is gone, or an object in an archive, was waited for two days."""
+
+    def copy(*_: object) -> None:
+        raise refused
+
+    _server_raises(monkeypatch, refused, files=lambda _: [Elsewhere("a.csv", 1, 0)], copy=copy)
+    with pytest.raises(exceptions.AirflowFailException, match="says is refused"):
+        _wait(wait_task, END + timedelta(days=1), monkeypatch)
 
 
 def _wrapped(by: str) -> Exception:
@@ -386,6 +432,9 @@ def test_what_is_away_of_our_own_is_no_server_of_files(
         _of_library("ClientError", response=_AMAZON),
         _of_library("NoCredentialsError"),
         _of_library("NoRegionError"),
+        _of_library("SSLError", args=(_UNTRUSTED,)),
+        SSLCertVerificationError(1, _UNTRUSTED),
+        _of_library("IncompatiblePeer"),
         _of_library("RefreshError"),
         _of_library("SSHException", args=("Server '10.0.0.1' not found in known_hosts",)),
         _of_library("ClientError", response=_AMAZON_MOVED),

@@ -157,6 +157,23 @@ def test_nobody_foresaw_only_what_is_no_error_of_ours() -> None:
         assert ("nobody foresaw" in str(alert)) == (kind == "ValueError")
 
 
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("AirflowAway", "Airflow did not answer; a repeat goes on"),
+        ("StoreConflict", "another worker was first"),
+        ("StoreError", "a store did not answer; a repeat goes on"),
+        ("OSError", "a disk or a server did not answer; a repeat goes on"),
+        ("OperationalError", "the ledger's server did not answer; a repeat goes on"),
+        ("InterfaceError", "the ledger's server did not answer; a repeat goes on"),
+    ],
+)
+def test_an_outage_on_the_last_try_is_told_as_what_was_away(kind: str, words: str) -> None:
+    """They were told as a check that failed, a store, or what nobody foresaw."""
+    (alert,) = of_run([_failed(kind)], "a")
+    assert words in str(alert)
+
+
 def test_a_drawing_process_that_died_is_said_to_leave_its_charge() -> None:
     (alert,) = of_run([_failed("DrawDied")], "a")
     assert "what it had charged stays charged" in str(alert)

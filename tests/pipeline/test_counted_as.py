@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +24,14 @@ from turnstile.durable_files import exclusively
 from turnstile.errors import RefusedError, RevisionNeeded, TurnstileError
 from turnstile.ledger.charging import ChargingLedger
 from turnstile.pipeline import before_charge
+from turnstile.pipeline.context import open_release
 from turnstile.pipeline.draw import drawing, planned_release
 from turnstile.pipeline.draw.planned_release import COUNTED_AS
 from turnstile.pipeline.steps import STEPS, step_named
+from turnstile.privacy.units import ProtectionUnit
+from turnstile.programme.spec import UnitBound
 from turnstile.release.zone_copies import SNAPSHOTS
+from turnstile_design.private_reports import trip_bounds
 
 BEFORE = STEPS[: STEPS.index("reserve")]
 
@@ -85,8 +91,18 @@ def test_an_ingest_that_died_between_its_notes_charges_nothing(
     assert deployment.ledger.balance() != before
 
 
+def _report() -> None:
+    """Count as `turnstile report` does."""
+    trip_bounds.counts_under(open_release("opal", WEEK), UnitBound(ProtectionUnit.TRIP, 1))
+
+
+@pytest.mark.parametrize("killed", [partial(_do, "count"), _report], ids=["count", "report"])
+@pytest.mark.parametrize("next_one", [partial(_do, "count"), _report], ids=["count", "report"])
 def test_what_a_killed_count_spilled_goes_at_the_next_and_with_the_rows(
-    reserved: Deployment, monkeypatch: pytest.MonkeyPatch
+    reserved: Deployment,
+    monkeypatch: pytest.MonkeyPatch,
+    killed: Callable[[], None],
+    next_one: Callable[[], None],
 ) -> None:
     week = reserved.home / "private/opal" / WEEK
     before = files_of(reserved, "private")
@@ -97,21 +113,23 @@ def test_what_a_killed_count_spilled_goes_at_the_next_and_with_the_rows(
 
     with monkeypatch.context() as patches:
         patches.setattr(engines, "engine_named", lambda _: spill)
+        patches.setattr(trip_bounds, "count", spill)
         if (child := os.fork()) == 0:
             try:
-                _do("count")
+                killed()
             finally:
                 os._exit(1)
         assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
     (left,) = week.rglob("rows.tmp")
     assert left.is_relative_to(week / SNAPSHOTS), "after the days of raw data at the latest"
     assert any(part.startswith(".") for part in left.parts), "and in no store"
-    _do("count")
+    next_one()
     assert {*files_of(reserved, "private")} - {*before} <= {f"opal/{WEEK}/{SNAPSHOTS}/.count.lock"}
 
 
+@pytest.mark.parametrize("one", [partial(_do, "count"), _report], ids=["count", "report"])
 def test_a_count_takes_nothing_from_one_that_goes_on(
-    reserved: Deployment, monkeypatch: pytest.MonkeyPatch
+    reserved: Deployment, monkeypatch: pytest.MonkeyPatch, one: Callable[[], None]
 ) -> None:
     def other(*_: object, work: Path, **__: object) -> None:
         with (
@@ -122,8 +140,9 @@ def test_a_count_takes_nothing_from_one_that_goes_on(
         raise TurnstileError("the first is over")
 
     monkeypatch.setattr(engines, "engine_named", lambda _: other)
+    monkeypatch.setattr(trip_bounds, "count", other)
     with pytest.raises(TurnstileError, match="the first is over"):
-        _do("count")
+        one()
     assert not [*(reserved.home / "private/opal" / WEEK / SNAPSHOTS).glob(".count-*")]
 
 

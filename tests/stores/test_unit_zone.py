@@ -845,6 +845,30 @@ def test_what_a_step_removed_goes_from_the_store_and_what_retention_did_wherever
     assert fetched(worker) == {"counts": "c"}
 
 
+def test_what_killed_steps_spilled_goes_with_rows_that_went_elsewhere(tmp_path: Path) -> None:
+    """It outlived the rows, and every retention: no store has it, and no list of files."""
+    worker = ageing(tmp_path / "one")[0]
+    other = replace(worker, folder=tmp_path / "two")
+    write(other, snapshots__ab__rows="taps", counts="c")
+    other.put(UNIT)
+    fetched(worker)
+    write(worker, **{"snapshots__.count-x__rows": "taps", "snapshots__.count.lock": ""})
+    with other.working_on(UNIT):
+        write(other, counts="d")
+        other.put(UNIT)
+    spilled = worker.folder / UNIT / "snapshots/.count-x/rows"
+    fetched(worker)
+    assert spilled.exists(), "rows are there: the next count takes it"
+    shutil.rmtree(other.folder / UNIT / "snapshots")
+    other.put(UNIT)
+    with worker.working_on(UNIT):
+        replace(worker).fetch((), everything)
+        assert spilled.exists(), "a step works on it"
+    worker.fetch((), everything)
+    assert not spilled.parent.exists()
+    assert seen(worker) == {"counts": "d"}
+
+
 def test_a_copied_home_keeps_the_last_copy_of_what_its_store_lost(place: Place) -> None:
     worker = replace(place.worker("one"), is_private=True)
     write(worker, plan="p", counts="the last copy")

@@ -224,6 +224,13 @@ def remove(folder: Path, name: str, *, delivered: bool = False) -> None:
             parent.rmdir()
 
 
+def remove_hidden_folders(folder: Path) -> None:
+    """Delete what no store has of a folder: what steps that died worked in."""
+    for entry in listed(folder):
+        if entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
+            delete_for_good(Path(entry.path))
+
+
 def _stored(entries: Mapping[str, list[object]]) -> dict[str, Stored]:
     """Read files of an index, each with its four facts."""
     read = {}

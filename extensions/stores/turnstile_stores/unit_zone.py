@@ -43,6 +43,7 @@ from turnstile_stores.unit import (
     make_folder,
     read_index,
     remove,
+    remove_hidden_folders,
     stamp_of,
 )
 
@@ -481,6 +482,9 @@ class UnitZone:
         for name in [*self._own_files(unit)]:
             if name not in state.files or (is_own and not state.is_here(name, folder)):
                 self._clear(unit, name, state, before)
+        rows = f"{SNAPSHOTS}/"
+        if self.is_private and before.tag and not any(n.startswith(rows) for n in state.files):
+            remove_hidden_folders(folder / SNAPSHOTS)  # of rows, spilled by steps that died
         if is_own:
             here = (name for name in state.here if state.is_here(name, folder))
             state.here = {name: state.here[name] for name in here}

@@ -193,7 +193,7 @@ def count(release: Release) -> str:
             f"{release.key}: these rows were not judged; run the step validate first"
         )
     _require_passed(release, report)
-    with _room_to_spill(snapshot) as work:
+    with room_to_spill(snapshot) as work:
         tables = engine_named(release.settings.counting_engine)(
             release.programme,
             release.domain,
@@ -214,10 +214,10 @@ def count(release: Release) -> str:
 
 
 @contextmanager
-def _room_to_spill(snapshot: Snapshot) -> Iterator[Path]:
+def room_to_spill(snapshot: Snapshot) -> Iterator[Path]:
     """Make a folder beside the rows, with which it goes, for one count of a week at a time.
 
-    What a count that was killed left goes first.
+    Whether a step counts or a private report. What a count that was killed left goes first.
     """
     beside = snapshot.folder.parent
     with exclusively(beside / ".count.lock"):

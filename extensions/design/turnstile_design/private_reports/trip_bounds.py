@@ -6,15 +6,14 @@ whose rows were set aside by ingest are in none of these counts.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from turnstile.counting.exact_tables import count
+from turnstile.pipeline.before_charge import room_to_spill
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.draw.current_snapshot import current_snapshot
 from turnstile.privacy.units import ProtectionUnit
@@ -50,14 +49,14 @@ def counts_under(release: Release, bound: UnitBound) -> Counts:
     other = replace(release.programme, units=(bound,))
     snapshot = current_snapshot(release)
     require_whole(snapshot)
-    with tempfile.TemporaryDirectory(dir=snapshot.folder.parent, prefix=".report-") as work:
+    with room_to_spill(snapshot) as work:
         tables = count(
             other,
             release.domain,
             release.week.days,
             snapshot.folder / "rows",
             secret=bounding_secret(release.settings),
-            work=Path(work),
+            work=work,
             progress=lambda _: None,
         )
     counts: Counts = {}

@@ -150,22 +150,28 @@ def _of_verdicts(line: Line) -> Iterable[Alert]:
 
 DISAGREE = "bytes_disagree"
 """The rule of a failure that is news even once its week goes on."""
+_LEDGER_AWAY = ("week_stopped", "the ledger's server did not answer; a repeat goes on")
 _OF_KIND = {
+    "AirflowAway": ("week_stopped", "Airflow did not answer; a repeat goes on"),
     "BudgetExceeded": ("week_refused", "a cap would be passed; nothing more was charged"),
     "DrawDied": ("week_stopped", "its drawing process died; what it had charged stays charged"),
     "InputError": ("week_stopped", "its input breaks a rule; nothing new is public"),
+    "InterfaceError": _LEDGER_AWAY,
     "IntegrityError": (DISAGREE, "bytes, chain or balances disagree; stop releasing"),
     "NotApproved": ("week_refused", "people have not approved it; it stays under embargo"),
     "NotArrived": ("week_missing", "it did not arrive; nothing was charged"),
     "NotFinal": ("week_refused", "it is not over, or not complete; nothing was charged"),
+    "OSError": ("week_stopped", "a disk or a server did not answer; a repeat goes on"),
+    "OperationalError": _LEDGER_AWAY,
     "ProgrammeError": ("week_stopped", "its programme breaks a rule; nothing new is public"),
     "RefusedError": ("week_refused", "the ledger refused it; nothing new is public"),
     "RevisionNeeded": ("week_refused", "it is sealed under another promise; its bytes stand"),
+    "StoreConflict": ("week_stopped", "another worker was first; what it wrote stays, run again"),
     "StoreObjectGone": ("week_stopped", "a store has lost what its index names; no repeat helps"),
     "StoreError": ("week_stopped", "a store did not answer; a repeat goes on where this stopped"),
     "TurnstileError": ("week_stopped", "a check failed; nothing new is public"),
 }
-"""What is said of an error and of its subclasses without a row of their own."""
+"""What is said of an error, and of subclasses of ours without a row of their own."""
 _UNFORESEEN = ("week_stopped", "it failed in a way that nobody foresaw; nothing new is public")
 _IN_ITS_WORDS = frozenset({"NotArrived", "NotApproved"})
 """Kinds whose own sentence travels: made of weeks and names of folders, or of what people said."""
@@ -174,8 +180,8 @@ _IN_ITS_WORDS = frozenset({"NotArrived", "NotApproved"})
 def _of_failure(line: Line) -> Alert:
     """Tell at which task a week stopped and why, by the kind of error, not by its text."""
     kind, step = str(line.details.get("kind", "")), str(line.details.get("step", ""))
-    known = (_OF_KIND.get(error.__name__) for error in error_of(line).__mro__)
-    rule, words = next(filter(None, known), _UNFORESEEN)
+    classes = (kind, *(error.__name__ for error in error_of(line).__mro__))
+    rule, words = next(filter(None, map(_OF_KIND.get, classes)), _UNFORESEEN)
     if kind in _IN_ITS_WORDS and line.details.get("sentence"):
         words = str(line.details["sentence"])
     return Alert(
