@@ -49,14 +49,14 @@ def damage_in(file: Path) -> str:
         return ""
     if not file.stat().st_size:
         return "it is empty"
-    found = _found(file, locks=False)
-    if found:
+    damage = _damage_by_a_look(file, locks=False)
+    if damage:
         with suppress(sqlite3.OperationalError):  # a full disk takes no file of locks
-            return _found(file, locks=True)
-    return found
+            return _damage_by_a_look(file, locks=True)
+    return damage
 
 
-def _found(file: Path, *, locks: bool) -> str:
+def _damage_by_a_look(file: Path, *, locks: bool) -> str:
     """Return the first thing that one look finds wrong with a database."""
     try:
         with closing(_opened(file, locks=locks)) as connection:
