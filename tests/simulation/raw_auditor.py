@@ -166,8 +166,11 @@ class RawAuditor:
         """
         rows = self._rows("SELECT kind, record, sequence FROM entry", after=True)
         for kind, record, sequence in rows:
+            try:
+                body = json.loads(record)["body"]
+            except ValueError:  # of a page that a disk damaged: read once the ledger is recovered
+                return
             self._read_to = max(self._read_to, sequence)
-            body = json.loads(record)["body"]
             if kind == "sealed":
                 self._seal(body["key"], body["artefact_digest"])
             if kind == "loss_declared" and body["artefact_digest"]:
