@@ -69,16 +69,16 @@ def tell_comparison(
 
 def private_differences(journal: Journal) -> dict[str, str]:
     """Return what differs by the newest comparison, and since when each one has said so."""
-    return _differing(journal, Happening.COMPARED)
+    return _differing(journal.of_week(_PROGRAMME, _WEEK), Happening.COMPARED)
 
 
-def _differing(journal: Journal, looked: Happening) -> dict[str, str]:
+def _differing(lines: Iterable[Line], looked: Happening) -> dict[str, str]:
     """Return what differs by the newest look of a kind, and since when each look has said so.
 
     Of what an earlier one found a look that failed says nothing.
     """
     since: dict[str, str] = {}
-    for line in journal.of_week(_PROGRAMME, _WEEK):
+    for line in lines:
         if line.happening is looked:
             said = line.details["found"]
             # The checks of `ledger verify` stood there by their mere names.
@@ -98,17 +98,18 @@ def private_trouble(differences: Mapping[str, str]) -> str:
 
 def of_looks(journal: Journal) -> Iterator[Alert]:
     """Yield what audit and comparison found last; once more where it was in order meanwhile."""
+    lines = journal.of_week(_PROGRAMME, _WEEK)
     for rule, looked in _LOOKS.items():
-        for name, at in _differing(journal, looked).items():
+        for name, at in _differing(lines, looked).items():
             programme, week, what = name.split("/", 2)
             yield Alert(rule, programme, week, f"{what}, since {at}")
-    yield from _of_retention_that_fails(journal)
+    yield from _of_retention_that_fails(lines)
 
 
-def _of_retention_that_fails(journal: Journal) -> Iterator[Alert]:
+def _of_retention_that_fails(lines: Iterable[Line]) -> Iterator[Alert]:
     """Yield that the newest day of retention could not delete what was due, and since when."""
     kind = since = ""
-    for line in journal.of_week(_PROGRAMME, _WEEK):
+    for line in lines:
         if line.happening is Happening.COMPARED:
             kind = str(line.details.get("undeleted", ""))
             since = (since or line.at) if kind else ""

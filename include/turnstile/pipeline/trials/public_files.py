@@ -11,6 +11,7 @@ from pathlib import Path
 
 from turnstile.assessment.attacks.timetable_feed import Timetable, read_timetable
 from turnstile.errors import ProgrammeError
+from turnstile.programme.domain.files import AreaKind, kind_of_area
 from turnstile.programme.domain.public_file import open_public_file
 from turnstile.programme.spec import Programme
 from turnstile.publishing.explore.lines_of_map import public_lines
@@ -42,10 +43,12 @@ def unheeded(programme: Programme, include: Path) -> ProgrammeError | None:
     if domain.service_area is None:
         return None
     file = open_public_file(programme, "domain.service_area", domain.service_area, include)
-    columns = () if file.name.endswith((".geojson", ".json")) else file.columns()
-    goes_by = "h3_coarsest" if "cell" in columns else "ring_cells" if columns else ""
-    stated = {"ring_cells": domain.ring_cells > 0, "h3_coarsest": domain.h3_coarsest is not None}
-    for key in (key for key, is_stated in stated.items() if is_stated and key != goes_by):
+    kind = kind_of_area(file)
+    stated = (
+        ("ring_cells", domain.ring_cells > 0, AreaKind.STOPS),
+        ("h3_coarsest", domain.h3_coarsest is not None, AreaKind.CELLS),
+    )
+    for key in (key for key, is_stated, of in stated if is_stated and kind is not of):
         rule = f"is not for an area as {file.name} states it; remove it"
         return ProgrammeError(where=f"{programme.name}.yaml", field=f"domain.{key}", rule=rule)
     return None

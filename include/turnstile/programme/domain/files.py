@@ -7,6 +7,7 @@ that was read from the data cannot be made here (docs/PRIVACY.md, public domains
 from __future__ import annotations
 
 import json
+from enum import Enum
 from functools import lru_cache
 from pathlib import Path
 
@@ -143,18 +144,32 @@ def _telemetry_domain(programme: Programme, include: Path) -> PublicDomain:
     return public_domain(version, cells_by_mode, (), more.listed)
 
 
+class AreaKind(Enum):
+    """What states a service area; only stops have rings, only a list of cells has coarser ones."""
+
+    POLYGON = "a polygon"
+    CELLS = "a list of H3 cells"
+    STOPS = "a list of stops"
+
+
+def kind_of_area(file: PublicFile) -> AreaKind:
+    """Return the kind of a service area by name and header of its file."""
+    if file.name.endswith((".geojson", ".json")):
+        return AreaKind.POLYGON
+    return AreaKind.CELLS if "cell" in file.columns() else AreaKind.STOPS
+
+
 def _area_cells(file: PublicFile, domain: DomainSpec, resolution: int) -> tuple[str, ...]:
     """Return the cells of a service area, by the kind of its file."""
-    ring_cells = domain.ring_cells
-    if file.name.endswith((".geojson", ".json")):
+    kind = kind_of_area(file)
+    if kind is AreaKind.POLYGON:
         return _polygon_cells(file, resolution)
-    columns = file.columns()
-    if "cell" in columns:
+    if kind is AreaKind.CELLS:
         coarsest = resolution if domain.h3_coarsest is None else domain.h3_coarsest
         return _listed_cells(file, resolution, coarsest)
-    if "stop_lat" in columns:
-        return _stop_cells(file, ("stop_lat", "stop_lon"), resolution, ring_cells)
-    return _stop_cells(file, ("latitude", "longitude"), resolution, ring_cells)
+    of_gtfs = "stop_lat" in file.columns()
+    degrees = ("stop_lat", "stop_lon") if of_gtfs else ("latitude", "longitude")
+    return _stop_cells(file, degrees, resolution, domain.ring_cells)
 
 
 def _polygon_cells(file: PublicFile, resolution: int) -> tuple[str, ...]:
