@@ -128,30 +128,7 @@ def look_at(
     ]
     fits = [fit for fit in fits if fit[0] or feed]  # a name that may hold all fields tells of none
     if not fits:
-        if inner := [c for c in sorted({*renamed.values()}) if columns.get(c, c) != c]:
-            rule = f"{', '.join(inner)}: lies within another value, where no feed reads it but "
-            rule += "gtfs_vehicle_positions and hfp; deliver it as a column of its own"
-            raise InputError(where=file, field="--column", rule=rule)
-        tried = str(feed) if feed else "any feed"
-        rule = f"its columns are not those of {tried}; docs/FEEDS.md lists them. "
-        nearest = [candidate for candidate in LAYOUTS if feed in (None, candidate)]
-        lacks = {
-            candidate: _missing(LAYOUTS[candidate], columns, _by_field(LAYOUTS[candidate], renamed))
-            for candidate in nearest
-        }
-        near = min(nearest, key=lambda candidate: len(lacks[candidate]))
-        if not lacks[near]:  # it has all columns, and is asked for a field of another feed
-            rule += f"{', '.join(sorted(renamed))}: not all are fields of {near}. "
-        elif len(lacks[near]) <= _NEAR:
-            rule += f"The nearest is {near}, of which it lacks {', '.join(lacks[near])}. "
-        else:
-            for field in (near,) if feed else _OFTEN:
-                rule += f"As {field} it lacks {', '.join(lacks[field])}. "
-        rule += (
-            "Name yours with --column, for example --column observed_at=timestamp, or --feed taps "
-            "--column card_id=card --column tapped_at=time"
-        )
-        raise InputError(where=file, field="columns", rule=rule)
+        raise _fits_none(file, columns, renamed, feed)
     _, best_feed, fields = max(fits, key=lambda fit: fit[0])
     feed_names = dict(LAYOUTS[best_feed].names)
     require_two_ends(feed_names | _by_field(LAYOUTS[best_feed], renamed))
@@ -175,6 +152,36 @@ def look_at(
         has_dates="tap_date" in field_of
         or (best_feed not in OWN_DATES and form is not None and bool(dates & {*form.dated})),
     )
+
+
+def _fits_none(
+    file: str, columns: Mapping[str, str], renamed: Mapping[str, str], feed: Feed | None
+) -> InputError:
+    """Return the error of a file that fits no feed: what the nearest would still need."""
+    if inner := [c for c in sorted({*renamed.values()}) if columns.get(c, c) != c]:
+        rule = f"{', '.join(inner)}: lies within another value, where no feed reads it but "
+        rule += "gtfs_vehicle_positions and hfp; deliver it as a column of its own"
+        return InputError(where=file, field="--column", rule=rule)
+    tried = str(feed) if feed else "any feed"
+    rule = f"its columns are not those of {tried}; docs/FEEDS.md lists them. "
+    nearest = [candidate for candidate in LAYOUTS if feed in (None, candidate)]
+    lacks = {
+        candidate: _missing(LAYOUTS[candidate], columns, _by_field(LAYOUTS[candidate], renamed))
+        for candidate in nearest
+    }
+    near = min(nearest, key=lambda candidate: len(lacks[candidate]))
+    if not lacks[near]:  # it has all columns, and is asked for a field of another feed
+        rule += f"{', '.join(sorted(renamed))}: not all are fields of {near}. "
+    elif len(lacks[near]) <= _NEAR:
+        rule += f"The nearest is {near}, of which it lacks {', '.join(lacks[near])}. "
+    else:
+        for field in (near,) if feed else _OFTEN:
+            rule += f"As {field} it lacks {', '.join(lacks[field])}. "
+    rule += (
+        "Name yours with --column, for example --column observed_at=timestamp, or --feed taps "
+        "--column card_id=card --column tapped_at=time"
+    )
+    return InputError(where=file, field="columns", rule=rule)
 
 
 def _require_known(renamed: Mapping[str, str], file: str) -> None:

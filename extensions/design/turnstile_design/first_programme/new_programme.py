@@ -207,14 +207,7 @@ def new_programme(  # noqa: PLR0913 - the keyword-only rest is what the package 
         "cells": cells,
         "zone_of_feed": zone if sources.zone is None else None,
     }
-    public = []
-    if measures is not None:
-        public += [
-            (f"domains/{name}_{category}s.csv", text.encode())
-            for category, _, text in measures.lists
-        ]
-        if measures.timetable is not None:
-            public.append((f"domains/{name}.zip", measures.timetable))
+    public = () if measures is None else _public_files(name, measures)
 
     def files(grain: Grain, values: dict[str, object]) -> tuple[tuple[str, bytes], ...]:
         values = values | {"grain": grain, "how_fine": grain.in_words(delivery.feed)}
@@ -234,6 +227,15 @@ def new_programme(  # noqa: PLR0913 - the keyword-only rest is what the package 
         asked[_NO_GAIN] = UNDECIDED
     is_open = tuple(key for key in asked if asked[key] == UNDECIDED)
     return NewProgramme(files(grain or grains[0], values | {"open": is_open}), is_open, grain)
+
+
+def _public_files(name: str, measures: VehicleMeasures) -> tuple[tuple[str, bytes], ...]:
+    """Return the public lists of what is measured by line or vehicle, and the timetable."""
+    lists = tuple(
+        (f"domains/{name}_{category}s.csv", text.encode()) for category, _, text in measures.lists
+    )
+    timetable = measures.timetable
+    return lists if timetable is None else (*lists, (f"domains/{name}.zip", timetable))
 
 
 def _tells(name: str, files: Iterable[tuple[str, bytes]]) -> bool:

@@ -139,13 +139,7 @@ def ingest(  # noqa: PLR0913 - the keyword-only rest is where it runs
                     within_m=programme.source.stop_within_m or 0,
                     carried=tuple(name for name in FROM_TIMETABLE if name in programme.carried),
                 )
-            joining = layout.joining
-            if not joining and records <= _FEW:
-                work.connection.execute("CREATE TABLE few AS FROM staged")
-                work.connection.execute("CREATE OR REPLACE VIEW staged AS FROM few")
-            if joining and joining.numbers:
-                _copy(work, joining.numbers, Path(scratch) / "snapshot" / NUMBERS_FILE)
-            joined = joining.join(work.connection) if joining else Joined(0, 0)
+            joined = _join(work, records)
             days, counts = _write(work, records, joined, progress)
         finally:
             work.connection.close()
@@ -159,6 +153,19 @@ def ingest(  # noqa: PLR0913 - the keyword-only rest is where it runs
         _put_in_place(made, folder)
         sync_folder(folder.parent)
     return snapshot
+
+
+def _join(work: _Work, records: int) -> Joined:
+    """Join what is staged as the layout does; a few records without a join are held in memory."""
+    joining = work.layout.joining
+    if joining is None:
+        if records <= _FEW:
+            work.connection.execute("CREATE TABLE few AS FROM staged")
+            work.connection.execute("CREATE OR REPLACE VIEW staged AS FROM few")
+        return Joined(0, 0)
+    if joining.numbers:
+        _copy(work, joining.numbers, work.folder / "snapshot" / NUMBERS_FILE)
+    return joining.join(work.connection)
 
 
 def snapshot_digest(
