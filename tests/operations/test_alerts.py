@@ -163,7 +163,19 @@ def test_nobody_foresaw_only_what_is_no_error_of_ours() -> None:
         ("AirflowAway", "Airflow did not answer; a repeat goes on"),
         ("StoreConflict", "another worker was first"),
         ("StoreError", "a store did not answer; a repeat goes on"),
-        ("OSError", "a disk or a server did not answer; a repeat goes on"),
+        ("OSError", "a disk or a server refused or is away; a repeat"),
+        (
+            "ConnectionResetError",
+            "a disk or a server refused or is away; a repeat",
+        ),
+        (
+            "PermissionError",
+            "a disk or a server refused or is away; a repeat",
+        ),
+        (
+            "TimeoutError",
+            "a disk or a server refused or is away; a repeat",
+        ),
         ("OperationalError", "the ledger's server did not answer; a repeat goes on"),
         ("InterfaceError", "the ledger's server did not answer; a repeat goes on"),
     ],

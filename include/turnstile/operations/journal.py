@@ -7,6 +7,7 @@ written here is an output: verdicts of rules without numbers, sentences without 
 
 from __future__ import annotations
 
+import builtins
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -156,9 +157,10 @@ def starters(lines: Iterable[Line]) -> frozenset[str]:
 
 
 def error_of(line: Line) -> type[Exception]:
-    """Return the class of the error that stopped a run; Exception for one that is not ours."""
-    ours: type[Exception] = getattr(errors, str(line.details.get("kind")), Exception)
-    return ours
+    """Return the class of the error that stopped a run; Exception for a library's own."""
+    kind = str(line.details.get("kind"))
+    error: type[Exception] = getattr(errors, kind, getattr(builtins, kind, Exception))
+    return error
 
 
 def _lines(path: Path) -> Iterator[Line]:

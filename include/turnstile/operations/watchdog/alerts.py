@@ -161,7 +161,10 @@ _OF_KIND = {
     "NotApproved": ("week_refused", "people have not approved it; it stays under embargo"),
     "NotArrived": ("week_missing", "it did not arrive; nothing was charged"),
     "NotFinal": ("week_refused", "it is not over, or not complete; nothing was charged"),
-    "OSError": ("week_stopped", "a disk or a server did not answer; a repeat goes on"),
+    "OSError": (
+        "week_stopped",
+        "a disk or a server refused or is away; a repeat goes on once it is back",
+    ),
     "OperationalError": _LEDGER_AWAY,
     "ProgrammeError": ("week_stopped", "its programme breaks a rule; nothing new is public"),
     "RefusedError": ("week_refused", "the ledger refused it; nothing new is public"),
