@@ -163,6 +163,7 @@ def test_a_folder_that_nobody_can_read_is_told_and_holds_up_nothing_else(
     [
         (f"{WEEK}/r0", True, {"files", "rows"}),
         (f"{WEEK}/snapshots", True, {"files", "exact"}),
+        (f"{WEEK}/snapshots", False, {"files", "exact"}),
         (WEEK, True, set()),
         ("", True, set()),
         ("", False, set()),

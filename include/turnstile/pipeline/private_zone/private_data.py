@@ -10,10 +10,10 @@ Who corrects a week and why stays, in `revision.json`: it holds nothing of the r
 
 from __future__ import annotations
 
+import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -230,9 +230,14 @@ def _periods_with(programme: Programme, week: str) -> Iterator[tuple[Programme, 
 def _written(paths: Sequence[Path], changed_at: ChangedAt) -> tuple[datetime, dict[Path, OSError]]:
     """Return when anything was last written, of what can be read, and which folders cannot."""
     entries, lost, last = [*paths], dict[Path, OSError](), 0.0
-    for path in paths:
-        with suppress(OSError):
-            entries += path.rglob("*")
+
+    def note(error: OSError) -> None:
+        if not isinstance(error, NotADirectoryError | FileNotFoundError):  # a file, or it went
+            lost[Path(error.filename)] = error
+
+    for path in paths:  # no glob: one passes over a folder that cannot be listed
+        for folder, folders, files in os.walk(path, onerror=note):
+            entries += (Path(folder, name) for name in (*folders, *files))
     for entry in entries:
         try:
             last = max(last, changed_at(entry))
