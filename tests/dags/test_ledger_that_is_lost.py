@@ -6,6 +6,7 @@ import importlib
 import json
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -14,6 +15,7 @@ from lost_ledgers import LOSSES, gone
 from pytest_httpserver import HTTPServer
 from small_deployment import Deployment
 
+from turnstile.operations import deployment_state
 from turnstile.settings import system_clock
 
 
@@ -88,6 +90,25 @@ def test_a_lost_ledger_is_one_critical_alarm_until_it_is_back_and_no_week_is_to_
     watch_dags.watch()
     (again,) = said()
     assert again == told
+
+
+def test_whoever_watches_looks_at_the_ledgers_file_whole_once(
+    published: Deployment,
+    watch_dags: ModuleType,
+    said: Callable[[], list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Four times an hour it was read twice, and at the end of each run that failed."""
+    looked = list[Path]()
+    look = deployment_state.damage_in
+    monkeypatch.setattr(
+        deployment_state, "damage_in", lambda file: looked.append(file) or look(file)
+    )
+    watch_dags.watch()
+    assert looked == [published.home / "ledger.sqlite"]
+    importlib.import_module("run_ended").ReportKilled("opal").notify({"run_id": "unheard"})
+    assert len(looked) == 2
+    assert said()
 
 
 def test_before_the_first_release_no_ledger_is_lost(

@@ -297,10 +297,9 @@ class DeploymentState:
     def watched(self, airflow: AirflowNow) -> tuple[Alert, ...]:
         """Return everything that somebody should know, in the words of the page.
 
-        Of a ledger that is lost or damaged it is that alone: it says of no week what became of it.
+        Whoever asks has asked whether the ledger is `lost`: such a ledger says of no week what
+        became of it. One that is found damaged only now is told alone.
         """
-        if lost := self.lost():
-            return lost
         try:
             followed = [self._judged(programme, airflow) for programme in self.programmes()]
             broken = self.broken(self.ever_known())
