@@ -196,6 +196,26 @@ def test_a_folder_that_only_lists_or_of_a_programme_is_told_and_holds_up_nothing
     assert set(act(late + timedelta(days=1))) == waiting.keys()
 
 
+def test_delivered_files_that_nobody_may_look_at_are_told_and_hold_up_nothing_else(
+    published: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A traceback stopped all retention."""
+    late, folder = NOW + timedelta(days=100), published.landing("itms").resolve()
+    others = {of for of, its in by_name(day(late).verdicts(), "opal").items() if its.may_go(late)}
+    with monkeypatch.context() as broken:
+        lock(folder, broken, lists=True)
+        went = day(late).act()
+        waiting = by_name(day(late).waiting())
+    assert set(by_name(went)) == {(WEEK, "rows"), (WEEK, "exact")}
+    assert set(by_name(went, "opal")) == others
+    (held,) = {(of, verdict.held) for of, verdict in waiting.items()}
+    place = folder.relative_to(published.home.resolve())
+    rule = f"{place} cannot be read (Permission denied); mend its rights or the disk"
+    assert held == ((WEEK, "files"), rule)
+    assert {alert.subject for alert in tell(late)} == {rule}
+    assert set(act(late + timedelta(days=1))) == {(WEEK, "files")}
+
+
 def test_a_folder_that_nobody_can_read_is_told_when_it_is_due_and_not_before(
     published: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,20 +94,21 @@ def private_data(
 
 
 def unread(place: str, error: OSError) -> str:
-    """Say that a folder of the private zone cannot be read.
+    """Say that a folder cannot be read.
 
     Args:
-        place: in the zone.
+        place: its zone, and where it is in it.
         error: what the system said.
     """
     why = error.strerror or type(error).__name__
-    return f"private/{place} cannot be read ({why}); mend its rights or the disk"
+    return f"{place} cannot be read ({why}); mend its rights or the disk"
 
 
-def _told(lost: Mapping[Path, OSError], private: Path) -> str:
+def _told(lost: Mapping[Path, OSError], zone: Path) -> str:
     """Say what cannot be read, of folders in each other the outermost alone."""
     outermost = {path: why for path, why in lost.items() if lost.keys().isdisjoint(path.parents)}
-    return "; ".join(unread(str(path.relative_to(private)), why) for path, why in outermost.items())
+    places = ((path.relative_to(zone), why) for path, why in outermost.items())
+    return "; ".join(unread(f"{zone.name}/{place}", why) for place, why in places)
 
 
 Listed = dict[Part, list[tuple[Path, OSError | None]]]
@@ -185,9 +186,7 @@ def landing_data(
         users = tuple(user for programme in known for user in _periods_with(programme, week))
         gone = tuple(name for name in of if name not in by_name)
         written, lost = _written(paths, changed_at)
-        for error in lost.values():  # delivered files are nobody's to guess at
-            raise error
-        yield Kept(Part.FILES, week, users, tuple(paths), written, gone)
+        yield Kept(Part.FILES, week, users, tuple(paths), written, gone, _told(lost, landing))
 
 
 def _reads(
@@ -208,7 +207,15 @@ def _files_at(pattern: str, landing: Path) -> Iterator[tuple[str, Path]]:
     seen = map(str, _found(pattern.replace("{week}", _ANY_WEEK), landing))
     for week in sorted({week for text in seen for week in _WEEK.findall(text)}):
         paths = _found(pattern.replace("{week}", week), landing)
-        yield from ((week, path) for path in sorted(paths) if not path.is_dir())
+        yield from ((week, path) for path in sorted(paths) if not _is_folder(path))
+
+
+def _is_folder(path: Path) -> bool:
+    """Return whether a path is known to be a folder."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 def _found(glob: str, landing: Path) -> set[Path]:

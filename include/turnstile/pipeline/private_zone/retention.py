@@ -379,7 +379,7 @@ class Retention:
                 if is_unfinished(self.ledger, self.settings, name, week):
                     unfinished.append((name, str(period)))
             except OSError as error:  # nobody knows whether a correction was begun
-                lost = lost or unread(f"{name}/{period}", error)
+                lost = lost or unread(f"private/{name}/{period}", error)
         return tuple(unfinished), lost
 
     def _changed_since(self, kept: Kept, due: datetime) -> str:
