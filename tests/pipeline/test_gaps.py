@@ -74,7 +74,7 @@ def test_every_row_of_a_day_without_input_says_that_it_is_a_gap(
     capsys.readouterr()
     asked = ("--table", "location", "--where", "tap=on")
     assert turnstile("estimates", "sum", package, *asked) == 0
-    assert f"unbiased: {drawn.sum():.0f}, 90 %" in capsys.readouterr().out
+    assert f"measured: {drawn.sum():.0f}, 90 %" in capsys.readouterr().out
     assert turnstile("estimates", "sum", package, *asked, "--where", f"service_date={TUESDAY}") == 2
     assert sums.NO_VALUE in capsys.readouterr().err
     total = sums.Package(package).total("location", lambda row: row["tap"] == "on", "measured")

@@ -188,7 +188,7 @@ def test_a_sum_of_any_cells_has_an_interval_of_its_own(
     drawn = drawn[(drawn["tap"] == "on") & (drawn["mode"] == "train")]
     cells = drawn[drawn["slot"].isin(["08:00", "08:30"])]
     said = capsys.readouterr().out
-    assert f"unbiased: {cells['measured'].sum()}, 90 % interval" in said
+    assert f"measured: {cells['measured'].sum()}, 90 % interval" in said
     assert "estimate: 90 % interval" in said or "no interval: " in said
     for where, words in {  # nothing that was asked is left out without a word
         ("mode=train,tram",): "no row has mode=tram; labels of mode are bus, ",

@@ -176,6 +176,7 @@ def test_the_file_in_the_package_runs_alone_and_refuses_what_has_no_error(packag
         ("hour", "--column", "unbiased"): "in which unbiased can be: location, slot",
         ("speed_city",): "means do not add up; the tables of means are speed, speed_city, ",
         ("speeding", "limit_kmh=40"): "be summed: measured",
+        ("speeding", "--column", "measured"): "above each lower one, too: choose one",
     }.items():
         if (package / f"data/{slip[0]}.csv").exists():
             done = run(*slip)

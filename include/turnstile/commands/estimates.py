@@ -81,7 +81,7 @@ def _series(args: argparse.Namespace) -> int:
 
 
 def _sum(args: argparse.Namespace) -> int:
-    """Print the sum of some cells: estimate, and the unbiased sum with its intervals."""
+    """Print the sum of some cells: estimate, and the sum as drawn with its intervals."""
     require_package(args.folder)
     cell_sum = sum_of(args.folder, args.table, args.where)
     if (estimate := cell_sum.estimate) is not None:
@@ -92,6 +92,6 @@ def _sum(args: argparse.Namespace) -> int:
             print(f"estimate: 90 % interval {estimate.low_90:.0f} to {estimate.high_90:.0f}")
             print(f"estimate: 95 % interval {estimate.low_95:.0f} to {estimate.high_95:.0f}")
     for level, width in ((90, cell_sum.error.half_width_90), (95, cell_sum.error.half_width_95)):
-        low, high = cell_sum.unbiased - width, cell_sum.unbiased + width
-        print(f"unbiased: {cell_sum.unbiased}, {level} % interval {low:.0f} to {high:.0f}")
+        low, high = cell_sum.measured - width, cell_sum.measured + width
+        print(f"measured: {cell_sum.measured}, {level} % interval {low:.0f} to {high:.0f}")
     return 0

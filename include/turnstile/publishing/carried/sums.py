@@ -56,6 +56,8 @@ LESS = 0.99  # of an error: what is as exact answers nothing more exactly
 SHOWN = 5  # labels that a refusal names
 NO_SUM_ERROR = "how far these errors go together is not known well enough"
 BOTH_TAPS = "every trip is in tap=on and in tap=off: choose one"
+NESTED = "limit_kmh"  # a bus above one is above each lower one, too
+BOTH_LIMITS = f"a bus above one {NESTED} is above each lower one, too: choose one"
 RIDES = "rides"  # records of the card, of which nothing joins a boarding to an alighting
 AXES = ("slot", "location")
 COUNTED_IN = ("service_date", "mode", TAP)  # labels that no public cell decides
@@ -522,10 +524,12 @@ class Package:
         self.require(table, column)
         return self.total_of(table, list(filter(chosen, self.rows(table))), column)
 
-    def refuse_twice(self, rows: Iterable[Row]) -> None:
-        """Refuse rows that hold every trip twice; boardings that nothing joins are others."""
+    def refuse_twice(self, rows: list[Row]) -> None:
+        """Refuse rows that hold trips or buses twice; boardings that nothing joins are others."""
         if self.card.get("terms", {}).get("records") != RIDES and is_of_both_taps(rows):
             raise ValueError(BOTH_TAPS)
+        if len({row.get(NESTED) for row in rows}) > 1:
+            raise ValueError(BOTH_LIMITS)
 
     def total_of(self, table: str, rows: list[Row], column: str) -> Sum:
         """Return the same of rows of a table that were read."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from turnstile.estimates.table_names import OF_COUNTS, QUARTER, YEAR
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.field_registry import title_of
+from turnstile.publishing.carried.sums import NESTED
 from turnstile.publishing.contents import Contents, TableFile, period_word
 from turnstile.publishing.data_tables import BUSES, Layout
 from turnstile.publishing.describe.card_terms import has_days
@@ -19,6 +21,7 @@ _PLURALS = {"card": "cards", "bus": "buses", "trip": "trips"}
 _UNIT_TEXTS = {
     ProtectionUnit.TRIP: "one trip",
     ProtectionUnit.CARD_DAY: "the trips of one card on one day",
+    ProtectionUnit.CARD_WEEK: "the trips of one card in one week",
     ProtectionUnit.BUS_DAY: "the readings of one bus on one day",
 }
 
@@ -55,8 +58,8 @@ def write_guide(contents: Contents) -> bytes:
             table.layout.unit == BUSES[1] and "slot" in table.labels for table in contents.tables
         ),
         slot_minutes=contents.drawn.programme.time.slot_minutes,
-        measured=next((table for table in drawn if "measured" in sums_of(table.name)), None),
-        valued=next((table for table in said["counts"] if "value" in sums_of(table.name)), None),
+        measured=next((table for table in drawn if _is_example(table, sums_of(table.name))), None),
+        adding=[table for table in said["counts"] if "value" in sums_of(table.name)],
         separate=[
             table.name for table in contents.tables if counts_other_trips(table.layout, separate)
         ],
@@ -104,6 +107,11 @@ def _for_changes(tables: Sequence[TableFile]) -> str:
         if column := next((name for name in ("unbiased", "measured") if name in known), ""):
             names.setdefault(column, []).append(table.name)
     return "; ".join(f"`{column}` of {', '.join(of)}" for column, of in names.items())
+
+
+def _is_example(table: TableFile, summed: AbstractSet[str]) -> bool:
+    """Whether drawn numbers of any rows of a table add up: those above several limits do not."""
+    return "measured" in summed and NESTED not in table.labels
 
 
 def counts_other_trips(layout: Layout, separate: set[str]) -> bool:

@@ -66,13 +66,13 @@ class CellSum:
     Args:
         cells: how many.
         estimate: sum of their values, with its interval; None where values have no known sums.
-        unbiased: sum of their drawn numbers.
-        error: of the unbiased sum.
+        measured: sum of their drawn numbers.
+        error: of that sum.
     """
 
     cells: int
     estimate: Sum | None
-    unbiased: int
+    measured: int
     error: SumError
 
 
@@ -102,9 +102,9 @@ def sum_of(folder: Path, table: str, where: list[str]) -> CellSum:
     rows = sums.rows(table)
     try:
         chosen = [*compress(rows, marked(rows, conditions(where)))]
-        unbiased = sums.total_of(table, chosen, _MEASURED)
-        if isnan(unbiased.value):
-            raise ValueError(unbiased.no_interval)
+        measured = sums.total_of(table, chosen, _MEASURED)
+        if isnan(measured.value):
+            raise ValueError(measured.no_interval)
     except ValueError as error:
         raise InputError(where=str(folder), field="--where", rule=str(error)) from None
     try:
@@ -115,4 +115,4 @@ def sum_of(folder: Path, table: str, where: list[str]) -> CellSum:
     drawn = [(draws[source["draw"]], len(rows)) for source, rows in sums.by_source(table, seen)]
     terms = [(Noise(event.noise, event.scale), cells) for event, cells in drawn]
     sum_error = integer_sum_error(*terms)
-    return CellSum(unbiased.cells, estimate, int(unbiased.value), sum_error)
+    return CellSum(measured.cells, estimate, int(measured.value), sum_error)
