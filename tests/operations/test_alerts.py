@@ -149,6 +149,11 @@ def test_a_failure_is_reported_by_its_kind(kind: str, rule: str) -> None:
     assert of_run([_failed(kind)], "another run") == ()
 
 
+def test_a_failure_of_no_kind_is_told_too() -> None:
+    (alert,) = of_run([_line(Happening.FAILED, step="ingest")], "a")
+    assert "nobody foresaw" in str(alert)
+
+
 def test_nobody_foresaw_only_what_is_no_error_of_ours() -> None:
     ours = [e.__name__ for e in vars(errors).values() if isinstance(e, type)]
     assert {"StoreConflict", "TurnstileError"} <= {*ours}
@@ -157,25 +162,17 @@ def test_nobody_foresaw_only_what_is_no_error_of_ours() -> None:
         assert ("nobody foresaw" in str(alert)) == (kind == "ValueError")
 
 
+AWAY = "a disk or a server refused or is away; a repeat goes on once it is back"
+
+
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
         ("AirflowAway", "Airflow did not answer; a repeat goes on"),
         ("StoreConflict", "another worker was first"),
         ("StoreError", "a store did not answer; a repeat goes on"),
-        ("OSError", "a disk or a server refused or is away; a repeat"),
-        (
-            "ConnectionResetError",
-            "a disk or a server refused or is away; a repeat",
-        ),
-        (
-            "PermissionError",
-            "a disk or a server refused or is away; a repeat",
-        ),
-        (
-            "TimeoutError",
-            "a disk or a server refused or is away; a repeat",
-        ),
+        *((kind, AWAY) for kind in ("OSError", "ConnectionResetError", "PermissionError")),
+        ("TimeoutError", AWAY),
         ("OperationalError", "the ledger's server did not answer; a repeat goes on"),
         ("InterfaceError", "the ledger's server did not answer; a repeat goes on"),
     ],

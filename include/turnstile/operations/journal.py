@@ -158,7 +158,7 @@ def starters(lines: Iterable[Line]) -> frozenset[str]:
 
 def error_of(line: Line) -> type[Exception]:
     """Return the class of the error that stopped a run; Exception for a library's own."""
-    kind = str(line.details.get("kind"))
+    kind = str(line.details.get("kind", ""))
     error: type[Exception] = getattr(errors, kind, getattr(builtins, kind, Exception))
     return error
 
