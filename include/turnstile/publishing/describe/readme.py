@@ -41,7 +41,10 @@ def write_guide(contents: Contents) -> bytes:
     """Return what there is to know beside it: columns, noise, examples, card, gaps, changes."""
     said = _said(contents)
     sums_of = opened(contents).sums_of
-    separate = {event.table for event in contents.drawn.plan.events if event.own_records}
+    bounded = {event.table for event in contents.drawn.plan.events if event.own_records}
+    separate = [
+        table.name for table in contents.tables if counts_other_trips(table.layout, bounded)
+    ]
     drawn = (table for table in contents.tables if not table.layout.is_mean)
     columns = dict.fromkeys(name for table in contents.tables for name, _ in table.columns)
     return rendered(
@@ -59,10 +62,12 @@ def write_guide(contents: Contents) -> bytes:
         ),
         slot_minutes=contents.drawn.programme.time.slot_minutes,
         measured=next((table for table in drawn if _is_example(table, sums_of(table.name))), None),
-        adding=[table for table in said["counts"] if "value" in sums_of(table.name)],
-        separate=[
-            table.name for table in contents.tables if counts_other_trips(table.layout, separate)
+        adding=[
+            table
+            for table in said["counts"]
+            if "value" in sums_of(table.name) and table.name not in separate
         ],
+        separate=separate,
         of_weeks=[table.name for table in contents.tables if table.name.endswith((QUARTER, YEAR))],
         for_changes=_for_changes(contents.tables),
         has_days=has_days(contents.card),
