@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from locked_folders import lock
 
-from turnstile.errors import ProgrammeError
+from turnstile.errors import InputError, ProgrammeError
 from turnstile.pipeline.landing.arrival import QUIET_FOR, arrival_of
 from turnstile.programme.loading import load_programme, parse_programme
 from turnstile.programme.source_spec import MissingDay
 from turnstile.service_calendar import parse_period
+from turnstile.sources.ingest.landing import find_files
 
 INCLUDE = Path(__file__).resolve().parents[2] / "include"
 SOURCE = load_programme("opal", INCLUDE).source
@@ -78,3 +81,26 @@ def test_a_marker_that_would_be_read_as_data_is_refused() -> None:
     parse_programme(asked % ".whole", "opal.yaml")
     with pytest.raises(ProgrammeError, match="marker: would be read as data"):
         parse_programme(asked % "_SUCCESS", "opal.yaml")
+
+
+@pytest.mark.parametrize("lists", [False, True])
+def test_a_folder_that_cannot_be_read_is_waited_for_and_never_passed_over(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    lists: bool,  # noqa: FBT001 - of a case
+) -> None:
+    """A glob passes over it: of a week in several folders the others would be published."""
+    folders = replace(SOURCE, landing="opal/{week}/*/*.csv")
+    for depot in ("north", "south"):
+        (tmp_path / "opal/2016-W30" / depot).mkdir(parents=True)
+        (tmp_path / "opal/2016-W30" / depot / "trips.csv").touch()
+    assert len(find_files(tmp_path, folders.landing, WEEK)) == 2
+    south = tmp_path / "opal/2016-W30/south"
+    place = south.relative_to(tmp_path.parent)
+    rule = f"{place} cannot be read (Permission denied); mend its rights or the disk"
+    with monkeypatch.context() as broken:
+        lock(south, broken, lists=lists)
+        assert arrival_of(folders, WEEK, tmp_path).missing == (rule,)
+        with pytest.raises(InputError, match=re.escape(rule)):
+            find_files(tmp_path, folders.landing, WEEK)
+    assert arrival_of(folders, WEEK, tmp_path).missing == ()

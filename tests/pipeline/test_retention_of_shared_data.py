@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
+from locked_folders import lock
 from retention_days import (
     NOW,
     Cli,
@@ -111,24 +111,6 @@ def test_what_cannot_be_deleted_is_named_and_holds_up_nothing_else(
     assert sorted(deletions()) == sorted(stated)
 
 
-def lock(folder: Path, patch: pytest.MonkeyPatch, *, lists: bool = False) -> None:
-    """Let a folder be as of mode 000, or of a broken disk, to root as well; 600 if it lists."""
-
-    def refusing(act: Callable[..., Any], *, itself: bool) -> Callable[..., Any]:
-        def refuses(path: Any = ".", *words: Any, **options: Any) -> Any:
-            place = Path(os.fsdecode(path)) if isinstance(path, (str, bytes, Path)) else Path()
-            if folder in place.parents or (itself and place == folder):
-                raise PermissionError(13, "Permission denied", str(path))
-            return act(path, *words, **options)
-
-        return refuses
-
-    for name in ("listdir", "scandir"):
-        patch.setattr(os, name, refusing(getattr(os, name), itself=not lists))
-    for name in ("stat", "lstat"):
-        patch.setattr(os, name, refusing(getattr(os, name), itself=False))
-
-
 @pytest.mark.parametrize(
     ("locked", "goes"),
     [("", set()), ("r0", {(WEEK, "files"), (WEEK, "rows")})],
@@ -196,14 +178,19 @@ def test_a_folder_that_only_lists_or_of_a_programme_is_told_and_holds_up_nothing
     assert set(act(late + timedelta(days=1))) == waiting.keys()
 
 
+@pytest.mark.parametrize(("above", "lists"), [(0, True), (0, False), (1, True), (1, False)])
 def test_delivered_files_that_nobody_may_look_at_are_told_and_hold_up_nothing_else(
-    published: Deployment, monkeypatch: pytest.MonkeyPatch
+    published: Deployment,
+    monkeypatch: pytest.MonkeyPatch,
+    above: int,
+    lists: bool,  # noqa: FBT001 - of a case
 ) -> None:
-    """A traceback stopped all retention."""
+    """A traceback stopped all retention, or the files stayed beyond their days and nobody knew."""
     late, folder = NOW + timedelta(days=100), published.landing("itms").resolve()
+    folder = (folder, *folder.parents)[above]
     others = {of for of, its in by_name(day(late).verdicts(), "opal").items() if its.may_go(late)}
     with monkeypatch.context() as broken:
-        lock(folder, broken, lists=True)
+        lock(folder, broken, lists=lists)
         went = day(late).act()
         waiting = by_name(day(late).waiting())
     assert set(by_name(went)) == {(WEEK, "rows"), (WEEK, "exact")}

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
+from turnstile.errors import InputError
 from turnstile.programme.source_spec import MissingDay, SourceSpec
 from turnstile.release.zone_copies import changed_here
 from turnstile.service_calendar import ServicePeriod
@@ -69,7 +70,11 @@ def arrival_of(
         if {*week.days} & {*period.days} <= {*source.absent_days}:
             continue  # nobody rides, so nobody delivers
         pattern = source.landing.replace("{week}", str(week))
-        files = sorted(data_files(landing, pattern))
+        try:
+            files = sorted(data_files(landing, pattern))
+        except InputError as error:  # a folder: nobody knows what has arrived
+            missing.append(error.rule)
+            continue
         paths += files
         if not files:
             missing.append(f"no file in landing/{pattern.rpartition('/')[0]}")

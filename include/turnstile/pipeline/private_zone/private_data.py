@@ -20,6 +20,7 @@ from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
 
+from turnstile.closed_folders import closed_folders, unread
 from turnstile.errors import InputError
 from turnstile.ledger.records import revision_of
 from turnstile.programme.calendar.release_schedule import period_containing
@@ -93,17 +94,6 @@ def private_data(
                 yield Kept(part, name, users, paths, written, unread=_told(lost, private))
 
 
-def unread(place: str, error: OSError) -> str:
-    """Say that a folder cannot be read.
-
-    Args:
-        place: its zone, and where it is in it.
-        error: what the system said.
-    """
-    why = error.strerror or type(error).__name__
-    return f"{place} cannot be read ({why}); mend its rights or the disk"
-
-
 def _told(lost: Mapping[Path, OSError], zone: Path) -> str:
     """Say what cannot be read, of folders in each other the outermost alone."""
     outermost = {path: why for path, why in lost.items() if lost.keys().isdisjoint(path.parents)}
@@ -163,19 +153,23 @@ def landing_data(
     landing: Path,
     changed_at: ChangedAt = changed_here,
     read_before: ReadBefore = MappingProxyType({}),
+    firsts: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Kept]:
     """Yield the files of the landing zone by week and by who reads them, hidden ones too.
+
+    A folder that cannot be read counts to the week that it names, or to its reader's first.
 
     Args:
         programmes: every one that reads files here.
         landing: landing zone.
         changed_at: says when a file was last written, in seconds since 1970.
         read_before: what programmes read, too, whatever their files say now.
+        firsts: ISO week of the first period by programme, where there is one.
     """
     by_name = {programme.name: programme for programme in programmes}
     readers: defaultdict[tuple[str, Path], dict[str, None]] = defaultdict(dict)
     for name, pattern, last in _reads(by_name.values(), read_before):
-        for file in _files_at(pattern, landing):
+        for file in _files_at(pattern, landing, firsts.get(name, "")):
             if file[0] <= last:
                 readers[file][name] = None
     groups: defaultdict[tuple[str, tuple[str, ...]], list[Path]] = defaultdict(list)
@@ -202,8 +196,11 @@ def _reads(
                 yield name, pattern, last
 
 
-def _files_at(pattern: str, landing: Path) -> Iterator[tuple[str, Path]]:
+def _files_at(pattern: str, landing: Path, first: str) -> Iterator[tuple[str, Path]]:
     """Yield week and path of each file that a landing pattern names, and of each of its drafts."""
+    for folder, _ in closed_folders(landing, pattern.replace("{week}", _ANY_WEEK)):
+        named = _WEEK.findall(str(folder.relative_to(landing)))
+        yield named[0] if named else first, folder
     seen = map(str, _found(pattern.replace("{week}", _ANY_WEEK), landing))
     for week in sorted({week for text in seen for week in _WEEK.findall(text)}):
         paths = _found(pattern.replace("{week}", week), landing)

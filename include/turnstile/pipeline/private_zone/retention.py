@@ -29,6 +29,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
 
+from turnstile.closed_folders import unread
 from turnstile.durable_files import delete_for_good, require_not_sealed
 from turnstile.errors import InputError, StoreObjectGone, TurnstileError
 from turnstile.ledger.custody.custody import clock_known_until
@@ -42,7 +43,6 @@ from turnstile.pipeline.private_zone.private_data import (
     ReadBefore,
     landing_data,
     private_data,
-    unread,
 )
 from turnstile.pipeline.private_zone.unfinished import is_unfinished
 from turnstile.programme.examples import example_programmes
@@ -138,9 +138,11 @@ class Retention:
         with suppress(StoreObjectGone):  # what is lost keeps nothing else beyond its days
             copies.fetch_private()
         landing, changed_at = self.settings.landing, copies.changed_at
-        holdings = [*landing_data(programmes, landing, changed_at, self._read_before)]
+        firsts = {name: min(weeks) for name, weeks in self._weeks.items() if weeks}
+        first_weeks = {name: str(parse_period(first).weeks[0]) for name, first in firsts.items()}
+        holdings = [*landing_data(programmes, landing, changed_at, self._read_before, first_weeks)]
         for programme in programmes:
-            first = min(self._weeks[programme.name], default="")
+            first = firsts.get(programme.name, "")
             holdings += private_data(programme, self.settings.private, changed_at, first)
         raw = [self._verdict(holding) for holding in holdings if holding.part is not Part.EXACT]
         stays = self._stays(raw)

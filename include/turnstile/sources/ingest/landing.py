@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from turnstile.closed_folders import closed_folders, unread
 from turnstile.durable_files import sha256_of
 from turnstile.errors import InputError
 from turnstile.service_calendar import ServicePeriod
@@ -102,7 +103,7 @@ def find_files(landing: Path, pattern: str, week: ServicePeriod) -> tuple[RawFil
         week: period asked for.
 
     Raises:
-        InputError: no file, or a file of an unknown form.
+        InputError: no file, a file of an unknown form, or a folder that cannot be read.
     """
     globs = {pattern.replace("{week}", str(iso_week)) for iso_week in week.weeks}
     paths = sorted(path for glob in globs for path in data_files(landing, glob))
@@ -120,7 +121,14 @@ def has_files(landing: Path, pattern: str, week: ServicePeriod) -> bool:
 
 
 def data_files(landing: Path, glob: str) -> list[Path]:
-    """Return the files of a landing zone that are read; hidden ones are on their way."""
+    """Return the files of a landing zone that are read; hidden ones are on their way.
+
+    Raises:
+        InputError: a folder cannot be read, so nobody knows which files there are.
+    """
+    for folder, error in closed_folders(landing, glob):
+        place = folder.relative_to(landing.parent).as_posix()
+        raise InputError(where="landing zone", field="files", rule=unread(place, error))
     return [p for p in landing.glob(glob) if p.is_file() and not p.name.startswith(".")]
 
 
