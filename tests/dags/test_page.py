@@ -231,7 +231,7 @@ def test_a_week_shows_map_heat_map_error_bars_and_gates(
     text = _get(site, f"/week/opal/{WEEK}", headers=bearer("viewer")).text
     assert text.count("<svg") == 3
     assert "km; north is up" in text
-    assert "95 % of the numbers of a location are within" in text
+    assert "95 % of the numbers of locations are within" in text
     assert "not applicable" in text
     assert text.count("<circle") > 20  # places of the map
     assert 'class="error"' in text

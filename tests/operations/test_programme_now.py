@@ -61,6 +61,9 @@ def test_a_programme_whose_last_week_is_out_in_time_is_in_order(place: Place) ->
     assert now.answer == (
         "2016-W30 is out; 2016-W31 is due on Monday 08 August 2016, 10:00 (Australia/Sydney)."
     )
+    assert _now(place, paused=True).answer == (
+        now.answer.removesuffix(".") + "; no run will take it up while the DAG is paused."
+    )
 
 
 def test_having_notified_somebody_changes_nothing(place: Place) -> None:

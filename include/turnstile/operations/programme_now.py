@@ -182,7 +182,7 @@ def programme_now(
     ]
     return ProgrammeNow(
         programme=programme,
-        answer=_answer(programme, marks, public, now),
+        answer=_answer(programme, marks, public, now, in_airflow),
         last_public=public[-1] if public else None,
         weeks_public=len(public),
         in_airflow=in_airflow,
@@ -294,14 +294,18 @@ def _week_of(entry: EntryLine) -> str:
 
 
 def _answer(
-    programme: Programme, marks: Sequence[WeekMark], public: Sequence[str], now: datetime
+    programme: Programme,
+    marks: Sequence[WeekMark],
+    public: Sequence[str],
+    now: datetime,
+    in_airflow: str,
 ) -> str:
     """Say what is out and what comes next."""
     out = f"{public[-1]} is out" if public else "nothing is out yet"
-    return f"{out}; {_next(programme, marks, now)}."
+    return f"{out}; {_next(programme, marks, now, in_airflow)}."
 
 
-def _next(programme: Programme, marks: Sequence[WeekMark], now: datetime) -> str:
+def _next(programme: Programme, marks: Sequence[WeekMark], now: datetime, in_airflow: str) -> str:
     """Say what comes next: a week that people are asked about, one that is worked on, one due."""
     for state, words in _COMES_NEXT.items():
         going = (mark.current for mark in marks)
@@ -313,9 +317,11 @@ def _next(programme: Programme, marks: Sequence[WeekMark], now: datetime) -> str
     if following is None:
         return "it has never run"
     period = parse_period(following)
-    is_or_was = "is" if final_at(period, programme.schedule, programme.time) > now else "was"
     due = final_words(period, programme.schedule, programme.time)
-    return f"{following} {is_or_was} due on {due}"
+    if final_at(period, programme.schedule, programme.time) <= now:
+        return f"{following} was due on {due}"
+    paused = "; no run will take it up while the DAG is paused" if in_airflow == "paused" else ""
+    return f"{following} is due on {due}{paused}"
 
 
 _COMES_NEXT = {

@@ -101,16 +101,18 @@ class PublishedWeek:
 
     @property
     def noise_words(self) -> str:
-        """Say how large the noise of a number is, by the middle one of the map or of the times."""
+        """Say how large the noise of a number of the map, or of the times, is."""
         bars: Sequence[Bar | Location] = self.locations or self.series
         widths = sorted(
             normal_half_width(bar.deviation, level=95) for bar in bars if bar.value is not None
         )
         if not widths:
             return "no number is shown"
-        what = "a location" if self.locations else "a time of day"
-        middle = number(widths[len(widths) // 2])
-        return f"95 % of the numbers of {what} are within \N{PLUS-MINUS SIGN} {middle} of the truth"
+        what = "locations" if self.locations else "times of day"
+        middle, widest = number(widths[len(widths) // 2]), number(widths[-1])
+        if number(widths[0]) == widest:
+            return f"95 % of the numbers of {what} are within ± {widest} of the truth"
+        return f"its error of 95 % is at most ± {middle} in half of the {what}, ± {widest} in all"
 
 
 def card_of(package: Path) -> dict[str, Any]:
