@@ -59,7 +59,7 @@ def test_hidden_members_of_an_archive_are_passed_over(city: Any) -> None:
     code, said = _new(city, file)
     assert code == 0, said
     city.edit("unit: decide", "unit: card_day")
-    city.edit("typical_volume: decide", "typical_volume: 840")
+    city.edit("typical_volume: decide", "accept_no_gain: a made city")
     code, said, record = city.look()
     assert code == 0, said
     assert f"records read {len(taps())}" in "\n".join(record["sections"]["Rules"])

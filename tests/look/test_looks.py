@@ -57,7 +57,8 @@ def test_files_without_a_question_are_ready_and_the_week_is_published(city: Any)
     code, said, record = city.look()
     assert (code, record["ready"], record["decisions"]) == (0, True, [])
     assert said.splitlines()[-1] == "ready"
-    assert list(record["sections"]) == ["Files", "Fields", "Rules", "Days", "Judgement"]
+    read = ["Files", "Fields", "Rules", "Days", "Judgement"]
+    assert list(record["sections"]) == [*read, "What the bounds leave out"]
     assert city.tells("run", "city", "--week", WEEK)[0] == 0
     assert city.is_published
 
@@ -195,6 +196,7 @@ def test_what_a_terminal_shows_holds_no_value_and_nothing_but_the_private_zone_c
         *[Tap("SECRET9", tap.at, 0, enters=True, mode="SECRET8") for tap in taps(1)],
     ]
     city.new(records, Form(words=SPANISH))
+    city.tells("check", "city")  # keeps what it found of programmes beside the zones
     before = {p for p in city.home.rglob("*") if "private" not in p.parts}
     code, said, record = city.look()
     assert code == 2
@@ -514,8 +516,13 @@ def test_what_tells_nothing_at_its_volume_is_refused_by_check_and_never_charged(
     code, said = city.tells("check", "city")
     assert code == 2
     assert "learns nothing that" in said
+    looked, told, record = city.look()
+    assert (looked, record["ready"]) == (2, False)
+    assert "to decide: typical_volume: check refuses: " in told
+    assert "\nready" not in told
     city.run_stops("accept_no_gain", code=3)  # refused at the reservation
     city.yaml.write_text(f"{text}\ntypical_volume: 840\naccept_no_gain: a first year\n")
     assert city.tells("check", "city")[0] == 0
+    assert city.look()[0] == 0
     assert city.tells("run", "city", "--week", WEEK)[0] == 0
     assert city.is_published

@@ -46,6 +46,18 @@ def test_three_buses_of_ten_in_miles_an_hour_stop_the_week(city: Any, step_s: in
     city.run_stops("source.set_aside_at_most.unknown_unit")
 
 
+def test_a_feed_in_another_unit_is_proposed_it_where_positions_are_minutes_apart(
+    city: Any,
+) -> None:
+    _new(city, _some("m/s", 10, 300))
+    line = city.lines()["source.speed_unit"]
+    assert line.startswith("speed_unit: m/s   #")
+    city.adopt(line)
+    assert city.look()[0] == 0
+    city.deliver(_some("m/s", 3, 300), Form())
+    assert "source.speed_unit" not in city.lines()  # most say what is stated
+
+
 @pytest.mark.some(1)
 @pytest.mark.parametrize("step_s", [30, 300])
 def test_buses_of_one_unit_go_on_and_a_stated_share_too(city: Any, step_s: int) -> None:

@@ -6,11 +6,19 @@ import csv
 import json
 import stat
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import h3
 import pytest
-from small_deployment import WEEK, Deployment
+from small_deployment import INCLUDE, WEEK, Deployment
+
+from turnstile.errors import InputError
+from turnstile.programme.domain.files import load_domain
+from turnstile.programme.loading import load_programme
+from turnstile.programme.source_spec import Feed
+from turnstile.service_calendar import ServiceWeek
+from turnstile_design.private_reports.private_report import write_report
 
 Cli = Callable[..., int]
 
@@ -65,6 +73,15 @@ def test_the_report_has_the_sources_tables(landed: Deployment, turnstile: Cli) -
 def test_a_report_on_trips_is_refused(landed: Deployment, turnstile: Cli) -> None:
     assert turnstile("itms", "report", "opal", "--week", WEEK) == 2
     assert landed.nothing_happened()
+
+
+def test_a_report_on_calls_at_stops_which_have_no_position_is_refused(tmp_path: Path) -> None:
+    programme = load_programme("itms", INCLUDE)
+    source = replace(programme.source, feed=Feed.GTFS_TRIP_UPDATES)
+    calls, week = replace(programme, source=source), ServiceWeek.parse(WEEK)
+    domain = load_domain(programme, INCLUDE)
+    with pytest.raises(InputError, match="positions of vehicles"):
+        write_report(calls, domain, week, rows_folder=tmp_path, folder=tmp_path)
 
 
 @pytest.mark.long

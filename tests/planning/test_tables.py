@@ -15,6 +15,8 @@ from turnstile.privacy.noise_families import NoiseFamily
 from turnstile_design.private_reports.bus_pairs import BusPairs
 from turnstile_design.private_reports.exact_tables_of_buses import (
     NoiseOfK,
+    NoiseOfMean,
+    NoiseOfOver,
     cells_meeting,
     choice_of_k,
     hats_histogram,
@@ -69,7 +71,9 @@ def test_hours_are_split_at_the_slots_of_the_programme() -> None:
 
 def noise(bound: int) -> NoiseOfK:
     ratio = RatioNoise(NoiseFamily.DISCRETE_GAUSSIAN, Fraction(bound), Fraction(bound, 10))
-    return NoiseOfK(bound, ratio, over_sd=float(bound))
+    return NoiseOfK(
+        bound, NoiseOfMean(ratio, clamp_kmh=65), NoiseOfOver(float(bound), limit_kmh=40)
+    )
 
 
 def test_a_smaller_k_means_less_noise_and_more_bias() -> None:
@@ -79,8 +83,6 @@ def test_a_smaller_k_means_less_noise_and_more_bias() -> None:
     table = choice_of_k(
         pairs_of([*fast, *extra], slots=6),
         [noise(bound) for bound in (1, 6, 7)],
-        clamp_kmh=65,
-        limit_kmh=40,
     )
     small, middle, large = table.to_dict("records")
     assert large["share_of_pairs_kept"] == 1

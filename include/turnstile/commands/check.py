@@ -72,7 +72,7 @@ def _check(args: argparse.Namespace) -> int:
     if not files:
         rule = "holds no programme; set TURNSTILE_INCLUDE, or make one (turnstile new)"
         raise InputError(where=str(settings.include / "programmes"), field="programmes", rule=rule)
-    judgements = [_judged(file, settings, args.trips) for file in files]
+    judgements = [judged(file, settings, args.trips) for file in files]
     for warning in (sentence for judgement in judgements for sentence in judgement.warnings):
         print(f"turnstile: warning: {warning}", file=sys.stderr)
     wrong = [problem for judgement in judgements for problem in judgement.problems]
@@ -80,7 +80,7 @@ def _check(args: argparse.Namespace) -> int:
     problems = dict.fromkeys(map(str, wrong))  # who needs a broken file says so too
     for problem in problems:
         print(f"turnstile: {problem}", file=sys.stderr)
-    for sentence in (grain for judged in judgements for grain in judged.grains):
+    for sentence in (grain for judgement in judgements for grain in judgement.grains):
         print(sentence)
     if not problems:
         print(f"{', '.join(file.name for file in files)}: in order")
@@ -88,7 +88,7 @@ def _check(args: argparse.Namespace) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
+class Judged:
     """What is wrong with a programme, and what it leaves open and may go on leaving open."""
 
     problems: tuple[TurnstileError, ...]
@@ -96,13 +96,13 @@ class _Judged:
     grains: tuple[str, ...] = ()
 
 
-def _judged(file: ProgrammeFile, settings: Settings, trips: int | None) -> _Judged:
+def judged(file: ProgrammeFile, settings: Settings, trips: int | None = None) -> Judged:
     """Judge one file, of trips at so many tap-ons a week if they are given."""
     checked = problems_of(file.text, file.path.name)
     problems, programme = _problems(checked, settings.include), checked.programme
     warnings = tuple(filter(None, [_warning(file, programme)]))
     if problems or programme is None:
-        return _Judged(problems, warnings)
+        return Judged(problems, warnings)
     period = _next_with_service(programme)
     domain = load_domain(programme, settings.include)
     grains: tuple[str, ...] = ()
@@ -129,8 +129,8 @@ def _judged(file: ProgrammeFile, settings: Settings, trips: int | None) -> _Judg
     errors = tuple(error for error in lacking if error is not None)
     has_sealed, refusals = _in_ledger(programme, plan, settings)
     if has_sealed:  # its weeks are promised already
-        return _Judged(refusals, (*warnings, *map(str, errors)), grains)
-    return _Judged((*errors, *refusals), warnings, grains)
+        return Judged(refusals, (*warnings, *map(str, errors)), grains)
+    return Judged((*errors, *refusals), warnings, grains)
 
 
 def _next_with_service(programme: Programme) -> ServicePeriod:

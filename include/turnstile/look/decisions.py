@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import TYPE_CHECKING
 
 from turnstile.duckdb_engine import number_of, one_file
@@ -27,6 +28,8 @@ from turnstile.look.fields_found import (
     words_of,
 )
 from turnstile.look.file_form import FoundForm, yaml_of
+from turnstile.look.left_out import LeftOut
+from turnstile.privacy.units import Subject
 from turnstile.programme.rules import DATED_BY_STANDARD
 from turnstile.programme.source_spec import (
     Encoding,
@@ -41,7 +44,12 @@ from turnstile.programme.source_spec import (
 from turnstile.programme.spec import Programme
 from turnstile.quality.findings import QualityReport
 from turnstile.quality.kinds_set_aside import CARDS_AT_LEAST
-from turnstile.quality.plausible import DATED, said_by_covered
+from turnstile.quality.plausible import (
+    DATED,
+    STRAIGHT_WAY,
+    said_by_covered,
+    vehicles_of_another_unit,
+)
 from turnstile.quality.rules import shares_at_most, shown_by
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.feeds.layout import names_in_source
@@ -56,6 +64,7 @@ _ABOVE = "examples stand on the page of this look, under Rules"
 _CLOCK, _ZONE = "clock", "time.zone"
 _SHARES_KEY = "source.set_aside_at_most"
 _NEAR = 0.15  # of the ratio of two units
+_MOST = 0.8  # of the pairs of positions of all vehicles
 _SINGLE_BYTE = (Encoding.LATIN_1, Encoding.WINDOWS_1252)
 _SHARES = ("1/50", "1/20", "1/10", "1/5", "1/3", "1/2", "2/3", "3/4", "9/10", "1")
 _PUBLIC = "its words become public; it names none that fewer than "
@@ -300,6 +309,19 @@ def of_rows(asked: Asked, seen: Seen) -> Iterator[Decision]:
     yield from _of_findings(seen)
 
 
+def of_bounds(bounds: Iterable[LeftOut]) -> Iterator[Decision]:
+    """Yield the keys of bounds that leave out much; a person may want it so."""
+    for bound in bounds:
+        if bound.is_large:
+            why = "the bound leaves out more than a tenth, and counts are so much too low: "
+            why += "a larger one keeps more and needs more noise"
+            if bound.rule.limits:
+                why += "; once_per_cell, once_per_finest_cell or per_cell_at_most may do it too"
+            if bound.rule.unit.subject is Subject.BUS:
+                why += "; turnstile itms report compares bounds"
+            yield Decision(bound.key, "", why, must=False)
+
+
 def left_open(asked: Asked) -> Iterator[Decision]:
     """Yield the keys that stand as `decide`, of which files say nothing."""
     for key in sorted(asked.undecided):
@@ -329,8 +351,11 @@ def _of_units(asked: Asked, seen: Seen) -> Iterator[Decision]:
         near = min(SpeedUnit, key=lambda unit: abs(unit.milli_kmh / told - 1))
     # knots under miles an hour are near the stated unit too, and nearer to their own
     if stops and near is source.speed_unit and (ratio is None or abs(ratio - 1) < _NEAR):
+        line = _of_most(seen) if ratio is None else ""
         why = "vehicles do not say what their positions tell; the page names those of another unit"
-        yield Decision("source.speed_unit", "", f"{why}: ask who delivers them", must=True)
+        if line:
+            why = "most vehicles do not say what their positions tell, but would in one other unit"
+        yield Decision("source.speed_unit", line, f"{why}: ask who delivers them", must=True)
         return
     if ratio is None:
         if is_open:
@@ -345,6 +370,28 @@ def _of_units(asked: Asked, seen: Seen) -> Iterator[Decision]:
         if is_open and not stops:
             why = "nobody has decided the unit of speeds; positions tell which it is"
         yield Decision("source.speed_unit", line, why, must=is_open or stops)
+
+
+def _of_most(seen: Seen) -> str:
+    """Return the line of the one unit in which most vehicles say the ways that they cover.
+
+    Empty where most say them already, or where several units would do.
+    """
+    rows, stated = counts_of(seen.snapshot)["rows_out"], seen.programme.source.speed_unit
+    share, ratios = vehicles_of_another_unit(seen.connection, rows)
+    if share < _MOST:
+        return ""
+    ratio = median(ratios.values())
+    least, most = STRAIGHT_WAY
+    units = [
+        unit
+        for unit in SpeedUnit
+        if least <= ratio * float(unit.milli_kmh / stated.milli_kmh) <= most
+    ]
+    if len(units) != 1:
+        return ""
+    said = f"most vehicles say {ratio:.2f} of their straight way in {stated}"
+    return f"speed_unit: {units[0]}   # {said}"
 
 
 def ratio_of(ratio: float) -> float:

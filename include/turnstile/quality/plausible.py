@@ -51,7 +51,9 @@ _BY_CHANCE = 3.5  # of a spread: 3 times 1.17, its deviation by the root of the 
 _OFF = 1.06  # what noise of positions may add to the square root of that
 _PAIRS_OF_A_VEHICLE = 20  # of a week
 _OFF_OF_A_VEHICLE = 1.25  # each one of Surat has 0.91 to 1.02; mph are 1.61 km/h
-_TOO_LITTLE, _NO_UNIT = 0.87, 0.2  # m/s under km/h are 0.28
+STRAIGHT_WAY = 0.87, 1.8
+"""What a vehicle says on the whole of the straight way that it covers, in the right unit."""
+_NO_UNIT = 0.2  # m/s under km/h are 0.28
 _SLOWER = 0.8  # at any interval nobody covers more ground than speed allows
 # km/h that nobody drives, over more than noise of positions; of a vehicle of Austin or Surat less
 # than one pair in a hundred is so, of two under one id a sixth to a half
@@ -225,7 +227,7 @@ def vehicles_of_another_unit(
     """
     parts = {"parts": rows // _ROWS_LOOKED_AT + 1}
     told = {
-        str(vehicle): (pairs, ratio, _TOO_LITTLE > ratio > _NO_UNIT)
+        str(vehicle): (pairs, ratio, STRAIGHT_WAY[0] > ratio > _NO_UNIT)
         for vehicle, pairs, ratio in connection.execute(_FAR_APART, parts).fetchall()
         if pairs >= _PAIRS_OF_A_VEHICLE and ratio is not None
     }

@@ -79,23 +79,37 @@ def records_by_window(hours: NDArray[np.int64], first_hour: int, last_hour: int)
 
 
 @dataclass(frozen=True, slots=True)
+class NoiseOfMean:
+    """Noise of mean speeds: of sum and count, and the clamp."""
+
+    ratio: RatioNoise
+    clamp_kmh: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseOfOver:
+    """Standard deviation of the noise of buses above a limit, bus-days."""
+
+    sd: float
+    limit_kmh: int
+
+
+@dataclass(frozen=True, slots=True)
 class NoiseOfK:
     """Noise that a bound of K pairs of slot and cell leaves.
 
     Args:
         bound: K.
-        ratio: noise of sum and count.
-        over_sd: standard deviation of the noise of buses above a limit, bus-days.
+        mean: of mean speeds; None where none are measured.
+        over: of buses above a limit; None where none are measured.
     """
 
     bound: int
-    ratio: RatioNoise
-    over_sd: float
+    mean: NoiseOfMean | None
+    over: NoiseOfOver | None
 
 
-def choice_of_k(
-    pairs: BusPairs, noises: Sequence[NoiseOfK], *, clamp_kmh: int, limit_kmh: int
-) -> pd.DataFrame:
+def choice_of_k(pairs: BusPairs, noises: Sequence[NoiseOfK]) -> pd.DataFrame:
     """Return, for each bound, what it drops (bias) and what its noise costs (deviation).
 
     Of a bus-day with h pairs every pair is kept with probability min(1, K/h), so a HAT's expected
@@ -104,44 +118,52 @@ def choice_of_k(
     """
     rows = []
     of_hat = pairs.hats()[1]
-    per_bus_day = pairs.hats_per_bus_day()[pairs.bus_day]
+    hats = pairs.hats_per_bus_day()
     for noise in noises:
-        kept = np.minimum(1.0, noise.bound / np.maximum(per_bus_day, 1))
-        rows.append(_row_of_k(pairs, of_hat, kept, noise, clamp_kmh, limit_kmh))
+        kept = np.minimum(1.0, noise.bound / np.maximum(hats[pairs.bus_day], 1))
+        row = {
+            "k": noise.bound,
+            "share_of_pairs_kept": _mean(kept),
+            "share_of_bus_days_above_k": _mean(hats > noise.bound),
+        }
+        if noise.mean is not None:
+            row |= _of_mean(pairs, of_hat, kept, noise.mean)
+        if noise.over is not None:
+            row |= _of_over(pairs, of_hat, kept, noise.over)
+        rows.append(row)
     return pd.DataFrame(rows)
 
 
-def _row_of_k(  # noqa: PLR0913, PLR0917 - one row of one table, called once
-    pairs: BusPairs,
-    of_hat: NDArray[np.int64],
-    kept: NDArray[np.float64],
-    noise: NoiseOfK,
-    clamp_kmh: int,
-    limit_kmh: int,
+def _of_mean(
+    pairs: BusPairs, of_hat: NDArray[np.int64], kept: NDArray[np.float64], noise: NoiseOfMean
 ) -> dict[str, float]:
-    """Return the figures of one bound."""
-    speed = np.clip(pairs.mean_kmh, 0, clamp_kmh)
-    is_over = pairs.top_kmh > limit_kmh
+    """Return the figures of mean speeds under one bound."""
+    speed = np.clip(pairs.mean_kmh, 0, noise.clamp_kmh)
     all_buses, buses = np.bincount(of_hat), np.bincount(of_hat, kept)
     mean = np.bincount(of_hat, speed) / np.maximum(all_buses, 1)
     bounded = np.bincount(of_hat, kept * speed) / np.maximum(buses, 1e-9)
-    lost = np.bincount(of_hat, (1 - kept) * is_over)
     shown = buses >= noise.ratio.least_count
-    offset = _STEPS_PER_KMH * (bounded - clamp_kmh / 2)
+    offset = _STEPS_PER_KMH * (bounded - noise.clamp_kmh / 2)
     deviation = np.hypot(noise.ratio.sum_sd, offset * noise.ratio.count_sd)
     deviation = deviation / _STEPS_PER_KMH / np.maximum(buses, 1e-9)
     bias = bounded - mean
     return {
-        "k": noise.bound,
-        "share_of_pairs_kept": _mean(kept),
-        "share_of_bus_days_above_k": _mean(pairs.hats_per_bus_day() > noise.bound),
         "hats_with_a_mean": int(shown.sum()),
         "mean_speed_bias_kmh": _rms(bias[shown]),
         "mean_speed_noise_kmh": _rms(deviation[shown]),
         "mean_speed_error_kmh": _rms(np.hypot(bias, deviation)[shown]),
+    }
+
+
+def _of_over(
+    pairs: BusPairs, of_hat: NDArray[np.int64], kept: NDArray[np.float64], noise: NoiseOfOver
+) -> dict[str, float]:
+    """Return the figures of buses above a limit under one bound."""
+    lost = np.bincount(of_hat, (1 - kept) * (pairs.top_kmh > noise.limit_kmh))
+    return {
         "speeding_bias_buses_a_day": _rms(lost / pairs.days),
-        "speeding_noise_buses_a_day": noise.over_sd / pairs.days,
-        "speeding_error_buses_a_day": _rms(np.hypot(lost, noise.over_sd) / pairs.days),
+        "speeding_noise_buses_a_day": noise.sd / pairs.days,
+        "speeding_error_buses_a_day": _rms(np.hypot(lost, noise.sd) / pairs.days),
     }
 
 

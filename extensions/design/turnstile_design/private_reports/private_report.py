@@ -6,7 +6,6 @@ this one (import-linter), so no package can hold what is written here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,16 +15,18 @@ import pandas as pd
 from turnstile.durable_files import OWNER_ONLY, replace_durably
 from turnstile.errors import InputError
 from turnstile.estimates.vehicles.mean_intervals import RatioNoise
-from turnstile.measures.registry import OF_SPEEDS, Measure
+from turnstile.measures.registry import OF_SPEEDS
 from turnstile.privacy.noise import noise_variance
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.source_spec import RowShape
-from turnstile.programme.spec import Programme, TableSpec, UnitBound
+from turnstile.programme.spec import Programme, UnitBound
 from turnstile.release.plan import make_plan
 from turnstile_design.private_reports.bus_pairs import read_pairs, records_by_hour
 from turnstile_design.private_reports.charts import bars, lines
 from turnstile_design.private_reports.exact_tables_of_buses import (
     NoiseOfK,
+    NoiseOfMean,
+    NoiseOfOver,
     cells_meeting,
     choice_of_k,
     hats_histogram,
@@ -37,12 +38,20 @@ if TYPE_CHECKING:
     from turnstile.programme.domain.public_domain import PublicDomain
     from turnstile.service_calendar import ServicePeriod
 
-RESOLUTIONS = (6, 7, 8)
-BOUNDS = (2, 5, 10, 15, 20, 30, 45, 60, 89)
+RESOLUTIONS = (6, 7, 8)  # and the programme's own
+BOUNDS = (2, 5, 10, 15, 20, 30, 45, 60, 89)  # and the programme's own
 NOTICE = (
     "# PRIVATE: exact numbers, read from raw rows; never publish. "
     "What is chosen by them is outside of the guarantee"
 )
+_ERRORS_BY_K = {  # picture: columns of what the programme measures
+    "speed_error_by_k": ("mean_speed_bias_kmh", "mean_speed_noise_kmh", "mean_speed_error_kmh"),
+    "speeding_error_by_k": (
+        "speeding_bias_buses_a_day",
+        "speeding_noise_buses_a_day",
+        "speeding_error_buses_a_day",
+    ),
+}
 _FOLDER_MODE = 0o700
 _MINUTES_PER_HOUR = 60
 
@@ -58,35 +67,37 @@ def write_report(
     """Write the planning tables and pictures of a period and return their files.
 
     Args:
-        programme: of telemetry; with a mean speed and buses above limits.
+        programme: of telemetry with positions; without a table of mean speeds, or of buses above
+            limits, nothing is said of these.
         domain: its public cells; the report itself looks at observed ones.
         period: service days.
         rows_folder: `rows/` of the period's snapshot, in the private zone.
         folder: of the private zone; made if need be.
 
     Raises:
-        InputError: the programme is not about telemetry, or lacks one of the two tables.
+        InputError: the programme is not about positions of vehicles.
     """
-    if programme.source.feed.shape is not RowShape.TELEMETRY:
-        rule = "planning reports are about bus telemetry; name a programme such as itms"
+    feed, resolution = programme.source.feed, programme.domain.h3_resolution
+    if feed.shape is not RowShape.TELEMETRY or feed.names_stops or resolution is None:
+        rule = "planning reports are about positions of vehicles; name a programme such as itms"
         raise InputError(where=programme.name, field="source.feed", rule=rule)
     days = period.days
-    pairs = {r: read_pairs(programme, days, rows_folder, resolution=r) for r in RESOLUTIONS}
-    programme_pairs = pairs.get(programme.domain.h3_resolution or 0, pairs[7])
-    speeds, over = (_table(programme, measure) for measure in OF_SPEEDS)
+    pairs = {
+        r: read_pairs(programme, days, rows_folder, resolution=r)
+        for r in sorted({*RESOLUTIONS, resolution})
+    }
     first, last = (
         minute // _MINUTES_PER_HOUR
         for minute in (programme.domain.first_minute, programme.domain.last_minute)
     )
-    noises = [_noise(programme, domain, period, bound, (speeds, over)) for bound in BOUNDS]
+    own = {bound.contributions_max for bound in programme.units if not bound.unit.is_record}
+    noises = [_noise(programme, domain, period, bound) for bound in sorted({*BOUNDS, *own})]
     tables = {
-        "resolutions": pd.DataFrame([resolution_row(pairs[r], r) for r in RESOLUTIONS]),
-        "hats_per_bus_day": hats_histogram(programme_pairs),
+        "resolutions": pd.DataFrame([resolution_row(pairs[r], r) for r in pairs]),
+        "hats_per_bus_day": hats_histogram(pairs[resolution]),
         "records_by_hour": records_by_window(records_by_hour(days, rows_folder), first, last),
-        "cells_meeting_condition": pd.DataFrame({"cell": cells_meeting(programme_pairs)}),
-        "choice_of_k": choice_of_k(
-            programme_pairs, noises, clamp_kmh=speeds.mean_range or 0, limit_kmh=over.options[0]
-        ),
+        "cells_meeting_condition": pd.DataFrame({"cell": cells_meeting(pairs[resolution])}),
+        "choice_of_k": choice_of_k(pairs[resolution], noises),
     }
     return _written(tables, folder)
 
@@ -105,21 +116,11 @@ def _written(tables: dict[str, pd.DataFrame], folder: Path) -> tuple[Path, ...]:
         "mean_buses_by_resolution": bars(
             tables["resolutions"], "resolution", "mean_buses_per_hat_and_day"
         ),
-        "speed_error_by_k": lines(
-            tables["choice_of_k"],
-            "k",
-            ("mean_speed_bias_kmh", "mean_speed_noise_kmh", "mean_speed_error_kmh"),
-        ),
-        "speeding_error_by_k": lines(
-            tables["choice_of_k"],
-            "k",
-            (
-                "speeding_bias_buses_a_day",
-                "speeding_noise_buses_a_day",
-                "speeding_error_buses_a_day",
-            ),
-        ),
     }
+    by_k = tables["choice_of_k"]
+    for name, columns in _ERRORS_BY_K.items():
+        if {*columns} <= {*by_k.columns}:
+            pictures[name] = lines(by_k, "k", columns)
     files += [_private(folder / f"{name}.svg", picture) for name, picture in pictures.items()]
     return tuple(files)
 
@@ -130,29 +131,24 @@ def _private(path: Path, content: str) -> Path:
     return path
 
 
-def _table(programme: Programme, measure: Measure) -> TableSpec:
-    """Return the programme's table of a measure."""
-    for table in programme.tables:
-        if table.measure is measure:
-            return table
-    rule = f"has no table of {measure}; a planning report needs one"
-    raise InputError(where=f"{programme.name}.yaml", field="tables", rule=rule)
-
-
 def _noise(
-    programme: Programme,
-    domain: PublicDomain,
-    period: ServicePeriod,
-    bound: int,
-    tables: Sequence[TableSpec],
+    programme: Programme, domain: PublicDomain, period: ServicePeriod, bound: int
 ) -> NoiseOfK:
     """Return the noise of the programme's own amount under another bound, from its own plan."""
-    speeds, over = tables
     units = (UnitBound(ProtectionUnit.BUS_DAY, bound),)
     planned = make_plan(replace(programme, units=units), domain, period)
     events = {event.label: event for event in planned.events}
-    of_sum, of_count = events[f"{speeds.name}/sum"], events[f"{speeds.name}/buses"]
-    of_over = events[f"{over.name}/{over.statistics[0]}"]
-    over_sd = float(noise_variance(of_over.noise, of_over.scale)) ** 0.5
-    ratio = RatioNoise(of_sum.noise, of_sum.scale, of_count.scale, domain.cells(speeds))
-    return NoiseOfK(bound, ratio, over_sd)
+    speeds, over = (
+        next((table for table in programme.tables if table.measure is measure), None)
+        for measure in OF_SPEEDS
+    )
+    of_mean, of_over = None, None
+    if speeds is not None:
+        of_sum, of_count = events[f"{speeds.name}/sum"], events[f"{speeds.name}/buses"]
+        ratio = RatioNoise(of_sum.noise, of_sum.scale, of_count.scale, domain.cells(speeds))
+        of_mean = NoiseOfMean(ratio, clamp_kmh=speeds.mean_range or 0)
+    if over is not None:
+        event = events[f"{over.name}/{over.statistics[0]}"]
+        over_sd = float(noise_variance(event.noise, event.scale)) ** 0.5
+        of_over = NoiseOfOver(over_sd, limit_kmh=over.options[0])
+    return NoiseOfK(bound, of_mean, of_over)
