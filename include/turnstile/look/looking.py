@@ -21,7 +21,7 @@ from turnstile.look.asked import Asked
 from turnstile.look.decisions import Decision
 from turnstile.look.fields_found import fields_that_may_be, lines_of_fields, week_of, words_of
 from turnstile.look.file_form import FoundForm, found_form, instants_and_numbers, yaml_of
-from turnstile.look.left_out import LeftOut, left_out
+from turnstile.look.left_out import left_out
 from turnstile.look.places import place_of
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.source_spec import FileSpec, RowShape, SourceSpec
@@ -60,12 +60,10 @@ class Look:
     Args:
         sections: pairs (title, lines), with exact figures and examples.
         decisions: what mends what is wrong.
-        left_out: what each bound leaves out, with exact figures.
     """
 
     sections: tuple[Section, ...]
     decisions: tuple[Decision, ...]
-    left_out: tuple[LeftOut, ...] = ()
 
     @property
     def is_ready(self) -> bool:
@@ -106,7 +104,6 @@ class _Looking:
         self.decisions: list[Decision] = []
         self.fields: tuple[str, ...] = ()
         self.unread: dict[tuple[str, str], None] = {}
-        self.left_out: tuple[LeftOut, ...] = ()
 
     def of(self, files: tuple[RawFile, ...]) -> Look:
         """Look at files."""
@@ -132,7 +129,7 @@ class _Looking:
         self.decisions += [
             decision for decision in decisions.left_open(self.asked) if decision.key not in known
         ]
-        look = Look((), tuple(self.decisions), self.left_out)
+        look = Look((), tuple(self.decisions))
         if is_of_release and look.is_ready:  # nobody is shown a page
             return look
         written = [(title, tuple(lines())) for title, lines in self.sections]
@@ -270,10 +267,10 @@ class _Looking:
     def _bounds(self, programme: Programme, week: ServicePeriod, snapshot: Snapshot) -> None:
         """Say what the bounds leave out, and which of them leave out much."""
         work = self.folder / "bounds"
-        self.left_out = tuple(left_out(self.asked, programme, week, snapshot, work))
-        lines = [f"- {bound.line}: {bound.left} of {bound.records}" for bound in self.left_out]
+        bounds = tuple(left_out(self.asked, programme, week, snapshot, work))
+        lines = [f"- {bound.line}: {bound.left} of {bound.records}" for bound in bounds]
         self.sections.append(("What the bounds leave out", lambda: lines))
-        self.decisions += decisions.of_bounds(self.left_out)
+        self.decisions += decisions.of_bounds(bounds)
 
     def _judged(
         self, programme: Programme, week: ServicePeriod

@@ -37,7 +37,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _look(args: argparse.Namespace) -> int:
-    """Write the page; print its place, what bounds leave out, and ready or the keys to decide."""
+    """Write the page; print its place, and ready or the keys to decide."""
     from turnstile.look.looking import look_at
     from turnstile.look.page import write_page
     from turnstile_design.first_programme.asked_looks import asked_of_files, asked_of_programme
@@ -57,8 +57,6 @@ def _look(args: argparse.Namespace) -> int:
             look = _with_refusals_of_check(look, args.programme, settings)
         page = write_page(look, title, folder)
     print(f"look at {title}: {page}")
-    for bound in look.left_out:
-        print(f"private: {bound.line}")
     for key in dict.fromkeys(decision.key for decision in look.decisions):
         said = [decision for decision in look.decisions if decision.key == key]
         must = "to decide" if any(decision.must for decision in said) else "may be decided"
