@@ -90,8 +90,8 @@ def write_report(
         minute // _MINUTES_PER_HOUR
         for minute in (programme.domain.first_minute, programme.domain.last_minute)
     )
-    own = {bound.contributions_max for bound in programme.units if not bound.unit.is_record}
-    noises = [_noise(programme, domain, period, bound) for bound in sorted({*BOUNDS, *own})]
+    declared = {bound.contributions_max for bound in programme.units if not bound.unit.is_record}
+    noises = [_noise(programme, domain, period, bound) for bound in sorted({*BOUNDS, *declared})]
     tables = {
         "resolutions": pd.DataFrame([resolution_row(pairs[r], r) for r in pairs]),
         "hats_per_bus_day": hats_histogram(pairs[resolution]),
