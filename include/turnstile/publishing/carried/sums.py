@@ -582,9 +582,20 @@ class Package:
         return {name for name, has in has_sums.items() if has}
 
     def require(
-        self, table: str, column: str, among: Iterable[str] = (VALUE, "unbiased", "measured")
+        self,
+        table: str,
+        column: str,
+        among: Iterable[str] = (VALUE, "unbiased", "measured"),
+        labels: Iterable[str] = (),
     ) -> None:
-        """Refuse a table that is not there, and a column whose numbers have no sums."""
+        """Refuse a table that is not there, and a column whose numbers have no sums.
+
+        Args:
+            table: asked.
+            column: of it.
+            among: columns that the question may be asked of.
+            labels: that rows are chosen by; a table without them answers another question.
+        """
         if table not in self.tables:
             raise ValueError(f"there is no table {table}; there are {', '.join(self.tables)}")
         has_sums = self.sums_of(table)
@@ -600,9 +611,15 @@ class Package:
                 f"no sums of the column {column} with their error here; columns that can be "
                 f"summed: {', '.join(can) or 'none, so take a table that was drawn, all of it'}"
             )
-            others = [name for name in self.tables if column in self.sums_of(name)]
-            if others and column in among:
+            sums = {
+                name: [other for other in among if other in self.sums_of(name)]
+                for name in self.tables
+                if name != table and {*labels} <= set(self._labels_of_rows(name))
+            }
+            if others := [name for name, columns in sums.items() if column in columns]:
                 rule += f"; tables in which {column} can be: {', '.join(others)}"
+            elif others := [f"{name} ({', '.join(sums[name])})" for name in sums if sums[name]]:
+                rule += f"; tables of these labels with others that can be: {', '.join(others)}"
         raise ValueError(f"{table}: {rule}")
 
     def by_source(self, table: str, rows: list[Row]) -> list[tuple[Any, list[Row]]]:
@@ -795,12 +812,13 @@ def main(arguments: list[str]) -> int:
         column, words = words[at + 1], words[:at] + words[at + 2 :]
     try:
         package = Package(Path(__file__).resolve().parents[1])
-        package.require(table, column)
+        wanted = conditions(words)
+        package.require(table, column, labels=wanted)
         rows = package.rows(table)
-        total = package.total_of(table, [*compress(rows, marked(rows, conditions(words)))], column)
+        total = package.total_of(table, [*compress(rows, marked(rows, wanted))], column)
         if math.isnan(total.value):
             raise ValueError(total.no_interval)
-        better = package.coarser(table, column, conditions(words))
+        better = package.coarser(table, column, wanted)
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
